@@ -1,0 +1,51 @@
+# Every target sets up .venv first if it has to; `make help` lists them.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+
+# Extra arguments for pytest, e.g. make test PYTEST_ARGS="-k layout -x"
+PYTEST_ARGS ?=
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help setup run test check fuzz format clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | \
+	  while IFS='|' read -r target text; do printf '  %-12s %s\n' "$$target" "$$text"; done
+
+# The stamp is newer than the two files that decide what is installed, or set-up runs again.
+$(STAMP): pyproject.toml constraints.txt
+	test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet \
+	  -c constraints.txt -e ".[dev]"
+	@touch $@
+
+setup: $(STAMP) ## make .venv and install the package with its tools into it
+
+run: $(STAMP) ## check, explain and try one equation of the library
+	$(BIN)/indicial check ugrnn
+	$(BIN)/indicial explain ugrnn
+	$(BIN)/indicial try ugrnn
+
+test: $(STAMP) ## run the tests, the snippets of the documents among them
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+check: $(STAMP) ## everything CI runs: format, lint, types, tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
+
+fuzz: $(STAMP) ## run the property tests with many random examples
+	HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest -n auto -m hypothesis $(PYTEST_ARGS)
+
+format: $(STAMP) ## rewrite the code as `make check` wants it
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean: ## remove .venv, caches and build products
+	rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
