@@ -1,0 +1,346 @@
+"""What the LaTeX commands and the spelt-out words mean: raw tokens → tokens of the parser.
+
+`\\alpha_{\\text{in}}\\,` → word `α`, sign `_`, sign `{`, text `in`, sign `}`
+`sum_{i} dt`             → word `sum`, sign `_`, sign `{`, word `i`, sign `}`, word `Δt`
+
+Runs after macro expansion, since `\\text` and its kin may have come out of a macro. Kinds that
+leave here: letter, word, text (words of `\\text`), key (a word of the language), number, mark,
+sign (in its one canonical spelling), command (only those with arguments), begin, end, row, quad,
+newline, comment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from indicial.notation.signs import (
+    ACCENT_COMMANDS,
+    ASCII_NAMES,
+    DOUBLE_LETTERS,
+    KEYS,
+    LETTER_CHARACTERS,
+    LETTER_COMMANDS,
+    NAME_COMMANDS,
+    RELATIONS,
+    SCRIPT_LETTERS,
+    SIGN_CHARACTERS,
+    SIGN_COMMANDS,
+    WORD_ALIASES,
+)
+from indicial.notation.source import Span
+from indicial.notation.tokens import Token
+
+STRUCTURE = frozenset(ACCENT_COMMANDS) | {
+    "\\frac", "\\dfrac", "\\tfrac", "\\cfrac", "\\sqrt", "\\underset", "\\overset", "\\stackrel",
+    "\\substack", "\\underbrace", "\\overbrace", "\\xrightarrow", "\\xleftarrow", "\\boxed",
+    "\\mathop", "\\mathrel", "\\mathbin", "\\ensuremath",
+}  # fmt: skip
+"""Commands that the parser itself reads, with their arguments."""
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_DROPPED = _words(
+    "\\, \\; \\: \\! \\> \\/ \\- \\left \\right \\big \\Big \\bigg \\Bigg \\bigl \\bigr \\Bigl "
+    "\\Bigr \\biggl \\biggr \\Biggl \\Biggr \\bigm \\Bigm \\middle \\displaystyle \\textstyle "
+    "\\scriptstyle \\scriptscriptstyle \\limits \\nolimits \\nonumber \\notag \\allowbreak "
+    "\\noindent \\centering \\thinspace \\medspace \\thickspace \\negthinspace \\enspace \\enskip "
+    "\\hfill \\break \\nobreak \\protect \\normalsize \\small \\large "
+    "\\hline \\null \\strut \\mathstrut \\par \\relax \\newline"
+) | {"\\ ", "\\\n", "\\\t"}
+_DROPPED_WITH_ARGUMENT = _words(
+    "\\label \\tag \\tag* \\color \\hspace \\hspace* \\vspace \\vspace* \\mspace \\hphantom "
+    "\\phantom \\vphantom \\cite \\ref \\eqref \\kern \\mkern \\hskip \\vskip \\intertext "
+    "\\shortintertext \\footnote"
+)
+_FIRST_ARGUMENT_DROPPED = frozenset({"\\textcolor", "\\colorbox", "\\fcolorbox"})
+_TEXT = _words(
+    "\\text \\mathrm \\textrm \\textbf \\textit \\mbox \\hbox \\operatorname \\operatorname* "
+    "\\textsf \\texttt \\textnormal \\emph \\textsc"
+)
+_FACES = _words(
+    "\\mathbf \\boldsymbol \\bm \\pmb \\mathit \\mathsf \\mathtt \\mathnormal \\symbf \\bold "
+    "\\mathbfit"
+)
+_ALPHABETS = {"\\mathcal": SCRIPT_LETTERS, "\\mathscr": SCRIPT_LETTERS, "\\mathbb": DOUBLE_LETTERS,
+              "\\mathfrak": dict[str, str]()}  # fmt: skip
+_SWITCHES = frozenset({"\\rm", "\\bf", "\\it", "\\tt", "\\sf", "\\sc"})
+_SPACES = frozenset({"\\quad", "\\qquad"})
+_WITH_COLUMNS = frozenset({"array", "tabular", "alignat", "alignat*", "alignedat"})
+_EXPLICIT_BARS = {
+    ("\\left", "|"): "|(", ("\\right", "|"): "|)", ("\\left", "‖"): "‖(", ("\\right", "‖"): "‖)",
+    ("\\middle", "|"): "mid",
+}  # fmt: skip
+
+
+def interpret_commands(tokens: Sequence[Token], latex: bool) -> list[Token]:
+    """Commands and words → what they stand for; see the head of this file."""
+    return _Reader(tokens, latex).run()
+
+
+class _Reader:
+    def __init__(self, tokens: Sequence[Token], latex: bool) -> None:
+        self.tokens, self.latex = tokens, latex
+        self.i = 0
+        self.out: list[Token] = []
+        # Partners of braces and running counts, taken once, keep every look ahead constant.
+        self.partner: dict[int, int] = {}
+        self.scripts, self.dollars = [0], [0]
+        opened: list[int] = []
+        for i, token in enumerate(tokens):
+            self.scripts.append(self.scripts[-1] + (token.text in ("_", "^")))
+            self.dollars.append(self.dollars[-1] + (token.text == "$"))
+            if token.text == "{":
+                opened.append(i)
+            elif token.text == "}" and opened:
+                self.partner[opened.pop()] = i
+
+    def run(self) -> list[Token]:
+        while self.i < len(self.tokens):
+            token = self.tokens[self.i]
+            self.i += 1
+            if token.kind == "command":
+                self.command(token)
+            elif token.kind == "word":
+                self.word(token)
+            elif token.kind == "sign":
+                self.sign(token)
+            else:
+                self.out.append(token)
+        return self.out
+
+    def emit(self, kind: str, text: str, token: Token, span: Span | None = None) -> None:
+        self.out.append(Token(kind, text, span or token.span, token.space))
+
+    def word(self, token: Token) -> None:
+        text = LETTER_CHARACTERS.get(token.text, token.text)
+        if text == "Σ":
+            self.emit("sigma", text, token)
+        elif self.latex:
+            self.emit("word", text, token)
+        elif text in KEYS:
+            self.emit("key", text, token)
+        elif text in ("inf", "infinity"):
+            self.emit("number", "∞", token)
+        elif len(text) == 2 and text[0] == "d" and text[1].isalpha():
+            self.emit("word", "Δ" + text[1], token)
+        else:
+            self.emit("word", ASCII_NAMES.get(text, text), token)
+
+    def sign(self, token: Token) -> None:
+        if self.latex and token.text == "~":
+            return  # a blank that does not break
+        self.put_sign(SIGN_CHARACTERS.get(token.text, token.text), token)
+
+    def put_sign(self, text: str, token: Token) -> None:
+        if text in ("sum", "prod"):
+            self.emit("word", text, token)
+        elif text == "∞":
+            self.emit("number", text, token)
+        else:
+            self.emit("sign", text, token)
+
+    def command(self, token: Token) -> None:
+        text = token.text
+        if text.endswith("*") and text not in _TEXT and text not in _DROPPED_WITH_ARGUMENT:
+            # `\alpha*x`: the star is a product sign, not a part of the command.
+            star = Token("sign", "*", token.span)
+            self.command(Token("command", text[:-1], token.span, token.space))
+            self.out.append(star)
+        elif text in ("\\overset", "\\stackrel") and self.stacked():
+            return
+        elif text in STRUCTURE:
+            self.out.append(token)
+        elif text in _SWITCHES:
+            self.switch(token)
+        elif text in LETTER_COMMANDS:
+            self.emit("word", LETTER_COMMANDS[text], token)
+        elif text in SIGN_COMMANDS:
+            self.put_sign(SIGN_COMMANDS[text], token)
+        elif text in NAME_COMMANDS:
+            self.emit("word", NAME_COMMANDS[text], token)
+        elif text in _TEXT:
+            self.text(token)
+        elif text in _FACES:
+            self.face(token)
+        elif text in _ALPHABETS:
+            self.alphabet(token)
+        elif text in _SPACES:
+            self.emit("quad", text, token)
+        elif text in _DROPPED:
+            self.dropped(token)
+        elif text in _DROPPED_WITH_ARGUMENT or text in _FIRST_ARGUMENT_DROPPED:
+            self.group()
+        elif text in ("\\begin", "\\end"):
+            self.environment(token)
+        elif text == "\\arg":
+            self.arg(token)
+        elif len(text) == 2 and text[1] in "%&#$_":
+            self.emit("sign", text[1] if text[1] != "_" else "\\_", token)
+        else:
+            self.out.append(token)  # unknown: the parser says so
+
+    def dropped(self, token: Token) -> None:
+        """`\\left`, `\\right`: the bracket stays, a missing one (`.`) becomes `null`."""
+        if token.text not in ("\\left", "\\right", "\\middle") or self.i >= len(self.tokens):
+            return
+        following = self.tokens[self.i]
+        sign = SIGN_COMMANDS.get(following.text) or SIGN_CHARACTERS.get(
+            following.text, following.text
+        )
+        if sign == ".":
+            self.i += 1
+            if token.text == "\\right":
+                self.emit("sign", "null", token, token.span.to(following.span))
+        elif (token.text, sign) in _EXPLICIT_BARS:
+            self.i += 1
+            explicit = _EXPLICIT_BARS[token.text, sign]
+            self.emit("sign", explicit, token, token.span.to(following.span))
+
+    def arg(self, token: Token) -> None:
+        """`\\arg\\max` is argmax."""
+        while self.i < len(self.tokens) and self.tokens[self.i].text in _DROPPED:
+            self.i += 1
+        if self.i < len(self.tokens) and self.tokens[self.i].text in ("\\max", "\\min"):
+            following = self.tokens[self.i]
+            self.i += 1
+            self.emit("word", "arg" + following.text[1:], token, token.span.to(following.span))
+        else:
+            self.emit("word", "arg", token)
+
+    def group(self) -> tuple[int, int]:
+        """Steps over the argument that follows; where its tokens begin and end, without braces.
+
+        A brace that is never closed stays where it is, for the message about brackets.
+        """
+        if self.i >= len(self.tokens) or self.tokens[self.i].kind == "newline":
+            return self.i, self.i
+        if self.tokens[self.i].text != "{":
+            self.i += 1
+            return self.i - 1, self.i
+        if self.i not in self.partner:
+            return self.i, self.i
+        start, end = self.i + 1, self.partner[self.i]
+        self.i = end + 1
+        return start, end
+
+    def environment(self, token: Token) -> None:
+        start, end = self.group()
+        name = "".join(t.text for t in self.tokens[start:end])
+        span = token.span if end == start else token.span.to(self.tokens[self.i - 1].span)
+        self.emit(token.text[1:], name, token, span)
+        if token.text != "\\begin":
+            return
+        ahead = [t.text for t in self.tokens[self.i : self.i + 3]]
+        if len(ahead) == 3 and ahead[0] == "[" and ahead[1] in "tbc" and ahead[2] == "]":
+            self.i += 3
+        if name in _WITH_COLUMNS:
+            self.group()
+
+    def face(self, token: Token) -> None:
+        """`\\mathbf{q}`: the letters; bold face says nothing that the letter does not."""
+        end = self.partner.get(self.i, 0)
+        if not 0 < end - self.i - 1 <= 60:
+            return
+        inner = self.tokens[self.i + 1 : end]
+        letters = all(t.kind in ("letter", "word", "number") for t in inner)
+        if letters and inner[0].kind != "number" and not any(t.space for t in inner[1:]):
+            kind = "letter" if self.latex and len(inner) == 1 else "word"
+            word = "".join(t.text for t in inner)
+            self.emit(kind, word, token, token.span.to(self.tokens[end].span))
+            self.i = end + 1
+
+    def switch(self, token: Token) -> None:
+        """`{\\rm softmax}`: the letters that follow are a word."""
+        start = self.i
+        while self.i < len(self.tokens) and self.tokens[self.i].kind == "letter":
+            self.i += 1
+        if self.i > start:
+            word = "".join(t.text for t in self.tokens[start : self.i])
+            self.emit("text", word, token, token.span.to(self.tokens[self.i - 1].span))
+
+    def stacked(self) -> bool:
+        """`\\overset{def}{=}` is a relation; anything else is left to the parser."""
+        second = self.partner.get(self.i, -1) + 1
+        if second == 0 or self.partner.get(second, 0) != second + 2:
+            return False
+        inner = self.tokens[second + 1]
+        sign = SIGN_COMMANDS.get(inner.text) or SIGN_CHARACTERS.get(inner.text, "")
+        if sign not in RELATIONS:
+            return False
+        self.emit("sign", sign, inner)
+        self.i = second + 3
+        return True
+
+    def alphabet(self, token: Token) -> None:
+        before = self.i
+        start, end = self.group()
+        if end == start + 1 and self.tokens[start].kind in ("letter", "word"):
+            letter = self.tokens[start].text
+            text = _ALPHABETS[token.text].get(letter, letter)
+            self.emit("word", text, token, token.span.to(self.tokens[self.i - 1].span))
+        else:
+            self.i = before
+
+    def text(self, token: Token) -> None:
+        """`\\text{if $x$ is flight}` → key `if`, the tokens of x, key `is`, text `flight`."""
+        before = self.i
+        start, end = self.group()
+        if start == end:
+            return
+        if self.scripts[end] > self.scripts[start] and self.dollars[end] == self.dollars[start]:
+            self.i = before  # mathematics in upright type
+            return
+        span = token.span.to(self.tokens[self.i - 1].span)
+        words: list[str] = []
+        formula: list[Token] | None = None
+        for part in self.tokens[start:end]:
+            if part.text == "$":
+                self.words(words, span, token)
+                words = []
+                self.out.extend(interpret_commands(formula or (), self.latex))
+                formula = [] if formula is None else None
+            elif formula is not None:
+                formula.append(part)
+            elif (part.kind == "command" and len(part.text) > 2) or part.text in ("{", "}"):
+                continue
+            else:
+                piece = " " if part.kind == "command" or part.text == "~" else part.text
+                words.append(" " + piece if part.space else piece)
+        self.words(words, span, token)
+
+    def words(self, pieces: list[str], span: Span, token: Token) -> None:
+        """A stretch of text: words of the language one by one, the rest together."""
+        text = "".join(pieces)
+        colon = text.rstrip().endswith(":")
+        together: list[str] = []
+
+        def flush() -> None:
+            if together:
+                joined = " ".join(together)
+                joined = {"arg max": "argmax", "arg min": "argmin"}.get(joined, joined)
+                kind = "key" if joined in KEYS else "text"
+                self.emit(kind, WORD_ALIASES.get(joined, joined), token, span)
+                together.clear()
+
+        for raw in text.replace(":", " ").split() if colon else text.split():
+            word = raw.strip(".,;")
+            if not word:
+                flush()
+                if "," in raw:
+                    self.emit("sign", ",", token, span)
+            elif word in KEYS and word not in ("in", "notin"):
+                flush()
+                self.emit("key", word, token, span)
+            elif word in ("all", "every", "each", "any") and self.after_for(together):
+                continue
+            else:
+                together.append(word)
+        flush()
+        if colon:
+            self.emit("sign", ":", token, span)
+
+    def after_for(self, together: list[str]) -> bool:
+        return not together and bool(self.out) and self.out[-1].text == "for"

@@ -1,0 +1,40 @@
+"""What a text gets told when it does not read: faults, and what was left out on purpose.
+
+`a = f(x` gives Fault("bracket", "`(` is never closed", (span of `(`, span of the row's end));
+`a ≫ b` gives Skipped(span, "it uses ≫").
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from indicial.notation.source import Span
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A slip in the writing, with every place that takes part in it."""
+
+    code: str
+    message: str
+    spans: tuple[Span, ...]
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A formula that is no equation of tensors, and why."""
+
+    span: Span
+    reason: str
+
+
+class Refusal(Exception):
+    """Raised inside the parser and caught there, once a row; never seen by a caller."""
+
+    def __init__(
+        self, code: str, message: str, spans: tuple[Span, ...], hint: str = "", skip: bool = False
+    ) -> None:
+        super().__init__(message)
+        self.fault = Fault(code, message, spans, hint)
+        self.skip = skip

@@ -1,0 +1,305 @@
+"""Names with their decorations, and the cursor that all of the grammar moves along.
+
+\\tilde h'_{in}^{(2)}   →   Name("h", ("tilde",), 1, sub=(in,), sup=((2),))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from indicial.notation.faults import Refusal
+from indicial.notation.rows import NESTING
+from indicial.notation.signs import ACCENT_COMMANDS, MARKS
+from indicial.notation.source import NOWHERE, Span
+from indicial.notation.syntax import (
+    REDUCTIONS,
+    Expression,
+    Group,
+    Name,
+    Negative,
+    Number,
+    Star,
+)
+from indicial.notation.tokens import Token
+
+_REDUCTIONS = frozenset(REDUCTIONS)
+_NAME_KINDS = frozenset({"letter", "word", "sigma", "text"})
+
+
+class Cursor:
+    """A place in a list of tokens; the list is the parser's own, and ends with an `eof`."""
+
+    def __init__(self, tokens: list[Token], latex: bool) -> None:
+        end = tokens[-1].span if tokens else NOWHERE
+        self.tokens = [*tokens, Token("eof", "", Span(end.source, end.end, end.end))]
+        self.latex = latex
+        self.i = 0
+        self.depth = 0
+        self.script_depth = 0
+        self.bars = [""]
+        """What encloses this place: it tells which `|` opens, closes or stands for `given`."""
+
+    def peek(self) -> Token:
+        return self.tokens[self.i]
+
+    def done(self) -> bool:
+        return self.tokens[self.i].kind == "eof"
+
+    def at(self, sign: str) -> bool:
+        token = self.tokens[self.i]
+        return token.kind == "sign" and token.text == sign
+
+    def ahead(self, sign: str, steps: int) -> bool:
+        i = self.i + steps
+        return (
+            i < len(self.tokens) and self.tokens[i].text == sign and self.tokens[i].kind == "sign"
+        )
+
+    def expect(self, sign: str) -> None:
+        if not self.at(sign):
+            raise self.unexpected(self.peek(), f"`{sign}`")
+        self.i += 1
+
+    def since(self, start: Token) -> Span:
+        """From a token to the last one that was read."""
+        return start.span.to(self.tokens[max(self.i - 1, 0)].span)
+
+    def enter(self, token: Token) -> None:
+        self.depth += 1
+        # Two levels of calls for each bracket (an expression, and its factor), and the scripts.
+        if self.depth > 2 * NESTING:
+            raise Refusal("nesting", f"nested more than {NESTING} deep", (token.span,),
+                          "give an inner part a name of its own")  # fmt: skip
+
+    def unexpected(self, token: Token, wanted: str) -> Refusal:
+        if token.kind == "eof":
+            message = f"{wanted} is missing at the end"
+        elif token.kind == "command":
+            return Refusal("command", f"unknown command `{token.text}`", (token.span,),
+                           "define it, or write the sign that it stands for")  # fmt: skip
+        else:
+            message = f"{wanted} should stand here, not `{token.text}`"
+        return Refusal("syntax", message, (token.span,))
+
+
+class NameGrammar(Cursor):
+    """Names, scripts and the arguments of commands."""
+
+    def expression(self, conditions: bool = True) -> Expression:
+        raise NotImplementedError
+
+    def factor(self) -> Expression:
+        raise NotImplementedError
+
+    def items(self, until: tuple[str, ...]) -> tuple[Expression, ...]:
+        raise NotImplementedError
+
+    def signed(self, part: Callable[[], Expression]) -> Expression:
+        """A factor behind an explicit sign may have a minus of its own: `2 · -3`."""
+        start = self.peek()
+        if not self.at("-"):
+            return part()
+        self.i += 1
+        return Negative(part(), span=self.since(start))
+
+    def is_name(self, token: Token) -> bool:
+        # The words of the language are names in scripts: `h_{in}`.
+        return token.kind in _NAME_KINDS or (token.kind == "key" and self.script_depth > 0)
+
+    def reduction_word(self, token: Token) -> str:
+        if token.kind == "sigma":
+            return "sum"
+        return token.text if token.kind in ("word", "text") and token.text in _REDUCTIONS else ""
+
+    def base_name(self) -> Name:
+        """The name here without scripts: a letter, a word, `Δt`, `W.grad`, with its accents."""
+        token = self.peek()
+        if token.kind == "command":
+            return self.accented(token)
+        if not self.is_name(token):
+            raise self.unexpected(token, "a name")
+        self.i += 1
+        base = token.text
+        if token.kind == "letter" and self.script_depth:
+            base = self.merged(base)
+        if token.kind == "text" and " " in base and not self.script_depth:
+            raise Refusal("words", f"it holds the words “{base}”", (token.span,), skip=True)
+        if base == "Δ" and self.is_name(self.peek()) and not self.reduction_word(self.peek()):
+            base += self.peek().text
+            self.i += 1
+        while self.at(".") and self.is_name(self.tokens[self.i + 1]):
+            self.i += 1
+            word = self.peek()
+            self.i += 1
+            base += "." + (self.merged(word.text) if word.kind == "letter" else word.text)
+        accents = []
+        while self.peek().kind == "mark":
+            accents.append(MARKS[self.peek().text])
+            self.i += 1
+        return Name(base, tuple(accents), span=self.since(token))
+
+    def merged(self, base: str) -> str:
+        """In a script a run of letters is a word: `h_{in}`, `W^{FF1}`."""
+        pieces = [base]
+        while (token := self.peek()).kind in ("letter", "number") and not token.space:
+            if token.kind == "number" and not token.text.isdigit():
+                break
+            pieces.append(token.text)
+            self.i += 1
+        return "".join(pieces)
+
+    def accented(self, token: Token) -> Name:
+        """`\\tilde h`, `\\hat{W}`: the accent goes on the name that is its argument."""
+        accent = ACCENT_COMMANDS.get(token.text)
+        if accent is None:
+            raise self.unexpected(token, "a name")
+        self.i += 1
+        self.enter(token)
+        body = self.argument(word=True)
+        self.depth -= 1
+        while isinstance(body, Group):
+            body = body.body
+        if not isinstance(body, Name):
+            raise Refusal("accent", f"`{token.text}` over something that is no name",
+                          (self.since(token),))  # fmt: skip
+        return replace(body, accents=(*body.accents, accent), span=self.since(token))
+
+    def decorate(self, name: Name, token: Token) -> tuple[Name, bool]:
+        """Adds the primes and scripts that follow; the flag says that it is transposed."""
+        transposed = False
+        while True:
+            if self.at("'"):
+                self.i += 1
+                name = replace(name, primes=name.primes + 1)
+            elif self.at("_"):
+                if name.sub:
+                    raise Refusal("script", "a second subscript", (self.peek().span, name.span),
+                                  "put both into one, with a comma")  # fmt: skip
+                name = replace(name, sub=self.script())
+            elif self.at("^") and not transposed:
+                before = self.peek()
+                items, primes, transposed = self.superscript()
+                if items and name.sup:
+                    raise Refusal("script", "a second superscript", (before.span, name.span),
+                                  "put both into one, with a comma")  # fmt: skip
+                name = replace(name, sup=name.sup + items, primes=name.primes + primes)
+            else:
+                return replace(name, span=self.since(token)), transposed
+
+    def script(self) -> tuple[Expression, ...]:
+        """`_…`: what stands below."""
+        self.i += 1
+        return self.braced_script()
+
+    def superscript(self) -> tuple[tuple[Expression, ...], int, bool]:
+        """`^…`: the expressions above, the number of primes, and whether there is a ⊤."""
+        self.i += 1
+        braced = self.at("{")
+        start = self.i
+        self.i += braced
+        primes = 0
+        while self.at("'"):
+            primes += 1
+            self.i += 1
+        transposed = self.at("⊤")
+        self.i += transposed
+        if transposed or primes:
+            if not braced:
+                return (), primes, transposed
+            if self.at("}"):
+                self.i += 1
+                return (), primes, transposed
+        if transposed:
+            raise self.unexpected(self.peek(), "`}`")
+        if not primes:
+            self.i = start
+            items = self.braced_script()
+        else:
+            items = self.script_items()
+        # `W^{Q\top}`: the transpose stands last, and braced_script leaves it in `raised_top`.
+        transposed, self.raised_top = self.raised_top, False
+        return items, primes, transposed
+
+    raised_top = False
+
+    def braced_script(self) -> tuple[Expression, ...]:
+        """A script or an argument in the type of a script: braces with a list, or one token."""
+        if self.at("{"):
+            self.i += 1
+            return self.script_items()
+        self.script_depth += 1
+        item = self.single(script=True)
+        self.script_depth -= 1
+        return (item,)
+
+    def script_items(self) -> tuple[Expression, ...]:
+        """The list in a script, after its opening brace, up to and with the closing one."""
+        if self.at("}"):
+            self.i += 1
+            return ()
+        if self.peek().text == "\\substack" and self.ahead("{", 1):
+            self.i += 2
+            stacked = self.script_items()
+            self.expect("}")
+            return stacked
+        self.script_depth += 1
+        self.bars.append("{")
+        items: tuple[Expression, ...] = ()
+        while True:
+            if self.at("*") and (self.ahead("}", 1) or self.ahead(",", 1)):
+                items += (Star(span=self.peek().span),)
+                self.i += 1
+            else:
+                items += (self.expression(),)
+            if self.at(",") or self.peek().kind == "row":
+                self.i += 1
+                continue
+            break
+        self.bars.pop()
+        self.script_depth -= 1
+        if self.at("⊤"):
+            self.i += 1
+            self.raised_top = True
+        self.expect("}")
+        return items
+
+    def argument(self, word: bool = False) -> Expression:
+        """The argument of a command: a brace group, or one token."""
+        if not self.at("{"):
+            return self.single(script=False)
+        self.i += 1
+        self.bars.append("{")
+        body = self.expression()
+        self.bars.pop()
+        self.expect("}")
+        return body
+
+    def single(self, script: bool) -> Expression:
+        """One token as a script or an argument: `x_1`, `W^Q`, `\\frac12`, `\\tilde h`."""
+        token = self.peek()
+        if token.kind == "number":
+            if self.latex and len(token.text) > 1 and token.text.isdigit():
+                # TeX takes one digit; the others stay on the line.
+                self.tokens[self.i] = replace(token, text=token.text[1:], space=False)
+                return Number(token.text[0], span=token.span)
+            self.i += 1
+            return Number(token.text, span=token.span)
+        if token.kind in _NAME_KINDS or token.kind == "key":
+            self.i += 1
+            if not script and token.text == "Δ":
+                self.i -= 1
+                return self.base_name()
+            name = Name("Σ" if token.kind == "sigma" else token.text, span=token.span)
+            if not self.latex and self.peek().kind == "mark":
+                self.i -= 1
+                return self.base_name()
+            return name
+        if token.kind == "sign" and token.text == "*" and script:
+            self.i += 1
+            return Star(span=token.span)
+        if token.kind == "command" and token.text in ACCENT_COMMANDS:
+            return self.accented(token)
+        if token.kind == "command" or (token.kind == "sign" and token.text in ("(", "[", "\\{")):
+            return self.factor()
+        raise self.unexpected(token, "an argument" if not script else "a script")

@@ -1,0 +1,539 @@
+"""The three printers: plain (ASCII), Unicode and LaTeX. Each is the inverse of its parser.
+
+>>> equation = Equation((Name("x", sub=(Name("t"),)), Fraction(Number("1"), Name("τ"))), ("=",))
+>>> plain(equation), unicode(equation), latex(equation)
+('x_t = 1/tau', 'x_t = 1/τ', 'x_t = \\\\frac{1}{\\\\tau}')
+
+What is printed is what a lecturer would write: brackets stand only where the tree has them, or
+where a tree that no parser made (a sum as a factor) would read differently without.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from indicial.notation.letters import ASCII, KEY, LATEX, UNICODE, Surface, spell
+from indicial.notation.signs import MARK_OF
+from indicial.notation.syntax import (
+    FUNCTIONS,
+    REDUCTIONS,
+    Add,
+    Call,
+    Cases,
+    Claim,
+    Comparison,
+    Conjunction,
+    Declaration,
+    Dots,
+    Equation,
+    Expectation,
+    Expression,
+    Fraction,
+    Group,
+    Hadamard,
+    Index,
+    Interval,
+    Join,
+    ListLiteral,
+    Name,
+    Negative,
+    Node,
+    Norm,
+    Number,
+    Power,
+    Product,
+    Reduction,
+    SetLiteral,
+    Star,
+    Transpose,
+    TupleLiteral,
+)
+
+Printable = Node | Sequence[Node]
+
+_JOIN, _COMPARE, _INTERVAL, _SUM, _TERM, _HADAMARD, _PRODUCT, _FACTOR = range(8)
+_LEVELS: dict[type[Node], int] = {
+    Join: _JOIN, Comparison: _COMPARE, Conjunction: _COMPARE, Interval: _INTERVAL, Add: _SUM,
+    Negative: _TERM, Hadamard: _HADAMARD, Product: _PRODUCT,
+}  # fmt: skip
+_TAKES_PRODUCT = ("sum", "prod", "max", "min", "mean")
+_BODILESS = frozenset(FUNCTIONS) - {"σ"} | frozenset(REDUCTIONS)
+_TALL = (Fraction, Reduction, Cases)
+
+
+def plain(node: Printable) -> str:
+    """ASCII only: `h[t,j] = tanh(W^{h,R}[j,I] h[t-1,I])`."""
+    return _print(node, ASCII)
+
+
+def unicode(node: Printable) -> str:
+    """With the signs of the blackboard: `α[t] = softmax_t x[t]`."""
+    return _print(node, UNICODE)
+
+
+def latex(node: Printable) -> str:
+    """LaTeX for a display; a list of statements becomes an `aligned`."""
+    return _print(node, LATEX)
+
+
+def name_key(name: Name) -> str:
+    """The one spelling under which a name is known: `W^{h,R}`, `h_{in}`, `h̃`, `h'`, `ℒ_{focus}`.
+
+    >>> name_key(Name("W", sup=(Name("h"), Name("R"))))
+    'W^{h,R}'
+    """
+    return _Printer(KEY).name(name)
+
+
+def _print(node: Printable, surface: Surface) -> str:
+    printer = _Printer(surface)
+    if isinstance(node, Node):
+        return printer.node(node)
+    lines = [printer.node(part, aligned=surface.latex) for part in node]
+    if not surface.latex:
+        return "\n".join(lines)
+    return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}"
+
+
+class _Printer:
+    def __init__(self, surface: Surface) -> None:
+        self.surface = surface
+        self.latex = surface.latex
+        self.compact = 0  # inside index brackets and scripts nothing is spaced out
+
+    # ---------------------------------------------------------------- statements
+
+    def node(self, node: Node, aligned: bool = False) -> str:
+        if isinstance(node, Equation):
+            return self.equation(node, aligned)
+        if isinstance(node, Declaration):
+            return self.declaration(node)
+        if isinstance(node, Claim):
+            tail = (
+                "" if node.tolerance is None else self.word(" within ") + self.show(node.tolerance)
+            )
+            return self.word("claim ") + self.show(node.comparison) + tail
+        if isinstance(node, Expression):
+            return self.show(node)
+        raise TypeError(f"nothing to print in {type(node).__name__}")
+
+    def equation(self, node: Equation, aligned: bool) -> str:
+        text = "" if isinstance(node.sides[0], Dots) else self.show(node.sides[0])
+        for relation, side in zip(node.relations, node.sides[1:], strict=True):
+            sign = ("&" if aligned else "") + self.surface.signs[relation]
+            text += f" {sign} {self.show(side)}" if text else f"{sign} {self.show(side)}"
+            aligned = False
+        if node.guard is not None:
+            text += " \\quad" if self.latex else ""
+            text += self.word(" for ") + self.show(node.guard)
+        if node.label:
+            text = (f"\\text{{{node.label}: }} " if self.latex else f"{node.label}: ") + text
+        return text
+
+    def declaration(self, node: Declaration) -> str:
+        text = self.word(node.keyword + " ") + ", ".join(self.show(item) for item in node.items)
+        if node.domain is not None:
+            text += f" {self.surface.signs['∈']} {self.show(node.domain)}"
+        if node.value is not None:
+            text += f" = {self.show(node.value)}"
+        return text
+
+    def word(self, text: str) -> str:
+        if not self.latex:
+            return text
+        lead = " " if text[0] == " " else ""
+        return f"{lead}\\text{{{text.lstrip()}}} "
+
+    # ---------------------------------------------------------------- expressions
+
+    def show(self, node: Expression, level: int = _JOIN) -> str:
+        """The text of a node; in round brackets if it binds less than its place asks for."""
+        text = self.bare(node)
+        return text if self.level(node) >= level else self.round(text, node)
+
+    def level(self, node: Expression) -> int:
+        if isinstance(node, Fraction) and not self.latex:
+            return _PRODUCT
+        return _LEVELS.get(type(node), _FACTOR)
+
+    def round(self, text: str, *inside: Expression) -> str:
+        if self.latex and any(isinstance(part, _TALL) for node in inside for part in node.walk()):
+            return f"\\left( {text} \\right)"
+        return f"({text})"
+
+    def bare(self, node: Expression) -> str:
+        match node:
+            case Number(text):
+                return self.surface.numbers.get(text, text)
+            case Name():
+                return self.name(node)
+            case Index():
+                return self.index(node)
+            case Call():
+                return self.call(node)
+            case Group():
+                return self.group(node)
+            case Add():
+                return self.add(node)
+            case Negative(body):
+                return "-" + self.show(body, _TERM if _tail(body) else _HADAMARD)
+            case Hadamard(factors):
+                return f" {self.surface.hadamard} ".join(self.closed(factors, _PRODUCT))
+            case Product():
+                return self.product(node)
+            case Fraction():
+                return self.fraction(node)
+            case Power(base, exponent):
+                return self.base(base) + self.script("^", (exponent,))
+            case Transpose():
+                return self.transpose(node)
+            case Norm():
+                return self.norm(node)
+            case Reduction():
+                return self.reduction(node)
+            case Expectation():
+                return self.expectation(node)
+            case Cases():
+                return self.cases(node)
+            case Join(parts):
+                return "; ".join(self.show(part, _INTERVAL) for part in parts)
+            case Comparison():
+                return self.comparison(node)
+            case Conjunction(parts):
+                return self.word(" and ").join(self.show(part, _COMPARE) for part in parts)
+            case Interval(lower, upper):
+                return f"{self.show(lower, _SUM)}..{self.show(upper, _SUM)}"
+            case ListLiteral():
+                return self.literal_list(node)
+            case SetLiteral(items):
+                opener, closer = ("\\{", "\\}") if self.latex else ("{", "}")
+                return opener + self.items(items) + closer
+            case TupleLiteral(items):
+                if len(items) == 1:
+                    left, right = ("\\langle ", " \\rangle") if not self.surface.pretty else "⟨⟩"
+                    return left + self.items(items) + right
+                return self.round(self.items(items), *items)
+            case Dots():
+                return self.surface.dots
+            case Star():
+                return "*"
+        raise TypeError(f"nothing to print in {type(node).__name__}")
+
+    def items(self, items: Sequence[Expression]) -> str:
+        comma = "," if self.compact else ", "
+        return comma.join(self.show(item) for item in items)
+
+    def packed(self, items: Sequence[Expression]) -> str:
+        self.compact += 1
+        text = ",".join(self.show(item) for item in items)
+        self.compact -= 1
+        return text
+
+    # ---------------------------------------------------------------- names and scripts
+
+    def name(self, node: Name) -> str:
+        text = spell(node.base, self.surface)
+        for accent in node.accents:
+            if self.surface.pretty and len(node.base) == 1:
+                text += MARK_OF[accent]
+            elif self.latex or not re.fullmatch(r"\w+", text):
+                text = f"\\{accent}{{{text}}}"
+            else:
+                text = f"\\{accent} {text}"
+        text += "'" * node.primes
+        sup = self.script("^", node.sup)
+        if self.latex and node.primes and sup:
+            text = f"{{{text}}}"  # TeX counts a prime as a superscript
+        return text + self.script("_", node.sub) + sup
+
+    def script(self, sign: str, items: Sequence[Expression], tail: str = "") -> str:
+        if not items and not tail:
+            return ""
+        text = self.packed(items) + tail
+        return sign + text if len(text) == 1 else f"{sign}{{{text}}}"
+
+    def index(self, node: Index) -> str:
+        base = node.base
+        closed = isinstance(base, Reduction) and _tail(base) == 0
+        if closed or isinstance(base, Name | Call | Index):
+            return f"{self.bare(base)}[{self.packed(node.items)}]"
+        return self.base(base) + self.script("_", node.items)
+
+    def base(self, node: Expression) -> str:
+        """What a script stands behind: anything that ends in a bracket, or a number."""
+        if isinstance(
+            node, Name | Index | Group | Number | Norm | Cases | ListLiteral | SetLiteral
+        ):
+            return self.bare(node)
+        if isinstance(node, TupleLiteral):
+            return self.bare(node)
+        if isinstance(node, Call):
+            return self.call(node, brackets=True)
+        if isinstance(node, Power):
+            return f"{{{self.bare(node)}}}" if self.latex else self.bare(node)
+        return self.round(self.bare(node), node)
+
+    def transpose(self, node: Transpose) -> str:
+        body, top = node.body, self.surface.top
+        if isinstance(body, Name) and body.sup and self.latex:
+            # TeX allows one superscript, so the ⊤ goes into it.
+            bare = self.name(replace(body, sup=()))
+            bare = f"{{{bare}}}" if body.primes else bare
+            return bare + self.script("^", body.sup, top)
+        if isinstance(body, Name) and body.primes and self.latex:
+            return f"{{{self.name(body)}}}^{top}"
+        if isinstance(body, Power) and self.latex:
+            return f"{{{self.bare(body)}}}^{top}"
+        return f"{self.base(body)}^{top}"
+
+    # ---------------------------------------------------------------- calls and brackets
+
+    def call(self, node: Call, brackets: bool = False) -> str:
+        function, arguments, given = node.function, node.arguments, node.given
+        bare = isinstance(function, Name) and function.bare and given is None
+        if bare and len(arguments) == 1 and isinstance(function, Name):
+            if self.latex and function.base == "sqrt":
+                return f"\\sqrt{{{self.show(arguments[0])}}}"
+            if self.latex and function.base == "abs":
+                return f"\\left| {self.show(arguments[0])} \\right|"
+            if _reads_bare(node) and not brackets:
+                return f"{self.bare(function)} {self.bare(arguments[0])}"
+        inside = self.items(arguments)
+        if given is not None:
+            inside += f" {self.surface.mid} {self.items(given)}"
+        text = self.round(inside, *arguments, *(given or ()))
+        return (self.bare(function) if isinstance(function, Name) else self.base(function)) + text
+
+    def group(self, node: Group) -> str:
+        text = self.show(node.body)
+        if node.bracket == "(":
+            return self.round(text, node.body)
+        opener, closer = ("[", "]") if node.bracket == "[" else ("{", "}")
+        if self.latex and opener == "{":
+            opener, closer = "\\{", "\\}"
+        if self.latex and any(isinstance(part, _TALL) for part in node.walk()):
+            return f"\\left{opener} {text} \\right{closer}"
+        return opener + text + closer
+
+    def norm(self, node: Norm) -> str:
+        body = self.show(node.body)
+        order = () if node.order is None else (node.order,)
+        if self.latex:
+            return f"\\left\\| {body} \\right\\|" + self.script("_", order)
+        if any(isinstance(part, Norm) for part in node.body.walk()):
+            return "norm" + self.script("_", order) + f"({body})"
+        bars = self.surface.norm
+        return bars + body + bars + self.script("_", order)
+
+    def literal_list(self, node: ListLiteral) -> str:
+        rows = [item.items for item in node.items if isinstance(item, ListLiteral)]
+        width = len(rows[0]) if rows else 0
+        square = len(rows) == len(node.items) and all(len(row) == width for row in rows)
+        if self.latex and square and width > 1:
+            lines = " \\\\ ".join(" & ".join(self.show(cell) for cell in row) for row in rows)
+            return f"\\begin{{bmatrix}} {lines} \\end{{bmatrix}}"
+        return f"[{self.items(node.items)}]"
+
+    # ---------------------------------------------------------------- sums and products
+
+    def add(self, node: Add) -> str:
+        blank = "" if self.compact else " "
+        last = len(node.terms) - 1
+        text = ""
+        for i, term in enumerate(node.terms):
+            minus = i > 0 and isinstance(term, Negative)
+            body = term.body if minus and isinstance(term, Negative) else term
+            if i < last and _tail(body) > 1:
+                piece = self.round(self.bare(body), body)
+            else:
+                piece = self.show(body, _TERM)
+            text += (f"{blank}{'-' if minus else '+'}{blank}" if i else "") + piece
+        return text
+
+    def closed(self, factors: Sequence[Expression], level: int) -> list[str]:
+        """Factors as texts; one that would swallow its successor gets brackets."""
+        last = len(factors) - 1
+        return [
+            self.round(self.bare(f), f) if i < last and _tail(f) else self.show(f, level)
+            for i, f in enumerate(factors)
+        ]
+
+    def product(self, node: Product) -> str:
+        text = ""
+        last = len(node.factors) - 1
+        before: Expression | None = None
+        for i, factor in enumerate(node.factors):
+            if isinstance(factor, Negative) and i > 0:
+                piece = self.show(factor, _TERM)
+            elif (i < last and _tail(factor)) or (i > 0 and self.level(factor) == _PRODUCT):
+                # `x (a/b)`: the brackets are dropped again when it is read.
+                piece = self.round(self.bare(factor), factor)
+            else:
+                piece = self.show(factor, _PRODUCT if isinstance(factor, Fraction) else _FACTOR)
+            text += self.between(before, factor, piece) + piece
+            before = factor
+        return text
+
+    def between(self, before: Expression | None, factor: Expression, piece: str) -> str:
+        """What separates two factors: a blank, nothing, or a dot where a blank would mislead."""
+        if before is None:
+            return ""
+        dot = f" {self.surface.product} "
+        if isinstance(factor, Negative) or piece[0].isdigit() or piece[0] == ".":
+            return dot
+        leaf = self.last_leaf(before)
+        if isinstance(leaf, Name):
+            if leaf.bare and leaf.base == "Δ" and isinstance(_first_leaf(factor), Name):
+                return dot
+            if leaf.base in _BODILESS:
+                return dot
+        opener = piece.removeprefix("\\left")[0]
+        if opener == "(" and isinstance(leaf, Name):
+            return dot
+        if opener == "[" and isinstance(leaf, Name | Call | Index | Transpose | Reduction):
+            return dot
+        if not self.latex and opener in "|‖" and self.surface.norm[0] == opener:
+            return " "
+        if isinstance(before, Number) and isinstance(factor, Name) and _hugs(before, factor):
+            return ""
+        return " "
+
+    def last_leaf(self, node: Expression) -> Expression:
+        """The node whose text stands last."""
+        while True:
+            if isinstance(node, Product | Hadamard):
+                node = node.factors[-1]
+            elif isinstance(node, Negative):
+                node = node.body
+            elif isinstance(node, Fraction) and not self.latex:
+                if self.level(node.below) < _FACTOR or _tail(node.below):
+                    return node
+                node = node.below
+            elif isinstance(node, Call) and _reads_bare(node):
+                node = node.arguments[0]
+            else:
+                return node
+
+    def fraction(self, node: Fraction) -> str:
+        if self.latex:
+            return f"\\frac{{{self.show(node.above)}}}{{{self.show(node.below)}}}"
+        above, below = node.above, node.below
+        upper = self.show(above, _PRODUCT)
+        if _tail(above) and self.level(above) >= _PRODUCT:
+            upper = self.round(upper, above)
+        lower = self.show(below, _FACTOR)
+        if _tail(below) and self.level(below) >= _FACTOR:
+            lower = self.round(lower, below)
+        return f"{upper}/{lower}"
+
+    # ---------------------------------------------------------------- operators
+
+    def reduction(self, node: Reduction) -> str:
+        operator = self.surface.operators.get(node.operator, node.operator)
+        upper = () if node.upper is None else (node.upper,)
+        text = operator + self.script("_", node.under) + self.script("^", upper)
+        if node.operator in _TAKES_PRODUCT:
+            return f"{text} {self.show(node.body, _TERM)}"
+        body = self.show(node.body, _SUM)
+        tight = not node.under and not upper and isinstance(node.body, Group | TupleLiteral)
+        return f"{text}{body}" if tight and body[:1] in "(\\" else f"{text} {body}"
+
+    def expectation(self, node: Expectation) -> str:
+        draws = []
+        self.compact += 1
+        for draw in node.draws:
+            if isinstance(draw, Comparison) and isinstance(draw.operands[0], TupleLiteral):
+                left, *rest = draw.operands
+                assert isinstance(left, TupleLiteral)
+                first = ",".join(self.show(item) for item in left.items)
+                text = self.comparison(Comparison((Name("x"), *rest), draw.operators))
+                draws.append(first + text[1:])
+            else:
+                draws.append(self.show(draw))
+        self.compact -= 1
+        return f"E_{{{', '.join(draws)}}} {self.show(node.body, _SUM)}"
+
+    def comparison(self, node: Comparison) -> str:
+        text = self.show(node.operands[0], _INTERVAL)
+        for sign, operand in zip(node.operators, node.operands[1:], strict=True):
+            blank = "" if self.compact and sign in "=<>" else " "
+            text += f"{blank}{self.surface.signs[sign]}{blank}{self.show(operand, _INTERVAL)}"
+        return text
+
+    def cases(self, node: Cases) -> str:
+        compact, self.compact = self.compact, 0
+        rows = []
+        for value, condition in node.branches:
+            rows.append(self.show(value))
+            rows[-1] += " & " if self.latex else " "
+            if condition is None:
+                rows[-1] += self.word("otherwise").strip()
+            else:
+                rows[-1] += self.word("if ") + self.show(condition)
+        self.compact = compact
+        if self.latex:
+            return "\\begin{cases} " + " \\\\ ".join(rows) + " \\end{cases}"
+        return "cases { " + ", ".join(rows) + " }"
+
+
+def _reads_bare(node: Call) -> bool:
+    """`ln P(x)`: a logarithm of one factor stands without brackets."""
+    name = node.function
+    if not (isinstance(name, Name) and name.base in ("ln", "log") and not name.accents):
+        return False
+    if node.given is not None or len(node.arguments) != 1:
+        return False
+    argument = node.arguments[0]
+    while isinstance(argument, Index):
+        argument = argument.base
+    if isinstance(argument, Call):
+        argument = argument.function
+    return isinstance(argument, Name) and argument.base not in _BODILESS
+
+
+def _first_leaf(node: Expression) -> Expression:
+    while True:
+        if isinstance(node, Product):
+            node = node.factors[0]
+        elif isinstance(node, Index | Power):
+            node = node.base
+        elif isinstance(node, Call):
+            node = node.function
+        elif isinstance(node, Transpose):
+            node = node.body
+        elif isinstance(node, Fraction):
+            node = node.above
+        else:
+            return node
+
+
+def _hugs(number: Number, name: Name) -> bool:
+    """`2t`; but `2 e` could be read as the number 2e…"""
+    return number.text.isdigit() and not name.accents and name.base[0] not in "eE" and (
+        len(name.base) == 1 or name.base.startswith("Δ")
+    )  # fmt: skip
+
+
+def _tail(node: Expression) -> int:
+    """How far the end of a node reaches: 0 not at all, 1 to the next `+`, 2 beyond it."""
+    reach = 0
+    while True:
+        match node:
+            case Reduction(operator, under, upper, body):
+                closed = isinstance(body, Group | TupleLiteral) and not under and upper is None
+                if operator == "softmax" and closed:
+                    return reach
+                reach = max(reach, 1 if operator in _TAKES_PRODUCT else 2)
+                node = body
+            case Expectation(_, body):
+                return 2
+            case Product(factors) | Hadamard(factors):
+                node = factors[-1]
+            case Negative(body):
+                node = body
+            case Add(terms):
+                node = terms[-1]
+            case _:
+                return reach

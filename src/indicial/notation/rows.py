@@ -1,0 +1,216 @@
+"""Rows: which tokens make one line of the blackboard, and whether their brackets match.
+
+    \\begin{aligned} a &= f(x) \\\\ &= y \\\\ b &= 2 \\end{aligned}   →   [a = f(x) = y], [b = 2]
+
+A row that begins with a relation or an operator, or that a bracket or an operator leaves open,
+is joined to its neighbour. A row whose brackets do not match gets a fault and is left out, so that
+the other rows are still read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from indicial.notation.faults import Fault
+from indicial.notation.signs import CONDITION_WORDS, EQUATION_SIGNS, RELATIONS
+from indicial.notation.source import Span
+from indicial.notation.syntax import KEYWORDS
+from indicial.notation.tokens import Token
+
+NESTING = 60
+"""How deep brackets may stand inside each other."""
+
+CLOSERS = {"(": ")", "[": "]", "{": "}", "\\{": "\\}", "⟨": "⟩", "|(": "|)", "‖(": "‖)"}
+_OPENERS = {closer: opener for opener, closer in CLOSERS.items()}
+_SPELLING = {"\\{": "\\{", "|(": "\\left|", "‖(": "\\left\\|", "|)": "\\right|", "‖)": "\\right\\|"}
+
+INNER = frozenset(
+    {"cases", "dcases", "rcases", "matrix", "bmatrix", "pmatrix", "vmatrix", "Bmatrix", "Vmatrix",
+     "smallmatrix"}
+)  # fmt: skip
+"""Environments that are a part of an expression; `array` is one inside brackets."""
+
+_OPERATORS = frozenset("+-·*⊙/⊗")
+_GOES_ON = _OPERATORS | set(RELATIONS.values()) | {",", ";", "mid"}
+
+
+@dataclass
+class Row:
+    """Tokens that belong together, and the brackets among them that have no partner."""
+
+    tokens: list[Token] = field(default_factory=list)
+    opened: list[Token] = field(default_factory=list)
+    closed: list[Token] = field(default_factory=list)
+    wrong: list[tuple[Token, Token]] = field(default_factory=list)
+    depth: int = 0
+    equation: bool = False
+
+    def extend(self, other: Row) -> None:
+        self.tokens += other.tokens
+        # A bracket left open here may be closed there.
+        for token in other.closed:
+            if self.opened and (
+                token.text == "null" or CLOSERS.get(self.opened[-1].text) == token.text
+            ):
+                self.opened.pop()
+            else:
+                self.closed.append(token)
+        self.depth = max(self.depth, len(self.opened) + other.depth)
+        self.opened += other.opened
+        self.wrong += other.wrong
+        self.equation = self.equation or other.equation
+
+
+def split_rows(tokens: Iterable[Token], latex: bool) -> tuple[list[Row], list[Fault]]:
+    """The joined rows of a text, and a fault for every bracket without its partner."""
+    pieces = [_examine(piece, latex) for piece in _pieces(list(tokens), latex) if piece]
+    rows: list[Row] = []
+    for piece in pieces:
+        if rows and _joins(rows[-1], piece, latex):
+            # A piece whose own brackets are wrong is told about alone: its neighbours stay good.
+            if piece.wrong or (piece.closed and not rows[-1].opened):
+                rows.insert(len(rows) - 1, piece)
+            else:
+                rows[-1].extend(piece)
+        else:
+            rows.append(piece)
+    good: list[Row] = []
+    faults: list[Fault] = []
+    for row in rows:
+        found = _bracket_faults(row)
+        faults += found
+        if not found:
+            good.append(row)
+    return good, faults
+
+
+def _pieces(tokens: list[Token], latex: bool) -> list[list[Token]]:
+    """Tokens cut at `\\\\` and, in plain text, at the end of a line; `&` that only aligns goes."""
+    braces = sum((t.text == "{") - (t.text == "}") for t in tokens if t.kind == "sign")
+    pieces: list[list[Token]] = [[]]
+    depth = 0  # of braces and brackets: a row inside \substack{…} or an array is none of ours
+    brackets = 0
+    environments: list[bool] = []
+    for token in tokens:
+        kind, text = token.kind, token.text
+        inner = any(environments[-1:])
+        if kind == "begin":
+            environments.append(
+                inner or text in INNER or (text in ("array", "aligned") and brackets > 0)
+            )
+            if environments[-1]:
+                pieces[-1].append(token)
+        elif kind == "end":
+            if environments and environments.pop():
+                pieces[-1].append(token)
+        elif kind == "row" and not inner and (depth <= 0 or braces != 0):
+            pieces.append([])
+            brackets = 0
+        elif kind == "newline":
+            if not inner:
+                pieces.append([])
+        elif text == "&" and kind == "sign" and not inner:
+            continue
+        else:
+            if kind == "sign":
+                depth += (text == "{") - (text == "}")
+                brackets += (text in CLOSERS) - (text in _OPENERS or text == "null")
+            pieces[-1].append(token)
+    return pieces
+
+
+def _examine(tokens: list[Token], latex: bool) -> Row:
+    """Matches the brackets of one piece."""
+    row = Row(tokens)
+    stack: list[Token] = []
+    conditional = False
+    for token in tokens:
+        if token.kind == "key" and token.text in CONDITION_WORDS:
+            conditional = True
+        if token.kind != "sign":
+            continue
+        text = token.text
+        if text in CLOSERS:
+            stack.append(token)
+            row.depth = max(row.depth, len(stack))
+        elif text in _OPENERS or text == "null":
+            if not stack:
+                row.closed.append(token)
+            elif text == "null" or CLOSERS[stack[-1].text] == text:
+                stack.pop()
+            else:
+                row.wrong.append((stack.pop(), token))
+        elif text in EQUATION_SIGNS and not stack and not conditional:
+            row.equation = True
+    row.opened = stack
+    return row
+
+
+def _joins(before: Row, piece: Row, latex: bool) -> bool:
+    """Whether the piece goes on with the row before it."""
+    if before.wrong or before.closed:
+        return False
+    first, last = piece.tokens[0], before.tokens[-1]
+    declares = not latex and first.kind == "word" and first.text in (*KEYWORDS, "claim")
+    if before.opened:
+        if latex:
+            return bool(piece.closed) or _is(first, _OPERATORS)
+        return not declares and not piece.equation
+    if _is(first, EQUATION_SIGNS) or _is(first, _OPERATORS):
+        return True
+    if declares:
+        return False
+    if _is(last, _GOES_ON):
+        return not (latex and last.text in (",", ";")) or not piece.equation
+    return False
+
+
+def _is(token: Token, signs: frozenset[str] | set[str]) -> bool:
+    return token.kind == "sign" and token.text in signs
+
+
+def _bracket_faults(row: Row) -> list[Fault]:
+    faults = []
+    for opener, closer in row.wrong:
+        faults.append(
+            Fault(
+                "bracket",
+                f"`{_spell(opener)}` is closed by `{_spell(closer)}`",
+                (opener.span, closer.span),
+                f"close it with `{_SPELLING.get(CLOSERS[opener.text], CLOSERS[opener.text])}`",
+            )
+        )
+    for closer in row.closed:
+        faults.append(
+            Fault(
+                "bracket",
+                f"`{_spell(closer)}` closes nothing",
+                (closer.span,),
+                "remove it, or open a bracket before it",
+            )
+        )
+    end = row.tokens[-1].span
+    for opener in row.opened:
+        faults.append(
+            Fault(
+                "bracket",
+                f"`{_spell(opener)}` is never closed",
+                (opener.span, Span(end.source, end.end, end.end)),
+                f"close it with `{_SPELLING.get(CLOSERS[opener.text], CLOSERS[opener.text])}`",
+            )
+        )
+    if not faults and row.depth > NESTING:
+        faults.append(
+            Fault(
+                "nesting",
+                f"brackets are nested {row.depth} deep; {NESTING} is the limit",
+                (row.tokens[0].span.to(end),),
+                "give an inner part a name of its own",
+            )
+        )
+    return faults
+
+
+def _spell(token: Token) -> str:
+    return "\\right." if token.text == "null" else _SPELLING.get(token.text, token.text)

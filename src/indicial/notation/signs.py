@@ -1,0 +1,158 @@
+"""One table of signs: Unicode ↔ LaTeX ↔ ASCII. The tree always holds the Unicode spelling.
+
+>>> LETTER_COMMANDS["\\\\alpha"], ASCII_NAMES["alpha"], RELATIONS["<="]
+('α', 'α', '≤')
+"""
+
+from __future__ import annotations
+
+GREEK = {
+    "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "zeta": "ζ",
+    "eta": "η", "theta": "θ", "iota": "ι", "kappa": "κ", "lambda": "λ", "mu": "μ", "nu": "ν",
+    "xi": "ξ", "omicron": "ο", "pi": "π", "rho": "ρ", "sigma": "σ", "tau": "τ", "upsilon": "υ",
+    "phi": "φ", "chi": "χ", "psi": "ψ", "omega": "ω",
+    "Alpha": "Α", "Beta": "Β", "Gamma": "Γ", "Delta": "Δ", "Epsilon": "Ε", "Zeta": "Ζ",
+    "Eta": "Η", "Theta": "Θ", "Iota": "Ι", "Kappa": "Κ", "Lambda": "Λ", "Mu": "Μ", "Nu": "Ν",
+    "Xi": "Ξ", "Omicron": "Ο", "Pi": "Π", "Rho": "Ρ", "Sigma": "Σ", "Tau": "Τ", "Upsilon": "Υ",
+    "Phi": "Φ", "Chi": "Χ", "Psi": "Ψ", "Omega": "Ω",
+}  # fmt: skip
+"""English name → letter; LaTeX puts a backslash before it."""
+
+_OTHER_LETTERS = {
+    "ell": "ℓ", "partial": "∂", "nabla": "∇", "hbar": "ℏ", "imath": "ı", "jmath": "ȷ",
+    "emptyset": "∅", "varnothing": "∅",
+}  # fmt: skip
+_VARIANTS = {
+    "varepsilon": "ε", "vartheta": "θ", "varpi": "π", "varrho": "ρ", "varsigma": "ς",
+    "varphi": "φ", "varkappa": "κ",
+}  # fmt: skip
+
+LETTER_COMMANDS = {"\\" + name: sign for name, sign in (GREEK | _OTHER_LETTERS | _VARIANTS).items()}
+"""LaTeX command → letter."""
+
+SCRIPT_LETTERS = dict(zip("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "𝒜ℬ𝒞𝒟ℰℱ𝒢ℋℐ𝒥𝒦ℒℳ𝒩𝒪𝒫𝒬ℛ𝒮𝒯𝒰𝒱𝒲𝒳𝒴𝒵", strict=True))
+DOUBLE_LETTERS = {"R": "ℝ", "N": "ℕ", "Z": "ℤ", "Q": "ℚ", "C": "ℂ"}
+"""`\\mathbb` letters that are sets of numbers; `\\mathbb E` and the rest are plain letters."""
+
+LETTER_CHARACTERS = {"ϵ": "ε", "ϕ": "φ", "ϑ": "θ", "ϱ": "ρ", "µ": "μ", "𝔼": "E", "ℙ": "P",
+                     "∆": "Δ", "𝑙": "ℓ"}  # fmt: skip
+"""Characters that look like another letter, and mean it."""
+
+ASCII_NAMES = (
+    GREEK
+    | {"ell": "ℓ", "nabla": "∇", "sigmoid": "σ", "relu": "ReLU", "gelu": "GELU"}
+    | {"LayerNorm": "layernorm"}
+)
+"""Words of the plain surface that stand for a letter or for the usual spelling of a function."""
+
+WORD_ALIASES = {"sigmoid": "σ", "relu": "ReLU", "gelu": "GELU", "LayerNorm": "layernorm"}
+"""The same for words inside `\\text`, where `alpha` is a word like any other."""
+
+LATEX_LETTERS = {
+    sign: "\\" + name for name, sign in (_OTHER_LETTERS | GREEK).items() if sign != "ο"
+} | {"∅": "\\emptyset", "ς": "\\varsigma"}
+ASCII_LETTERS = {sign: name for name, sign in GREEK.items()} | {"ℓ": "ell", "∇": "nabla"}
+
+NAME_COMMANDS = {
+    "\\" + word: word
+    for word in (
+        "tanh",
+        "exp",
+        "ln",
+        "log",
+        "cos",
+        "sin",
+        "tan",
+        "max",
+        "min",
+        "argmax",
+        "argmin",
+        "softmax",
+    )
+} | {"\\sum": "sum", "\\prod": "prod", "\\ReLU": "ReLU", "\\lg": "log"}
+"""Commands that are a word."""
+
+RELATIONS = {
+    "=": "=", ":=": "=", "==": "=", "≡": "=", "≔": "=", "←": "=", "≜": "=", "<-": "=",
+    "≈": "≈", "~=": "≈", "≃": "≈", "≅": "≈",
+    "~": "~", "∼": "~",
+    "≠": "≠", "!=": "≠", "<": "<", ">": ">", "≤": "≤", "<=": "≤", "⩽": "≤", "≥": "≥", ">=": "≥",
+    "⩾": "≥", "∈": "∈", "∉": "∉",
+}  # fmt: skip
+"""Every spelling of a relation → the one in the tree."""
+
+EQUATION_SIGNS = frozenset({"=", "≈", "~"})
+"""The relations that make an equation; the others make a condition."""
+
+SIGN_CHARACTERS = RELATIONS | {
+    "−": "-", "–": "-", "⋅": "·", "∙": "·", "×": "·", "⊗": "⊗", "∘": "⊙", ".*": "⊙", "⊙": "⊙",
+    "′": "'", "’": "'", "∣": "mid", "⏐": "mid", "||": "‖", "∥": "‖", "‖": "‖", "...": "…",
+    "⋯": "…", "…": "…", "⋮": "…", "⟨": "⟨", "⟩": "⟩", "→": "→", "->": "→", "⇒": "⇒", "=>": "⇒",
+    "⟹": "⇒", "⊺": "⊤", "⊤": "⊤", "∞": "∞", "√": "√", "∑": "sum", "∏": "prod", "∀": "∀",
+}  # fmt: skip
+
+SIGN_COMMANDS = {
+    "\\le": "≤", "\\leq": "≤", "\\leqslant": "≤", "\\ge": "≥", "\\geq": "≥", "\\geqslant": "≥",
+    "\\ne": "≠", "\\neq": "≠", "\\lt": "<", "\\gt": ">", "\\approx": "≈", "\\simeq": "≈",
+    "\\cong": "≈", "\\equiv": "=", "\\coloneqq": "=", "\\triangleq": "=", "\\leftarrow": "=",
+    "\\gets": "=", "\\doteq": "=", "\\in": "∈", "\\notin": "∉", "\\sim": "~",
+    "\\cdot": "·", "\\times": "·", "\\ast": "*", "\\odot": "⊙", "\\circ": "⊙", "\\otimes": "⊗",
+    "\\top": "⊤", "\\intercal": "⊤", "\\dots": "…", "\\ldots": "…", "\\cdots": "…",
+    "\\dotsc": "…", "\\dotsb": "…", "\\vdots": "…", "\\infty": "∞", "\\mid": "mid",
+    "\\vert": "|", "\\|": "‖", "\\Vert": "‖", "\\lvert": "|(", "\\rvert": "|)", "\\lVert": "‖(",
+    "\\rVert": "‖)", "\\langle": "⟨", "\\rangle": "⟩", "\\{": "\\{", "\\}": "\\}",
+    "\\lbrace": "\\{", "\\rbrace": "\\}", "\\lbrack": "[", "\\rbrack": "]", "\\prime": "'",
+    "\\star": "*", "\\forall": "∀", "\\colon": ":", "\\semicolon": ";", "\\slash": "/",
+    "\\Rightarrow": "⇒", "\\implies": "⇒", "\\Longrightarrow": "⇒", "\\iff": "⇔",
+    "\\Leftrightarrow": "⇔", "\\to": "→", "\\rightarrow": "→", "\\longrightarrow": "→",
+    "\\mapsto": "↦", "\\gg": "≫", "\\ll": "≪", "\\ggg": "⋙", "\\lll": "⋘", "\\propto": "∝",
+    "\\subset": "⊂", "\\subseteq": "⊆", "\\cup": "∪", "\\cap": "∩", "\\perp": "⟂", "\\pm": "±",
+    "\\oplus": "⊕", "\\wedge": "∧", "\\vee": "∨", "\\therefore": "∴", "\\checkmark": "✓",
+    "\\lim": "lim", "\\int": "∫", "\\setminus": "∖", "\\exists": "∃", "\\land": "∧", "\\lor": "∨",
+    "\\neg": "¬", "\\succ": "≻", "\\prec": "≺", "\\uparrow": "↑", "\\downarrow": "↓",
+}  # fmt: skip
+"""LaTeX command → the sign that the parser sees."""
+
+NO_EQUATION = {
+    "⇒": "it reasons with ⇒", "⇔": "it reasons with ⇔", "→": "it uses an arrow",
+    "↦": "it uses an arrow", "≫": "it compares orders of magnitude with ≫",
+    "≪": "it compares orders of magnitude with ≪", "⋙": "it compares orders of magnitude with ⋙",
+    "⋘": "it compares orders of magnitude with ⋘", "lim": "it is about a limit",
+    "∝": "it states a proportion", "⊂": "it is about sets", "⊆": "it is about sets",
+    "∪": "it is about sets", "∩": "it is about sets", "∖": "it is about sets",
+    "⟂": "it states orthogonality", "±": "it uses ±", "∫": "it uses an integral",
+    "∧": "it is logic", "∨": "it is logic", "¬": "it is logic",
+    "∃": "it is logic", "∴": "it is a step of a proof", "✓": "it is a step of a proof",
+    "≻": "it is logic", "≺": "it is logic", "⊕": "it uses ⊕",
+    "⊗": "it uses ⊗", "↑": "it uses an arrow", "↓": "it uses an arrow",
+}  # fmt: skip
+"""Signs whose row is left out, with the reason that is given."""
+
+LATEX_SIGNS = {
+    "≤": "\\le", "≥": "\\ge", "≠": "\\neq", "≈": "\\approx", "~": "\\sim", "∈": "\\in",
+    "∉": "\\notin", "=": "=", "<": "<", ">": ">",
+}  # fmt: skip
+ASCII_SIGNS = {
+    "≤": "<=", "≥": ">=", "≠": "!=", "≈": "~=", "~": "~", "∈": "in", "∉": "notin",
+    "=": "=", "<": "<", ">": ">",
+}  # fmt: skip
+
+MARKS = {
+    "\u0303": "tilde", "\u0302": "hat", "\u0304": "bar", "\u0305": "bar", "\u20d7": "vec",
+    "\u20d6": "cev", "\u0307": "dot", "\u0308": "ddot", "\u030c": "check", "\u0306": "breve",
+    "\u0332": "underline",
+}  # fmt: skip
+"""Combining characters → the accent that they are."""
+
+MARK_OF = {accent: mark for mark, accent in reversed(MARKS.items())}
+
+ACCENT_COMMANDS = {
+    "\\tilde": "tilde", "\\widetilde": "tilde", "\\hat": "hat", "\\widehat": "hat",
+    "\\bar": "bar", "\\overline": "bar", "\\vec": "vec", "\\overrightarrow": "vec",
+    "\\cev": "cev", "\\overleftarrow": "cev", "\\dot": "dot", "\\ddot": "ddot",
+    "\\check": "check", "\\breve": "breve", "\\underline": "underline",
+}  # fmt: skip
+
+CONDITION_WORDS = frozenset({"if", "for", "when", "where"})
+KEYS = CONDITION_WORDS | {"otherwise", "else", "and", "is", "in", "notin", "within"}
+"""Words of the language itself; as a name they stand in scripts only (`h_{in}`)."""

@@ -1,0 +1,109 @@
+"""One lexer for both surfaces. It cuts the text up and interprets nothing.
+
+`W^{h,R}[j]` (plain) → word `W`, sign `^`, sign `{`, word `h`, sign `,`, word `R`, …
+`\\tilde h_{in}` (LaTeX) → command `\\tilde`, letter `h`, sign `_`, sign `{`, letter `i`, …
+
+So a macro can be replaced by its body, token for token, before `commands.py` says what each
+command means. A token that comes from a macro has the span of the macro's call.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+
+from indicial.notation.signs import MARKS
+from indicial.notation.source import Source, Span
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A piece of text.
+
+    kinds out of the lexer: letter, word, number, command (with its backslash), sign, mark (a
+    combining accent), row (`\\\\`), newline, comment, parameter (`#1` in a macro's body).
+    `space` tells whether a blank stands before it.
+    """
+
+    kind: str
+    text: str
+    span: Span
+    space: bool = False
+
+
+# Each alternative is a plain run without nested repetition, so matching is linear.
+_COMMON = r"""
+    (?P<blank>[ \t\r\f\v\u00a0\u2009\u200a\u200b]+)
+  | (?P<row>\\\\\*?(?:\[[ ]*-?[0-9.]+[ ]*[a-z]{2}[ ]*\])?)
+  | (?P<command>\\(?:[A-Za-z]+\*?|.))
+  | (?P<number>[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|\.[0-9]+)
+"""
+_PLAIN = re.compile(
+    r"(?P<newline>\n)|(?P<comment>\#[^\n]*)|"
+    + _COMMON
+    + r"""
+  | (?P<word>[A-Za-zÀ-ÖØ-öø-ɏ][A-Za-zÀ-ÖØ-öø-ɏ0-9]*)
+  | (?P<sign>\.\.\.|\.\.|\.\*|:=|<=|>=|!=|~=|==|=>|->|<-(?![0-9A-Za-z])|\|\||.)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_LATEX = re.compile(
+    r"(?P<newline>\n)|(?P<comment>%[^\n]*)|(?P<parameter>\#[0-9])|"
+    + _COMMON
+    + r"""
+  | (?P<letter>[A-Za-zÀ-ÖØ-öø-ɏ])
+  | (?P<sign>\.\.\.|\.\.|:=|\|\||.)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+
+def tokenize(source: Source, start: int, end: int, latex: bool) -> list[Token]:
+    """The tokens of `source.text[start:end]`.
+
+    >>> [t.text for t in tokenize(Source("", "2t+dt"), 0, 5, latex=False)]
+    ['2', 't', '+', 'dt']
+    """
+    tokens: list[Token] = []
+    text = source.text
+    match = (_LATEX if latex else _PLAIN).match
+    space = False
+    while start < end:
+        found = match(text, start, end)
+        if found is None:  # cannot happen: the last alternative takes any character
+            break
+        kind, stop = found.lastgroup or "sign", found.end()
+        span, piece = Span(source, start, stop), found.group()
+        start = stop
+        if kind == "blank" or (latex and kind == "newline"):
+            space = True
+            continue
+        if kind in ("word", "letter", "sign") and len(piece) == 1 and not piece.isascii():
+            tokens.extend(_split(piece, span, space, latex))
+        else:
+            tokens.append(Token(kind, piece, span, space))
+        space = False
+    return tokens
+
+
+def _split(character: str, span: Span, space: bool, latex: bool) -> list[Token]:
+    """A character that holds several tokens: `ĥ` is `h` with a hat, `²` is `^2`."""
+    if character in MARKS:
+        return [Token("mark", character, span)]
+    parts = unicodedata.normalize("NFD", character)
+    if len(parts) > 1 and all(part in MARKS for part in parts[1:]):
+        kind = "letter" if latex else "word"
+        return [Token(kind, parts[0], span, space), *(Token("mark", p, span) for p in parts[1:])]
+    if character in _RAISED:
+        return [Token("sign", "^", span, space), Token("number", _RAISED[character], span)]
+    if character in _LOWERED:
+        return [Token("sign", "_", span, space), Token("number", _LOWERED[character], span)]
+    if character == "″":
+        return [Token("sign", "'", span, space), Token("sign", "'", span)]
+    # Greek and script letters are names of one letter on both surfaces, so they join no word.
+    return [Token("word" if character.isalpha() else "sign", character, span, space)]
+
+
+_RAISED = {sign: str(digit) for digit, sign in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")}
+_LOWERED = {sign: str(digit) for digit, sign in enumerate("₀₁₂₃₄₅₆₇₈₉")}
