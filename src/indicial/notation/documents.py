@@ -1,0 +1,338 @@
+r"""Documents: every displayed equation of a text, with its place, divided by headings.
+
+    ## UGRNN                               Section("UGRNN", displays = (h[t,j] = …,))
+    The state is                     →
+    $$h[t,j] = G[t,j] h[t-1,j]$$           inline = (G[t,j] = 1,)
+    or, where $G[t,j] = 1$, its past.
+
+`read` takes `.eq` (all of it is notation), `.tex`, `.md`, `.txt`, `.ipynb`, and by its looks any
+other text. Nothing here raises for what a text says: what is wrong is in `faults`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePath
+from typing import Literal
+
+from indicial.notation import files
+from indicial.notation.faults import Fault
+from indicial.notation.headings import Heading, headings
+from indicial.notation.macros import Macro, Macros, expand
+from indicial.notation.markup import Display, Input, Kind, Markup, promote_lone_formulas, says_equal
+from indicial.notation.notebooks import cells
+from indicial.notation.parse import Parsed, parse
+from indicial.notation.scanner import scan
+from indicial.notation.silences import Silences, find_silences, silenced
+from indicial.notation.source import Source, Span
+from indicial.notation.tokens import Token, tokenize
+
+__all__ = ["Display", "Document", "Section", "parse_document", "parse_inline", "read", "read_text"]
+
+DEEPEST_INPUT = 20
+MOST_INPUTS = 200
+"""How many files a document may pull in, counting repeats: a bound for cascades."""
+
+Flavour = Literal["plain", "tex", "prose", "notebook"]
+
+_RELATIONS = {"=", "≈", r"\approx", r"\simeq", r"\equiv"}
+"""What a display begins with that goes on with the one above."""
+
+_BY_SUFFIX: dict[str, Flavour] = {
+    ".eq": "plain",
+    ".tex": "tex",
+    ".ltx": "tex",
+    ".sty": "tex",
+    ".md": "prose",
+    ".markdown": "prose",
+    ".ipynb": "notebook",
+}
+
+
+@dataclass(frozen=True)
+class Section:
+    """What stands under a heading; without one, `title` is empty."""
+
+    title: str
+    span: Span
+    displays: tuple[Display, ...]
+
+
+@dataclass(frozen=True)
+class Document:
+    """A text with its equations.
+
+    `reading` has formulas and definitions of macros in the order in which they are read, files that
+    were pulled in at the place of their `\\input`.
+    """
+
+    source: Source
+    sections: tuple[Section, ...] = ()
+    inline: tuple[Display, ...] = ()
+    macros: tuple[Macro, ...] = ()
+    silences: Silences = field(default_factory=dict)
+    included: tuple[Source, ...] = ()
+    faults: tuple[Fault, ...] = ()
+    reading: tuple[Display | Macro, ...] = ()
+
+    @property
+    def displays(self) -> tuple[Display, ...]:
+        """All that is displayed, whatever section it is in."""
+        return tuple(display for section in self.sections for display in section.displays)
+
+    def silenced(self, code: str, span: Span) -> bool:
+        """Whether a comment in the text asks for no such message about this place."""
+        return silenced(self.silences, code, span.source, span.line)
+
+
+def read(where: str | Path | Source) -> Document:
+    """Read a file, or a text that is a `Source` already.
+
+    A file that is missing or no file gives a document with a fault and nothing else.
+    """
+    if isinstance(where, Source):
+        return _Reader(where, None).document()
+    path = Path(where)
+    source, faults = files.load(path, str(where))
+    if not source.text:
+        return Document(source, faults=tuple(faults))
+    return _Reader(source, path, faults).document()
+
+
+def read_text(text: str, name: str = "text") -> Document:
+    """Read a text; the ending of the name says what it is, without one its looks do.
+
+    >>> [d.body.text for d in read_text("Here is $$a = b$$", "notes.md").displays]
+    ['a = b']
+    """
+    source, faults = files.clean(text, name)
+    return _Reader(source, None, faults).document()
+
+
+def parse_document(document: Document) -> list[tuple[Section, Display, Parsed]]:
+    """Tokens, macros, trees: every display parsed, in the order of the document."""
+    sections = (section for section in document.sections for _ in section.displays)
+    shown = (item for item in _parse(document) if item[0].kind != "inline")
+    return [(section, *item) for section, item in zip(sections, shown, strict=True)]
+
+
+def parse_inline(document: Document) -> list[tuple[Display, Parsed]]:
+    """The same for the equations inside the prose, which are part of no program."""
+    return [item for item in _parse(document) if item[0].kind == "inline"]
+
+
+def flavour(name: str, text: str) -> Flavour:
+    """What kind of text this is: by the ending of its name, else by its looks."""
+    known = _BY_SUFFIX.get(PurePath(name).suffix.lower())
+    if known is not None:
+        return known
+    if "\\begin{document}" in text or "\\documentclass" in text:
+        return "tex"
+    is_prose = PurePath(name).suffix.lower() in (".txt", ".text", ".rst", ".qmd", ".rmd")
+    if is_prose or any(sign in text for sign in ("$", "\\[", "\\(", "\\begin{", "```")):
+        return "prose"
+    return "plain"
+
+
+def _parse(document: Document) -> Iterator[tuple[Display, Parsed]]:
+    """Every formula parsed; one that goes on with that above it is parsed with it."""
+    macros = Macros(document.macros)
+    inside = {(m.span.source, m.span.start): m.span.end for m in document.macros}
+    waiting: list[Display] = []
+    tokens: list[Token] = []
+    faults: list[Fault] = []
+    for item in document.reading:
+        if isinstance(item, Macro):
+            macros.define(item)
+            continue
+        body, latex = item.body, item.surface == "latex"
+        found = tokenize(body.source, body.start, body.end, latex=latex)
+        wrong: list[Fault] = []
+        if latex and document.macros:
+            found, wrong = expand(_without(found, inside), macros)
+        if waiting and not _goes_on(waiting[-1], item, found):
+            yield from _parsed(waiting, tokens, faults)
+            waiting, tokens, faults = [], [], []
+        elif waiting:
+            tokens.append(Token("row", "\\\\", Span(body.source, body.start, body.start)))
+        waiting.append(item)
+        tokens += found
+        faults += wrong
+    yield from _parsed(waiting, tokens, faults)
+
+
+def _parsed(
+    displays: list[Display], tokens: list[Token], faults: list[Fault]
+) -> Iterator[tuple[Display, Parsed]]:
+    """The first of several displays that belong together has all that they say."""
+    for number, display in enumerate(displays):
+        parsed = Parsed(())
+        if number == 0:
+            parsed = parse(tokens, latex=display.surface == "latex")
+            parsed = replace(parsed, faults=(*faults, *parsed.faults))
+        yield display, parsed
+
+
+def _goes_on(before: Display, display: Display, tokens: list[Token]) -> bool:
+    """Whether `$$= c$$` stands directly below `$$a = b$$`: a formula too long for one line."""
+    if {before.kind, before.surface, display.kind, display.surface} != {"display", "latex"}:
+        return False
+    if before.span.source is not display.span.source:
+        return False
+    between = before.span.source.text[before.span.end : display.span.start]
+    first = next((token.text for token in tokens if token.text != "&"), "")
+    return not between.strip() and between.count("\n") <= 1 and first in _RELATIONS
+
+
+def _without(tokens: list[Token], definitions: dict[tuple[Source, int], int]) -> list[Token]:
+    """The tokens that are no part of a definition."""
+    kept: list[Token] = []
+    end = 0
+    for token in tokens:
+        end = max(end, definitions.get((token.span.source, token.span.start), 0))
+        if token.span.start >= end:
+            kept.append(token)
+    return kept
+
+
+@dataclass
+class _Open:
+    """A section that is being filled."""
+
+    title: str
+    source: Source
+    start: int
+    displays: list[Display] = field(default_factory=list)
+
+
+class _Reader:
+    """Reads one document and the files it pulls in."""
+
+    def __init__(self, source: Source, path: Path | None, faults: list[Fault] | None = None):
+        self.source = source
+        self.path = path
+        self.root = path.parent.resolve() if path is not None else None
+        self.faults = list(faults or ())
+        self.sections = [_Open("", source, 0)]
+        self.inline: list[Display] = []
+        self.reading: list[Display | Macro] = []
+        self.silences: Silences = {}
+        self.included: dict[Path, Source] = {}
+        self.inputs = 0
+
+    def document(self) -> Document:
+        kind = flavour(self.source.name, self.source.text)
+        if kind == "notebook":
+            self.notebook()
+        elif kind == "plain":
+            self.sections[0].title = PurePath(self.source.name).stem
+            self.plain(self.source, 0, "display")
+        else:
+            within = [self.path.resolve()] if self.path is not None else []
+            self.text(self.source, kind == "tex", within)
+        return Document(
+            self.source,
+            self.closed_sections(),
+            tuple(self.inline),
+            tuple(item for item in self.reading if isinstance(item, Macro)),
+            self.silences,
+            tuple(self.included.values()),
+            tuple(self.faults),
+            tuple(self.reading),
+        )
+
+    def notebook(self) -> None:
+        found, faults = cells(self.source)
+        self.faults += faults
+        for cell in found:
+            if cell.markdown:
+                self.text(cell.source, False, [], titles=False)
+            else:
+                self.plain(cell.source, cell.start, "cell")
+
+    def plain(self, source: Source, start: int, kind: Kind) -> None:
+        """A text that is notation from `start` to its end."""
+        body = Span(source, start, len(source.text))
+        if body.text.strip():
+            self.add(Display(Span(source, 0, len(source.text)), body, "plain", kind))
+            self.silences |= find_silences(source, (), lambda offset: True)
+
+    def text(self, source: Source, tex: bool, within: list[Path], titles: bool = True) -> None:
+        r"""A text with formulas in it; `within` are the files that led here, itself last."""
+        markup = scan(source, tex)
+        promote_lone_formulas(markup)
+        if not tex:
+            markup.headings = headings(source, markup.covers, titles)
+        self.faults += markup.faults
+        self.silences |= find_silences(source, markup.displays, markup.is_comment)
+        for item in _in_order(markup):
+            if isinstance(item, Heading):
+                self.sections.append(_Open(item.title, source, item.start))
+            elif isinstance(item, Macro):
+                self.reading.append(item)
+            elif isinstance(item, Input):
+                self.input(item, within)
+            elif item.kind != "inline":
+                self.add(item)
+            elif says_equal(item.body.text):
+                self.inline.append(item)
+                self.reading.append(item)
+
+    def add(self, display: Display) -> None:
+        self.sections[-1].displays.append(display)
+        self.reading.append(display)
+
+    def input(self, item: Input, within: list[Path]) -> None:
+        r"""Read the file of an `\input` at its place, unless something forbids it."""
+        self.inputs += 1
+        place = item.span
+        if self.root is None or not within:
+            message = f"`{item.name}` is not read: this text is not in a file"
+            self.faults.append(Fault("input", message, (place,)))
+            return
+        if self.inputs > MOST_INPUTS:
+            if self.inputs == MOST_INPUTS + 1:
+                message = f"more than {MOST_INPUTS} files are pulled in; the rest is not read"
+                self.faults.append(Fault("input", message, (place,)))
+            return
+        path, faults = files.find_input(item.name, within[-1].parent, self.root, place)
+        self.faults += faults
+        if path is None:
+            return
+        if path in within:
+            message = f"`{item.name}` pulls in itself"
+            self.faults.append(Fault("input", message, (place,)))
+        elif len(within) > DEEPEST_INPUT:
+            message = f"files pull each other in more than {DEEPEST_INPUT} deep"
+            self.faults.append(Fault("input", message, (place,)))
+        else:
+            if path not in self.included:
+                name = str(PurePath(self.source.name).parent / path.relative_to(self.root))
+                self.included[path], faults = files.load(path, name)
+                self.faults += faults
+            self.text(self.included[path], True, [*within, path])
+
+    def closed_sections(self) -> tuple[Section, ...]:
+        """The sections that hold something; each ends where the next one in its file begins."""
+        ends: dict[Source, int] = {}
+        closed = []
+        for section in reversed(self.sections):
+            end = ends.get(section.source, len(section.source.text))
+            ends[section.source] = section.start
+            if section.displays:
+                span = Span(section.source, section.start, max(section.start, end))
+                closed.append(Section(section.title, span, tuple(section.displays)))
+        return tuple(reversed(closed))
+
+
+def _in_order(markup: Markup) -> list[Display | Heading | Macro | Input]:
+    """All that a text holds, in the order of the text."""
+    found: list[tuple[int, int, Display | Heading | Macro | Input]] = [
+        *((heading.start, 0, heading) for heading in markup.headings),
+        *((macro.span.start, 1, macro) for macro in markup.macros),
+        *((item.span.start, 2, item) for item in markup.inputs),
+        # A display comes behind the definitions that it holds.
+        *((display.span.end - 1, 3, display) for display in [*markup.displays, *markup.inline]),
+    ]
+    return [item for _, _, item in sorted(found, key=lambda entry: entry[:2])]

@@ -1,0 +1,358 @@
+r"""The walk over Markdown, plain text or LaTeX that finds the formulas.
+
+    it costs $5 or $6, and $x = y$ is …   →   one formula, `x = y`
+    ```python … ```                       →   hidden, whatever it holds
+
+Code, comments and verbatim text hide what is in them. Each character is looked at a bounded number
+of times: a bracket that is never closed is looked for only up to where the next one opens.
+"""
+
+from __future__ import annotations
+
+import re
+
+from indicial.notation.faults import Fault
+from indicial.notation.headings import Heading, plain_title, starts_program
+from indicial.notation.macros import DEFINITION, Braces, Macro, definition, definitions
+from indicial.notation.markup import Display, Input, Kind, Markup, Surface
+from indicial.notation.source import Source, Span
+from indicial.notation.verbatim import CodeSpans, fence
+
+_TEX = re.compile(r"\\(?:[A-Za-z@]+|.)|\$\$?|%[^\n]*", re.DOTALL)
+_PROSE = re.compile(
+    r"\\(?:[A-Za-z@]+|.)|\$\$?|^[ \t]{0,12}(?:`{3,}|~{3,})[^\n]*|`+|<!--|<pre\b", re.DOTALL | re.M
+)
+_BLANK_LINE = r"\n[ \t\r]*\n"
+_DOLLAR = re.compile(rf"\\.|\$|{_BLANK_LINE}", re.DOTALL)
+_DOLLARS = re.compile(rf"\\.|\$\$|{_BLANK_LINE}", re.DOTALL)
+_SQUARE = re.compile(rf"\\[\[\]]|\\.|{_BLANK_LINE}", re.DOTALL)
+_ROUND = re.compile(rf"\\[()]|\\.|{_BLANK_LINE}", re.DOTALL)
+_ENVIRONMENT = re.compile(r"[ \t]*\{(?P<name>[A-Za-z]+)(?P<star>\*?)\}")
+_OPTIONS = re.compile(r"(?:[ \t]*<[^<>\n]*>|[ \t]*\[[^\[\]\n]*\])*[ \t]*")
+_INPUT = re.compile(r"[ \t]*(?:\{(?P<braced>[^{}\n]*)\}|[ \t](?P<bare>[^\s{}\\%]+))")
+
+_DISPLAYS = {
+    "equation", "align", "eqnarray", "gather", "multline", "displaymath", "flalign", "alignat",
+    "xalignat", "dmath", "empheq", "split", "aligned", "alignedat", "gathered", "IEEEeqnarray",
+}  # fmt: skip
+_WITH_ARGUMENT = {"alignat", "xalignat", "alignedat", "IEEEeqnarray", "empheq"}
+_WITH_OPTIONS = {"split", "aligned", "alignedat", "gathered", "empheq", "dmath", "IEEEeqnarray"}
+_VERBATIM = {
+    "verbatim", "Verbatim", "lstlisting", "minted", "comment", "filecontents", "alltt",
+}  # fmt: skip
+_PROBLEMS = {"problem", "exercise", "question"}
+_SECTIONS = {
+    "part", "chapter", "section", "subsection", "subsubsection", "paragraph", "frametitle",
+}  # fmt: skip
+_PLAIN_FENCES = {"indicial", "eq"}
+
+
+def scan(source: Source, tex: bool) -> Markup:
+    """Find everything in a text; headings only in LaTeX (see `headings` for the others)."""
+    scanner = _Scanner(source, tex)
+    scanner.run()
+    return scanner.found
+
+
+class _Scanner:
+    """The walk: `position` only moves forward."""
+
+    def __init__(self, source: Source, tex: bool) -> None:
+        self.source = source
+        self.text = source.text
+        self.tex = tex
+        self.position = 0
+        self.found = Markup(source)
+        self.braces = Braces(source.text)
+        self.never_closed: set[str] = set()
+        self.code_spans = CodeSpans(source)
+        self.openers: dict[str, str] = {}
+        self.closers: dict[str, list[str]] = {}
+
+    def run(self) -> None:
+        marks = _TEX if self.tex else _PROSE
+        while (match := marks.search(self.text, self.position)) is not None:
+            self.position = match.end()
+            sign = match.group()
+            if sign[0] == "\\":
+                if not self.command(sign, match.start()):
+                    break
+            elif sign == "$$":
+                self.dollars(match.start())
+            elif sign == "$":
+                self.dollar(match.start())
+            elif sign[0] == "%":
+                self.found.comments.append(match.span())
+            elif sign == "<!--":
+                self.hide(match.start(), "-->", self.found.comments)
+            elif sign == "<pre":
+                self.hide(match.start(), "</pre>", self.found.hidden)
+            elif len(sign.strip()) >= 3 and sign.lstrip()[:3] in ("```", "~~~"):
+                self.fence(match.start(), sign)
+            else:
+                self.code_span(match.start(), len(sign))
+
+    # -- formulas ---------------------------------------------------------------------------
+
+    def add(self, start: int, end: int, inner: tuple[int, int], surface: Surface = "latex") -> None:
+        """Note a display and go on behind it."""
+        display = self.formula(start, end, inner, surface, "display")
+        self.position = end
+        if surface == "latex" and DEFINITION.search(self.text, *inner) is not None:
+            found = definitions(self.source, *inner, self.braces)
+            self.define(*found)
+            rest, position = "", inner[0]
+            for macro in found:
+                rest += self.text[position : macro.span.start]
+                position = macro.span.end
+            if not (rest + self.text[position : inner[1]]).strip():
+                self.found.hidden.append((start, end))
+                return
+        if display.body.start < display.body.end:
+            self.found.displays.append(display)
+
+    def add_inline(self, start: int, end: int, inner: tuple[int, int]) -> None:
+        """Note a formula in the prose and go on behind it."""
+        formula = self.formula(start, end, inner, "latex", "inline")
+        self.position = end
+        if formula.body.start < formula.body.end:
+            self.found.inline.append(formula)
+
+    def formula(
+        self, start: int, end: int, inner: tuple[int, int], surface: Surface, kind: Kind
+    ) -> Display:
+        first, last = inner
+        text = self.text[first:last]
+        last -= len(text) - len(text.rstrip())
+        first = min(first + len(text) - len(text.lstrip()), last)
+        span, body = Span(self.source, start, end), Span(self.source, first, last)
+        return Display(span, body, surface, kind)
+
+    def dollars(self, start: int) -> None:
+        """`$$ … $$`."""
+        end = self.close(_DOLLARS, "$$", "$$", start)
+        if end is None:
+            self.unclosed("$$", start)
+        else:
+            self.add(start, end, (start + 2, end - 2))
+
+    def square(self, start: int) -> None:
+        r"""`\[ … \]`; in Markdown only from line to line end: else it is an escaped bracket."""
+        end = self.close(_SQUARE, r"\]", r"\[", start)
+        if not self.tex:
+            before, after = self.line_before(start), self.line_after(end or start)
+            if end is None or before.strip(" \t>-*+") or after.strip(" \t\r.,;"):
+                return
+        if end is None:
+            self.unclosed(r"\[", start)
+        else:
+            self.add(start, end, (start + 2, end - 2))
+
+    def close(self, pattern: re.Pattern[str], sign: str, again: str, start: int) -> int | None:
+        """The end of the bracket, which may hold blank lines only if it stands on its own line."""
+        own_line = not self.line_before(start).strip(" \t>") and not self.line_after(
+            start + 2
+        ).strip(" \t\r")
+        blank = False
+        for match in pattern.finditer(self.text, start + 2):
+            found = match.group()
+            if found == sign:
+                if blank and _has_prose(self.text[start : match.start()]):
+                    return None
+                return match.end()
+            if found == again:
+                return None
+            if found[0] == "\n":
+                if not own_line:
+                    return None
+                blank = True
+        return None
+
+    def dollar(self, start: int) -> None:
+        """`$ … $`; in Markdown with no blank inside the dollars, unless it is alone on its line."""
+        match = _DOLLAR.search(self.text, self.position)
+        while match is not None and match.group()[0] == "\\":
+            match = _DOLLAR.search(self.text, match.end())
+        if match is None or match.group() != "$" or match.start() == start + 1:
+            return
+        end = match.end()
+        if not self.tex:
+            tight = not (self.text[start + 1].isspace() or self.text[end - 2].isspace())
+            money = self.text[end : end + 1].isdigit()
+            alone = not (self.line_before(start).strip() or self.line_after(end).strip(" \t\r.,;"))
+            if money or not (tight or (alone and "\n" not in self.text[start:end])):
+                return
+        self.add_inline(start, end, (start + 1, end - 1))
+
+    def round(self, start: int) -> None:
+        r"""`\( … \)`."""
+        end = self.close(_ROUND, r"\)", r"\(", start)
+        if end is not None:
+            self.add_inline(start, end, (start + 2, end - 2))
+
+    # -- commands ---------------------------------------------------------------------------
+
+    def command(self, sign: str, start: int) -> bool:
+        """A backslash and what follows it; False at the end of the document."""
+        name = sign[1:]
+        if sign == r"\[":
+            self.square(start)
+        elif sign == r"\(":
+            self.round(start)
+        elif name == "begin":
+            self.begin(start)
+        elif DEFINITION.fullmatch(sign):
+            macro, self.position = definition(self.source, start, self.braces)
+            if macro is not None:
+                self.define(macro)
+        elif name in self.openers:
+            self.environment(self.openers[name], start, self.position)
+        elif not self.tex:
+            pass
+        elif name == "end":
+            return not self.text.startswith("{document}", self.position)
+        elif name == "verb":
+            self.verb(start)
+        elif name == "iffalse":
+            self.hide(start, "\\fi", self.found.hidden)
+        elif name in _SECTIONS:
+            self.heading(start, self.position + self.text.startswith("*", self.position))
+        elif name in ("input", "include") and (match := _INPUT.match(self.text, self.position)):
+            span = Span(self.source, start, match.end())
+            name = (match["braced"] or match["bare"] or "").strip()
+            self.found.inputs.append(Input(name, span))
+            self.position = match.end()
+        return True
+
+    def define(self, *macros: Macro) -> None:
+        r"""Note macros; `\be` for `\begin{equation}` also opens a display from here on."""
+        self.found.macros.extend(macros)
+        for macro in macros:
+            words = [token.text for token in macro.body]
+            if words[1:2] != ["{"] or words[-1] != "}":
+                continue
+            name = "".join(words[2:-1])
+            if words[0] == r"\begin" and name.rstrip("*") in _DISPLAYS:
+                self.openers[macro.name[1:]] = name
+            elif words[0] == r"\end":
+                self.closers.setdefault(name, []).append(macro.name)
+
+    def begin(self, start: int) -> None:
+        r"""`\begin{name}`."""
+        match = _ENVIRONMENT.match(self.text, self.position)
+        if match is None:
+            return
+        name = match["name"]
+        if name in _VERBATIM:
+            self.hide(start, rf"\end{{{name}{match['star']}}}", self.found.hidden)
+        elif name in _DISPLAYS:
+            self.environment(name + match["star"], start, match.end())
+        elif self.tex and (name == "frame" or name in _PROBLEMS):
+            self.position = match.end()
+            self.heading(start, match.end(), "" if name == "frame" else name.capitalize())
+
+    def environment(self, name: str, start: int, inner: int) -> None:
+        """A display environment whose opening ends at `inner`."""
+        ends = [rf"\\end\s*\{{{re.escape(name)}\}}"]
+        ends += [re.escape(macro) + r"(?![A-Za-z@])" for macro in self.closers.get(name, ())]
+        pattern = re.compile(
+            rf"(?P<end>{'|'.join(ends)})|\\begin\s*\{{{re.escape(name)}\}}|%[^\n]*|\\.", re.DOTALL
+        )
+        end = None
+        if name not in self.never_closed:
+            for match in pattern.finditer(self.text, inner):
+                if match["end"]:
+                    end = match
+                    break
+                if match.group().startswith(r"\begin"):
+                    break
+            else:
+                self.never_closed.add(name)
+        if end is None:
+            self.unclosed(rf"\begin{{{name}}}", start)
+            return
+        body = inner
+        if name.rstrip("*") in _WITH_OPTIONS:
+            options = _OPTIONS.match(self.text, inner, end.start())
+            body = options.end() if options and options.group().strip() else inner
+        if name.rstrip("*") in _WITH_ARGUMENT and self.text.startswith("{", body):
+            body = (self.braces.closing(body) or body - 1) + 1
+        self.add(start, end.end(), (min(body, end.start()), end.start()))
+
+    def heading(self, start: int, position: int, word: str = "") -> None:
+        r"""`\section[short]{Title}`, `\begin{frame}<1>{Title}`, `\begin{problem}[Title]`."""
+        options = _OPTIONS.match(self.text, position)
+        opening = options.end() if options else position
+        title, end = word, position
+        closing = self.braces.closing(opening)
+        if closing is not None:
+            title, end = (
+                plain_title(self.text[opening + 1 : min(closing, opening + 400)]),
+                closing + 1,
+            )
+        elif word and options and options.group().strip():
+            title, end = plain_title(f"{word}: {options.group().strip(' []')}"), opening
+        self.position = max(self.position, end)
+        if starts_program(title):
+            self.found.headings.append(Heading(start, end, title))
+
+    # -- what hides -------------------------------------------------------------------------
+
+    def hide(self, start: int, closing: str, where: list[tuple[int, int]]) -> None:
+        """Skip to behind the closing sign, or to the end of the text without it."""
+        end = self.text.find(closing, self.position)
+        self.position = len(self.text) if end < 0 else end + len(closing)
+        where.append((start, self.position))
+
+    def verb(self, start: int) -> None:
+        r"""`\verb|…|` with any sign for the bars."""
+        bar = self.text[self.position : self.position + 1]
+        line = self.line_after(self.position + 1)
+        if bar and not bar.isspace() and bar in line:
+            self.position += 2 + line.index(bar)
+            self.found.hidden.append((start, self.position))
+
+    def fence(self, start: int, opening: str) -> None:
+        """A fenced block: the language decides whether it is a display."""
+        block = fence(self.text, opening, self.position)
+        if block is None:
+            mark = opening.lstrip()
+            self.code_span(start + len(opening) - len(mark), len(mark) - len(mark.lstrip("`")))
+            return
+        self.position = block.end
+        if block.language == "math":
+            self.add(start, block.end, (block.first, block.last))
+        elif block.language in _PLAIN_FENCES:
+            self.add(start, block.end, (block.first, block.last), "plain")
+        else:
+            self.found.hidden.append((start, block.end))
+
+    def code_span(self, start: int, length: int) -> None:
+        """`` `code` ``, or backticks that mean nothing."""
+        end = self.code_spans.end(start, length)
+        self.position = start + length if end is None else end
+        if end is not None:
+            self.found.hidden.append((start, end))
+
+    # -- small things -----------------------------------------------------------------------
+
+    def line_before(self, offset: int) -> str:
+        """The last signs of the line in front of the offset."""
+        near = self.text[max(0, offset - 80) : offset]
+        return near.rpartition("\n")[2]
+
+    def line_after(self, offset: int) -> str:
+        """The next signs of the line behind the offset."""
+        return self.text[offset : offset + 400].partition("\n")[0]
+
+    def unclosed(self, sign: str, start: int) -> None:
+        span = Span(self.source, start, start + len(sign))
+        self.found.faults.append(Fault("open-display", f"`{sign}` is never closed", (span,)))
+
+
+def _has_prose(text: str) -> bool:
+    """Whether a line of a would-be display is a sentence: then its end is another's beginning."""
+    return any(
+        "\\" not in line and sum(len(word) > 1 and word.isalpha() for word in line.split()) >= 4
+        for line in text.splitlines()
+    )
