@@ -2,6 +2,7 @@
 # Vaswani et al. 2017, §3 and (dropout) §5.4, arXiv:1706.03762; learned positions
 input x[s] in U
 input w[t] in V
+parameter pos_{in}[s,j], pos_{out}[t,j]
 constant p = 0.1
 E_0[s,j] = dropout(e_{in}[x[s],j] + pos_{in}[s,j], p)
 α^E_{ℓ+1}[k,s_1,s_2] = softmax_{s_2} 1/sqrt(I) (W^{Q,E}_{ℓ+1}[k,I,J] E_ℓ[s_1,J]) (W^{K,E}_{ℓ+1}[k,I,J] E_ℓ[s_2,J])

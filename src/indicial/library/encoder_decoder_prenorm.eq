@@ -2,6 +2,7 @@
 # Xiong et al. 2020, arXiv:2002.04745; heads joined inside the output matrix; learned positions
 input x[s] in U
 input w[t] in V
+parameter pos_{in}[s,j], pos_{out}[t,j]
 E_0[s,j] = e_{in}[x[s],j] + pos_{in}[s,j]
 N^E_{ℓ+1}[s,J] = layernorm(E_ℓ[s,J])
 α^E_{ℓ+1}[k,s_1,s_2] = softmax_{s_2} 1/sqrt(I) (W^{Q,E}_{ℓ+1}[k,I,J] N^E_{ℓ+1}[s_1,J]) (W^{K,E}_{ℓ+1}[k,I,J] N^E_{ℓ+1}[s_2,J])

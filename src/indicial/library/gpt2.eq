@@ -1,6 +1,7 @@
 # gpt2: GPT-2 as published: learned positions, pre-norm, GELU, biases, tied word vectors
 # Radford et al. 2019, §2.3; GELU and dropout as in Radford et al. 2018, §4.1
 input w[t] in V
+parameter pos[t,j]
 constant p = 0.1
 constant π = 3.141592653589793
 L_0[t,j] = dropout(e[w[t],j] + pos[t,j], p)

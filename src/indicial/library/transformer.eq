@@ -1,6 +1,7 @@
 # transformer: a causal language model of pre-norm transformer layers
 # Vaswani et al. 2017, §3, arXiv:1706.03762; norm before each part: Xiong et al. 2020, arXiv:2002.04745
 input w[t] in V
+parameter pos[t,j]
 L_0[t,j] = e[w[t-1],j] + pos[t,j]
 N_{ℓ+1}[t,J] = layernorm(L_ℓ[t,J])
 Query_{ℓ+1}[k,t,i] = W^Q_{ℓ+1}[k,i,J] N_{ℓ+1}[t,J]

@@ -1,0 +1,326 @@
+"""The syntax tree: what was written, before anybody decides what it means.
+
+One page for all three surfaces. `G_1[t,j]` is the name `G` with a subscript `1`, then two
+indices; whether that `1` is an index or part of the name is decided in `program/`.
+
+    G[t,j] h[t-1,j]   →   Product((Index(Name("G"), (t, j)), Index(Name("h"), (t-1, j))))
+
+    expression =
+        Number(text)
+        Name(base, accents, primes, sub, sup)       \\tilde h'_{in}^{(2)}
+        Index(base, items)                          base[i, j]
+        Call(function, arguments, given)            f(x), e(w), P(w_t | w_0), M(a + b)
+        Group(body, bracket)                        (…) […] {…}
+        Add(terms)  Negative(body)                  a + b - c
+        Product(factors)  Hadamard(factors)         a b,  a ⊙ b
+        Fraction(above, below)  Power(base, exponent)
+        Transpose(body)  Norm(body, order)
+        Reduction(operator, under, upper, body)     Σ_{t=1}^T …, softmax_{t_2 ≤ t_1} …
+        Expectation(draws, body)                    E_{y ~ Pop} …
+        Cases(branches)                             value if condition, …
+        Join(parts)                                 a; b; ⋯; c
+        Comparison(operands, operators)  Conjunction(parts)
+        ListLiteral(items)  SetLiteral(items)  TupleLiteral(items)  Interval(lower, upper)
+        Dots()  Star()
+    statement =
+        Equation(sides, relations, guard, label)
+        Declaration(keyword, items, domain, value)
+        Claim(equation, tolerance)
+
+Every node carries the span of the source that it came from; spans take no part in equality.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+
+from indicial.notation.source import NOWHERE, Span
+
+
+@dataclass(frozen=True)
+class Node:
+    """Anything in the tree."""
+
+    span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
+
+    def children(self) -> Iterator[Node]:
+        """The nodes directly below, in the order of writing."""
+        for f in fields(self):
+            yield from _nodes(getattr(self, f.name))
+
+    def walk(self) -> Iterator[Node]:
+        """This node and all below it, in the order of writing; no recursion."""
+        stack: list[Node] = [self]
+        while stack:
+            node = stack.pop()
+            yield node
+            stack.extend(reversed(list(node.children())))
+
+
+def _nodes(value: object) -> Iterator[Node]:
+    if isinstance(value, Node):
+        yield value
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from _nodes(item)
+
+
+@dataclass(frozen=True)
+class Expression(Node):
+    """What can stand on a side of an equation."""
+
+
+@dataclass(frozen=True)
+class Number(Expression):
+    """A number as it was typed: `0.5`, `1e-5`, `∞`."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Name(Expression):
+    """A letter or a word with its decorations; `base` is the Unicode spelling.
+
+    `W^{h,R}` has `sup = (h, R)`; `h_{in}` has `sub = (in,)`; `\\tilde h` has `accents = ("tilde",)`;
+    `\\mathcal L` has the base `ℒ`. `word` tells names that were written as one word (`in`, `Key`)
+    from one-letter ones.
+    """
+
+    base: str
+    accents: tuple[str, ...] = ()
+    primes: int = 0
+    sub: tuple[Expression, ...] = ()
+    sup: tuple[Expression, ...] = ()
+
+    @property
+    def bare(self) -> bool:
+        """No decoration at all."""
+        return not (self.accents or self.primes or self.sub or self.sup)
+
+
+@dataclass(frozen=True)
+class Index(Expression):
+    """Square brackets after a name: `h[t-1, j]`."""
+
+    base: Expression
+    items: tuple[Expression, ...]
+
+
+@dataclass(frozen=True)
+class Call(Expression):
+    """Round brackets directly after a name: an argument, indices, or a factor.
+
+    `given` holds what stands behind the bar of `P(w_t | w_0, …)`; it is None without a bar.
+    """
+
+    function: Expression
+    arguments: tuple[Expression, ...]
+    given: tuple[Expression, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Group(Expression):
+    """Brackets that only group: `(`, `[` or `{`."""
+
+    body: Expression
+    bracket: str = "("
+
+
+@dataclass(frozen=True)
+class Add(Expression):
+    """`a + b - c` is `Add((a, b, Negative(c)))`."""
+
+    terms: tuple[Expression, ...]
+
+
+@dataclass(frozen=True)
+class Negative(Expression):
+    body: Expression
+
+
+@dataclass(frozen=True)
+class Product(Expression):
+    """Factors side by side, or with `·`, `×`, `*` between them: two or more."""
+
+    factors: tuple[Expression, ...]
+
+
+@dataclass(frozen=True)
+class Hadamard(Expression):
+    """`a ⊙ b`: binds less than a product and never sums."""
+
+    factors: tuple[Expression, ...]
+
+
+@dataclass(frozen=True)
+class Fraction(Expression):
+    """`\\frac{a}{b}` and `a/b`; neither part is a Group."""
+
+    above: Expression
+    below: Expression
+
+
+@dataclass(frozen=True)
+class Power(Expression):
+    """A superscript after a bracket or a number: `(a+b)^2`, `x[i]^2`. On a name see `Name.sup`."""
+
+    base: Expression
+    exponent: Expression
+
+
+@dataclass(frozen=True)
+class Transpose(Expression):
+    """`body^⊤`."""
+
+    body: Expression
+
+
+@dataclass(frozen=True)
+class Norm(Expression):
+    """`‖body‖`, or `‖body‖_p`."""
+
+    body: Expression
+    order: Expression | None = None
+
+
+@dataclass(frozen=True)
+class Reduction(Expression):
+    """`Σ ∏ max min mean argmax argmin softmax`, with what stands below and above.
+
+    `Σ_{t=1}^T x[t]` has `under = (t = 1,)` (a Comparison) and `upper = T`;
+    `softmax_{t_2 ≤ t_1} a[t_1,t_2]` has `under = (t_2 ≤ t_1,)`; a bare `softmax x` has `under = ()`.
+    """
+
+    operator: str
+    under: tuple[Expression, ...]
+    upper: Expression | None
+    body: Expression
+
+
+@dataclass(frozen=True)
+class Expectation(Expression):
+    """`E_{y ~ Pop} body`; a draw is a Comparison with `~`."""
+
+    draws: tuple[Expression, ...]
+    body: Expression
+
+
+@dataclass(frozen=True)
+class Cases(Expression):
+    """`cases`: pairs of a value and its condition; the condition of `otherwise` is None."""
+
+    branches: tuple[tuple[Expression, Expression | None], ...]
+
+
+@dataclass(frozen=True)
+class Join(Expression):
+    """`a; b`: concatenation. A part may be Dots."""
+
+    parts: tuple[Expression, ...]
+
+
+@dataclass(frozen=True)
+class Comparison(Expression):
+    """`0 ≤ ℓ ≤ L-2`: one operator less than operands; `= ≠ < ≤ > ≥ ∈ ∉ ~`."""
+
+    operands: tuple[Expression, ...]
+    operators: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Conjunction(Expression):
+    """Conditions that hold together: `a and b`."""
+
+    parts: tuple[Expression, ...]
+
+
+@dataclass(frozen=True)
+class ListLiteral(Expression):
+    """`[[1, 2], [3, 4]]`, or a `bmatrix` row by row; a column vector is a list of numbers."""
+
+    items: tuple[Expression, ...]
+
+
+@dataclass(frozen=True)
+class SetLiteral(Expression):
+    """`{a, b}`."""
+
+    items: tuple[Expression, ...]
+
+
+@dataclass(frozen=True)
+class TupleLiteral(Expression):
+    """`(k, i)` as an index, or the list in `Φ = (W, B)`."""
+
+    items: tuple[Expression, ...]
+
+
+@dataclass(frozen=True)
+class Interval(Expression):
+    """`-1..1`, both ends included."""
+
+    lower: Expression
+    upper: Expression
+
+
+@dataclass(frozen=True)
+class Dots(Expression):
+    """`…`"""
+
+
+@dataclass(frozen=True)
+class Star(Expression):
+    """The `*` of `Φ^*`."""
+
+
+@dataclass(frozen=True)
+class Statement(Node):
+    """What can stand on a line."""
+
+
+@dataclass(frozen=True)
+class Equation(Statement):
+    """`a = b = c for …`: sides with a relation (`=`, `≈`, `~`) between each two.
+
+    `label` is a text before the left side (`Attention:`); `guard` the condition behind `for`.
+    """
+
+    sides: tuple[Expression, ...]
+    relations: tuple[str, ...]
+    guard: Expression | None = None
+    label: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True)
+class Declaration(Statement):
+    """`input w[t] in V`, `constant λ = 0.01`, `range Δt = -1..1`, `label a, b in A`, …"""
+
+    keyword: str
+    items: tuple[Expression, ...]
+    domain: Expression | None = None
+    value: Expression | None = None
+
+
+@dataclass(frozen=True)
+class Claim(Statement):
+    """`claim a ≈ b within 0.01`, `claim a ≥ b`; the claim itself is a Comparison."""
+
+    comparison: Comparison
+    tolerance: Expression | None = None
+
+
+KEYWORDS = ("input", "parameter", "constant", "size", "range", "vector", "matrix", "label")
+"""The words that begin a declaration."""
+
+ACCENTS = ("tilde", "hat", "bar", "vec", "cev", "dot", "ddot", "check", "breve", "underline")
+"""The accents that a name can wear, by their LaTeX names."""
+
+REDUCTIONS = ("sum", "prod", "max", "min", "mean", "argmax", "argmin", "softmax")
+"""What can stand before a body with indices below it."""
+
+FUNCTIONS = (
+    "tanh", "σ", "ReLU", "GELU", "exp", "ln", "log", "sqrt", "abs", "sign", "cos", "sin",
+    "onehot", "layernorm", "dropout", "softplus", "floor", "erf",
+)  # fmt: skip
+"""Functions that may stand without brackets before their argument (`ln x`)."""

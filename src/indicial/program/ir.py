@@ -1,0 +1,316 @@
+"""The checked program: explicit where the notation is implicit.
+
+Each statement has its indices with their ranges; sums are nodes; every read says which tensor and
+at which places; every node knows the source it came from. The node types are a closed set:
+
+    expression =
+        Constant(value)                         0.5
+        SizeValue(size)                         the I of 1/√I
+        IndexValue(index)                       the t of (t_1 - t_2)²
+        Read(tensor, places)                    h[t-1, i],  e[w[t], i]
+        Apply(function, arguments)              + * / ^ neg, tanh, exp, …, comparisons, and
+        Reduce(operator, indices, condition, body)      sum prod max min mean argmax argmin
+        Softmax(indices, condition, body)       its value at the indices' own values
+        Select(branches, otherwise)             cases
+        Join(index, parts)                      a; b: at `index`, the part that it falls into
+    place =
+        Affine(terms, offset)                   2t + Δt - 1,  K - 1
+        Gather(read)                            the w[t] of e[w[t], i]
+        Flat(places)                            the (k,i) of ĥ[t,(k,i)]: mixed radix, first slowest
+
+    h[t,j] = G[t,j] h[t-1,j]
+      →  Statement("h", (t, j), body=Apply("*", (Read("G", (t, j)), Read("h", (t-1, j)))))
+
+Meaning (see `interpret`): an element of a defined tensor is the value of the right side of the
+first statement whose left side it matches. An element outside is 0, or the tensor's start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from typing import Union
+
+from indicial.notation.source import NOWHERE, Span
+from indicial.program.sizes import Size
+
+ARITHMETIC = ("+", "*", "/", "^", "neg")
+COMPARISONS = ("=", "≠", "<", "≤", ">", "≥")
+LOGIC = ("and",)
+ELEMENTWISE = (
+    "tanh", "σ", "ReLU", "GELU", "exp", "ln", "sqrt", "abs", "sign", "cos", "sin",
+    "min", "max", "softplus", "floor", "erf",
+)  # fmt: skip
+REDUCE = ("sum", "prod", "max", "min", "mean", "argmax", "argmin")
+ROLES = ("input", "parameter", "constant", "draw", "defined")
+
+
+@dataclass(frozen=True)
+class Index:
+    """An index with its range: `lower, lower+1, …, lower+extent-1`. The name is its identity.
+
+    A range may depend on an index to its left (`Strided` sizes).
+    """
+
+    name: str
+    lower: Size
+    extent: Size
+
+    @property
+    def upper(self) -> Size:
+        """The last value."""
+        return self.lower + self.extent - 1
+
+
+@dataclass(frozen=True)
+class Affine:
+    """A place: a sum of indices with whole-number factors, and an offset that sizes may enter."""
+
+    terms: tuple[tuple[str, int], ...] = ()
+    offset: Size = field(default_factory=Size)
+
+    @staticmethod
+    def of(index: Index | str, shift: int = 0) -> Affine:
+        name = index if isinstance(index, str) else index.name
+        return Affine(((name, 1),), Size.of(shift))
+
+    @property
+    def shift(self) -> tuple[str, int] | None:
+        """`(t, -1)` for `t-1`: one index with factor 1, and a number."""
+        if len(self.terms) == 1 and self.terms[0][1] == 1 and self.offset.number is not None:
+            return self.terms[0][0], int(self.offset.number)
+        return None
+
+    def __str__(self) -> str:
+        text = ""
+        for name, factor in self.terms:
+            sign = "-" if factor < 0 else "+" if text else ""
+            text += sign + (str(abs(factor)) if abs(factor) != 1 else "") + name
+        if self.offset.terms or not text:
+            offset = str(self.offset)
+            text += ("" if not text or offset.startswith("-") else "+") + offset
+        return text
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A number at each value of its free indices."""
+
+    span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
+
+    def children(self) -> Iterator[Expression]:
+        """The expressions directly below; those inside the places of a read included."""
+        for f in fields(self):
+            yield from _expressions(getattr(self, f.name))
+
+    def walk(self) -> Iterator[Expression]:
+        stack: list[Expression] = [self]
+        while stack:
+            node = stack.pop()
+            yield node
+            stack.extend(reversed(list(node.children())))
+
+
+@dataclass(frozen=True)
+class Gather:
+    """A place that is the value of a token tensor."""
+
+    read: Read
+
+
+@dataclass(frozen=True)
+class Flat:
+    """Several indices as one place: `(k, i)` is `k·I + i`, each counted from its lower end.
+
+    On a left side every place is one index, so that it can be undone.
+    """
+
+    indices: tuple[Index, ...]
+
+
+Place = Affine | Gather | Flat
+
+
+@dataclass(frozen=True)
+class Constant(Expression):
+    value: float
+
+
+@dataclass(frozen=True)
+class SizeValue(Expression):
+    size: Size
+
+
+@dataclass(frozen=True)
+class IndexValue(Expression):
+    """The value of an index, or of index arithmetic."""
+
+    place: Affine
+
+
+@dataclass(frozen=True)
+class Read(Expression):
+    tensor: str
+    places: tuple[Place, ...] = ()
+
+
+@dataclass(frozen=True)
+class Apply(Expression):
+    """`+` and `*` take two or more arguments; a comparison gives 1 or 0."""
+
+    function: str
+    arguments: tuple[Expression, ...]
+
+
+@dataclass(frozen=True)
+class Reduce(Expression):
+    operator: str
+    indices: tuple[Index, ...]
+    condition: Expression | None
+    body: Expression
+
+
+@dataclass(frozen=True)
+class Softmax(Expression):
+    """`exp(body) / Σ_{indices where condition} exp(body)` at the current value of the indices.
+
+    The indices are free outside; where the condition does not hold the value is 0.
+    """
+
+    indices: tuple[Index, ...]
+    condition: Expression | None
+    body: Expression
+
+
+@dataclass(frozen=True)
+class Select(Expression):
+    """The value of the first branch whose condition holds."""
+
+    branches: tuple[tuple[Expression, Expression], ...]
+    otherwise: Expression
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of a join: `body` at `index`, which counts from the index's own lower end."""
+
+    index: Index
+    body: Expression
+
+
+@dataclass(frozen=True)
+class Join(Expression):
+    """Parts one after the other along `place`, which counts from 0."""
+
+    place: Affine
+    parts: tuple[Part, ...]
+
+
+def _expressions(value: object) -> Iterator[Expression]:
+    if isinstance(value, Expression):
+        yield value
+    elif isinstance(value, Gather):
+        yield value.read
+    elif isinstance(value, Part):
+        yield value.body
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from _expressions(item)
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One axis of a tensor: the letter that it is best known by, and its range."""
+
+    letter: str
+    lower: Size
+    extent: Size
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A name with its shape and its part in the program.
+
+    `name` is the Unicode spelling, decorations included (`W^{h,R}`). `values` is the size that a
+    token ranges over (`V` for `input w[t] in V`), None for a real number. `probability` marks a
+    distribution: read at no token it is 1, so that the loss term of that token is left out.
+    `guess` says why it was taken for what it is, where the text does not say.
+    """
+
+    name: str
+    axes: tuple[Axis, ...]
+    role: str
+    values: Size | None = None
+    probability: bool = False
+    batched: bool = False
+    guess: str = ""
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Statement:
+    """`target[left] = body where guard`, for all values of the indices.
+
+    `left` has a place for each axis: an index, an index plus a number (`ℓ+1`), or a number.
+    """
+
+    target: str
+    left: tuple[Affine | Flat, ...]
+    indices: tuple[Index, ...]
+    body: Expression
+    guard: Expression | None = None
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Draw:
+    """`tensor ~ distribution(arguments)`: `N`, `uniform`, `orthonormal`, `bernoulli`."""
+
+    tensor: str
+    distribution: str
+    arguments: tuple[Expression, ...] = ()
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Test:
+    """Something that should hold: a step of a chain, or a claim.
+
+    For all values of `indices`: `left relation right`, up to `tolerance`.
+    """
+
+    left: Expression
+    relation: str
+    right: Expression
+    indices: tuple[Index, ...]
+    tolerance: Expression | None = None
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+    kind: str = "step"
+
+
+Literal = Union[float, tuple["Literal", ...]]
+
+
+@dataclass(frozen=True)
+class Code:
+    """All of a program: what `interpret`, `cost` and the compiler work on.
+
+    `statements` stand in order of precedence for each tensor: one with a number on its left before
+    the general one, one with a guard before one without.
+    """
+
+    tensors: dict[str, Tensor]
+    statements: tuple[Statement, ...]
+    sizes: dict[str, int | None]
+    """The size names that are free, with their value where the text gives one."""
+    constants: dict[str, Literal] = field(default_factory=dict)
+    """The values of the constants: a number, or nested tuples of numbers."""
+    draws: tuple[Draw, ...] = ()
+    tests: tuple[Test, ...] = ()
+    loss: str | None = None
+    generated: str | None = None
+    """The token tensor that `w[t] ~ P(…)` generates."""
+
+    def of(self, tensor: str) -> list[Statement]:
+        """The statements that define a tensor, in order of precedence."""
+        return [s for s in self.statements if s.target == tensor]

@@ -1,0 +1,154 @@
+"""Messages to the author of a text: what is wrong, where, what was derived, what to do.
+
+    cell.eq:3:22: error: h has 2 indices, but 1 is written  [index-count]
+      3 | h[t,j] = G[t,j] h[t-1] + R[t,j]
+        |                 ^^^^^^ 1 index
+      3 | h[t,j] = G[t,j] h[t-1] + R[t,j]
+        | ^^^^^^ 2 indices
+      hint: write h[t-1,j]
+
+A message points at every place that takes part. All messages of a text are collected and shown
+together, errors before warnings of the same line.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from indicial.notation.source import NOWHERE, Source, Span
+
+SEVERITIES = ("error", "warning", "note")
+
+
+class IndicialError(Exception):
+    """Whatever a user of the library did wrong, in words for that user."""
+
+
+@dataclass(frozen=True)
+class Message:
+    """One message. The first site is the place of the message; each has a remark of its own."""
+
+    severity: str
+    code: str
+    text: str
+    sites: tuple[tuple[Span, str], ...] = ()
+    hint: str = ""
+
+    @property
+    def span(self) -> Span:
+        return self.sites[0][0] if self.sites else NOWHERE
+
+    def order(self) -> tuple[str, int, int]:
+        return (self.span.source.name, self.span.start, SEVERITIES.index(self.severity))
+
+    def to_json(self) -> dict[str, Any]:
+        """What an editor needs; lines and columns count from 1, the end is exclusive."""
+        end_line, end_column = self.span.source.place(self.span.end)
+        return {
+            "file": self.span.source.name,
+            "line": self.span.line,
+            "column": self.span.column,
+            "end_line": end_line,
+            "end": end_column,
+            "severity": self.severity,
+            "code": self.code,
+            "message": self.text,
+            "hint": self.hint,
+            "sites": [
+                {"file": s.source.name, "line": s.line, "column": s.column, "text": s.text, "remark": r}
+                for s, r in self.sites
+            ],
+        }
+
+    def render(self, width: int = 80) -> str:
+        """The message as a person reads it in a terminal."""
+        span = self.span
+        place = f"{span.source.name}:{span.line}:{span.column}: " if self.sites else ""
+        lines = [f"{place}{self.severity}: {self.text}  [{self.code}]"]
+        for site, remark in self.sites:
+            lines.extend(_excerpt(site, remark, width, self.span.source))
+        if self.hint:
+            lines.append(f"  hint: {self.hint}")
+        return "\n".join(lines)
+
+
+def columns(text: str) -> int:
+    """How many columns a text takes in a terminal: combining accents take none."""
+    total = 0
+    for character in text:
+        if unicodedata.combining(character) or unicodedata.category(character) == "Cf":
+            continue
+        total += 2 if unicodedata.east_asian_width(character) in "WF" else 1
+    return total
+
+
+def _excerpt(span: Span, remark: str, width: int, home: Source) -> list[str]:
+    """The line that a span begins on, with carets below it; a long line is cut around the span."""
+    if span.source is NOWHERE.source:
+        return []
+    line = span.source.line(span.line)
+    start = span.column - 1
+    end = max(start + 1, min(len(line), start + (span.end - span.start)))
+    number = f"{span.line:>4} | "
+    room = max(20, width - len(number) - 2)
+    left = 0
+    if len(line) > room:
+        left = max(0, min(start - room // 4, len(line) - room))
+    shown = line[left : left + room].replace("\t", " ")
+    shown = ("…" + shown[1:]) if left and shown else shown
+    shown = (shown[:-1] + "…") if left + room < len(line) else shown
+    before = columns(shown[: start - left])
+    marked = max(1, columns(shown[start - left : end - left]))
+    elsewhere = f"{span.source.name}:\n" if span.source is not home else ""
+    pad = " " * (len(number) - 2) + "| "
+    return [
+        *([f"  {elsewhere.rstrip()}"] if elsewhere else []),
+        f"{number}{shown}",
+        f"{pad}{' ' * before}{'^' * marked}{' ' + remark if remark else ''}".rstrip(),
+    ]
+
+
+@dataclass
+class Messages:
+    """A collector. `silences` holds the lines whose messages their author has silenced."""
+
+    items: list[Message] = field(default_factory=list)
+
+    def add(
+        self,
+        severity: str,
+        code: str,
+        text: str,
+        *sites: Span | tuple[Span, str],
+        hint: str = "",
+    ) -> None:
+        pairs = tuple(s if isinstance(s, tuple) else (s, "") for s in sites)
+        message = Message(severity, code, text, pairs, hint)
+        if not any(m.code == code and m.sites[:1] == pairs[:1] for m in self.items):
+            self.items.append(message)
+
+    def error(self, code: str, text: str, *sites: Span | tuple[Span, str], hint: str = "") -> None:
+        self.add("error", code, text, *sites, hint=hint)
+
+    def warning(self, code: str, text: str, *sites: Span | tuple[Span, str], hint: str = "") -> None:
+        self.add("warning", code, text, *sites, hint=hint)
+
+    def note(self, code: str, text: str, *sites: Span | tuple[Span, str], hint: str = "") -> None:
+        self.add("note", code, text, *sites, hint=hint)
+
+
+def silenced(message: Message, silences: Mapping[tuple[Source, int], frozenset[str]]) -> bool:
+    """Whether a comment on the message's line, or on the line before, silences it."""
+    span = message.span
+    for line in (span.line, span.line - 1, 0):
+        codes = silences.get((span.source, line), frozenset())
+        if "*" in codes or message.code in codes:
+            return True
+    return False
+
+
+def in_order(messages: Iterable[Message]) -> list[Message]:
+    return sorted(messages, key=Message.order)

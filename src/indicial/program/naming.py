@@ -1,0 +1,309 @@
+"""Names: which scripts of a name belong to it, which are indices, which are powers.
+
+    L_{ℓ+1}[t,j]   →   Reference("L", (ℓ+1, t, j))           a subscript made of indices
+    L_0[t,j]       →   Reference("L", (0, t, j))              beside L_{ℓ+1}, else the name L_0
+    W^{h,R}[j,I]   →   Reference("W^{h,R}", (j, I))           a decoration
+    x_i^2          →   Reference("x", (i,), power=2)          where x_i stands elsewhere too
+    α_{21}         →   Reference("α", (2, 1))
+
+What one occurrence means depends on the others in the same program, so a program's names are
+surveyed once, and then each is read.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from indicial.notation.printers import name_key
+from indicial.notation.source import Span
+from indicial.notation.syntax import (
+    Add,
+    Call,
+    Comparison,
+    Declaration,
+    Equation,
+    Expression,
+    Group,
+    Index,
+    Interval,
+    Name,
+    Negative,
+    Node,
+    Number,
+    Product,
+    Reduction,
+    Star,
+    Statement,
+    TupleLiteral,
+)
+
+WORDS = frozenset({"in", "out", "max", "min", "at", "is", "to", "on", "an"})
+"""Short subscripts that are words even where their letters are indices."""
+
+GROUPS = frozenset("ΦΘΨΩ")
+"""Letters that name a group of parameters: `P_Φ`, `CELL_Φ`."""
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A name as it is meant at one place."""
+
+    key: str
+    items: tuple[Expression, ...]
+    span: Span
+    power: Expression | None = None
+    group: Expression | None = None
+    """The parameter group: the `Φ[ℓ]` of `CELL_{Φ[ℓ]}`."""
+
+
+def is_letter(base: str) -> bool:
+    """One letter (`t`, `ℓ`, `α`), or a window (`Δt`)."""
+    return (len(base) == 1 and base.isalpha()) or (len(base) == 2 and base[0] == "Δ")
+
+
+def is_capital(base: str) -> bool:
+    """A letter that stands for a whole range: `J`, `ΔT`."""
+    return is_letter(base) and base[-1].isupper() and base not in GROUPS
+
+
+def index_name(node: Expression) -> Name | None:
+    """The node as the name of an index, if it can be one: `t`, `t_1`, `t'`, `t_{in}`, `J`."""
+    if not isinstance(node, Name) or node.sup or node.accents or not is_letter(node.base):
+        return None
+    if node.base in GROUPS:
+        return None
+    if all(isinstance(s, Number) or _worded(s) for s in node.sub):
+        return node
+    return None
+
+
+def _worded(node: Expression) -> bool:
+    return isinstance(node, Name) and len(node.base) > 1 and not is_letter(node.base)
+
+
+def family(name: Name) -> str:
+    """What an index shares its range with: `t_1`, `t'` and `T` are of the family `t`.
+
+    >>> family(Name("T", sub=(Number("2"),)))
+    't'
+    """
+    base = name.base
+    base = "ℓ" if base in ("L", "l", "ℓ") else base[:-1] + base[-1].lower()
+    words = tuple(s for s in name.sub if not isinstance(s, Number))
+    return name_key(Name(base, sub=words))
+
+
+def capital(of_family: str) -> str:
+    """The size that a family ranges over: `t` → `T`, `t_{in}` → `T_{in}`, `Δt` → `ΔT`, `ℓ` → `L`."""
+    head, _, tail = of_family.partition("_")
+    head = "L" if head == "ℓ" else head[:-1] + head[-1].upper()
+    return head + ("_" + tail if tail else "")
+
+
+@dataclass
+class _Seen:
+    """What the survey found out about one stem (a name without numbers, indices and powers)."""
+
+    indexed: bool = False
+    """Somewhere a subscript is an index."""
+    without_sup: bool = False
+    bracketed_sups: set[str] = field(default_factory=set)
+    """The superscripts that are directly followed by brackets."""
+    digit_lengths: set[int] = field(default_factory=set)
+
+
+class Naming:
+    """All names of a program, surveyed."""
+
+    def __init__(self, statements: Iterable[Statement]) -> None:
+        statements = list(statements)
+        self.live = live_letters(statements)
+        self.seen: dict[Name, _Seen] = defaultdict(_Seen)
+        for statement in statements:
+            self._survey(statement)
+
+    def _survey(self, statement: Statement) -> None:
+        bracketed: set[int] = set()
+        for node in statement.walk():
+            if isinstance(node, Index) and isinstance(node.base, Name):
+                bracketed.add(id(node.base))
+            elif isinstance(node, Call) and isinstance(node.function, Name):
+                bracketed.add(id(node.function))
+            elif isinstance(node, Name):
+                stem, scripts = self._stem(node)
+                seen = self.seen[stem]
+                for script in scripts:
+                    if isinstance(script, Number):
+                        seen.digit_lengths.add(len(script.text))
+                    elif self._live_index(script):
+                        seen.indexed = True
+                if not node.sup:
+                    seen.without_sup = True
+                elif id(node) in bracketed:
+                    seen.bracketed_sups.add(name_key(Name("x", sup=node.sup)))
+
+    def _stem(self, name: Name) -> tuple[Name, tuple[Expression, ...]]:
+        """The name without indices and superscript, and its scripts that may be indices."""
+        words = tuple(s for s in name.sub if self._is_decoration(s))
+        scripts = tuple(s for s in name.sub if not self._is_decoration(s) and not _is_group(s))
+        return Name(name.base, name.accents, name.primes, words), scripts
+
+    def _is_decoration(self, script: Expression) -> bool:
+        if isinstance(script, Name) and not _is_group(script):
+            if is_letter(script.base):
+                return False
+            return not self._splits(script)
+        return not isinstance(script, Number | Add | Product | Negative | Index | Call | Name)
+
+    def _splits(self, script: Name) -> bool:
+        """Whether a word of letters is really several indices: the `ij` of `W_{ij}`."""
+        return (
+            script.bare
+            and script.base not in WORDS
+            and 1 < len(script.base) <= 4
+            and all(c in self.live for c in script.base)
+        )
+
+    def _live_index(self, script: Expression) -> bool:
+        if isinstance(script, Name):
+            if is_letter(script.base):
+                # A capital alone (`w_T`) is an element only beside other indices.
+                return not is_capital(script.base) and (
+                    script.base in self.live or bool(script.sub)
+                )
+            return self._splits(script)
+        return not isinstance(script, Number)
+
+    def read(self, name: Name, items: tuple[Expression, ...] = (), span: Span | None = None) -> Reference:
+        """What a name with the items of its brackets means."""
+        stem, scripts = self._stem(name)
+        seen = self.seen.get(stem, _Seen())
+        inside: list[Expression] = []
+        kept: list[Expression] = list(stem.sub)
+        group: Expression | None = None
+        for script in name.sub:
+            if _is_group(script):
+                group = script
+            elif script not in scripts:
+                continue
+            elif isinstance(script, Number):
+                if not seen.indexed:
+                    if len(script.text) > 1 and seen.digit_lengths == {len(script.text)} and script.text.isdigit():
+                        inside.extend(Number(d, span=script.span) for d in script.text)
+                    else:
+                        kept.append(script)
+                elif len(script.text) > 1 and seen.digit_lengths == {len(script.text)}:
+                    inside.extend(Number(d, span=script.span) for d in script.text)
+                else:
+                    inside.append(script)
+            elif isinstance(script, Name) and not is_letter(script.base):
+                inside.extend(Name(c, span=script.span) for c in script.base)
+            elif self._live_index(script) or seen.indexed:
+                inside.append(script)
+            else:
+                kept.append(script)
+        sup, power = self._superscript(name, seen)
+        key = name_key(Name(name.base, name.accents, name.primes, tuple(kept), sup))
+        return Reference(key, (*inside, *items), span or name.span, power, group)
+
+    def _superscript(
+        self, name: Name, seen: _Seen
+    ) -> tuple[tuple[Expression, ...], Expression | None]:
+        """Whether a superscript is a decoration or a power."""
+        if not name.sup:
+            return (), None
+        if len(name.sup) > 1:
+            return name.sup, None
+        script = name.sup[0]
+        if isinstance(script, Star | Group):
+            return name.sup, None
+        if isinstance(script, Name) and not is_letter(script.base):
+            return name.sup, None
+        if name_key(Name("x", sup=name.sup)) in seen.bracketed_sups:
+            return name.sup, None
+        if isinstance(script, Name) and (is_capital(script.base) or script.base in GROUPS):
+            return name.sup, None
+        if isinstance(script, Name) and script.base not in self.live and not isinstance(script, Number):
+            return name.sup, None
+        if seen.without_sup or not seen.indexed:
+            return (), script
+        return name.sup, None
+
+
+def _is_group(script: Expression) -> bool:
+    """`Φ`, `Φ[ℓ]`, `Φ.c`."""
+    base = script.base if isinstance(script, Index) else script
+    return isinstance(base, Name) and base.base.split(".")[0] in GROUPS and not base.sub
+
+
+def live_letters(statements: Iterable[Statement]) -> set[str]:
+    """The letters that are certainly used as indices: in brackets, as binders, on left sides."""
+    live: set[str] = set()
+    for statement in statements:
+        for node in statement.walk():
+            if isinstance(node, Index):
+                for item in node.items:
+                    live.update(_letters(item))
+            elif isinstance(node, Reduction):
+                for under in node.under:
+                    live.update(_letters(under))
+            elif isinstance(node, Call) and node.given is None:
+                for item in node.arguments:
+                    if index_name(item) is not None:
+                        live.update(_letters(item))
+        if isinstance(statement, Declaration) and statement.keyword in ("label", "range"):
+            for item in statement.items:
+                live.update(_letters(item))
+        if isinstance(statement, Equation) and len(statement.sides) > 1:
+            left = set(_script_letters(statement.sides[0]))
+            right = {c for side in statement.sides[1:] for c in _script_letters(side)}
+            live.update(left & right)
+    return live
+
+
+def _letters(node: Expression) -> Iterator[str]:
+    """The index letters of an index expression; the script letters of a gather count too."""
+    for inner in node.walk():
+        if isinstance(inner, Name) and is_letter(inner.base) and inner.base not in GROUPS:
+            yield inner.base
+
+
+def _script_letters(node: Node) -> Iterator[str]:
+    for inner in node.walk():
+        if isinstance(inner, Name):
+            for script in inner.sub:
+                yield from (c for c in _letters(script) if not is_capital(c))
+
+
+def index_expression(node: Expression, tensors: frozenset[str] | set[str] = frozenset()) -> bool:
+    """Whether something in round brackets can be an index: `t-1`, `J`, `w`, `2t+Δt`, `w_t`.
+
+    A name of a tensor is not (`k_a + k_b` is a factor): `tensors` are the keys that are known.
+    """
+    if isinstance(node, Number):
+        return True
+    if isinstance(node, Name):
+        return not node.accents and node.base not in tensors and not node.sup
+    if isinstance(node, Add):
+        return all(index_expression(t, tensors) for t in node.terms)
+    if isinstance(node, Negative):
+        return index_expression(node.body, tensors)
+    if isinstance(node, Product):
+        return all(index_expression(f, tensors) for f in node.factors)
+    return isinstance(node, TupleLiteral | Interval)
+
+
+def without_spans(node: Name) -> Name:
+    return replace(node, span=Span(node.span.source, 0, 0))
+
+
+def spelled(items: Iterable[Expression]) -> tuple[Expression, ...]:
+    return tuple(items)
+
+
+def comparisons(node: Expression) -> Iterator[Comparison]:
+    for inner in node.walk():
+        if isinstance(inner, Comparison):
+            yield inner

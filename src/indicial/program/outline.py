@@ -1,0 +1,482 @@
+"""What each statement of a program is: a definition, a declaration, a list of parameters, a loss.
+
+    h[t,j] = …                     Definition("h", (t, j), …)
+    A = B = C                      Definition("A", …, C) and the claim B = C
+    f(x[J])[j] = …                 FunctionDefinition("f", …)
+    CELL = ugrnn                   a hole and what fills it
+    Φ = (W, B)                     the list of parameters
+    Φ^* = argmin_Φ E_{…} X         Definition("loss", (), X)
+    w[t] ~ P(w_t | …)              how w is generated
+    k_a ~ N(μ_a, 1)                a draw
+
+This is also where round brackets are told apart: after a tensor they hold indices, after a function
+arguments, after a number or a size they are a factor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from indicial.notation.printers import name_key, unicode
+from indicial.notation.source import Span
+from indicial.notation.syntax import (
+    Call,
+    Claim,
+    Comparison,
+    Declaration,
+    Dots,
+    Equation,
+    Expectation,
+    Expression,
+    Group,
+    Index,
+    Name,
+    Number,
+    Reduction,
+    Statement,
+    TupleLiteral,
+)
+from indicial.program.messages import Messages
+from indicial.program.naming import (
+    GROUPS,
+    Naming,
+    Reference,
+    index_expression,
+    index_name,
+    is_capital,
+)
+
+ELEMENTWISE = frozenset(
+    "tanh σ ReLU GELU exp ln log sqrt abs sign cos sin min max softplus floor erf".split()
+)
+SPECIAL = frozenset("onehot dropout softmax".split())
+BUILT_IN = ELEMENTWISE | SPECIAL | {"layernorm", "rmsnorm"}
+PROBABILITY = frozenset({"P", "p", "Pr", "ℙ", "𝒫"})
+DISTRIBUTIONS = frozenset({"N", "𝒩", "uniform", "orthonormal", "bernoulli", "U", "𝒰"})
+
+
+@dataclass(frozen=True)
+class Definition:
+    """`key[items] = body`, with the other sides of its chain as claims."""
+
+    key: str
+    items: tuple[Expression, ...]
+    left: Expression
+    body: Expression
+    equation: Equation
+    between: tuple[tuple[str, Expression], ...] = ()
+    """The sides of a chain between the left side and the last, each with the relation before it."""
+    relation: str = "="
+    probability: Call | None = None
+    """The `P(w_t | …)` on the left."""
+
+    @property
+    def span(self) -> Span:
+        return self.equation.span
+
+
+@dataclass(frozen=True)
+class FunctionDefinition:
+    """`key(parameters)[result] = body`."""
+
+    key: str
+    parameters: tuple[tuple[str, tuple[Name, ...]], ...]
+    """Each parameter with the capitals of its slice."""
+    result: tuple[Name, ...]
+    body: Expression
+    span: Span
+
+
+@dataclass
+class Outline:
+    """A program's statements by kind."""
+
+    naming: Naming
+    definitions: list[Definition] = field(default_factory=list)
+    functions: dict[str, FunctionDefinition] = field(default_factory=dict)
+    fills: dict[str, tuple[str, Span]] = field(default_factory=dict)
+    inputs: dict[str, tuple[Reference, Expression | None]] = field(default_factory=dict)
+    parameters: dict[str, Reference] = field(default_factory=dict)
+    constants: dict[str, tuple[Reference, Expression]] = field(default_factory=dict)
+    sizes: dict[str, tuple[Expression | None, Span]] = field(default_factory=dict)
+    ranges: dict[str, tuple[Expression, Name]] = field(default_factory=dict)
+    labels: dict[str, tuple[int, str, Span]] = field(default_factory=dict)
+    """A label, its number, and the family that it is a value of (empty if not said)."""
+    parameter_list: list[Reference] = field(default_factory=list)
+    list_span: Span | None = None
+    draws: list[tuple[Reference, Call | Name, Equation]] = field(default_factory=list)
+    generated: list[tuple[Reference, Call, Equation]] = field(default_factory=list)
+    claims: list[Claim] = field(default_factory=list)
+    tests: list[Equation] = field(default_factory=list)
+    """Equations whose left side is no name: they define nothing and can only be tested."""
+    bracketed: set[str] = field(default_factory=set)
+    """The keys that have indices somewhere."""
+    bare: set[str] = field(default_factory=set)
+    """The keys that stand somewhere without any brackets."""
+    document: bool = False
+
+    @property
+    def defined(self) -> set[str]:
+        return {d.key for d in self.definitions}
+
+    # ------------------------------------------------------------------ reading references
+
+    def use(self, node: Expression) -> Use | None:
+        """How a name with its brackets is used; None if the node is not a name with brackets."""
+        groups: list[tuple[str, Call | Index]] = []
+        base = node
+        while isinstance(base, Call | Index):
+            groups.append(("(" if isinstance(base, Call) else "[", base))
+            base = base.function if isinstance(base, Call) else base.base
+        if not isinstance(base, Name):
+            return None
+        groups.reverse()
+        reference = self.naming.read(base, span=base.span)
+        return self._classify(base, reference, groups, node)
+
+    def _classify(
+        self,
+        name: Name,
+        reference: Reference,
+        groups: list[tuple[str, Call | Index]],
+        node: Expression,
+    ) -> Use:
+        key = reference.key
+        first = groups[0][1] if groups else None
+        if isinstance(first, Call):
+            if self._is_probability(name, first):
+                return Use("probability", reference, call=first, rest=_square_items(groups[1:]))
+            if self.is_function(key) or (
+                not self._index_arguments(first)
+                and key not in self.bracketed
+                and key not in self.bare
+                and not is_capital(key)
+            ):
+                return Use("function", reference, call=first, rest=_square_items(groups[1:]))
+            if not self._index_arguments(first) or self.is_size(key, name):
+                return Use("factor", reference, call=first, rest=_square_items(groups[1:]))
+        items = list(reference.items)
+        for _, group in groups:
+            items.extend(group.arguments if isinstance(group, Call) else group.items)
+        return Use("tensor", replace(reference, items=tuple(items), span=node.span))
+
+    def is_function(self, key: str) -> bool:
+        if key in self.functions or key in self.fills:
+            return True
+        return key in BUILT_IN and key not in self.bracketed
+
+    def is_size(self, key: str, name: Name) -> bool:
+        """A bare capital that is never a tensor."""
+        return is_capital(name.base) and not name.accents and key not in self.bracketed
+
+    def _is_probability(self, name: Name, call: Call) -> bool:
+        if name.base not in PROBABILITY:
+            return False
+        return call.given is not None or not any(
+            isinstance(a, Index | Call) and not _token_like(a) for a in call.arguments
+        )
+
+    def _index_arguments(self, call: Call) -> bool:
+        return call.given is None and all(
+            index_expression(a, self.bracketed - self.naming.live) or self._gather(a)
+            for a in call.arguments
+        )
+
+    def _gather(self, node: Expression) -> bool:
+        """`w_t`, `w[t]`: a token."""
+        if isinstance(node, Name) and node.sub:
+            return True
+        return isinstance(node, Index) and isinstance(node.base, Name) and len(node.items) == 1
+
+
+@dataclass(frozen=True)
+class Use:
+    """One occurrence of a name with its brackets: `tensor`, `function`, `factor`, `probability`."""
+
+    kind: str
+    reference: Reference
+    call: Call | None = None
+    rest: tuple[Expression, ...] = ()
+    """The square brackets after the round ones: the `[j]` of `f(x[J])[j]`."""
+
+
+def _square_items(groups: list[tuple[str, Call | Index]]) -> tuple[Expression, ...]:
+    return tuple(
+        item
+        for _, group in groups
+        for item in (group.items if isinstance(group, Index) else group.arguments)
+    )
+
+
+def _token_like(node: Expression) -> bool:
+    return isinstance(node, Index) and isinstance(node.base, Name) and len(node.items) <= 2
+
+
+# ---------------------------------------------------------------------- sorting the statements
+
+
+def outline(statements: Iterable[Statement], messages: Messages, document: bool) -> Outline:
+    """Sorts statements; what cannot be placed becomes a message."""
+    statements = list(statements)
+    result = Outline(Naming(statements), document=document)
+    _survey_brackets(statements, result)
+    for statement in statements:
+        if isinstance(statement, Declaration):
+            _declare(statement, result, messages)
+        elif isinstance(statement, Claim):
+            result.claims.append(statement)
+    for statement in statements:
+        if isinstance(statement, Equation):
+            _equation(statement, result, messages)
+    return result
+
+
+def _survey_brackets(statements: list[Statement], result: Outline) -> None:
+    inside: set[int] = set()
+    for statement in statements:
+        for node in statement.walk():
+            if isinstance(node, Index):
+                base = node.base
+                while isinstance(base, Call | Index):
+                    base = base.function if isinstance(base, Call) else base.base
+                if isinstance(base, Name):
+                    inside.add(id(base))
+                    if node.base is base:
+                        result.bracketed.add(result.naming.read(base).key)
+            elif isinstance(node, Call) and isinstance(node.function, Name):
+                inside.add(id(node.function))
+            elif isinstance(node, Name):
+                reference = result.naming.read(node)
+                if reference.items:
+                    result.bracketed.add(reference.key)
+                elif id(node) not in inside:
+                    result.bare.add(reference.key)
+    # A left side with round brackets that hold plain indices is a tensor.
+    for statement in statements:
+        if isinstance(statement, Equation) and isinstance(statement.sides[0], Call):
+            call = statement.sides[0]
+            if (
+                isinstance(call.function, Name)
+                and call.given is None
+                and call.function.base not in PROBABILITY
+                and all(index_expression(a) for a in call.arguments)
+                and not _parameter_used(call, statement.sides[1:])
+            ):
+                result.bracketed.add(result.naming.read(call.function).key)
+
+
+def _parameter_used(call: Call, sides: tuple[Expression, ...]) -> bool:
+    """Whether `f(x) = …x…` uses x as a value: then it is a function, not a tensor."""
+    names = {a for a in call.arguments if isinstance(a, Name)}
+    values: set[Name] = set()
+    for side in sides:
+        hidden: set[int] = set()
+        for node in side.walk():
+            if isinstance(node, Index):
+                hidden.update(id(n) for item in node.items for n in item.walk())
+            elif isinstance(node, Name):
+                hidden.update(id(n) for s in (*node.sub, *node.sup) for n in s.walk())
+                if id(node) not in hidden:
+                    values.add(node)
+            elif isinstance(node, Reduction):
+                hidden.update(id(n) for u in node.under for n in u.walk())
+            elif isinstance(node, Call):
+                hidden.update(
+                    id(n) for a in node.arguments if index_name(a) for n in a.walk()
+                    if isinstance(node.function, Name) and node.function.base not in BUILT_IN
+                )  # fmt: skip
+    return bool(names & values)
+
+
+def _declare(statement: Declaration, result: Outline, messages: Messages) -> None:
+    keyword = statement.keyword
+    for item in statement.items:
+        use = result.use(item)
+        if keyword == "label":
+            if isinstance(item, Name):
+                domain = name_key(statement.domain) if isinstance(statement.domain, Name) else ""
+                number = sum(1 for _, d, _ in result.labels.values() if d == domain)
+                result.labels[name_key(item)] = (number, domain, item.span)
+            continue
+        if use is None or use.kind not in ("tensor",):
+            messages.error("declaration", f"`{keyword}` declares a name", item.span,
+                           hint=f"write for example `{keyword} x[t,k]`")  # fmt: skip
+            continue
+        reference = use.reference
+        if keyword == "input":
+            result.inputs[reference.key] = (reference, statement.domain)
+        elif keyword in ("parameter", "vector", "matrix"):
+            if keyword == "parameter":
+                result.parameters[reference.key] = reference
+            else:
+                result.inputs[reference.key] = (reference, statement.domain)
+        elif keyword == "constant":
+            if statement.value is None:
+                messages.error("declaration", f"the constant {reference.key} has no value", item.span,
+                               hint=f"write `constant {reference.key} = 0.1`")  # fmt: skip
+            else:
+                result.constants[reference.key] = (reference, statement.value)
+        elif keyword == "size":
+            result.sizes[reference.key] = (statement.value, item.span)
+        elif keyword == "range":
+            name = index_name(item)
+            if name is None or statement.value is None:
+                messages.error("declaration", "`range` gives an index its first and last value",
+                               item.span, hint="write for example `range Δt = -1..1`")  # fmt: skip
+            else:
+                from indicial.program.naming import family
+
+                result.ranges[family(name)] = (statement.value, name)
+
+
+def _equation(equation: Equation, result: Outline, messages: Messages) -> None:
+    left = equation.sides[0]
+    right = equation.sides[-1]
+    if isinstance(left, Dots):
+        _continue(equation, result, messages)
+        return
+    if equation.relations == ("~",):
+        _drawn(equation, result, messages)
+        return
+    if isinstance(left, Name) and left.base in GROUPS:
+        if isinstance(right, Reduction) and right.operator == "argmin":
+            _objective(equation, result)
+            return
+        listed = right.body if isinstance(right, Group) else right
+        items = listed.items if isinstance(listed, TupleLiteral) else (listed,)
+        result.list_span = equation.span
+        for item in items:
+            use = result.use(item)
+            if use is not None and use.kind == "tensor":
+                result.parameter_list.append(use.reference)
+        return
+    if isinstance(left, Call) or (isinstance(left, Index) and isinstance(left.base, Call)):
+        function = _function(left, equation, result)
+        if function is not None:
+            if function.key in result.functions:
+                messages.error("defined-twice", f"{function.key} is defined twice", equation.span,
+                               (result.functions[function.key].span, "first here"))  # fmt: skip
+            result.functions[function.key] = function
+            return
+    use = result.use(left)
+    if use is None or use.kind in ("function", "factor"):
+        if len(equation.sides) > 1:
+            result.tests.append(equation)
+        return
+    if (
+        isinstance(left, Name)
+        and not use.reference.items
+        and len(left.base) > 1
+        and left.base.isupper()
+        and isinstance(right, Name)
+        and right.bare
+        and len(right.base) > 1
+    ):
+        result.fills[use.reference.key] = (right.base, right.span)
+        return
+    between = tuple(zip(equation.relations, equation.sides[1:-1], strict=False))
+    key = use.reference.key
+    items = use.reference.items
+    probability = None
+    if use.kind == "probability":
+        assert use.call is not None
+        probability = use.call
+        key = probability_key(use.reference.key, use.call)
+        items = use.call.arguments
+    if use.reference.power is not None:
+        result.tests.append(equation)
+        return
+    result.definitions.append(
+        Definition(key, items, left, right, equation, between, equation.relations[-1], probability)
+    )
+
+
+def _continue(equation: Equation, result: Outline, messages: Messages) -> None:
+    """A display that begins with `=` goes on with the last definition: all its sides are claims."""
+    if not result.definitions:
+        messages.error("no-left-side", "this begins with `=`, and nothing stands before it",
+                       equation.span, hint="write the left side again")  # fmt: skip
+        return
+    last = result.definitions[-1]
+    added = tuple(zip(equation.relations, equation.sides[1:], strict=False))
+    body = (*last.between, (last.relation, last.body), *added)
+    result.definitions[-1] = replace(
+        last, between=body[:-1], body=body[-1][1], relation=body[-1][0]
+    )
+
+
+def _drawn(equation: Equation, result: Outline, messages: Messages) -> None:
+    use = result.use(equation.sides[0])
+    right = equation.sides[1]
+    if use is None or use.kind != "tensor":
+        messages.error("draw", "only a name can be drawn", equation.sides[0].span)
+        return
+    if isinstance(right, Call) and isinstance(right.function, Name) and right.function.base in PROBABILITY:
+        result.generated.append((use.reference, right, equation))
+        return
+    base = right.function if isinstance(right, Call) else right
+    if not isinstance(base, Name) or base.base not in DISTRIBUTIONS:
+        messages.error("draw", f"{unicode(right)} is no distribution that is known here", right.span,
+                       hint="use N(mean, variance), uniform(low, high), bernoulli(p), orthonormal, "
+                            "or P(…)")  # fmt: skip
+        return
+    assert isinstance(right, Call | Name)
+    result.draws.append((use.reference, right, equation))
+
+
+def _objective(equation: Equation, result: Outline) -> None:
+    """`Φ^* = argmin_Φ E X` says `loss = X`; an earlier side of the chain is a claim."""
+    bodies: list[Expression] = []
+    for side in equation.sides[1:]:
+        body = side.body if isinstance(side, Reduction) and side.operator == "argmin" else side
+        while isinstance(body, Expectation | Group):
+            body = body.body
+        bodies.append(body)
+    between = tuple(zip(equation.relations, bodies[:-1], strict=False))
+    left = Name("loss", span=equation.sides[0].span)
+    result.definitions.append(Definition("loss", (), left, bodies[-1], equation, between))
+
+
+def _function(left: Expression, equation: Equation, result: Outline) -> FunctionDefinition | None:
+    """The left side as the head of a function: `f(x[J], y)[j]`, or `f(x)` whose body uses x."""
+    items: tuple[Expression, ...] = ()
+    call = left
+    if isinstance(left, Index):
+        call, items = left.base, left.items
+    if not isinstance(call, Call) or not isinstance(call.function, Name) or call.given is not None:
+        return None
+    if call.function.base in PROBABILITY:
+        return None
+    sliced = all(
+        isinstance(a, Index) and isinstance(a.base, Name) and all(
+            (n := index_name(i)) is not None and is_capital(n.base) for i in a.items
+        ) or isinstance(a, Name)
+        for a in call.arguments
+    )  # fmt: skip
+    any_slice = any(isinstance(a, Index) for a in call.arguments)
+    if not sliced or not (any_slice or _parameter_used(call, equation.sides[1:])):
+        return None
+    parameters = tuple(
+        (name_key(a.base), tuple(i for i in a.items if isinstance(i, Name)))
+        if isinstance(a, Index) and isinstance(a.base, Name)
+        else (name_key(a) if isinstance(a, Name) else "", ())
+        for a in call.arguments
+    )
+    names = tuple(n for i in items if (n := index_name(i)) is not None)
+    key = result.naming.read(call.function).key
+    return FunctionDefinition(key, parameters, names, equation.sides[-1], equation.span)
+
+
+def probability_key(key: str, call: Call) -> str:
+    """The tensor that a `P(…)` is: `P` for one variable, else the whole as it was written."""
+    arguments = call.arguments
+    if len(arguments) == 1 and not isinstance(arguments[0], Dots | Number):
+        return key
+    return f"{key}({', '.join(unicode(a) for a in arguments)})"
+
+
+def draw_names(draw: Expression) -> list[Expression]:
+    """What is drawn in the subscript of an expectation."""
+    left = draw.operands[0] if isinstance(draw, Comparison) else draw
+    return list(left.items) if isinstance(left, TupleLiteral) else [left]

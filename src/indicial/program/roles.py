@@ -1,0 +1,271 @@
+"""What each name is: input, parameter, constant or defined; and mistakes in how names are used.
+
+In an `.eq` file a name that is used and never defined is a parameter, unless it moves with the data:
+then it must be a slip. In a document such a name is an input or a parameter by convention, and
+`explain` says which guess was made.
+"""
+
+from __future__ import annotations
+
+import difflib
+
+from indicial.notation.source import Span
+from indicial.program import ir
+from indicial.program.context import Context, TensorInfo
+from indicial.program.lower import Lowering
+from indicial.program.naming import Reference
+
+
+def assign_roles(context: Context, lowering: Lowering) -> None:
+    """Gives every tensor its role, and says what does not fit."""
+    _listed(context)
+    sequence = _sequence_classes(context)
+    for info in list(context.tensors.values()):
+        if info.role:
+            continue
+        if context.document:
+            _guess(context, info, sequence)
+        else:
+            _plain(context, info, sequence)
+    _exchanged(context)
+    _unused(context)
+
+
+# ---------------------------------------------------------------------- lists of parameters
+
+
+def _listed(context: Context) -> None:
+    """`Φ = (W, B, …)`: list and equations must agree."""
+    listed = {r.key: r for r in context.outline.parameter_list}
+    if not listed:
+        return
+    for key, reference in listed.items():
+        info = context.tensors.get(key)
+        if info is None:
+            near = _near(key, context)
+            context.messages.error(
+                "unused-parameter", f"{key} is listed as a parameter and used nowhere",
+                (reference.span, "listed here"),
+                hint=f"did you mean {near}?" if near else "take it out of the list, or use it",
+            )  # fmt: skip
+        elif info.role == "defined":
+            context.messages.error(
+                "listed-defined", f"{key} is listed as a parameter, but an equation defines it",
+                (reference.span, "listed here"), (info.span, "defined here"),
+            )  # fmt: skip
+        else:
+            info.role = "parameter"
+            _listed_shape(context, info, reference)
+    for info in context.tensors.values():
+        if not info.role and context.document is False and not info.hidden:
+            near = [k for k in difflib.get_close_matches(info.key, list(listed), 1, 0.6) if k != info.key]
+            context.messages.error(
+                "not-listed", f"{info.key} is neither defined nor listed as a parameter", info.span,
+                *([(context.outline.list_span, "the list")] if context.outline.list_span else []),
+                hint=f"did you mean {near[0]}?" if near else f"add {info.key} to the list, or declare `input {info.key}`",
+            )  # fmt: skip
+            info.role = "parameter"
+
+
+def _listed_shape(context: Context, info: TensorInfo, reference: Reference) -> None:
+    """The indices in the list, if there are any, must be those of the equations, in that order."""
+    from indicial.program.places import describe
+
+    if not reference.items or not info.reads:
+        return
+    span, families, _ = info.reads[0]
+    listed = tuple(describe(i) for i in reference.items)
+    if len(listed) != len(families):
+        context.messages.error(
+            "index-count",
+            f"{info.key} is listed with {len(listed)} indices and used with {len(families)}",
+            (reference.span, f"{len(listed)} indices"), (span, f"{len(families)} indices"),
+        )  # fmt: skip
+        return
+    written = tuple(i.span.text for i in reference.items)
+    used = tuple(_item_texts(span, info))
+    if used and sorted(written) == sorted(used) and written != used:
+        context.messages.warning(
+            "index-order",
+            f"{info.key} is listed as [{', '.join(written)}] and used as [{', '.join(used)}]",
+            (reference.span, "listed here"), (span, "used here"),
+            hint="put the indices in the same order in both places",
+        )  # fmt: skip
+
+
+def _item_texts(span: Span, info: TensorInfo) -> list[str]:
+    """The indices of a use as they were typed: what stands in its brackets."""
+    text = span.text
+    opening = text.rfind("[")
+    if opening < 0 or not text.rstrip().endswith("]"):
+        return []
+    inside = text[opening + 1 : text.rstrip().rfind("]")]
+    items = [i.strip() for i in inside.split(",")]
+    return items if len(items) <= len(info.axes) else []
+
+
+# ---------------------------------------------------------------------- names that nothing defines
+
+
+def _sequence_classes(context: Context) -> dict[int, str]:
+    """The sizes that change from example to example: positions in a text or an image, members of a batch."""
+    found: dict[int, str] = {}
+    for info in context.tensors.values():
+        if info.role != "input":
+            continue
+        axes = info.axes if info.values is not None else info.axes[:-1]
+        for axis in axes:
+            found.setdefault(context.classes.find(axis.size), f"{info.key}")
+    return found
+
+
+def _moves(context: Context, info: TensorInfo) -> Span | None:
+    """Whether a tensor is read at a shifted index, other than as the left side is shifted."""
+    for axis in info.axes:
+        for place, variables in axis.reads:
+            if not isinstance(place, ir.Affine) or place.shift is None or not variables:
+                continue
+            variable = variables[0][0]
+            if place.shift[1] != (variable.shift if variable.free else 0):
+                return info.span
+    return None
+
+
+def _plain(context: Context, info: TensorInfo, sequence: dict[int, str]) -> None:
+    """In `.eq`: a parameter, unless it moves with the data."""
+    info.role = "parameter"
+    near = _near(info.key, context)
+    hint = f"did you mean {near}? " if near else ""
+    if info.probability:
+        context.messages.error(
+            "unknown-name", f"{info.key} is read, and no equation defines it", info.span,
+            hint="define it: P(w_t | …) = softmax_{w_t} …",
+        )  # fmt: skip
+        return
+    if _moves(context, info) is not None:
+        context.messages.error(
+            "unknown-name", f"{info.key} is read at a shifted index, and nothing defines it",
+            (info.span, "never defined"),
+            hint=f"{hint}A parameter cannot be shifted; write an equation for {info.key}, or `input {info.key}[…]`",
+        )  # fmt: skip
+        return
+    for axis in info.axes:
+        owner = sequence.get(context.classes.find(axis.size))
+        if owner is not None and owner != info.key:
+            letters = ",".join(a.letter or "·" for a in info.axes)
+            context.messages.error(
+                "unknown-name",
+                f"{info.key} is never defined, and along {axis.letter} it is as long as the input {owner}",
+                (info.span, "never defined"), (context.tensors[owner].span, f"the input {owner}"),
+                hint=f"{hint}If it is meant to be learned for each position, say so: "
+                     f"`parameter {info.key}[{letters}]`",
+            )  # fmt: skip
+            return
+
+
+CONVENTION = {"input": "xywu", "parameter": "eWBbVUEg"}
+
+
+def _guess(context: Context, info: TensorInfo, sequence: dict[int, str]) -> None:
+    """In a document: by list, by movement, by letter."""
+    base = info.key[:1]
+    sibling = _sibling(context, info)
+    if sibling is not None:
+        info.role, info.guess = "input", "never defined"
+        context.messages.error(
+            "unknown-name", f"{info.key} is never defined, but {sibling.key} is",
+            (info.span, "never defined"), (sibling.span, f"{sibling.key} is defined here"),
+            hint=f"did you mean {sibling.key}?",
+        )  # fmt: skip
+        return
+    if context.outline.parameter_list:
+        info.role, info.guess = "input", "neither defined nor in the list of parameters"
+    elif info.probability:
+        info.role, info.guess = "input", info.guess or "an open probability"
+    elif _moves(context, info) is not None:
+        info.role, info.guess = "input", "read at a shifted index and never defined"
+    elif base in CONVENTION["input"]:
+        info.role, info.guess = "input", f"by its letter {base}"
+    elif base in CONVENTION["parameter"]:
+        info.role, info.guess = "parameter", f"by its letter {base}"
+    elif info.values is not None:
+        info.role, info.guess = "input", "used as a token"
+    else:
+        info.role, info.guess = "input", "never defined"
+
+
+def _sibling(context: Context, info: TensorInfo) -> TensorInfo | None:
+    """A defined tensor that differs from an undefined, decorated one in its decoration only."""
+    import unicodedata
+
+    def plain(key: str) -> str:
+        decomposed = unicodedata.normalize("NFD", key)
+        return "".join(c for c in decomposed if not unicodedata.combining(c)).replace("'", "")
+
+    for other in context.tensors.values():
+        if other.role != "defined" or other.hidden or len(other.axes) != len(info.axes) or not info.axes:
+            continue
+        if other.key.swapcase() == info.key.swapcase():
+            continue
+        decorated = plain(info.key) != unicodedata.normalize("NFD", info.key)
+        if decorated and plain(other.key) == plain(info.key):
+            return other
+        first = (other.key[:1].swapcase() + other.key[1:]) == info.key
+        if first and ("^" in info.key or "_" in info.key):
+            return other
+    return None
+
+
+def _near(key: str, context: Context) -> str | None:
+    """A known name that the writer may have meant."""
+    known = [
+        k for k, i in context.tensors.items()
+        if k != key and not i.hidden and i.role in ("defined", "input")
+    ]  # fmt: skip
+    for other in known:
+        if other.casefold() == key.casefold():
+            return other
+    close = difflib.get_close_matches(key, known, 1, 0.6)
+    return close[0] if close else None
+
+
+# ---------------------------------------------------------------------- how names are used
+
+
+def _exchanged(context: Context) -> None:
+    """`h[j,t]` where h is defined as `h[t,j]`: the same indices in another order."""
+    for info in context.tensors.values():
+        if info.hidden or not info.reads:
+            continue
+        reference = tuple(a.letter for a in info.axes) if info.role == "defined" else info.reads[0][1]
+        if len(set(reference)) != len(reference) or any(not f or f in "#@" for f in reference):
+            continue
+        start = 0 if info.role == "defined" else 1
+        for span, families, _ in info.reads[start:]:
+            if families != reference and sorted(families) == sorted(reference):
+                context.messages.error(
+                    "index-order",
+                    f"the indices of {info.key} are exchanged: elsewhere it is "
+                    f"{info.key}[{', '.join(reference)}]",
+                    (span, "exchanged here"), (info.span, "known from here"),
+                )  # fmt: skip
+
+
+def _unused(context: Context) -> None:
+    read = {
+        node.tensor
+        for statement in context.statements
+        for root in (statement.body, *((statement.guard,) if statement.guard else ()))
+        for node in root.walk()
+        if isinstance(node, ir.Read)
+    }
+    generated = {r.key for r, _, _ in context.outline.generated}
+    for key, (reference, _) in context.outline.inputs.items():
+        info = context.tensors.get(key)
+        if info is None or info.role != "input" or key in read or key in generated:
+            continue
+        near = [k for k in difflib.get_close_matches(key, [k for k in context.tensors if k != key], 1, 0.5)]
+        context.messages.warning(
+            "unused-input", f"the input {key} is never used", reference.span,
+            hint=f"did you mean {near[0]} somewhere?" if near else "take the line out, or use it",
+        )  # fmt: skip

@@ -1,0 +1,185 @@
+"""Sizes as formulas: polynomials in the names of sizes, with exact coefficients.
+
+>>> I, K = Size.of("I"), Size.of("K")
+>>> str(2 * K * I + 1)
+'2 I K + 1'
+>>> (2 * K * I + 1).value({"I": 3, "K": 4})
+25
+
+An atom is a name (`J`), or `Strided("T", 2, depth)`: what is left of `T` after `depth` layers of
+stride 2, which has a value only where the depth has one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Union
+
+
+@dataclass(frozen=True, slots=True)
+class Strided:
+    """`⌈base / stride^depth⌉`; depth is an index or a size (or nothing), plus a number."""
+
+    base: str
+    stride: int
+    index: str
+    offset: int = 0
+
+    def value(self, sizes: Mapping[str, int], indices: Mapping[str, int]) -> int:
+        start = 0
+        if self.index:
+            start = indices[self.index] if self.index in indices else sizes[self.index]
+        depth = max(0, start + self.offset)
+        return int(-(-sizes[self.base] // self.stride**depth))
+
+    def __str__(self) -> str:
+        shift = f"{self.offset:+d}" if self.offset else ""
+        return f"⌈{self.base}/{self.stride}^{{{self.index}{shift}}}⌉"
+
+
+Atom = Union[str, Strided]
+Monomial = tuple[tuple[Atom, int], ...]
+Sizeable = Union["Size", int, Fraction]
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """A polynomial: monomials with their coefficients, none of them zero, in a fixed order."""
+
+    terms: tuple[tuple[Monomial, Fraction], ...] = ()
+
+    @staticmethod
+    def of(value: Sizeable | str | Strided) -> Size:
+        if isinstance(value, Size):
+            return value
+        if isinstance(value, (str, Strided)):
+            return Size(((((value, 1),), Fraction(1)),))
+        return _normal({(): Fraction(value)})
+
+    @property
+    def number(self) -> Fraction | None:
+        """The value, if it is the same whatever the sizes are."""
+        if not self.terms:
+            return Fraction(0)
+        if len(self.terms) == 1 and self.terms[0][0] == ():
+            return self.terms[0][1]
+        return None
+
+    @property
+    def name(self) -> str | None:
+        """`J`, if this is just that."""
+        if len(self.terms) == 1:
+            monomial, coefficient = self.terms[0]
+            if coefficient == 1 and len(monomial) == 1 and monomial[0][1] == 1:
+                atom = monomial[0][0]
+                return atom if isinstance(atom, str) else None
+        return None
+
+    @property
+    def atoms(self) -> set[Atom]:
+        return {atom for monomial, _ in self.terms for atom, _ in monomial}
+
+    @property
+    def names(self) -> set[str]:
+        """The sizes that it depends on."""
+        return {a if isinstance(a, str) else a.base for a in self.atoms}
+
+    def value(self, sizes: Mapping[str, int], indices: Mapping[str, int] | None = None) -> int:
+        """The number at these sizes; a fraction is an error of whoever made the formula."""
+        result = Fraction(0)
+        for monomial, coefficient in self.terms:
+            factor = coefficient
+            for atom, power in monomial:
+                base = (
+                    atom.value(sizes, indices or {}) if isinstance(atom, Strided) else sizes[atom]
+                )
+                factor *= base**power
+            result += factor
+        if result.denominator != 1:
+            raise ValueError(f"{self} is {result} at these sizes, not a whole number")
+        return int(result)
+
+    def substitute(self, values: Mapping[str, Sizeable]) -> Size:
+        """The formula with some names replaced."""
+        if not any(isinstance(a, str) and a in values for a in self.atoms):
+            return self
+        result = Size()
+        for monomial, coefficient in self.terms:
+            factor = Size.of(coefficient)
+            for atom, power in monomial:
+                base = (
+                    Size.of(values[atom])
+                    if isinstance(atom, str) and atom in values
+                    else Size.of(atom)
+                )
+                for _ in range(power):
+                    factor = factor * base
+            result = result + factor
+        return result
+
+    def __add__(self, other: Sizeable) -> Size:
+        total = dict(self.terms)
+        for monomial, coefficient in Size.of(other).terms:
+            total[monomial] = total.get(monomial, Fraction(0)) + coefficient
+        return _normal(total)
+
+    __radd__ = __add__
+
+    def __mul__(self, other: Sizeable) -> Size:
+        total: dict[Monomial, Fraction] = {}
+        for left, a in self.terms:
+            for right, b in Size.of(other).terms:
+                powers: dict[Atom, int] = dict(left)
+                for atom, power in right:
+                    powers[atom] = powers.get(atom, 0) + power
+                monomial = tuple(sorted(powers.items(), key=_atom_order))
+                total[monomial] = total.get(monomial, Fraction(0)) + a * b
+        return _normal(total)
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> Size:
+        return self * -1
+
+    def __sub__(self, other: Sizeable) -> Size:
+        return self + -Size.of(other)
+
+    def __rsub__(self, other: Sizeable) -> Size:
+        return Size.of(other) - self
+
+    def __str__(self) -> str:
+        if not self.terms:
+            return "0"
+        text = ""
+        for monomial, coefficient in self.terms:
+            sign = "-" if coefficient < 0 else "+"
+            magnitude = abs(coefficient)
+            atoms = " ".join(f"{a}" + (_superscript(p) if p > 1 else "") for a, p in monomial)
+            number = str(magnitude) if magnitude != 1 or not monomial else ""
+            body = f"{number} {atoms}".strip()
+            text += (f" {sign} " if text else ("-" if sign == "-" else "")) + body
+        return text
+
+    def __repr__(self) -> str:
+        return f"Size({self})"
+
+
+def _atom_order(item: tuple[Atom, int]) -> str:
+    return str(item[0])
+
+
+def _degree(term: tuple[Monomial, Fraction]) -> tuple[int, list[tuple[str, int]]]:
+    monomial = term[0]
+    return (-sum(power for _, power in monomial), [(str(a), -p) for a, p in monomial])
+
+
+def _normal(total: Mapping[Monomial, Fraction]) -> Size:
+    return Size(tuple(sorted(((m, c) for m, c in total.items() if c), key=_degree)))
+
+
+@lru_cache(maxsize=64)
+def _superscript(power: int) -> str:
+    return "".join("⁰¹²³⁴⁵⁶⁷⁸⁹"[int(d)] for d in str(power))
