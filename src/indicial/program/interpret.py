@@ -4,7 +4,7 @@
 
 >>> result = interpret(code, {"x": x}, {"W": W})        # x: (T, J), W: (J, J)
 >>> result["h"].shape, result.operations
-((7, 3), 210)
+((7, 3), 168)
 
 To know `h[2,j]`, evaluate the right side at `t = 2`. What it reads and is not yet known is computed
 first; an element that needs itself is an error. Order does not matter, and nothing recurses over

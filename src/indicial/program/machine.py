@@ -1,22 +1,20 @@
 """One example's elements, each computed when it is needed: the loop that `interpret` promises.
 
-    demand(("h", (2, 0)))  →  evaluates the right side at t = 2, j = 0
-                              h[1,0] is not known: it is noted, and the attempt is given up
-                              h[1,0] is computed first, then h[2,0] again
+    compute(("h", (2, 0)))  →  the right side of `h[t,j] = …` at t = 2, j = 0
 
-Nothing recurses over elements: those that wait for others stand on a list, so a recurrence of any
-length is no matter. Only expressions recurse, and the notation limits their nesting.
+Only expressions recurse, and the notation limits their nesting; elements wait for each other on
+a list (`demand`).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, cast
 
 from indicial.notation.source import NOWHERE, Span
 from indicial.program.arrays import BATCH, Given, InterpretError, stored_extents
+from indicial.program.demand import Demand, Unit
 from indicial.program.functions import (
     FUNCTIONS,
     SOFTMAX_OPERATIONS,
@@ -51,10 +49,6 @@ if TYPE_CHECKING:
     from indicial.program.arrays import Array
 
 Environment = dict[str, int]
-Unit = tuple[str | int, tuple[int, ...]]
-"""What is computed once: an element, `("h", (2, 0))`, or a reduction or softmax, by the id of the
-node, at the values of its free indices."""
-
 NO_TOKEN = -1.0
 """What the place of a token outside the text reads as, where its number is asked for."""
 
@@ -67,21 +61,15 @@ class CycleError(InterpretError):
         self.path = tuple(path)
 
 
-class _Pause(Exception):
-    """What comes next depends on a value that is not yet known."""
-
-
-class Machine:
+class Machine(Demand):
     """The evaluation of one program on one example."""
 
     def __init__(self, code: Code, given: Given) -> None:
+        super().__init__()
         self.code = code
         self.arrays = given.arrays
         self.sizes = given.sizes
         self.lengths = given.lengths  # by the value of a written batch index
-        self.operations = 0
-        self.known: dict[Unit, Any] = {}
-        self.missing: dict[Unit, None] = {}
         self.nodes: dict[int, tuple[Reduce | Softmax, tuple[str, ...]]] = {}
         self.fixed: dict[int, tuple[Size, int]] = {}
         self.boxes: dict[str, list[range] | None] = {}
@@ -126,43 +114,9 @@ class Machine:
 
     def value(self, expression: Expression, env: Environment) -> float:
         """An expression's value, with all that it needs."""
-        while True:
-            self.missing, before = {}, self.operations
-            with suppress(_Pause):
-                result = self.evaluate(expression, env)
-            if not self.missing:
-                return result
-            self.operations = before
-            for unit in list(self.missing):
-                self.demand(unit)
+        return self.settle(lambda: self.evaluate(expression, env))
 
-    # ---- the order of evaluation ----
-
-    def demand(self, wanted: Unit) -> None:
-        """Compute a unit. Those that wait for others stay on the list below what they wait for."""
-        waiting = [wanted]
-        begun: dict[Unit, None] = {}
-        while waiting:
-            unit = waiting[-1]
-            if unit in self.known:
-                waiting.pop()
-                continue
-            self.missing, before = {}, self.operations
-            with suppress(_Pause):
-                result = self.compute(unit)
-            if not self.missing:
-                self.known[unit] = result
-                begun.pop(unit, None)
-                waiting.pop()
-                continue
-            self.operations = before  # this attempt had to guess, and is made again
-            begun[unit] = None
-            for need in self.missing:
-                # All that has begun is a chain, each waiting for the next.
-                if need in begun:
-                    chain = list(begun)
-                    raise self.cycle(chain[chain.index(need) :])
-            waiting.extend(reversed(self.missing))
+    # ---- elements ----
 
     def cycle(self, units: list[Unit]) -> CycleError:
         elements = [(name, place) for name, place in units if isinstance(name, str)]
@@ -172,25 +126,6 @@ class Machine:
             statement, _ = self.match(name, place)
             spans.append(statement.span if statement is not None else NOWHERE)
         return CycleError(path, spans)
-
-    def require(self, unit: Unit) -> Any:
-        """A unit's value; one that is not known is noted, and gives None for now."""
-        if unit in self.known:
-            return self.known[unit]
-        self.missing[unit] = None
-        return None
-
-    @contextmanager
-    def decisive(self) -> Iterator[None]:
-        """Around what decides where to go on: no guessing, it could lead to what nobody needs."""
-        earlier, self.missing = self.missing, {}
-        try:
-            yield
-        finally:
-            here = self.missing
-            self.missing = {**earlier, **here}
-        if here:
-            raise _Pause
 
     def compute(self, unit: Unit) -> Any:
         key, values = unit
