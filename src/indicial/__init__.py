@@ -1,3 +1,38 @@
-"""Indicial: index notation that runs."""
+"""Indicial: index notation that runs.
+
+>>> import indicial
+>>> program = indicial.load("ugrnn")        # a library name, a path, or the text itself
+>>> program.mistakes
+[]
+>>> program.interpret({"x": x}, {"W^{h,R}": w, ...})["h"]
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+__all__ = ["IndicialError", "Program", "load", "load_document"]
+
+if TYPE_CHECKING:
+    from indicial.loading import load, load_document
+    from indicial.program.messages import IndicialError
+    from indicial.program.program import Program
+
+
+def __getattr__(name: str) -> Any:
+    """The four names, fetched when they are first used, so that importing costs nothing."""
+    if name in ("load", "load_document"):
+        from indicial import loading as module
+
+        return getattr(module, name)
+    if name == "Program":
+        from indicial.program.program import Program
+
+        return Program
+    if name == "IndicialError":
+        from indicial.program.messages import IndicialError
+
+        return IndicialError
+    raise AttributeError(f"module 'indicial' has no attribute {name!r}")

@@ -2,6 +2,7 @@
 # Xu et al. 2015, §3.1, arXiv:1502.03044; TTIC 31230, 2020 problems, "Image Captioning"
 input M[x,y,k]
 input w[t] in V
+CELL = ugrnn
 h[-1,j] = tanh(mean_{x,y} W^{start}[j,K] M[x,y,K])
 α[t,x,y] = softmax_{x,y} h[t-1,J] W^{key}[J,K] M[x,y,K]
 c[t,k] = α[t,X,Y] M[X,Y,k]

@@ -2,6 +2,7 @@
 # TTIC 31230, 2023, "Encoder-Decoder Models with Cross-Attention"
 input x[t_{in}] in U
 input w[t] in V
+CELL = ugrnn
 h_{in}[t_{in},N] = CELL(h_{in}[t_{in}+1,N], e_{in}[x[t_{in}],N])
 h_{out}[-1,N] = h_{in}[0,N]
 h_{out}[t,N] = CELL(h_{out}[t-1,N], e_{out}[w[t],N])

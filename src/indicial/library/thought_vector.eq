@@ -2,6 +2,7 @@
 # Sutskever et al. 2014, §2, arXiv:1409.3215; TTIC 31230, 2023, "Translation Using Thought Vectors"
 input x[t_{in}] in U
 input w[t] in V
+CELL = ugrnn
 h_{in}[t_{in},J] = CELL(h_{in}[t_{in}+1,J], e_{in}[x[t_{in}],I])
 h_{out}[-1,J] = h_{in}[0,J]
 h_{out}[t,J] = CELL(h_{out}[t-1,J], e_{out}[w[t],I])

@@ -528,7 +528,3 @@ def _stack_input(lowering: Lowering, key: str, info: TensorInfo, layer: int) -> 
     context.statements.append(
         RawStatement(key, tuple(left), variables, read, None, info.span, info.span)
     )
-
-
-def family_of(name: s.Name) -> str:
-    return family(name)

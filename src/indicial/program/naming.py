@@ -14,14 +14,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from indicial.notation.printers import name_key
 from indicial.notation.source import Span
 from indicial.notation.syntax import (
     Add,
     Call,
-    Comparison,
     Declaration,
     Equation,
     Expression,
@@ -293,17 +292,3 @@ def index_expression(node: Expression, tensors: frozenset[str] | set[str] = froz
     if isinstance(node, Product):
         return all(index_expression(f, tensors) for f in node.factors)
     return isinstance(node, TupleLiteral | Interval)
-
-
-def without_spans(node: Name) -> Name:
-    return replace(node, span=Span(node.span.source, 0, 0))
-
-
-def spelled(items: Iterable[Expression]) -> tuple[Expression, ...]:
-    return tuple(items)
-
-
-def comparisons(node: Expression) -> Iterator[Comparison]:
-    for inner in node.walk():
-        if isinstance(inner, Comparison):
-            yield inner

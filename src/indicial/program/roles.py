@@ -120,13 +120,13 @@ def _sequence_classes(context: Context) -> dict[int, str]:
 
 
 def _moves(context: Context, info: TensorInfo) -> Span | None:
-    """Whether a tensor is read at a shifted index, other than as the left side is shifted."""
+    """Whether a tensor is read at a shifted index; along layers (`ℓ+1` on the left) it may be."""
     for axis in info.axes:
         for place, variables in axis.reads:
             if not isinstance(place, ir.Affine) or place.shift is None or not variables:
                 continue
             variable = variables[0][0]
-            if place.shift[1] != (variable.shift if variable.free else 0):
+            if variable.shift == 0 and place.shift[1] != 0:
                 return info.span
     return None
 

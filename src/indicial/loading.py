@@ -1,0 +1,120 @@
+"""Getting programs: from the library, from files, from text.
+
+>>> load("ugrnn").title
+'ugrnn'
+>>> load("y[j] = W[j,I] x[I]").errors
+[]
+>>> [program.title for program in load_document("notes.md")]
+['Vanilla RNNs', 'Gated RNNs']
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from indicial import library
+from indicial.notation.documents import Document, parse_document, read, read_text
+from indicial.notation.faults import Fault
+from indicial.notation.parse import parse_text
+from indicial.notation.syntax import Statement
+from indicial.program.messages import IndicialError, Message
+from indicial.program.program import Program
+from indicial.program.sections import Block, divide
+
+EQUATIONS = (".eq",)
+
+
+def load(*what: str | os.PathLike[str], fills: Mapping[str, str] | None = None) -> Program:
+    """One program from one or several texts: names of the library, paths, or the equations themselves.
+
+    `load("transformer", "focus")` joins the two: what one defines, the other may read.
+    `load("stacked", fills={"CELL": "lstm"})` fills a hole.
+    """
+    if not what:
+        raise IndicialError("say what to load: a name of the library, a path, or equations")
+    documents = [_document(w) for w in what]
+    parsed = [p for d in documents for _, _, p in parse_document(d)]
+    faults = [f for d in documents for f in d.faults] + [f for p in parsed for f in p.faults]
+    return Program(
+        [s for p in parsed for s in p.statements],
+        title=" + ".join(_title(w) for w in what),
+        faults=faults,
+        skipped=[s for p in parsed for s in p.skipped],
+        document=not all(_is_equations(d) for d in documents),
+        resolve=resolve,
+        fills=fills,
+        silencer=_silencer(documents),
+    )
+
+
+def load_document(path: str | os.PathLike[str]) -> list[Program]:
+    """All programs of a document, one for each heading; an `.eq` file is one program."""
+    document = _document(path)
+    if _is_equations(document):
+        return [load(path)]
+    blocks = [
+        Block(section.title, parsed.statements, parsed.faults, parsed.skipped)
+        for section, _, parsed in parse_document(document)
+    ]
+    parts = divide(blocks)
+    faults: list[Fault] = list(document.faults)
+    programs = [
+        Program(
+            [*part.borrowed, *part.statements],
+            title=part.title,
+            faults=[*part.faults, *(faults if number == 0 else ())],
+            skipped=part.skipped,
+            document=True,
+            resolve=resolve,
+            silencer=_silencer([document]),
+        )
+        for number, part in enumerate(parts)
+    ]
+    if not programs and faults:
+        programs = [Program([], faults=faults, document=True, silencer=_silencer([document]))]
+    return programs
+
+
+def resolve(name: str) -> list[Statement] | None:
+    """The statements of a library model, for filling a hole with it."""
+    if name not in library.names():
+        return None
+    return list(parse_text(library.path(name).read_text(encoding="utf-8"), f"{name}.eq").statements)
+
+
+def _document(what: str | os.PathLike[str]) -> Document:
+    """A name of the library, else a file, else text that holds an equation."""
+    if isinstance(what, str):
+        if what in library.names():
+            return read_text(library.path(what).read_text(encoding="utf-8"), f"{what}.eq")
+        if "=" in what or "\n" in what:
+            return read_text(what, "text.eq" if "$" not in what else "text.md")
+    path = Path(what)
+    if not path.exists():
+        import difflib
+
+        close = difflib.get_close_matches(str(what), library.names(), 1)
+        hint = f"; did you mean {close[0]}?" if close else ""
+        raise IndicialError(
+            f"there is no file and no model {what}{hint} (`indicial models` lists the models)"
+        )
+    return read(path)
+
+
+def _title(what: str | os.PathLike[str]) -> str:
+    if isinstance(what, str) and ("=" in what or "\n" in what):
+        return "text"
+    return Path(what).stem
+
+
+def _is_equations(document: Document) -> bool:
+    return document.source.name.endswith(EQUATIONS)
+
+
+def _silencer(documents: list[Document]) -> Callable[[Message], bool]:
+    def silenced(message: Message) -> bool:
+        return any(d.silenced(message.code, message.span) for d in documents)
+
+    return silenced

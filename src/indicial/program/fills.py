@@ -1,0 +1,263 @@
+"""Filling a hole with a recurrent program: `CELL = ugrnn`.
+
+    h[ℓ+1,t,J] = CELL_{Φ[ℓ]}(h[ℓ+1,t-1,J], h[ℓ,t,J])        with CELL = ugrnn becomes
+
+    CELL.R[ℓ+1,t,j] = tanh(CELL.W^{h,R}[ℓ,j,I] h[ℓ+1,t-1,I] + CELL.W^{x,R}[ℓ,j,K] h[ℓ,t,K] - …)
+    CELL.G[ℓ+1,t,j] = …
+    h[ℓ+1,t,j]      = CELL.G[ℓ+1,t,j] h[ℓ+1,t-1,j] + …
+
+The cell's state `h[t-1,·]` is the first argument, its input `x[t,·]` the second (several are joined),
+and `h[t,·]` is what the call gives. All else that the cell defines gets the indices of the call; a
+second state (the `c` of an LSTM) steps along with the first. It is a rewriting of equations, so that
+what is filled in is checked, explained and printed like anything else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from indicial.notation import syntax as s
+from indicial.notation.parse import parse_name
+from indicial.notation.source import Span
+from indicial.program.messages import Messages
+from indicial.program.naming import family, index_name, is_capital
+from indicial.program.outline import Outline, outline
+from indicial.program.shapes import recurrences
+
+Resolver = Callable[[str], list[s.Statement] | None]
+
+
+def fill(
+    statements: list[s.Statement],
+    messages: Messages,
+    document: bool,
+    resolve: Resolver,
+    overrides: Mapping[str, str],
+) -> list[s.Statement]:
+    """The statements with every hole filled that the text or the caller names a cell for."""
+    sketch = outline(statements, Messages(), document)
+    chosen = {key: (value, span) for key, (value, span) in sketch.fills.items()}
+    for key, value in overrides.items():
+        chosen[key] = (value, sketch.fills[key][1] if key in sketch.fills else statements[0].span)
+    if not chosen:
+        return statements
+    cells: dict[str, Cell] = {}
+    for key, (value, span) in chosen.items():
+        cell = _cell(value, span, resolve, messages)
+        if cell is not None:
+            cells[key] = cell
+    sites = [e for e in statements if isinstance(e, s.Equation) and _call_of(e, cells) is not None]
+    result: list[s.Statement] = []
+    for statement in statements:
+        call = _call_of(statement, cells) if isinstance(statement, s.Equation) else None
+        if call is None:
+            if isinstance(statement, s.Equation) and _is_fill(statement, chosen):
+                continue
+            result.append(statement)
+            continue
+        assert isinstance(statement, s.Equation) and isinstance(call.function, s.Name)
+        key = call.function.base
+        same = [e for e in sites if _call_key(e, cells) == key]
+        name = key if len(same) == 1 else f"{key}{same.index(statement) + 1}"
+        result.extend(_Filling(cells[key], name, statement, call, messages).statements())
+    return result
+
+
+def _is_fill(equation: s.Equation, chosen: Mapping[str, tuple[str, Span]]) -> bool:
+    left = equation.sides[0]
+    return isinstance(left, s.Name) and left.base in chosen and isinstance(equation.sides[-1], s.Name)
+
+
+def _call_of(equation: s.Statement, cells: Mapping[str, Cell]) -> s.Call | None:
+    if not isinstance(equation, s.Equation):
+        return None
+    right = equation.sides[-1]
+    if isinstance(right, s.Call) and isinstance(right.function, s.Name) and right.function.base in cells:
+        return right
+    return None
+
+
+def _call_key(equation: s.Equation, cells: Mapping[str, Cell]) -> str:
+    call = _call_of(equation, cells)
+    return call.function.base if call is not None and isinstance(call.function, s.Name) else ""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A recurrent program as a function of a state and an input."""
+
+    name: str
+    outline: Outline
+    state: str
+    inputs: tuple[str, ...]
+    time: str
+    """The family that it recurs over."""
+
+
+def _cell(name: str, span: Span, resolve: Resolver, messages: Messages) -> Cell | None:
+    statements = resolve(name)
+    if statements is None:
+        messages.error("unknown-cell", f"there is no model {name} to fill this with", span,
+                       hint="`indicial models` lists them: rnn, ugrnn, gru, lstm, …")  # fmt: skip
+        return None
+    inner = outline(statements, messages, document=False)
+    over = recurrences(inner)
+    if len(over) != 1 or not inner.inputs:
+        messages.error(
+            "unknown-cell", f"{name} is no cell: it must recur over one index and read an input", span,
+            hint="a cell has a line like `h[t,j] = … h[t-1,I] … x[t,K] …`",
+        )  # fmt: skip
+        return None
+    time = next(iter(over))
+    state = "h" if "h" in inner.defined else inner.definitions[-1].key
+    return Cell(name, inner, state, tuple(inner.inputs), time)
+
+
+class _Filling:
+    """One call of a hole, with a cell put in its place."""
+
+    def __init__(
+        self, cell: Cell, name: str, host: s.Equation, call: s.Call, messages: Messages
+    ) -> None:
+        self.cell = cell
+        self.name = name
+        self.host = host
+        self.call = call
+        self.messages = messages
+        self.extra: list[s.Statement] = []
+        assert isinstance(call.function, s.Name)
+        group = [g for g in call.function.sub if isinstance(g, s.Index)]
+        self.group: tuple[s.Expression, ...] = group[0].items if group else ()
+
+    def statements(self) -> list[s.Statement]:
+        left = self.host.sides[0]
+        if len(self.call.arguments) < 2 or not isinstance(left, s.Index):
+            self.messages.error(
+                "cell-call", f"{self.name} is filled by {self.cell.name}, which needs a state and an input",
+                self.call.span, hint=f"write h[t,J] = {self.name}(h[t-1,J], x[t,K])",
+            )  # fmt: skip
+            return [self.host]
+        self.left = left
+        self.state_argument = self.call.arguments[0]
+        self.input_argument = self._one_input()
+        result: list[s.Statement] = list(self.extra)
+        for definition in self.cell.outline.definitions:
+            if any(isinstance(i, s.Number | s.Negative) for i in definition.items):
+                continue  # the cell's own start: the host says how its states begin
+            equation = definition.equation
+            sides = tuple(self._rewrite(side) for side in equation.sides)
+            result.append(replace(equation, sides=sides))
+        for reference, value in self.cell.outline.constants.values():
+            moved = self._parameter(reference.key, ())
+            result.append(s.Declaration("constant", (moved,), None, value, span=reference.span))
+        return result
+
+    def _one_input(self) -> s.Expression:
+        """The cell's input: the second argument, or all further ones joined."""
+        rest = self.call.arguments[1:]
+        if len(rest) == 1 and not isinstance(_inside(rest[0]), s.Join):
+            return rest[0]
+        parts = tuple(p for a in rest for p in (_joined(_inside(a))))
+        name = s.Name(f"{self.name}.x", span=self.call.span)
+        joined = s.Index(name, (*self.left.items[:-1], s.Name("Z")), span=self.call.span)
+        self.extra.append(s.Equation((joined, s.Join(parts, span=self.call.span)), ("=",), span=self.call.span))
+        return joined
+
+    def _rewrite(self, node: s.Expression) -> s.Expression:
+        if isinstance(node, s.Name | s.Index | s.Call):
+            use = self.cell.outline.use(node)
+            if use is not None and use.kind == "tensor":
+                moved = self._tensor(use.reference.key, use.reference.items, node.span)
+                return s.Power(moved, use.reference.power) if use.reference.power is not None else moved
+        return _map(node, self._rewrite)
+
+    def _tensor(self, key: str, items: tuple[s.Expression, ...], span: Span) -> s.Expression:
+        cell = self.cell
+        if key in cell.inputs:
+            return _sliced(self.input_argument, items[1:], span)
+        if key in cell.outline.defined:
+            position = next((n for n, i in enumerate(items) if _family(i) == cell.time), None)
+            if position is None:
+                return self._own(key, self.left, items, span)
+            rest = (*items[:position], *items[position + 1 :])
+            stepped = not isinstance(items[position], s.Name)
+            if key == cell.state:
+                return _sliced(self.state_argument if stepped else self.left, rest, span)
+            return self._own(key, self.state_argument if stepped else self.left, rest, span)
+        if not items and key in ("σ", "tanh"):
+            return s.Name(key, span=span)
+        if not items and len(key) == 1 and (is_capital(key) or key in {n for n in "tijk"}):
+            return s.Name(key, span=span)
+        return self._parameter(key, items, span)
+
+    def _own(
+        self, key: str, like: s.Expression, rest: tuple[s.Expression, ...], span: Span
+    ) -> s.Expression:
+        """A tensor of the cell's own, with the indices of the call in front."""
+        outer = like.items[:-1] if isinstance(like, s.Index) else ()
+        scripts = _scripts(like)
+        return s.Index(_prefixed(key, self.name, span), (*scripts, *outer, *rest), span=span)
+
+    def _parameter(
+        self, key: str, items: tuple[s.Expression, ...], span: Span | None = None
+    ) -> s.Expression:
+        name = _prefixed(key, self.name, span or self.call.span)
+        every = (*self.group, *items)
+        return s.Index(name, every, span=span or self.call.span) if every else name
+
+
+def _family(item: s.Expression) -> str:
+    name = index_name(item)
+    if name is None and isinstance(item, s.Add):
+        name = index_name(item.terms[0])
+    return family(name) if name is not None else ""
+
+
+def _inside(node: s.Expression) -> s.Expression:
+    return node.body if isinstance(node, s.Group) else node
+
+
+def _joined(node: s.Expression) -> tuple[s.Expression, ...]:
+    return node.parts if isinstance(node, s.Join) else (node,)
+
+
+def _scripts(node: s.Expression) -> tuple[s.Expression, ...]:
+    """The indices that the host writes as subscripts: the `ℓ+1` of `h_{ℓ+1}[t,J]`."""
+    base = node.base if isinstance(node, s.Index) else node
+    if not isinstance(base, s.Name):
+        return ()
+    return tuple(i for i in base.sub if not isinstance(i, s.Name) or index_name(i) is not None)
+
+
+def _prefixed(key: str, name: str, span: Span) -> s.Name:
+    parsed = parse_name(key) or s.Name(key)
+    return replace(parsed, base=f"{name}.{parsed.base}", span=span)
+
+
+def _sliced(argument: s.Expression, rest: tuple[s.Expression, ...], span: Span) -> s.Expression:
+    """An argument with its slice's capital replaced by the index at which it is read."""
+    argument = _inside(argument)
+    if not isinstance(argument, s.Index) or not rest:
+        return argument
+    return replace(argument, items=(*argument.items[: -len(rest)], *rest), span=span)
+
+
+def _map(node: s.Expression, change: Callable[[s.Expression], s.Expression]) -> s.Expression:
+    """The node with each expression directly below it changed; binders below a Σ stay."""
+
+    def value(v: object) -> object:
+        if isinstance(v, s.Expression):
+            return change(v)
+        if isinstance(v, tuple):
+            return tuple(value(i) for i in v)
+        return v
+
+    if isinstance(node, s.Name | s.Number):
+        return node
+    changed = {
+        f: value(getattr(node, f))
+        for f in node.__dataclass_fields__
+        if f not in ("span", "under", "upper", "function")
+    }
+    return replace(node, **changed)

@@ -1,0 +1,202 @@
+"""A program: a set of equations that belong together, checked.
+
+>>> program = Program.of_text("y[j] = W[j,I] x[I]\\ninput x[i]")
+>>> program.mistakes
+[]
+>>> program.interpret({"x": [1.0, 2.0]}, {"W": [[1.0, 0.0]]})["y"]
+array([1.])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from indicial.notation.faults import Fault, Skipped
+from indicial.notation.parse import canonical_name, parse_text
+from indicial.notation.printers import latex, plain, unicode
+from indicial.notation.syntax import Equation, Statement
+from indicial.program import ir
+from indicial.program.analyse import Analysis, analyse
+from indicial.program.fills import Resolver, fill
+from indicial.program.messages import IndicialError, Message, Messages, in_order
+
+if TYPE_CHECKING:
+    from indicial.program.cost import Cost
+    from indicial.program.interpret import Result
+
+Silencer = Callable[[Message], bool]
+
+
+class Program:
+    """Equations, what is wrong with them, and what they mean.
+
+    `document` says that the equations come from prose, where nobody declares inputs; then roles are
+    guessed by convention. `fills` says what each hole is filled with: `{"CELL": "lstm"}`.
+    """
+
+    def __init__(
+        self,
+        statements: Iterable[Statement],
+        *,
+        title: str = "",
+        faults: Sequence[Fault] = (),
+        skipped: Sequence[Skipped] = (),
+        document: bool = False,
+        resolve: Resolver = lambda name: None,
+        fills: Mapping[str, str] | None = None,
+        silencer: Silencer = lambda message: False,
+    ) -> None:
+        self.title = title
+        self.written = tuple(statements)
+        self.skipped = tuple(skipped)
+        self.document = document
+        self._silencer = silencer
+        self._messages = Messages()
+        for fault in faults:
+            sites = [(span, "") for span in fault.spans]
+            self._messages.error(fault.code, fault.message, *sites, hint=fault.hint)
+        self.statements: tuple[Statement, ...] = tuple(
+            fill(list(self.written), self._messages, document, resolve, fills or {})
+        )
+
+    @staticmethod
+    def of_text(text: str, title: str = "text", latex: bool = False, **options: Any) -> Program:
+        """A program from the text of equations, in plain or LaTeX notation."""
+        parsed = parse_text(text, title, latex)
+        return Program(
+            parsed.statements, title=title, faults=parsed.faults, skipped=parsed.skipped, **options
+        )
+
+    # ------------------------------------------------------------------ checking
+
+    @cached_property
+    def analysis(self) -> Analysis:
+        """How the equations were read. Also fills the messages."""
+        result = analyse(self.statements, self._messages, self.document)
+        if not any(m.severity == "error" for m in self._messages.items):
+            from indicial.program.verdicts import judge
+
+            judge(result.code, result.outline, self._messages)
+        return result
+
+    @cached_property
+    def messages(self) -> list[Message]:
+        """Everything there is to say, in the order of the text; notes included."""
+        _ = self.analysis
+        return in_order(m for m in self._messages.items if not self._silencer(m))
+
+    @property
+    def mistakes(self) -> list[Message]:
+        """Errors and warnings; an empty list is good news."""
+        return [m for m in self.messages if m.severity != "note"]
+
+    @property
+    def errors(self) -> list[Message]:
+        return [m for m in self.messages if m.severity == "error"]
+
+    @property
+    def code(self) -> ir.Code:
+        """The checked program; raises if there is an error in it."""
+        code = self.analysis.code
+        errors = [m for m in self._messages.items if m.severity == "error"]
+        if errors:
+            raise IndicialError("\n".join(m.render() for m in in_order(errors)))
+        return code
+
+    @property
+    def holes(self) -> list[str]:
+        """The functions that are only named."""
+        return list(self.analysis.holes)
+
+    # ------------------------------------------------------------------ meaning
+
+    def name(self, spelling: str) -> str:
+        """The name that a spelling means: `tau`, `\\\\tau` and `τ` are one."""
+        names = self.analysis.code.tensors
+        if spelling in names:
+            return spelling
+        canonical = canonical_name(spelling)
+        if canonical in names:
+            return canonical
+        import difflib
+
+        close = difflib.get_close_matches(canonical, list(names), 1)
+        hint = f"; did you mean {close[0]}?" if close else f"; it has {', '.join(names)}"
+        raise IndicialError(f"the program has no tensor {spelling}{hint}")
+
+    def interpret(
+        self,
+        inputs: Mapping[str, Any],
+        parameters: Mapping[str, Any] | None = None,
+        *,
+        sizes: Mapping[str, int] | None = None,
+        lengths: Mapping[str, Sequence[int]] | None = None,
+        want: Sequence[str] | None = None,
+        draws: Mapping[str, Any] | None = None,
+    ) -> Result:
+        """The values of all defined tensors, element by element in float64: slow and right.
+
+        x: (T, K), parameters by name → {"h": (T, J), …}; with a batch in front of the inputs,
+        x: (B, T, K) → {"h": (B, T, J), …}.
+        """
+        from indicial.program.interpret import InterpretError, interpret
+
+        code = self.code
+        given = [{self.name(k): v for k, v in (group or {}).items()} for group in (inputs, parameters, draws)]
+        try:
+            return interpret(
+                code, {**code.constants, **given[0]}, given[1], sizes=self.sizes(sizes or {}), lengths=lengths,
+                want=[self.name(w) for w in want] if want is not None else None, draws=given[2],
+            )  # fmt: skip
+        except InterpretError as error:
+            raise IndicialError(str(error)) from error
+
+    def sizes(self, given: Mapping[str, int]) -> dict[str, int]:
+        """Sizes as given, with those that the text fixes; any spelling of a name will do."""
+        code = self.code
+        known = {name: value for name, value in code.sizes.items() if value is not None}
+        for name, value in given.items():
+            key = name if name in code.sizes else canonical_name(name)
+            if key not in code.sizes:
+                listed = ", ".join(code.sizes) or "none"
+                raise IndicialError(f"the program has no size {name}; its sizes are {listed}")
+            known[key] = value
+        return known
+
+    @cached_property
+    def cost(self) -> Cost:
+        """Parameters, work, memory and parallel time as formulas of the sizes."""
+        from indicial.program.cost import cost
+
+        return cost(self.code)
+
+    # ------------------------------------------------------------------ printing
+
+    @property
+    def equations(self) -> list[Equation]:
+        return [e for e in self.written if isinstance(e, Equation)]
+
+    def latex(self) -> str:
+        """The equations as LaTeX, ready for a slide."""
+        return latex(self.written)
+
+    def unicode(self) -> str:
+        return unicode(self.written)
+
+    def plain(self) -> str:
+        """The equations in pure ASCII."""
+        return plain(self.written)
+
+    def explain(self, **options: Any) -> str:
+        """How the program was read, what it costs: see `indicial explain`."""
+        from indicial.program.explain import explain
+
+        return explain(self, **options)
+
+    def _repr_markdown_(self) -> str:
+        return f"$$\n{self.latex()}\n$$"
+
+    def __repr__(self) -> str:
+        return f"Program({self.title or 'untitled'}: {len(self.equations)} equations)"

@@ -1,0 +1,106 @@
+"""Small random values for a program: what checks and `indicial try` run it on.
+
+>>> drawn = sample(code, {"T": 3, "J": 2, "K": 2}, seed=1)
+>>> drawn.inputs["x"].shape
+(3, 2)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from indicial.program import ir
+from indicial.program.sizes import Size, Strided
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, np.dtype[np.float64]]
+
+
+@dataclass
+class Sample:
+    """Values for all that a program does not define."""
+
+    sizes: dict[str, int]
+    inputs: dict[str, Array] = field(default_factory=dict)
+    parameters: dict[str, Array] = field(default_factory=dict)
+    draws: dict[str, Array] = field(default_factory=dict)
+
+
+def least_sizes(code: ir.Code) -> dict[str, int]:
+    """How large each size must be for the elements that are named by number to exist."""
+    least: dict[str, int] = {}
+
+    def need(axis: ir.Axis, place: ir.Place | ir.Flat) -> None:
+        if not isinstance(place, ir.Affine) or place.terms:
+            return
+        number, lower = place.offset.number, axis.lower.number
+        name = axis.extent.name
+        if number is not None and lower is not None and name is not None and number >= lower:
+            least[name] = max(least.get(name, 1), int(number - lower) + 1)
+
+    bodies: list[ir.Expression] = []
+    for statement in code.statements:
+        bodies.append(statement.body)
+        tensor = code.tensors.get(statement.target)
+        if tensor is not None:
+            for axis, place in zip(tensor.axes, statement.left, strict=False):
+                need(axis, place)
+    for test in code.tests:
+        bodies += [test.left, test.right]
+    for body in bodies:
+        for node in body.walk():
+            if isinstance(node, ir.Read) and node.tensor in code.tensors:
+                for axis, place in zip(code.tensors[node.tensor].axes, node.places, strict=False):
+                    need(axis, place)
+    return least
+
+
+def small_sizes(code: ir.Code, size: int) -> dict[str, int]:
+    """Every size at this value, or as large as it must be."""
+    least = least_sizes(code)
+    return {name: max(size, least.get(name, 1)) for name in code.sizes}
+
+
+def sample(code: ir.Code, sizes: Mapping[str, int], seed: int = 0) -> Sample:
+    """Normal values, tokens of the vocabulary, probabilities between 0 and 1."""
+    import numpy as np
+
+    random = np.random.default_rng(seed)
+    result = Sample(dict(sizes))
+    for name, tensor in code.tensors.items():
+        if tensor.role == "defined" or name in code.constants:
+            continue
+        shape = [extent_value(a.extent, sizes) for a in tensor.axes]
+        values: Any
+        if tensor.values is not None:
+            values = random.integers(0, max(1, extent_value(tensor.values, sizes)), shape)
+        elif tensor.probability:
+            values = random.uniform(0.1, 0.9, shape)
+        else:
+            values = random.normal(size=shape)
+        if tensor.role == "parameter":
+            result.parameters[name] = values
+        elif tensor.role == "draw":
+            if any(d.tensor == name and d.distribution == "dropout" for d in code.draws):
+                values = np.ones(shape)
+            result.draws[name] = values
+        else:
+            result.inputs[name] = values
+    return result
+
+
+def extent_value(extent: Size, sizes: Mapping[str, int]) -> int:
+    """An extent at these sizes; one that depends on a layer counts as at its longest."""
+    full = {atom: Size.of(atom.base) for atom in extent.atoms if isinstance(atom, Strided) and atom.index}
+    total = Size()
+    for monomial, coefficient in extent.terms:
+        term = Size.of(coefficient)
+        for atom, power in monomial:
+            for _ in range(power):
+                term = term * (full[atom] if atom in full else Size.of(atom))  # type: ignore[index]
+        total = total + term
+    return max(0, total.value(sizes))
