@@ -194,7 +194,10 @@ def _left_sides(lowering: Lowering) -> list[Scope | None]:
             arity[key] += 1
     for key, count in arity.items():
         if key in outline.defined or counted.get(key, {}).get(count, 0) > 1 or len(counted.get(key, ())) > 1:
-            definition_span = next((d.left.span for d in outline.definitions if d.key == key), None)
+            spans = [d.left.span for d in outline.definitions if d.key == key]
+            full = [d.left.span for d in outline.definitions
+                    if d.key == key and _left_count(lowering, d) == count]  # fmt: skip
+            definition_span = next(iter(full or spans), None)
             if definition_span is not None or count:
                 info = lowering.tensor(key, count, definition_span or _first_span(outline, key, count))
                 info.lifted = lifted.get(key, [])
@@ -301,8 +304,25 @@ def _left_side(lowering: Lowering, definition: Definition, number: int) -> Scope
                                     hint="the left side has plain indices, numbers, and indices plus a number")  # fmt: skip
             return None
         _meet_left(lowering, info, axis, one, span, number)
+    _subject_behind_bar(lowering, definition)
     info.span = definition.left.span if not info.axes or info.span == definition.left.span else info.span
     return scope
+
+
+def _subject_behind_bar(lowering: Lowering, definition: Definition) -> None:
+    """`P(w_t | …, w_t)`: what is predicted is not given."""
+    call = definition.probability
+    if call is None or call.given is None or len(call.arguments) != 1:
+        return
+    subject = lowering.token_of(call.arguments[0])
+    for given in call.given:
+        token = lowering.token_of(given)
+        if subject is not None and token is not None and token[1] == subject[1]:
+            lowering.messages.error(
+                "given-subject", f"{unicode(given)} is predicted, and stands behind the bar too",
+                (given.span, "given"), (call.arguments[0].span, "predicted"),
+                hint="one of the two must be another position",
+            )  # fmt: skip
 
 
 def _meet_left(

@@ -63,8 +63,8 @@ def is_letter(base: str) -> bool:
 
 
 def is_capital(base: str) -> bool:
-    """A letter that stands for a whole range: `J`, `ΔT`."""
-    return is_letter(base) and base[-1].isupper() and base not in GROUPS
+    """A letter that stands for a whole range: `J`, `ΔT`. A script letter (`ℒ`) does not."""
+    return is_letter(base) and "A" <= base[-1] <= "Z"
 
 
 def index_name(node: Expression) -> Name | None:

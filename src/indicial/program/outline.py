@@ -34,6 +34,7 @@ from indicial.notation.syntax import (
     Name,
     Number,
     Reduction,
+    SetLiteral,
     Statement,
     TupleLiteral,
 )
@@ -154,8 +155,13 @@ class Outline:
                 and not is_capital(key)
             ):
                 return Use("function", reference, call=first, rest=_square_items(groups[1:]))
-            if not self._index_arguments(first) or self.is_size(key, name):
+            alone = len(first.arguments) == 1
+            if alone and (not self._index_arguments(first) or self.is_size(key, name)):
                 return Use("factor", reference, call=first, rest=_square_items(groups[1:]))
+            if key not in self.bracketed and len(groups) == 1:
+                # `H(k, t, T)` of nothing that is defined: what it does with the slice is its own affair.
+                kept = tuple(a for a in first.arguments if not _is_slice(a))
+                return Use("tensor", replace(reference, items=(*reference.items, *kept), span=node.span))
         items = list(reference.items)
         for _, group in groups:
             items.extend(group.arguments if isinstance(group, Call) else group.items)
@@ -201,6 +207,11 @@ class Use:
     """The square brackets after the round ones: the `[j]` of `f(x[J])[j]`."""
 
 
+def _is_slice(node: Expression) -> bool:
+    name = index_name(node)
+    return name is not None and is_capital(name.base)
+
+
 def _square_items(groups: list[tuple[str, Call | Index]]) -> tuple[Expression, ...]:
     return tuple(
         item
@@ -242,7 +253,8 @@ def _survey_brackets(statements: list[Statement], result: Outline) -> None:
                     base = base.function if isinstance(base, Call) else base.base
                 if isinstance(base, Name):
                     inside.add(id(base))
-                    if node.base is base:
+                    called = isinstance(node.base, Call) and node.base.function is base
+                    if node.base is base or (called and _index_call(node.base)):
                         result.bracketed.add(result.naming.read(base).key)
             elif isinstance(node, Call) and isinstance(node.function, Name):
                 inside.add(id(node.function))
@@ -264,6 +276,15 @@ def _survey_brackets(statements: list[Statement], result: Outline) -> None:
                 and not _parameter_used(call, statement.sides[1:])
             ):
                 result.bracketed.add(result.naming.read(call.function).key)
+
+
+def _index_call(node: Expression) -> bool:
+    """`h(t)[N]`, `e(w_t)[I]`: round brackets with indices, and square ones behind them."""
+    if not isinstance(node, Call) or node.given is not None or not isinstance(node.function, Name):
+        return False
+    if node.function.base in BUILT_IN:
+        return False
+    return all(index_expression(a) for a in node.arguments)
 
 
 def _parameter_used(call: Call, sides: tuple[Expression, ...]) -> bool:
@@ -430,8 +451,14 @@ def _objective(equation: Equation, result: Outline) -> None:
     bodies: list[Expression] = []
     for side in equation.sides[1:]:
         body = side.body if isinstance(side, Reduction) and side.operator == "argmin" else side
+        drawn: list[Expression] = []
         while isinstance(body, Expectation | Group):
+            if isinstance(body, Expectation):
+                drawn += [n for d in body.draws for n in _drawn_indices(d)]
             body = body.body
+        if drawn:
+            # `t ~ {1, …, T}`: the expectation over an index is its mean.
+            body = Reduction("mean", tuple(drawn), None, body, span=body.span)
         bodies.append(body)
     between = tuple(zip(equation.relations, bodies[:-1], strict=False))
     left = Name("loss", span=equation.sides[0].span)
@@ -476,7 +503,10 @@ def probability_key(key: str, call: Call) -> str:
     return f"{key}({', '.join(unicode(a) for a in arguments)})"
 
 
-def draw_names(draw: Expression) -> list[Expression]:
-    """What is drawn in the subscript of an expectation."""
-    left = draw.operands[0] if isinstance(draw, Comparison) else draw
-    return list(left.items) if isinstance(left, TupleLiteral) else [left]
+def _drawn_indices(draw: Expression) -> list[Expression]:
+    """The indices that an expectation draws from a set: the t of `t ~ {1, …, T}`."""
+    if not isinstance(draw, Comparison) or not isinstance(draw.operands[-1], SetLiteral):
+        return []
+    left = draw.operands[0]
+    names = left.items if isinstance(left, TupleLiteral) else (left,)
+    return [n for n in names if index_name(n) is not None]

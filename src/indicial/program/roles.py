@@ -29,6 +29,7 @@ def assign_roles(context: Context, lowering: Lowering) -> None:
             _plain(context, info, sequence)
     _exchanged(context)
     _unused(context)
+    _joined_letters(context)
 
 
 # ---------------------------------------------------------------------- lists of parameters
@@ -82,8 +83,8 @@ def _listed_shape(context: Context, info: TensorInfo, reference: Reference) -> N
             (reference.span, f"{len(listed)} indices"), (span, f"{len(families)} indices"),
         )  # fmt: skip
         return
-    written = tuple(i.span.text for i in reference.items)
     used = tuple(_item_texts(span, info))
+    written = tuple(i.span.text for i in reference.items[len(reference.items) - len(used) :])
     if used and sorted(written) == sorted(used) and written != used:
         context.messages.warning(
             "index-order",
@@ -269,3 +270,25 @@ def _unused(context: Context) -> None:
             "unused-input", f"the input {key} is never used", reference.span,
             hint=f"did you mean {near[0]} somewhere?" if near else "take the line out, or use it",
         )  # fmt: skip
+
+
+def _joined_letters(context: Context) -> None:
+    """An input that is read as `x[t,K]` and once as `x[t,j]`: that alone may make J and K one size."""
+    for info in context.tensors.values():
+        if info.role == "defined" or info.hidden:
+            continue
+        for number in range(len(info.axes)):
+            reads = [(span, families[number]) for span, families, _ in info.reads if number < len(families)]
+            letters = [f for _, f in reads if f not in ("#", "@")]
+            for letter in sorted(set(letters)):
+                others = sorted(set(letters) - {letter})
+                if letters.count(letter) == 1 and len(letters) > 2 and len(others) == 1:
+                    span = next(s for s, f in reads if f == letter)
+                    context.messages.note(
+                        "sizes-joined",
+                        f"{info.key} is read with {others[0]} elsewhere and with {letter} here: "
+                        f"the two become one size",
+                        (span, f"{letter} here"), (reads[0][0] if reads[0][1] != letter else reads[1][0],
+                                                   f"{others[0]} here"),
+                        hint=f"is it really {info.key} that is meant here?",
+                    )  # fmt: skip

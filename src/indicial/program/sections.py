@@ -12,8 +12,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from indicial.notation.faults import Fault, Skipped
-from indicial.notation.syntax import Declaration, Equation, Number, Statement
+from indicial.notation.syntax import Declaration, Equation, Name, Number, Statement
 from indicial.program.messages import Messages
+from indicial.program.naming import GROUPS
 from indicial.program.outline import Definition, outline
 from indicial.program.shapes import uses
 
@@ -57,7 +58,7 @@ def divide(blocks: Iterable[Block]) -> list[Part]:
             if statement in part.statements:
                 continue
             if _redefines(part, statement):
-                part = Part(title)
+                part = Part(title, _trailing_lists(part))
                 section.append(part)
             part.statements.append(statement)
         section[-1].faults.extend(block.faults)
@@ -67,6 +68,19 @@ def divide(blocks: Iterable[Block]) -> list[Part]:
         if part.title == before.title or not part.title.casefold().startswith(FRESH):
             _borrow(part, before)
     return [p for p in parts if p.statements or p.faults or p.skipped]
+
+
+def _trailing_lists(part: Part) -> list[Statement]:
+    """The lists of parameters at the end of a part: they belong to what comes behind them."""
+    count = 0
+    for statement in reversed(part.statements):
+        left = statement.sides[0] if isinstance(statement, Equation) else None
+        if not isinstance(left, Name) or left.base not in GROUPS:
+            break
+        count += 1
+    moved = part.statements[len(part.statements) - count :]
+    del part.statements[len(part.statements) - count :]
+    return moved
 
 
 def _definitions(statements: Iterable[Statement]) -> list[Definition]:
@@ -90,7 +104,7 @@ def _redefines(part: Part, statement: Statement) -> bool:
 
 def _special(definition: Definition) -> tuple[object, ...]:
     """What tells `L_0` from `L_{ℓ+1}`: numbers on the left, and a guard."""
-    numbers = tuple(i if isinstance(i, Number) else None for i in definition.items)
+    numbers = tuple((n, i) for n, i in enumerate(definition.items) if isinstance(i, Number))
     return (numbers, definition.equation.guard)
 
 
