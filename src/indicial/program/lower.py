@@ -476,7 +476,7 @@ class Lowering:
     def _norm(self, node: s.Norm, scope: Scope) -> Term:
         """`‖x[t,J]‖`: over all slices of its body, also those that are on the left."""
         inner_scope = scope.slicing()
-        inner = self.term(node.body, inner_scope)
+        inner = self.term(self._whole_tensor(node.body), inner_scope)
         variables = [o.variable for o in inner.opens.values()]
         body = inner.expression
         if not variables and isinstance(body, ir.Read) and not body.places:
@@ -494,6 +494,17 @@ class Lowering:
             total = ir.Reduce("sum", indices, None, square, span=node.span)
             body = ir.Apply("sqrt", (total,), span=node.span)
         return Term(body)
+
+    def _whole_tensor(self, node: s.Expression) -> s.Expression:
+        """A bare name in a norm means all its elements: `‖x‖` is `‖x[I]‖` where x has an index."""
+        use = self.outline.use(node) if isinstance(node, s.Name) else None
+        info = self.context.tensors.get(use.reference.key) if use is not None else None
+        if use is None or info is None or not info.axes or use.reference.items:
+            return node
+        letters = tuple(
+            s.Name("I", primes=number, span=node.span) for number in range(len(info.axes))
+        )
+        return s.Index(node, letters, span=node.span)
 
     # ------------------------------------------------------------------ reductions
 
@@ -558,6 +569,10 @@ class Lowering:
         if binder.lower is not None and binder.upper is not None:
             variable.lower = self._bound(binder.lower, scope) + (1 if binder.strict_lower else 0)
             variable.upper = self._bound(binder.upper, scope) - (1 if binder.strict_upper else 0)
+            extent = (variable.upper - variable.lower + 1).name
+            if extent is not None and extent.startswith("#"):
+                # `Σ_{i=1}^n`: the size of i is called n.
+                self.context.classes.union(int(extent[1:]), variable.size, name.span)
         return variable
 
     def _bound(self, node: s.Expression, scope: Scope) -> Size:

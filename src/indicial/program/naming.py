@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from indicial.notation.printers import name_key
 from indicial.notation.source import Span
@@ -109,7 +109,11 @@ class _Seen:
     """Somewhere a subscript is an index."""
     without_sup: bool = False
     bracketed_sups: set[str] = field(default_factory=set)
-    """The superscripts that are directly followed by brackets."""
+    """The superscripts that are directly followed by brackets, or that stand on a left side."""
+    sup_letters: set[str] = field(default_factory=set)
+    """The letters that stand alone as a superscript: the t of `Φ^t`."""
+    sup_shifted: set[str] = field(default_factory=set)
+    """The letters that stand there with a number: the t of `Φ^{t+1}`."""
     digit_lengths: set[int] = field(default_factory=set)
 
 
@@ -125,6 +129,8 @@ class Naming:
 
     def _survey(self, statement: Statement) -> None:
         bracketed: set[int] = set()
+        if isinstance(statement, Equation) and isinstance(statement.sides[0], Name):
+            bracketed.add(id(statement.sides[0]))
         for node in statement.walk():
             if isinstance(node, Index) and isinstance(node.base, Name):
                 bracketed.add(id(node.base))
@@ -138,6 +144,9 @@ class Naming:
                         seen.digit_lengths.add(len(script.text))
                     elif self._live_index(script):
                         seen.indexed = True
+                step = _step(node.sup)
+                if step is not None:
+                    (seen.sup_letters if step[1] else seen.sup_shifted).add(step[0])
                 if not node.sup:
                     seen.without_sup = True
                 elif id(node) in bracketed:
@@ -203,6 +212,11 @@ class Naming:
                 inside.append(script)
             else:
                 kept.append(script)
+        step = _step(name.sup)
+        if step is not None and step[0] in seen.sup_letters & seen.sup_shifted:
+            # `Φ^{t+1}` beside `Φ^t`: a step of time, written above.
+            inside.insert(0, name.sup[0])
+            name = replace(name, sup=())
         sup, power = self._superscript(name, seen)
         key = name_key(Name(name.base, name.accents, name.primes, tuple(kept), sup))
         return Reference(key, (*inside, *items), span or name.span, power, group)
@@ -229,6 +243,25 @@ class Naming:
         if seen.without_sup or not seen.indexed:
             return (), script
         return name.sup, None
+
+
+def _step(sup: tuple[Expression, ...]) -> tuple[str, bool] | None:
+    """The letter of a superscript that may be an index, and whether it stands alone."""
+    if len(sup) != 1:
+        return None
+    script = sup[0]
+    if isinstance(script, Group):
+        script = script.body
+    if isinstance(script, Add) and len(script.terms) == 2:
+        first, second = script.terms
+        number = second.body if isinstance(second, Negative) else second
+        name = index_name(first)
+        if name is not None and isinstance(number, Number) and not is_capital(name.base):
+            return name.base, False
+    name = index_name(script)
+    if name is not None and not is_capital(name.base):
+        return name.base, True
+    return None
 
 
 def _is_group(script: Expression) -> bool:
@@ -271,9 +304,14 @@ def _letters(node: Expression) -> Iterator[str]:
 
 def _script_letters(node: Node) -> Iterator[str]:
     for inner in node.walk():
-        if isinstance(inner, Name):
-            for script in inner.sub:
-                yield from (c for c in _letters(script) if not is_capital(c))
+        if not isinstance(inner, Name):
+            continue
+        for script in inner.sub:
+            yield from (c for c in _letters(script) if not is_capital(c))
+            if isinstance(script, Name) and script.bare and script.base not in WORDS:
+                # The letters of `e_{ij}` may be indices; of `h_{in}` they are not.
+                if 1 < len(script.base) <= 3 and script.base.islower():
+                    yield from script.base
 
 
 def index_expression(node: Expression, tensors: frozenset[str] | set[str] = frozenset()) -> bool:

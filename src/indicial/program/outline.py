@@ -151,8 +151,7 @@ class Outline:
             if self.is_function(key) or (
                 not self._index_arguments(first)
                 and key not in self.bracketed
-                and key not in self.bare
-                and not is_capital(key)
+                and (len(first.arguments) > 1 or (key not in self.bare and not is_capital(key)))
             ):
                 return Use("function", reference, call=first, rest=_square_items(groups[1:]))
             alone = len(first.arguments) == 1
@@ -360,10 +359,11 @@ def _equation(equation: Equation, result: Outline, messages: Messages) -> None:
     if equation.relations == ("~",):
         _drawn(equation, result, messages)
         return
-    if isinstance(left, Name) and left.base in GROUPS:
-        if isinstance(right, Reduction) and right.operator == "argmin":
+    if isinstance(left, Name) and left.base in GROUPS and isinstance(right, Reduction):
+        if right.operator == "argmin":
             _objective(equation, result)
             return
+    if isinstance(left, Name) and left.base in GROUPS and isinstance(right, TupleLiteral | Group) and not left.sub:
         listed = right.body if isinstance(right, Group) else right
         items = listed.items if isinstance(listed, TupleLiteral) else (listed,)
         result.list_span = equation.span

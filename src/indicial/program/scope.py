@@ -140,7 +140,13 @@ def binders(
         assert isinstance(item, Comparison)
         names = [index_name(o) for o in item.operands]
         if item.operators == ("=",) and names[0] is not None and node.upper is not None:
-            bind(Binder(names[0], item.operands[1], node.upper))
+            if _has_index(item.operands[1], bound) or _has_index(node.upper, bound):
+                # `Σ_{s=1}^t`: all values of s, where 1 ≤ s ≤ t.
+                bind(Binder(names[0]))
+                ends = (item.operands[1], names[0], node.upper)
+                conditions.append(Comparison(ends, ("≤", "≤"), span=item.span))
+            else:
+                bind(Binder(names[0], item.operands[1], node.upper))
             continue
         if item.operators == ("=",) and names[0] is not None and name_key(names[0]) not in bound:
             bind(Binder(names[0], item.operands[1], item.operands[1]))
@@ -151,7 +157,8 @@ def binders(
         ]  # fmt: skip
         middle = len(item.operands) == 3 and new and new[0][0] == 1
         ordered = set(item.operators) <= {"<", "≤"}
-        if middle and ordered:
+        ends_fixed = not any(_has_index(o, bound) for o in item.operands)
+        if middle and ordered and ends_fixed:
             bind(
                 Binder(
                     new[0][1], item.operands[0], item.operands[2],
@@ -163,6 +170,11 @@ def binders(
             bind(Binder(new[0][1]))
         conditions.append(item)
     return found, conditions
+
+
+def _has_index(node: Expression, bound: set[str]) -> bool:
+    """Whether an end of a range moves with an index that is bound."""
+    return any(isinstance(n, Name) and name_key(n) in bound for n in node.walk())
 
 
 def _flatten(items: tuple[Expression, ...]) -> Iterator[Expression]:

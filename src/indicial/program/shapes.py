@@ -40,6 +40,8 @@ def uses(outline: Outline, node: s.Node) -> Iterator[Use]:
             if current.upper is not None:
                 stack.append(current.upper)
             continue
+        if isinstance(current, s.Norm) and isinstance(current.body, s.Name):
+            continue  # `‖x‖`: all of x, however many indices it has
         stack.extend(current.children())
 
 
@@ -258,11 +260,9 @@ def _explicit(
             offset = -1
         else:
             return
-    last = index_name(end)
-    if last is None:
+    if not isinstance(end, s.Name):
         return
-    if family(last) == family(name) or not is_capital(last.base):
-        into[family(name)] = (int(lower.text[:6]), offset)
+    into[family(name)] = (int(lower.text[:6]), offset)
 
 
 def _listed(items: tuple[s.Expression, ...], into: dict[str, tuple[int, int]]) -> None:
