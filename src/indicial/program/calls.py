@@ -288,7 +288,7 @@ def _group(lowering: Lowering, use: Use, scope: Scope, inner: Scope, key: str) -
         inner.prefix = f"{key}.{base.base.partition('.')[2]}."
     if isinstance(group, s.Index):
         placed = [place(lowering, i, scope) for i in group.items]
-        inner.group = tuple(p.place for p in placed)
+        inner.group = tuple((p.place, tuple(p.variables)) for p in placed)
 
 
 def _result(

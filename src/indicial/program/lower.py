@@ -52,6 +52,8 @@ class Lowering:
         """The names that are sizes outside brackets."""
         self.trailing: dict[int, s.Name] = {}
         """The slice that a statement leaves out on both sides."""
+        self.broken: set[int] = set()
+        """Statements with a mistake that makes others follow: those are not said."""
         self.flattened: dict[int, tuple[Variable, Variable, Variable]] = {}
         """Statements that join over an index: the joined index, the outer and the inner one."""
         self._table: dict[type, Callable[..., Term]] = {
@@ -132,6 +134,9 @@ class Lowering:
         for key, opened in term.opens.items():
             span = opened.sites[0][0] if opened.sites else expression.span
             letter = opened.variable.family
+            if scope.number in self.broken:
+                expression = calls.substitute(expression, {opened.variable.name: ir.Affine()})
+                continue
             self.messages.error(
                 "left-alone",
                 f"{key} stands alone: it is not on the left, and nothing else in the product has it",
@@ -279,17 +284,18 @@ class Lowering:
         key = reference.key
         if key not in self.context.tensors and scope.prefix:
             key = scope.prefix + key
-        info = self.tensor(key, len(reference.items), reference.span)
-        items = self.complete(info, reference, scope)
+        group = scope.group if scope.prefix and key.startswith(scope.prefix) else ()
+        info = self.tensor(key, len(group) + len(reference.items), reference.span)
+        items = self.complete(info, reference, scope, len(group))
         if items is None:
+            self.broken.add(scope.number)
             return Term(ZERO)
-        placed = [place(self, item, scope) for item in items]
-        group = [Placed(p) for p in scope.group] if key.startswith(scope.prefix) and scope.prefix else []
-        families = tuple(describe(i) for i in items)
-        info.reads.append((reference.span, families, scope.number))
-        result = self.read_at(info, [*group, *placed], [reference.span] * len(group) + [i.span for i in items], scope)
-        result.expression = ir.Read(key, result.expression.places, span=reference.span)  # type: ignore[attr-defined]
-        return result
+        placed = [*(Placed(p, list(v)) for p, v in group), *(place(self, i, scope) for i in items)]
+        info.reads.append((reference.span, tuple(describe(i) for i in items), scope.number))
+        spans = [reference.span] * len(group) + [i.span for i in items]
+        result = self.read_at(info, placed, spans, scope)
+        assert isinstance(result.expression, ir.Read)
+        return Term(ir.Read(key, result.expression.places, span=reference.span), result.opens)
 
     def read_at(self, info: TensorInfo, placed: list[Placed], spans: list[Span], scope: Scope) -> Term:
         """A read at places: joins the sizes of indices and axes."""
@@ -339,11 +345,11 @@ class Lowering:
                 axis.letter = variable.family
 
     def complete(
-        self, info: TensorInfo, reference: Reference, scope: Scope
+        self, info: TensorInfo, reference: Reference, scope: Scope, group: int = 0
     ) -> tuple[s.Expression, ...] | None:
         """The items of a read with what was left out: indices per step, the batch, a trailing slice."""
         items = reference.items
-        missing = len(info.axes) - len(items) - len(scope.group if info.key.startswith(scope.prefix) and scope.prefix else ())
+        missing = len(info.axes) - len(items) - group
         if missing > 0 and len(info.lifted) == missing:
             return (*info.lifted, *items)
         if missing > 0:

@@ -288,7 +288,7 @@ def _index_call(node: Expression) -> bool:
 
 def _parameter_used(call: Call, sides: tuple[Expression, ...]) -> bool:
     """Whether `f(x) = …x…` uses x as a value: then it is a function, not a tensor."""
-    names = {a for a in call.arguments if isinstance(a, Name)}
+    names = {replace(a, sup=()) for a in call.arguments if isinstance(a, Name)}
     values: set[Name] = set()
     for side in sides:
         hidden: set[int] = set()
@@ -298,7 +298,7 @@ def _parameter_used(call: Call, sides: tuple[Expression, ...]) -> bool:
             elif isinstance(node, Name):
                 hidden.update(id(n) for s in (*node.sub, *node.sup) for n in s.walk())
                 if id(node) not in hidden:
-                    values.add(node)
+                    values.add(replace(node, sup=()))
             elif isinstance(node, Reduction):
                 hidden.update(id(n) for u in node.under for n in u.walk())
             elif isinstance(node, Call):

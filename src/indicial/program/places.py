@@ -166,9 +166,12 @@ def _gather(lowering: Lowering, item: Expression, scope: Scope) -> Placed | None
     if not isinstance(item, Name | Index | Call):
         return None
     if isinstance(item, Name) and (index_name(item) is not None or not item.sub):
-        return None
+        # A bare name gathers only if it is no index here and a number that something defines.
+        known = lowering.context.tensors.get(name_key(item))
+        if known is None or known.axes or name_key(item) in scope.variables:
+            return None
     use = lowering.context.outline.use(item)
-    if use is None or use.kind != "tensor" or not use.reference.items:
+    if use is None or use.kind != "tensor":
         return None
     token = (use.reference.key, use.reference.items)
     if token in scope.tokens:

@@ -54,8 +54,8 @@ class Scope:
     """Makes the names of indices inside an inlined function different from those outside."""
     prefix: str = ""
     """Stands before the names of parameters of a function's own."""
-    group: tuple[ir.Place, ...] = ()
-    group_letters: tuple[tuple[str, int], ...] = ()
+    group: tuple[tuple[ir.Place, tuple[tuple[Variable, int], ...]], ...] = ()
+    """The places of a parameter group: the ℓ of `CELL_{Φ[ℓ]}`, each with its indices."""
     depth: int = 0
 
     def child(self) -> Scope:
