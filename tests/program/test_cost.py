@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,12 +28,15 @@ from hand_built import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import indicial
+from indicial.loading import load
 from indicial.program.arrays import stored_extents
 from indicial.program.chain import longest_chain
 from indicial.program.cost import cost, order
 from indicial.program.domains import Domain
 from indicial.program.interpret import interpret
 from indicial.program.ir import Apply, Axis, Code, Constant, Join, Part, Select, Statement, Tensor
+from indicial.program.sample import sample, small_sizes
 from indicial.program.sizes import Size, Strided
 from indicial.program.verify import verify
 
@@ -70,6 +74,22 @@ def check(code: Code, low: int = 2, high: int = 4) -> None:
 )
 def test_work_is_what_the_oracle_counts(code: Code) -> None:
     check(code)
+
+
+LIBRARY = sorted(path.stem for path in (Path(indicial.__file__).parent / "library").glob("*.eq"))
+
+
+@pytest.mark.parametrize("name", LIBRARY)
+def test_work_of_the_library(name: str) -> None:
+    code = load(name).code
+    verify(code)
+    found = cost(code)
+    for size in (2, 3):
+        sizes = small_sizes(code, size)
+        drawn = sample(code, sizes)
+        result = interpret(code, drawn.inputs, drawn.parameters, sizes=sizes, draws=drawn.draws)
+        work = found.work.value(sizes)
+        assert work == result.operations if found.work_exact else work >= result.operations
 
 
 def test_formulas_read_as_on_the_blackboard() -> None:
@@ -383,6 +403,7 @@ def test_order() -> None:
     assert order(T * T * J + 3 * T * L + L + 5) == "O(J T² + L T)"
     assert order(T * T * J + 3 * T * L + L + 5, {"T", "L"}) == "O(L T + T²)"
     assert order(J, {"T"}) == "O(1)"
+    assert order(Size.of(Strided("T", 2, "", 1)) * J, {"T"}) == "O(T)"
 
 
 def test_json() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -503,6 +504,27 @@ def test_a_size_is_solved_from_a_formula() -> None:
     assert interpret(code, {"x": [0.0, 1.0, 2.0, 3.0, 4.0]}, {})["y"].tolist() == [0, 2]
     with pytest.raises(InterpretError, match="no size J makes 2 J \\+ 1 that"):
         interpret(code, {"x": [0.0, 1.0]}, {})
+
+
+def test_constants_are_known_and_can_be_replaced() -> None:
+    code = program(
+        [tensor("constant", "λ"), tensor("constant", "a i"), tensor("defined", "y i")],
+        [define("y i", times(read("λ"), read("a", "i")))],
+    )
+    code = replace(code, constants={"λ": 0.5, "a": (2.0, 4.0)})
+    assert interpret(code, {}, {})["y"].tolist() == [1, 2]
+    assert interpret(code, {"λ": 2.0}, {})["y"].tolist() == [4, 8]
+
+
+def test_a_stride_without_a_layer() -> None:
+    """`y[t] = x[2t]` over `⌈T/2⌉` positions."""
+    half = Size.of(Strided("T", 2, "", 1))
+    code = program(
+        [tensor("input", "x t"), Tensor("y", (Axis("t", Size(), half),), "defined")],
+        [define("y t", read("x", "2t"), indices=[index("t", 0, half)])],
+    )
+    verify(code)
+    assert interpret(code, {"x": [1.0, 2.0, 3.0]}, {})["y"].tolist() == [1, 3]
 
 
 def test_one_expression() -> None:

@@ -64,7 +64,7 @@ def gather_given(
     import numpy as np
 
     known: dict[str, Array] = {}
-    for name, array in arrays.items():
+    for name, array in {**code.constants, **arrays}.items():
         if name not in code.tensors:
             raise InterpretError(f"{name} was given, but the program has no such tensor")
         if code.tensors[name].role == "defined":
@@ -130,10 +130,9 @@ def _at_lower(size: Size, lowers: Mapping[str, Size]) -> Size:
         factor = Size.of(coefficient)
         for atom, power in monomial:
             base = Size.of(atom)
-            if not isinstance(atom, str):
-                lower = lowers.get(atom.index, Size()).number
-                depth = None if lower is None else lower + atom.offset
-                if depth is None or depth <= 0:
+            if not isinstance(atom, str) and atom.index in lowers:
+                lower = lowers[atom.index].number
+                if lower is None or lower + atom.offset <= 0:
                     base = Size.of(atom.base)
             for _ in range(power):
                 factor = factor * base
@@ -163,7 +162,8 @@ def _solve(
             if len(unknown) > 1:
                 later.append((tensor, number, extent, found))
                 continue
-            where = f"along {tensor.axes[number].letter} (axis {number + 1})"
+            letter = tensor.axes[number].letter
+            where = f"along {letter} (axis {number + 1})" if letter else f"along axis {number + 1}"
             if unknown:
                 name = unknown.pop()
                 sizes[name] = _root(

@@ -18,7 +18,7 @@ from typing import Any
 
 from indicial.program.chain import longest_chain
 from indicial.program.conditions import add, negation, sign
-from indicial.program.domains import Count, Domain, bound_strides
+from indicial.program.domains import Count, Domain
 from indicial.program.functions import SOFTMAX_OPERATIONS, operations
 from indicial.program.ir import (
     Affine,
@@ -138,8 +138,12 @@ def order(size: Size, keep: Iterable[str] | None = None) -> str:
     """The growth in some sizes, all others held constant: `order(T² J + 3 T, {"T"})` → `O(T²)`."""
     kept = size.names if keep is None else set(keep)
     powers: list[dict[str, int]] = []
-    for monomial, _ in bound_strides(size, ()).terms:
-        term = {atom: power for atom, power in monomial if isinstance(atom, str) and atom in kept}
+    for monomial, _ in size.terms:
+        term: dict[str, int] = {}
+        for atom, power in monomial:
+            name = atom if isinstance(atom, str) else atom.base  # half of T grows as T does
+            if name in kept:
+                term[name] = term.get(name, 0) + power
         if term and term not in powers:
             powers.append(term)
 
@@ -148,9 +152,9 @@ def order(size: Size, keep: Iterable[str] | None = None) -> str:
 
     leading = [a for a in powers if not any(below(a, b) for b in powers)]
     total = Size()
-    for term in leading:
+    for monomial_powers in leading:
         product = Size.of(1)
-        for name, power in term.items():
+        for name, power in monomial_powers.items():
             for _ in range(power):
                 product = product * Size.of(name)
         total = total + product

@@ -125,9 +125,7 @@ class Domain:
             if name not in depths:
                 total = total * (index.extent - holes.get(name, 0))
         layers = [index for name, index in left.items() if name in depths]
-        if any(isinstance(atom, Strided) for atom in total.atoms):
-            exact = False
-        return Count(bound_strides(total, layers), exact)
+        return Count(bound_strides(total, layers), exact and not size_indices(total))
 
     @cached_property
     def _tightened(self) -> Domain:
@@ -249,9 +247,9 @@ def bound_strides(size: Size, layers: Iterable[Index]) -> Size:
         factors = [atom for atom, power in monomial for _ in range(power)]
         term = Size.of(coefficient)
         for atom in factors:
-            if isinstance(atom, str):
+            if isinstance(atom, str) or not atom.index:
                 term = term * Size.of(atom)
-        strided = [atom for atom in factors if isinstance(atom, Strided)]
+        strided = [atom for atom in factors if isinstance(atom, Strided) and atom.index]
         for layer in ranges:
             own = [atom for atom in strided if atom.index == layer.name]
             term = term * (_geometric(own[0], layer) if len(own) == 1 else layer.extent)

@@ -42,8 +42,8 @@ from indicial.program.ir import (
     Softmax,
     Statement,
 )
-from indicial.program.sizes import Size, Strided
-from indicial.program.verify import free_indices, is_constant
+from indicial.program.sizes import Size
+from indicial.program.verify import free_indices, is_constant, size_indices
 
 if TYPE_CHECKING:
     from indicial.program.arrays import Array
@@ -187,6 +187,8 @@ class Machine(Demand):
             value = size.value(sizes, env)
         except ValueError as error:
             raise InterpretError(str(error)) from None
+        except KeyError as error:
+            raise InterpretError(f"{size} needs {error.args[0]}, which nothing gives") from None
         if not self.varies(size):
             # Kept by identity, which is faster than by value; the pair keeps the identity alive.
             self.fixed[id(size)] = (size, value)
@@ -194,8 +196,7 @@ class Machine(Demand):
 
     def varies(self, size: Size) -> bool:
         """Whether a size depends on the values of indices."""
-        strided = any(isinstance(atom, Strided) for atom in size.atoms)
-        return strided or not size.names.isdisjoint(self.lengths)
+        return bool(size_indices(size)) or not size.names.isdisjoint(self.lengths)
 
     def range(self, index: Index | Axis, env: Environment) -> range:
         lower = self.size(index.lower, env)
@@ -321,7 +322,7 @@ class Machine(Demand):
 
     def shared(self, node: Reduce | Softmax, env: Environment, bound: set[str]) -> Any:
         if id(node) not in self.nodes:
-            free = free_indices(node) - bound
+            free = (free_indices(node) - bound) & env.keys()  # the depth of a stride may be a size
             if self.lengths and BATCH in env and BATCH not in bound:
                 free.add(BATCH)  # the ranges depend on it even where the text does not say so
             self.nodes[id(node)] = (node, tuple(sorted(free)))

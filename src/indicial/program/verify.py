@@ -43,8 +43,8 @@ class MalformedCode(Exception):
 
 
 def size_indices(size: Size) -> set[str]:
-    """The indices that a size depends on: `{"ℓ"}` for `⌈T/2^ℓ⌉`."""
-    return {atom.index for atom in size.atoms if isinstance(atom, Strided)}
+    """What the strides in a size depend on: `{"ℓ"}` for `⌈T/2^ℓ⌉`, nothing for `⌈T/2⌉`."""
+    return {atom.index for atom in size.atoms if isinstance(atom, Strided) and atom.index}
 
 
 def free_indices(expression: Expression) -> set[str]:
@@ -185,7 +185,8 @@ def _in_range(code: Code, index: Index, scope: set[str], where: str) -> Iterator
 def _in_size(code: Code, size: Size, scope: set[str], where: str) -> Iterator[str]:
     for name in sorted(size.names - code.sizes.keys()):
         yield f"{where}: unknown size {name}"
-    for index in sorted(size_indices(size) - scope):
+    # The depth of a stride may also be a size: `⌈T/2^L⌉` at the top of a stack.
+    for index in sorted(size_indices(size) - scope - code.sizes.keys()):
         yield f"{where}: the size {size} needs the index {index}, which is not bound there"
 
 
