@@ -20,6 +20,7 @@ from indicial.notation.syntax import Equation, Statement
 from indicial.program import ir
 from indicial.program.analyse import Analysis, analyse
 from indicial.program.fills import Resolver, fill
+from indicial.program.loops import unroll
 from indicial.program.messages import IndicialError, Message, Messages, in_order
 
 if TYPE_CHECKING:
@@ -57,9 +58,10 @@ class Program:
         for fault in faults:
             sites = [(span, "") for span in fault.spans]
             self._messages.error(fault.code, fault.message, *sites, hint=fault.hint)
-        self.statements: tuple[Statement, ...] = tuple(
-            fill(list(self.written), self._messages, document, resolve, fills or {})
-        )
+        filled = fill(list(self.written), self._messages, document, resolve, fills or {})
+        unrolled, in_place = unroll(filled, document)
+        self.statements: tuple[Statement, ...] = tuple(unrolled)
+        self.skipped = (*self.skipped, *in_place)
 
     @staticmethod
     def of_text(text: str, title: str = "text", latex: bool = False, **options: Any) -> Program:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from indicial.notation.faults import Fault, Skipped
 from indicial.notation.syntax import Declaration, Equation, Name, Number, Statement
+from indicial.program.loops import STEPS
 from indicial.program.messages import Messages
 from indicial.program.naming import GROUPS
 from indicial.program.outline import Definition, outline
@@ -89,7 +90,7 @@ def _definitions(statements: Iterable[Statement]) -> list[Definition]:
 
 def _redefines(part: Part, statement: Statement) -> bool:
     """Whether a statement defines again, and differently, what the part defines already."""
-    if not isinstance(statement, Equation):
+    if not isinstance(statement, Equation) or statement.relations[0] in STEPS:
         return False
     known = _definitions([*part.statements, statement])
     new = [d for d in known if d.equation is statement]
