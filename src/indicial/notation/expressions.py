@@ -9,7 +9,7 @@
     factor      W^Q[j,I]  f(x)  (a+b)^2  Σ_i …  ln x  ‖x‖
 
 `Σ ∏ max min mean` take the product that follows, with its sign; `softmax argmax argmin` and
-`E_{…~…}` take the whole sum. `softmax(x)` without a subscript is a function of what is in its brackets.
+`E_{…~…}` take the whole sum. `softmax(x)` without a subscript is a function of its brackets.
 """
 
 from __future__ import annotations
@@ -201,10 +201,8 @@ class ExpressionParser(NameGrammar):
         if len(factors) == 1:
             return factors[0]
         # Brackets around a fraction say nothing in a product: `x (a/b)` is `x \frac{a}{b}`.
-        plain = [
-            f.body if isinstance(f, Group) and isinstance(f.body, Fraction) else f for f in factors
-        ]
-        return Product(tuple(plain), span=self.since(start))
+        plain = tuple(map(without_fraction_brackets, factors))
+        return Product(plain, span=self.since(start))
 
     def starts_factor(self, token: Token) -> bool:
         if token.kind == "sign":
@@ -250,7 +248,7 @@ class ExpressionParser(NameGrammar):
             and (self.ahead("(", 1) or self.ahead("_", 1))
         ):
             return self.norm_word(token)
-        if token.text == "cases" and not self.latex and self.ahead("{", 1):
+        if token.text == "cases" and token.kind == "word" and self.ahead("{", 1):
             self.i += 2
             return self.postfix(self.plain_cases(token), token)
         name = self.base_name()
@@ -612,6 +610,14 @@ def without_brackets(expression: Expression) -> Expression:
     while isinstance(expression, Group):
         expression = expression.body
     return expression
+
+
+def without_fraction_brackets(factor: Expression) -> Expression:
+    if isinstance(factor, Negative):
+        return replace(factor, body=without_fraction_brackets(factor.body))
+    return (
+        factor.body if isinstance(factor, Group) and isinstance(factor.body, Fraction) else factor
+    )
 
 
 def without_one_bracket(expression: Expression) -> Expression:

@@ -37,6 +37,7 @@ class Surface:
     dots: str
     norm: str
     latex: bool = False
+    ascii: bool = False
     pretty: bool = False
     """Unicode letters and combining accents."""
     key: bool = False
@@ -52,7 +53,7 @@ _COMMANDS = {
     "softmax": "\\operatorname{softmax}",
 }  # fmt: skip
 
-ASCII = Surface(ASCII_SIGNS, {}, {"∞": "inf"}, ".*", "*", "\\top", "|", "...", "||")
+ASCII = Surface(ASCII_SIGNS, {}, {"∞": "inf"}, ".*", "*", "\\top", "|", "...", "||", ascii=True)
 UNICODE = Surface(_UNICODE_SIGNS, _SIGMAS, {}, "⊙", "·", "⊤", "|", "…", "‖", pretty=True)
 KEY = Surface(_UNICODE_SIGNS, _SIGMAS, {}, "⊙", "·", "⊤", "|", "…", "‖", pretty=True, key=True)
 LATEX = Surface(

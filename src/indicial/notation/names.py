@@ -125,8 +125,9 @@ class NameGrammar(Cursor):
             base = self.merged(base)
         if token.kind == "text" and " " in base and not self.script_depth:
             raise Refusal("words", f"it holds the words “{base}”", (token.span,), skip=True)
-        if base == "Δ" and self.is_name(self.peek()) and not self.reduction_word(self.peek()):
-            base += self.peek().text
+        following = self.peek()
+        if base == "Δ" and following.kind in _NAME_KINDS and not self.reduction_word(following):
+            base += following.text
             self.i += 1
         while self.at(".") and self.is_name(self.tokens[self.i + 1]):
             self.i += 1
@@ -247,7 +248,7 @@ class NameGrammar(Cursor):
         self.bars.append("{")
         items: tuple[Expression, ...] = ()
         while True:
-            if self.at("*") and (self.ahead("}", 1) or self.ahead(",", 1)):
+            if self.at("*") and any(self.ahead(sign, 1) for sign in ("}", ",", "⊤")):
                 items += (Star(span=self.peek().span),)
                 self.i += 1
             else:

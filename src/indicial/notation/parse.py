@@ -11,7 +11,7 @@ tensors a Skipped. Time is linear in the number of tokens.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from indicial.notation.commands import interpret_commands
 from indicial.notation.expressions import FUNCTION_NAMES, RELATION_SIGNS, ExpressionParser
@@ -55,7 +55,7 @@ class Parsed:
 def parse(tokens: Sequence[Token], latex: bool) -> Parsed:
     """The statements of a token list, as `tokenize` makes it (macros expanded by now)."""
     comments = tuple(t.span for t in tokens if t.kind == "comment")
-    kept = interpret_commands([t for t in tokens if t.kind != "comment"], latex)
+    kept = loop_signs(interpret_commands([t for t in tokens if t.kind != "comment"], latex))
     rows, faults = split_rows(kept, latex)
     statements: list[Statement] = []
     skipped: list[Skipped] = []
@@ -109,6 +109,26 @@ def canonical_name(text: str) -> str:
     return text.strip() if name is None else name_key(name)
 
 
+def loop_signs(tokens: list[Token]) -> list[Token]:
+    """`+` and `=` side by side are one relation, also as `\\mathrel{+}=`."""
+    result: list[Token] = []
+    for token in tokens:
+        result.append(token)
+        if not _is(token, "="):
+            continue
+        texts = [t.text for t in result[-5:]]
+        if len(texts) > 1 and texts[-2] in ("+", "-"):
+            count = 2
+        elif len(texts) == 5 and texts[0] == "\\mathrel" and texts[2] in ("+", "-"):
+            count = 5
+        else:
+            continue
+        sign = texts[-2] if count == 2 else texts[2]
+        span = result[-count].span.to(token.span)
+        result[-count:] = [replace(token, text=sign + "=", span=span)]
+    return result
+
+
 class RowParser:
     """One row: a declaration, a claim, or equations with their labels and guards."""
 
@@ -133,14 +153,29 @@ class RowParser:
             if reason:
                 self.skip(reason)
                 return
+        self.drop_loop_header()
+        tokens = self.tokens
         first = tokens[0].text
         named = len(tokens) > 1 and tokens[0].kind in ("word", "text")
-        if named and first == "claim" and not _is(tokens[1], "=[(_^~≈"):
+        if named and first == "claim" and self.claims():
             self.claim()
         elif named and first in KEYWORDS and self.declares():
             self.declaration(first)
         else:
             self.equations()
+
+    def drop_loop_header(self) -> None:
+        """`for j, i: h[j] += …`: an equation holds for all its indices anyway."""
+        tokens = self.tokens
+        if tokens[0].text != "for" or tokens[0].kind not in ("key", "text", "word"):
+            return
+        end = 1
+        while end < len(tokens) and not (tokens[end].kind == "quad" or _is(tokens[end], ":")):
+            if _is_relation(tokens[end]) or _is(tokens[end], "["):
+                return
+            end += 1
+        if end < len(tokens) - 1:
+            self.tokens = tokens[end + 1 :]
 
     def skip(self, reason: str) -> None:
         self.skipped.append(Skipped(cover(t.span for t in self.tokens), reason))
@@ -155,6 +190,12 @@ class RowParser:
         if self.latex and self.tokens[0].text not in ("constant", "size", "range"):
             return "=" not in {t.text for t in self.tokens}
         return True
+
+    def claims(self) -> bool:
+        """`claim (a) = b` claims; `claim = 2`, `claim[t] = 2` define something of that name."""
+        second = self.tokens[1]
+        tensor = _is(second, "[(") and not second.space and self.tokens[0].kind == "word"
+        return not tensor and not _is(second, "_^'") and not _is_relation(second)
 
     def declaration(self, keyword: str) -> None:
         parser = ExpressionParser(self.tokens, self.latex)

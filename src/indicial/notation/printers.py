@@ -238,7 +238,7 @@ class _Printer:
         for accent in node.accents:
             if self.surface.pretty and len(node.base) == 1:
                 text += MARK_OF[accent]
-            elif self.latex or not re.fullmatch(r"\w+", text):
+            elif self.latex or node.base == "Δ" or not re.fullmatch(r"\w+", text):
                 text = f"\\{accent}{{{text}}}"
             else:
                 text = f"\\{accent} {text}"
@@ -258,7 +258,8 @@ class _Printer:
         base = node.base
         closed = isinstance(base, Reduction) and _tail(base) == 0
         if closed or isinstance(base, Name | Call | Index):
-            return f"{self.bare(base)}[{self.packed(node.items)}]"
+            head = self.call(base, brackets=True) if isinstance(base, Call) else self.bare(base)
+            return f"{head}[{self.packed(node.items)}]"
         return self.base(base) + self.script("_", node.items)
 
     def base(self, node: Expression) -> str:
@@ -304,6 +305,8 @@ class _Printer:
         if given is not None:
             inside += f" {self.surface.mid} {self.items(given)}"
         text = self.round(inside, *arguments, *(given or ()))
+        if bare and function == Name("σ") and self.surface.ascii:
+            return "sigmoid" + text
         return (self.bare(function) if isinstance(function, Name) else self.base(function)) + text
 
     def group(self, node: Group) -> str:
@@ -366,7 +369,10 @@ class _Printer:
         before: Expression | None = None
         for i, factor in enumerate(node.factors):
             if isinstance(factor, Negative) and i > 0:
-                piece = self.show(factor, _TERM)
+                # Behind an explicit sign a minus goes before one factor only.
+                body = factor.body
+                wrap = (i < last and _tail(body)) or self.level(body) < _FACTOR
+                piece = "-" + (self.round(self.bare(body), body) if wrap else self.bare(body))
             elif (i < last and _tail(factor)) or (i > 0 and self.level(factor) == _PRODUCT):
                 # `x (a/b)`: the brackets are dropped again when it is read.
                 piece = self.round(self.bare(factor), factor)
@@ -384,11 +390,8 @@ class _Printer:
         if isinstance(factor, Negative) or piece[0].isdigit() or piece[0] == ".":
             return dot
         leaf = self.last_leaf(before)
-        if isinstance(leaf, Name):
-            if leaf.bare and leaf.base == "Δ" and isinstance(_first_leaf(factor), Name):
-                return dot
-            if leaf.base in _BODILESS:
-                return dot
+        if isinstance(leaf, Name) and (leaf.base in _BODILESS or (leaf.bare and leaf.base == "Δ")):
+            return dot
         opener = piece.removeprefix("\\left")[0]
         if opener == "(" and isinstance(leaf, Name):
             return dot
@@ -491,22 +494,6 @@ def _reads_bare(node: Call) -> bool:
     if isinstance(argument, Call):
         argument = argument.function
     return isinstance(argument, Name) and argument.base not in _BODILESS
-
-
-def _first_leaf(node: Expression) -> Expression:
-    while True:
-        if isinstance(node, Product):
-            node = node.factors[0]
-        elif isinstance(node, Index | Power):
-            node = node.base
-        elif isinstance(node, Call):
-            node = node.function
-        elif isinstance(node, Transpose):
-            node = node.body
-        elif isinstance(node, Fraction):
-            node = node.above
-        else:
-            return node
 
 
 def _hugs(number: Number, name: Name) -> bool:

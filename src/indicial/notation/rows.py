@@ -37,14 +37,25 @@ _GOES_ON = _OPERATORS | set(RELATIONS.values()) | {",", ";", "mid"}
 
 @dataclass
 class Row:
-    """Tokens that belong together, and the brackets among them that have no partner."""
+    """Tokens that belong together, and the brackets among them that have no partner.
+
+    `opened` and `closed` stand outside all others, so a neighbouring row may hold the partner;
+    `wrong` are pairs of different kinds, `lost` and `extra` lack a partner inside other brackets.
+    """
 
     tokens: list[Token] = field(default_factory=list)
     opened: list[Token] = field(default_factory=list)
     closed: list[Token] = field(default_factory=list)
     wrong: list[tuple[Token, Token]] = field(default_factory=list)
+    lost: list[Token] = field(default_factory=list)
+    extra: list[Token] = field(default_factory=list)
     depth: int = 0
     equation: bool = False
+
+    @property
+    def broken(self) -> bool:
+        """Brackets that no neighbour can mend."""
+        return bool(self.wrong or self.lost or self.extra)
 
     def extend(self, other: Row) -> None:
         self.tokens += other.tokens
@@ -59,6 +70,8 @@ class Row:
         self.depth = max(self.depth, len(self.opened) + other.depth)
         self.opened += other.opened
         self.wrong += other.wrong
+        self.lost += other.lost
+        self.extra += other.extra
         self.equation = self.equation or other.equation
 
 
@@ -69,7 +82,7 @@ def split_rows(tokens: Iterable[Token], latex: bool) -> tuple[list[Row], list[Fa
     for piece in pieces:
         if rows and _joins(rows[-1], piece, latex):
             # A piece whose own brackets are wrong is told about alone: its neighbours stay good.
-            if piece.wrong or (piece.closed and not rows[-1].opened):
+            if piece.broken or (piece.closed and not rows[-1].opened):
                 rows.insert(len(rows) - 1, piece)
             else:
                 rows[-1].extend(piece)
@@ -124,6 +137,8 @@ def _examine(tokens: list[Token], latex: bool) -> Row:
     """Matches the brackets of one piece."""
     row = Row(tokens)
     stack: list[Token] = []
+    kinds = dict.fromkeys(CLOSERS, 0)
+    strays: list[tuple[Token | None, Token]] = []
     conditional = False
     for token in tokens:
         if token.kind == "key" and token.text in CONDITION_WORDS:
@@ -133,23 +148,38 @@ def _examine(tokens: list[Token], latex: bool) -> Row:
         text = token.text
         if text in CLOSERS:
             stack.append(token)
+            kinds[text] += 1
             row.depth = max(row.depth, len(stack))
         elif text in _OPENERS or text == "null":
-            if not stack:
-                row.closed.append(token)
-            elif text == "null" or CLOSERS[stack[-1].text] == text:
-                stack.pop()
-            else:
-                row.wrong.append((stack.pop(), token))
+            opener = _OPENERS.get(text) or (stack[-1].text if stack else "")
+            if not kinds.get(opener):
+                strays.append((stack[-1] if stack else None, token))
+                continue
+            # What stands between the two and is still open was forgotten.
+            while stack[-1].text != opener:
+                kinds[stack[-1].text] -= 1
+                row.lost.append(stack.pop())
+            kinds[opener] -= 1
+            stack.pop()
         elif text in EQUATION_SIGNS and not stack and not conditional:
             row.equation = True
-    row.opened = stack
+    # `f[x)`: a bracket that stays open, with a wrong one inside it, is one slip and not two.
+    still_open = {id(token) for token in stack}
+    for around, token in strays:
+        if around is None:
+            row.closed.append(token)
+        elif id(around) in still_open:
+            still_open.remove(id(around))
+            row.wrong.append((around, token))
+        else:
+            row.extra.append(token)
+    row.opened = [token for token in stack if id(token) in still_open]
     return row
 
 
 def _joins(before: Row, piece: Row, latex: bool) -> bool:
     """Whether the piece goes on with the row before it."""
-    if before.wrong or before.closed:
+    if before.broken or before.closed:
         return False
     first, last = piece.tokens[0], before.tokens[-1]
     declares = not latex and first.kind == "word" and first.text in (*KEYWORDS, "claim")
@@ -181,7 +211,7 @@ def _bracket_faults(row: Row) -> list[Fault]:
                 f"close it with `{_SPELLING.get(CLOSERS[opener.text], CLOSERS[opener.text])}`",
             )
         )
-    for closer in row.closed:
+    for closer in (*row.closed, *row.extra):
         faults.append(
             Fault(
                 "bracket",
@@ -191,7 +221,7 @@ def _bracket_faults(row: Row) -> list[Fault]:
             )
         )
     end = row.tokens[-1].span
-    for opener in row.opened:
+    for opener in (*row.lost, *row.opened):
         faults.append(
             Fault(
                 "bracket",

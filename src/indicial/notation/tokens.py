@@ -13,7 +13,7 @@ import re
 import unicodedata
 from dataclasses import dataclass
 
-from indicial.notation.signs import MARKS
+from indicial.notation.signs import LETTER_COMMANDS, MARKS
 from indicial.notation.source import Source, Span
 
 
@@ -44,7 +44,7 @@ _PLAIN = re.compile(
     + _COMMON
     + r"""
   | (?P<word>[A-Za-zÀ-ÖØ-öø-ɏ][A-Za-zÀ-ÖØ-öø-ɏ0-9]*)
-  | (?P<sign>\.\.\.|\.\.|\.\*|:=|<=|>=|!=|~=|==|=>|->|<-(?![0-9A-Za-z])|\|\||.)
+  | (?P<sign>\.\.\.|\.\.|\.\*|:=|<=|>=|!=|~=|==|=>|->|\|\||.)
     """,
     re.VERBOSE | re.DOTALL,
 )
@@ -102,8 +102,10 @@ def _split(character: str, span: Span, space: bool, latex: bool) -> list[Token]:
     if character == "″":
         return [Token("sign", "'", span, space), Token("sign", "'", span)]
     # Greek and script letters are names of one letter on both surfaces, so they join no word.
-    return [Token("word" if character.isalpha() else "sign", character, span, space)]
+    letter = character.isalpha() or character in _LETTERS
+    return [Token("word" if letter else "sign", character, span, space)]
 
 
+_LETTERS = frozenset(LETTER_COMMANDS.values()) | {"∆"}
 _RAISED = {sign: str(digit) for digit, sign in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")}
 _LOWERED = {sign: str(digit) for digit, sign in enumerate("₀₁₂₃₄₅₆₇₈₉")}
