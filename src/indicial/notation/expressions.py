@@ -14,21 +14,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from indicial.notation.faults import Refusal
-from indicial.notation.names import NameGrammar
-from indicial.notation.rows import CLOSERS, INNER
-from indicial.notation.signs import CONDITION_WORDS, RELATIONS
+from indicial.notation.operators import (
+    OperatorGrammar,
+    without_brackets,
+    without_fraction_brackets,
+)
+from indicial.notation.signs import RELATIONS
 from indicial.notation.syntax import (
     FUNCTIONS,
     Add,
     Call,
-    Cases,
     Comparison,
     Conjunction,
-    Dots,
     Expectation,
     Expression,
     Fraction,
@@ -37,7 +38,6 @@ from indicial.notation.syntax import (
     Index,
     Interval,
     Join,
-    ListLiteral,
     Name,
     Negative,
     Norm,
@@ -47,7 +47,6 @@ from indicial.notation.syntax import (
     Reduction,
     SetLiteral,
     Transpose,
-    TupleLiteral,
 )
 from indicial.notation.tokens import Token
 
@@ -56,15 +55,13 @@ _RELATION_KEYS = {"in": "∈", "notin": "∉", "is": "="}
 _FACTOR_KINDS = frozenset({"letter", "word", "sigma", "text", "number", "command", "begin"})
 _FACTOR_SIGNS = frozenset({"(", "[", "{", "\\{", "⟨", "√", "…", "|(", "‖("})
 _PRODUCT_SIGNS = frozenset({"·", "*"})
-TAKES_PRODUCT = frozenset({"sum", "prod", "max", "min", "mean"})
-_ALSO_FUNCTIONS = frozenset({"max", "min", "mean", "argmax", "argmin"})
 FUNCTION_NAMES = frozenset(FUNCTIONS) - {"σ"}
 """Functions that take the next factor when no bracket follows; a bare σ is a letter."""
 _BRACKETED_FUNCTIONS = frozenset({"tanh", "exp", "ln", "log", "cos", "sin", "sqrt"})
 _INDEXABLE = (Name, Call, Index, Transpose, Reduction)
 
 
-class ExpressionParser(NameGrammar):
+class ExpressionParser(OperatorGrammar):
     """Reads expressions from a row whose brackets are known to match."""
 
     # ---------------------------------------------------------------- levels of binding
@@ -197,6 +194,14 @@ class ExpressionParser(NameGrammar):
             else:
                 return self.build(factors, start)
 
+    def signed(self, part: Callable[[], Expression]) -> Expression:
+        """A factor behind an explicit sign may have a minus of its own: `2 · -3`."""
+        start = self.peek()
+        if not self.at("-"):
+            return part()
+        self.i += 1
+        return Negative(part(), span=self.since(start))
+
     def build(self, factors: list[Expression], start: Token) -> Expression:
         if len(factors) == 1:
             return factors[0]
@@ -264,7 +269,10 @@ class ExpressionParser(NameGrammar):
         name, transposed = self.decorate(name, token)
         if transposed:
             return self.postfix(Transpose(name, span=self.since(token)), token)
-        if self.at("("):
+        # `√I (a + b)` is the root of I, times a bracket; `√f(x)` is the root of a call.
+        root_ends = self.rooted and self.peek().space
+        self.rooted = False
+        if self.at("(") and not root_ends:
             return self.postfix(self.call(name, token), token)
         if name.base in FUNCTION_NAMES and not name.accents:
             following = self.peek()
@@ -333,313 +341,3 @@ class ExpressionParser(NameGrammar):
         elif items:
             raise Refusal("exponent", "a power with several exponents", (self.since(token),))
         return Transpose(base, span=self.since(token)) if transposed else base
-
-    # ---------------------------------------------------------------- brackets
-
-    def bracketed(self, token: Token) -> Expression:
-        text = token.text
-        if text == "…":
-            self.i += 1
-            return Dots(span=token.span)
-        if text == "√":
-            self.i += 1
-            argument = without_one_bracket(self.factor())
-            return Call(Name("sqrt", span=token.span), (argument,), span=self.since(token))
-        if text in ("|", "|(", "‖", "‖("):
-            return self.postfix(self.between_bars(token), token)
-        if text == "{" and self.latex:
-            return self.neutral(token)
-        if text not in ("(", "[", "{", "\\{", "⟨"):
-            raise self.unexpected(token, "an expression")
-        self.i += 1
-        if text == "\\{" and self.peek().kind == "begin":
-            result = self.environment(self.peek(), cases=True)
-            if not self.at("null"):
-                self.expect("\\}")
-            else:
-                self.i += 1
-            return self.postfix(result, token)
-        closer = CLOSERS[text]
-        if self.at(closer):
-            self.i += 1
-            raise Refusal("empty", "brackets with nothing in them", (self.since(token),))
-        self.bars.append(text)
-        items = self.items((closer, "null"))
-        self.bars.pop()
-        self.i += 1
-        return self.postfix(bracket(text, items, self, token), token)
-
-    def between_bars(self, token: Token) -> Expression:
-        self.i += 1
-        bar = token.text[0]
-        closer = bar + ")" if len(token.text) == 2 else bar
-        self.bars.append(closer)
-        body = self.expression()
-        self.bars.pop()
-        self.expect(closer)
-        span = self.since(token)
-        return Norm(body, span=span) if bar == "‖" else Call(Name("abs"), (body,), span=span)
-
-    def norm_word(self, token: Token) -> Expression:
-        """`norm(x)`, `norm_2(x)`: how plain text writes a norm inside a norm."""
-        self.i += 1
-        items = self.script() if self.at("_") else ()
-        if not self.at("("):
-            return self.after_name(Name("norm", sub=items, span=token.span), token)
-        call = self.call(Name("norm", sub=items), token)
-        if len(call.arguments) == 1 and len(items) < 2:
-            order = items[0] if items else None
-            return self.postfix(Norm(call.arguments[0], order, span=call.span), token)
-        return self.postfix(call, token)
-
-    def neutral(self, token: Token) -> Expression:
-        """`{…}` on the line of LaTeX: it only keeps things together."""
-        inside = self.tokens[self.i + 1 : self.i + 3]
-        if len(inside) == 2 and inside[1].text == "}" and self.is_name(inside[0]):
-            # `{\max}_i`, `{\rm softmax} x`: as if the braces were not there.
-            self.tokens[self.i], self.tokens[self.i + 2] = inside[0], inside[0]
-            self.i += 2
-            return self.named(inside[0])
-        self.i += 1
-        if self.at("}"):
-            self.i += 1
-            return self.primary(self.peek())
-        body = self.expression()
-        self.expect("}")
-        if isinstance(body, Name):
-            return self.after_name(body, token)
-        loose = (
-            Join,
-            Comparison,
-            Interval,
-            Add,
-            Negative,
-            Hadamard,
-            Product,
-            Reduction,
-            Expectation,
-        )
-        if isinstance(body, loose):
-            body = Group(body, span=self.since(token))
-        return self.postfix(body, token)
-
-    # ---------------------------------------------------------------- reductions
-
-    def reduction(self, operator: str, token: Token, under: tuple[Expression, ...]) -> Expression:
-        """The operator has been read; scripts and body follow."""
-        upper: Expression | None = None
-        scripted = bool(under)
-        while self.at("_") or self.at("^"):
-            scripted = True
-            if self.at("_"):
-                under += self.script()
-            else:
-                items, _, _ = self.superscript()
-                upper = items[0] if items else None
-        following = self.peek()
-        body_follows = self.starts_factor(following) or (scripted and self.at("-"))
-        if not body_follows:
-            base = "Σ" if token.kind == "sigma" else operator
-            sup = () if upper is None else (upper,)
-            return self.after_name(Name(base, sub=under, sup=sup, span=self.since(token)), token)
-        if not scripted and self.at("("):
-            if operator in _ALSO_FUNCTIONS:
-                return self.postfix(self.call(Name(operator, span=token.span), token), token)
-            if operator == "softmax":
-                return self.softmax_of_brackets(token)
-        body = self.term() if operator in TAKES_PRODUCT else self.sum()
-        return Reduction(operator, under, upper, body, span=self.since(token))
-
-    def softmax_of_brackets(self, token: Token) -> Expression:
-        opener = self.peek()
-        self.i += 1
-        self.bars.append("(")
-        items = self.items((")",))
-        self.bars.pop()
-        self.i += 1
-        body = bracket("(", items, self, opener)
-        return self.postfix(Reduction("softmax", (), None, body, span=self.since(token)), token)
-
-    def draws(self, items: tuple[Expression, ...]) -> tuple[Expression, ...]:
-        """`w_1, …, w_T ~ Train, t ~ {1, …, T}` → two draws; () if nothing is drawn."""
-        draws: list[Expression] = []
-        waiting: list[Expression] = []
-        for item in items:
-            if isinstance(item, Comparison) and "~" in item.operators:
-                left, *rest = item.operands
-                if waiting:
-                    left = TupleLiteral((*waiting, left), span=waiting[0].span.to(left.span))
-                    waiting = []
-                draws.append(replace(item, operands=(left, *rest)))
-            else:
-                waiting.append(item)
-        return (*draws, *waiting) if draws else ()
-
-    # ---------------------------------------------------------------- commands, environments
-
-    def structure(self, token: Token) -> Expression:
-        text = token.text
-        if text in ("\\frac", "\\dfrac", "\\tfrac", "\\cfrac"):
-            self.i += 1
-            above = without_brackets(self.argument())
-            below = without_brackets(self.argument())
-            return self.postfix(Fraction(above, below, span=self.since(token)), token)
-        if text == "\\sqrt":
-            return self.postfix(self.root(token), token)
-        if text in ("\\underset", "\\overset", "\\stackrel"):
-            return self.stacked(token)
-        if text in ("\\underbrace", "\\overbrace"):
-            self.i += 1
-            body = self.argument()
-            if self.at("_") or self.at("^"):
-                self.superscript() if self.at("^") else self.script()
-            return self.postfix(Group(body, span=self.since(token)), token)
-        if text in ("\\boxed", "\\mathop", "\\mathrel", "\\mathbin", "\\ensuremath"):
-            self.i += 1
-            return self.primary(self.peek())
-        return self.after_name(self.accented(token), token)
-
-    def root(self, token: Token) -> Expression:
-        self.i += 1
-        degree: Expression | None = None
-        if self.at("["):
-            self.i += 1
-            degree = self.expression()
-            self.expect("]")
-        body = self.argument()
-        if degree is None:
-            return Call(Name("sqrt", span=token.span), (body,), span=self.since(token))
-        exponent = Fraction(Number("1"), degree)
-        return Power(Group(body, span=body.span), exponent, span=self.since(token))
-
-    def stacked(self, token: Token) -> Expression:
-        """`\\underset{w}{softmax}` is `softmax_{w}`; a sign above a name is a superscript."""
-        self.i += 1
-        items = self.braced_script()
-        if self.at("{") and self.ahead("}", 2):
-            operator = self.reduction_word(self.tokens[self.i + 1])
-            if operator:
-                self.i += 3
-                return self.reduction(operator, token, items)
-        elif operator := self.reduction_word(self.peek()):
-            self.i += 1
-            return self.reduction(operator, token, items)
-        body = self.argument()
-        if not isinstance(body, Name):
-            raise Refusal("stacked", "a sign above or below something that is no name",
-                          (self.since(token),), skip=True)  # fmt: skip
-        if body == Name("E") and (draws := self.draws(items)):
-            return Expectation(draws, self.sum(), span=self.since(token))
-        below = token.text == "\\underset"
-        body = replace(body, sub=items) if below else replace(body, sup=items)
-        return self.after_name(body, token)
-
-    def environment(self, token: Token, cases: bool = False) -> Expression:
-        """`cases` and the matrices."""
-        name = token.text
-        self.i += 1
-        cases = cases or "cases" in name
-        if not cases and name not in INNER and name != "array":
-            raise Refusal("environment", f"`{name}` inside an expression", (token.span,))
-        branches: list[tuple[Expression, Expression | None]] = []
-        rows: list[list[Expression]] = []
-        self.bars.append("begin")
-        while self.peek().kind != "end":
-            if self.done():
-                raise Refusal("environment", f"`\\begin{{{name}}}` has no end", (token.span,))
-            if self.peek().kind == "row":
-                self.i += 1
-            elif cases:
-                branches.append(self.branch(("row", "end")))
-            else:
-                rows.append(self.cells())
-        self.bars.pop()
-        self.i += 1
-        span = self.since(token)
-        if cases and branches:
-            return Cases(tuple(branches), span=span)
-        if not rows:
-            raise Refusal("empty", f"`{name}` with nothing in it", (span,))
-        if all(len(row) == 1 for row in rows):
-            return ListLiteral(tuple(row[0] for row in rows), span=span)
-        return ListLiteral(tuple(ListLiteral(tuple(row)) for row in rows), span=span)
-
-    def cells(self) -> list[Expression]:
-        cells = [self.expression()]
-        while self.at("&"):
-            self.i += 1
-            cells.append(self.expression())
-        if self.peek().kind not in ("row", "end"):
-            raise self.unexpected(self.peek(), "`&`, `\\\\` or the end of the matrix")
-        return cells
-
-    def plain_cases(self, token: Token) -> Expression:
-        """`cases { v if c, w otherwise }`, after its opening brace."""
-        branches = [self.branch(())]
-        while self.at(","):
-            self.i += 1
-            branches.append(self.branch(()))
-        self.expect("}")
-        return Cases(tuple(branches), span=self.since(token))
-
-    def branch(self, ends: tuple[str, ...]) -> tuple[Expression, Expression | None]:
-        """A value and its condition; the condition of `otherwise`, or none at all, is None."""
-        value = self.expression(conditions=False)
-        if ends and self.at(","):
-            self.i += 1
-        while self.at("&"):
-            self.i += 1
-        token = self.peek()
-        condition: Expression | None = None
-        if token.kind == "key" and token.text in ("otherwise", "else"):
-            self.i += 1
-        elif token.kind == "key" and token.text in CONDITION_WORDS:
-            self.i += 1
-            condition = self.conjunction(commas=bool(ends))
-        elif ends and token.kind not in ends:
-            condition = self.conjunction(commas=True)
-        while ends and (self.at(",") or self.at(".") or self.at(";")):
-            self.i += 1
-        if ends and self.peek().kind not in ends:
-            raise self.unexpected(self.peek(), "the end of the case")
-        return value, condition
-
-
-def without_brackets(expression: Expression) -> Expression:
-    """Above and below a fraction no bracket is needed: the bar is one."""
-    while isinstance(expression, Group):
-        expression = expression.body
-    return expression
-
-
-def without_fraction_brackets(factor: Expression) -> Expression:
-    if isinstance(factor, Negative):
-        return replace(factor, body=without_fraction_brackets(factor.body))
-    return (
-        factor.body if isinstance(factor, Group) and isinstance(factor.body, Fraction) else factor
-    )
-
-
-def without_one_bracket(expression: Expression) -> Expression:
-    return expression.body if isinstance(expression, Group) else expression
-
-
-def bracket(
-    opener: str, items: tuple[Expression, ...], parser: ExpressionParser, token: Token
-) -> Expression:
-    """What a bracket in the place of a factor is: a group, a tuple, a list or a set."""
-    span = parser.since(token)
-    several = len(items) > 1
-    only = items[0]
-    if opener == "⟨" or (opener == "(" and several):
-        return TupleLiteral(items, span=span)
-    if opener == "(":
-        return Group(only, span=span)
-    if opener == "[":
-        number = only.body if isinstance(only, Negative) else only
-        if several or isinstance(number, Number | ListLiteral):
-            return ListLiteral(items, span=span)
-        return Group(only, "[", span=span)
-    if several or isinstance(only, Name | Number | Dots):
-        return SetLiteral(items, span=span)
-    return Group(only, "{", span=span)

@@ -1,107 +1,24 @@
-"""Names with their decorations, and the cursor that all of the grammar moves along.
+"""Names with their decorations, scripts, and the arguments of commands.
 
 \\tilde h'_{in}^{(2)}   →   Name("h", ("tilde",), 1, sub=(in,), sup=((2),))
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
+from indicial.notation.cursor import Grammar
 from indicial.notation.faults import Refusal
-from indicial.notation.rows import NESTING
 from indicial.notation.signs import ACCENT_COMMANDS, MARKS
-from indicial.notation.source import NOWHERE, Span
-from indicial.notation.syntax import (
-    REDUCTIONS,
-    Expression,
-    Group,
-    Name,
-    Negative,
-    Number,
-    Star,
-)
+from indicial.notation.syntax import REDUCTIONS, Expression, Group, Name, Number, Star
 from indicial.notation.tokens import Token
 
 _REDUCTIONS = frozenset(REDUCTIONS)
 _NAME_KINDS = frozenset({"letter", "word", "sigma", "text"})
 
 
-class Cursor:
-    """A place in a list of tokens; the list is the parser's own, and ends with an `eof`."""
-
-    def __init__(self, tokens: list[Token], latex: bool) -> None:
-        end = tokens[-1].span if tokens else NOWHERE
-        self.tokens = [*tokens, Token("eof", "", Span(end.source, end.end, end.end))]
-        self.latex = latex
-        self.i = 0
-        self.depth = 0
-        self.script_depth = 0
-        self.bars = [""]
-        """What encloses this place: it tells which `|` opens, closes or stands for `given`."""
-
-    def peek(self) -> Token:
-        return self.tokens[self.i]
-
-    def done(self) -> bool:
-        return self.tokens[self.i].kind == "eof"
-
-    def at(self, sign: str) -> bool:
-        token = self.tokens[self.i]
-        return token.kind == "sign" and token.text == sign
-
-    def ahead(self, sign: str, steps: int) -> bool:
-        i = self.i + steps
-        return (
-            i < len(self.tokens) and self.tokens[i].text == sign and self.tokens[i].kind == "sign"
-        )
-
-    def expect(self, sign: str) -> None:
-        if not self.at(sign):
-            raise self.unexpected(self.peek(), f"`{sign}`")
-        self.i += 1
-
-    def since(self, start: Token) -> Span:
-        """From a token to the last one that was read."""
-        return start.span.to(self.tokens[max(self.i - 1, 0)].span)
-
-    def enter(self, token: Token) -> None:
-        self.depth += 1
-        # Two levels of calls for each bracket (an expression, and its factor), and the scripts.
-        if self.depth > 2 * NESTING:
-            raise Refusal("nesting", f"nested more than {NESTING} deep", (token.span,),
-                          "give an inner part a name of its own")  # fmt: skip
-
-    def unexpected(self, token: Token, wanted: str) -> Refusal:
-        if token.kind == "eof":
-            message = f"{wanted} is missing at the end"
-        elif token.kind == "command":
-            return Refusal("command", f"unknown command `{token.text}`", (token.span,),
-                           "define it, or write the sign that it stands for")  # fmt: skip
-        else:
-            message = f"{wanted} should stand here, not `{token.text}`"
-        return Refusal("syntax", message, (token.span,))
-
-
-class NameGrammar(Cursor):
+class NameGrammar(Grammar):
     """Names, scripts and the arguments of commands."""
-
-    def expression(self, conditions: bool = True) -> Expression:
-        raise NotImplementedError
-
-    def factor(self) -> Expression:
-        raise NotImplementedError
-
-    def items(self, until: tuple[str, ...]) -> tuple[Expression, ...]:
-        raise NotImplementedError
-
-    def signed(self, part: Callable[[], Expression]) -> Expression:
-        """A factor behind an explicit sign may have a minus of its own: `2 · -3`."""
-        start = self.peek()
-        if not self.at("-"):
-            return part()
-        self.i += 1
-        return Negative(part(), span=self.since(start))
 
     def is_name(self, token: Token) -> bool:
         # The words of the language are names in scripts: `h_{in}`.
@@ -157,7 +74,7 @@ class NameGrammar(Cursor):
             raise self.unexpected(token, "a name")
         self.i += 1
         self.enter(token)
-        body = self.argument(word=True)
+        body = self.argument()
         self.depth -= 1
         while isinstance(body, Group):
             body = body.body
@@ -173,6 +90,10 @@ class NameGrammar(Cursor):
             if self.at("'"):
                 self.i += 1
                 name = replace(name, primes=name.primes + 1)
+            elif self.at(".") and name.accents and self.tokens[self.i + 1].kind == "text":
+                # `\\tilde h.\\text{grad}`: the accent ends the letter, not the name.
+                name = replace(name, base=f"{name.base}.{self.tokens[self.i + 1].text}")
+                self.i += 2
             elif self.at("_"):
                 if name.sub:
                     raise Refusal("script", "a second subscript", (self.peek().span, name.span),
@@ -265,7 +186,7 @@ class NameGrammar(Cursor):
         self.expect("}")
         return items
 
-    def argument(self, word: bool = False) -> Expression:
+    def argument(self) -> Expression:
         """The argument of a command: a brace group, or one token."""
         if not self.at("{"):
             return self.single(script=False)

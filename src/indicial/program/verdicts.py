@@ -264,7 +264,7 @@ def _looks_ahead(
             other.inputs[tokens][changed] = (other.inputs[tokens][changed] + 1) % max(2, count)
             after = _run(code, other, [target])[target]
             for position in range(min(len(before), sizes[length])):
-                same = bool((abs(before[position] - after[position]) <= 1e-12).all())
+                same = not (abs(before[position] - after[position]) > 1e-12).any()
                 t, c = position + lower, changed + lower
                 if not same and not _within(c, t - bound[1], listed, sizes[length] + lower - 1):
                     base = index_name(place) if not isinstance(place, s.Add) else index_name(place.terms[0])
