@@ -1,0 +1,219 @@
+"""Brackets in the place of a factor: groups, lists, sets, bars, matrices and cases.
+
+(a + b)  [1, 2]  {1, …, T}  ‖x‖  \\begin{bmatrix} 1 \\\\ 2 \\end{bmatrix}  cases { 1 if t = 0, x otherwise }
+"""
+
+from __future__ import annotations
+
+from indicial.notation.faults import Refusal
+from indicial.notation.names import NameGrammar
+from indicial.notation.rows import CLOSERS, INNER
+from indicial.notation.signs import CONDITION_WORDS
+from indicial.notation.source import Span
+from indicial.notation.syntax import (
+    Add,
+    Call,
+    Cases,
+    Comparison,
+    Dots,
+    Expectation,
+    Expression,
+    Group,
+    Hadamard,
+    Interval,
+    Join,
+    ListLiteral,
+    Name,
+    Negative,
+    Norm,
+    Number,
+    Product,
+    Reduction,
+    SetLiteral,
+    TupleLiteral,
+)
+from indicial.notation.tokens import Token
+
+
+class BracketGrammar(NameGrammar):
+    """Factors that an opening sign begins."""
+
+    def bracketed(self, token: Token) -> Expression:
+        text = token.text
+        if text == "…":
+            self.i += 1
+            return Dots(span=token.span)
+        if text == "√":
+            self.i += 1
+            self.rooted = True
+            argument = self.factor()
+            argument = argument.body if isinstance(argument, Group) else argument
+            self.rooted = False
+            return Call(Name("sqrt", span=token.span), (argument,), span=self.since(token))
+        if text in ("|", "|(", "‖", "‖("):
+            return self.postfix(self.between_bars(token), token)
+        if text == "{" and self.latex:
+            return self.neutral(token)
+        if text not in ("(", "[", "{", "\\{", "⟨"):
+            raise self.unexpected(token, "an expression")
+        self.i += 1
+        if text == "\\{" and self.peek().kind == "begin":
+            result = self.environment(self.peek(), cases=True)
+            if not self.at("null"):
+                self.expect("\\}")
+            else:
+                self.i += 1
+            return self.postfix(result, token)
+        closer = CLOSERS[text]
+        if self.at(closer):
+            self.i += 1
+            raise Refusal("empty", "brackets with nothing in them", (self.since(token),))
+        self.bars.append(text)
+        items = self.items((closer, "null"))
+        self.bars.pop()
+        self.i += 1
+        return self.postfix(bracket(text, items, self.since(token)), token)
+
+    def between_bars(self, token: Token) -> Expression:
+        self.i += 1
+        bar = token.text[0]
+        closer = bar + ")" if len(token.text) == 2 else bar
+        self.bars.append(closer)
+        body = self.expression()
+        self.bars.pop()
+        self.expect(closer)
+        span = self.since(token)
+        return Norm(body, span=span) if bar == "‖" else Call(Name("abs"), (body,), span=span)
+
+    def norm_word(self, token: Token) -> Expression:
+        """`norm(x)`, `norm_2(x)`: how plain text writes a norm inside a norm."""
+        self.i += 1
+        items = self.script() if self.at("_") else ()
+        if not self.at("("):
+            return self.after_name(Name("norm", sub=items, span=token.span), token)
+        call = self.call(Name("norm", sub=items), token)
+        if len(call.arguments) == 1 and len(items) < 2:
+            order = items[0] if items else None
+            return self.postfix(Norm(call.arguments[0], order, span=call.span), token)
+        return self.postfix(call, token)
+
+    def neutral(self, token: Token) -> Expression:
+        """`{…}` on the line of LaTeX: it only keeps things together."""
+        inside = self.tokens[self.i + 1 : self.i + 3]
+        if len(inside) == 2 and inside[1].text == "}" and self.is_name(inside[0]):
+            # `{\max}_i`, `{\rm softmax} x`: as if the braces were not there.
+            self.tokens[self.i], self.tokens[self.i + 2] = inside[0], inside[0]
+            self.i += 2
+            return self.named(inside[0])
+        self.i += 1
+        if self.at("}"):
+            self.i += 1
+            return self.primary(self.peek())
+        body = self.expression()
+        self.expect("}")
+        if isinstance(body, Name):
+            return self.after_name(body, token)
+        loose = (
+            Join,
+            Comparison,
+            Interval,
+            Add,
+            Negative,
+            Hadamard,
+            Product,
+            Reduction,
+            Expectation,
+        )
+        if isinstance(body, loose):
+            body = Group(body, span=self.since(token))
+        return self.postfix(body, token)
+
+    # ---------------------------------------------------------------- environments
+
+    def environment(self, token: Token, cases: bool = False) -> Expression:
+        """`cases` and the matrices."""
+        name = token.text
+        self.i += 1
+        cases = cases or "cases" in name
+        if not cases and name not in INNER and name != "array":
+            raise Refusal("environment", f"`{name}` inside an expression", (token.span,))
+        branches: list[tuple[Expression, Expression | None]] = []
+        rows: list[list[Expression]] = []
+        self.bars.append("begin")
+        while self.peek().kind != "end":
+            if self.done():
+                raise Refusal("environment", f"`\\begin{{{name}}}` has no end", (token.span,))
+            if self.peek().kind == "row":
+                self.i += 1
+            elif cases:
+                branches.append(self.branch(("row", "end")))
+            else:
+                rows.append(self.cells())
+        self.bars.pop()
+        self.i += 1
+        span = self.since(token)
+        if cases and branches:
+            return Cases(tuple(branches), span=span)
+        if not rows:
+            raise Refusal("empty", f"`{name}` with nothing in it", (span,))
+        if all(len(row) == 1 for row in rows):
+            return ListLiteral(tuple(row[0] for row in rows), span=span)
+        return ListLiteral(tuple(ListLiteral(tuple(row)) for row in rows), span=span)
+
+    def cells(self) -> list[Expression]:
+        cells = [self.expression()]
+        while self.at("&"):
+            self.i += 1
+            cells.append(self.expression())
+        if self.peek().kind not in ("row", "end"):
+            raise self.unexpected(self.peek(), "`&`, `\\\\` or the end of the matrix")
+        return cells
+
+    def plain_cases(self, token: Token) -> Expression:
+        """`cases { v if c, w otherwise }`, after its opening brace."""
+        branches = [self.branch(())]
+        while self.at(","):
+            self.i += 1
+            branches.append(self.branch(()))
+        self.expect("}")
+        return Cases(tuple(branches), span=self.since(token))
+
+    def branch(self, ends: tuple[str, ...]) -> tuple[Expression, Expression | None]:
+        """A value and its condition; the condition of `otherwise`, or none at all, is None."""
+        value = self.expression(conditions=False)
+        if ends and self.at(","):
+            self.i += 1
+        while self.at("&"):
+            self.i += 1
+        token = self.peek()
+        condition: Expression | None = None
+        if token.kind == "key" and token.text in ("otherwise", "else"):
+            self.i += 1
+        elif token.kind == "key" and token.text in CONDITION_WORDS:
+            self.i += 1
+            condition = self.conjunction(commas=bool(ends))
+        elif ends and token.kind not in ends:
+            condition = self.conjunction(commas=True)
+        while ends and (self.at(",") or self.at(".") or self.at(";")):
+            self.i += 1
+        if ends and self.peek().kind not in ends:
+            raise self.unexpected(self.peek(), "the end of the case")
+        return value, condition
+
+
+def bracket(opener: str, items: tuple[Expression, ...], span: Span) -> Expression:
+    """What a bracket in the place of a factor is: a group, a tuple, a list or a set."""
+    several = len(items) > 1
+    only = items[0]
+    if opener == "⟨" or (opener == "(" and several):
+        return TupleLiteral(items, span=span)
+    if opener == "(":
+        return Group(only, span=span)
+    if opener == "[":
+        number = only.body if isinstance(only, Negative) else only
+        if several or isinstance(number, Number | ListLiteral):
+            return ListLiteral(items, span=span)
+        return Group(only, "[", span=span)
+    if several or isinstance(only, Name | Number | Dots):
+        return SetLiteral(items, span=span)
+    return Group(only, "{", span=span)

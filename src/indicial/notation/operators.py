@@ -1,0 +1,160 @@
+"""Reductions, expectations, and the commands that stack or frame what they are given.
+
+Σ_{t=1}^T …   softmax_{t_2 ≤ t_1} …   E_{y ~ Pop} …   \\frac{a}{b}   \\sqrt{x}   \\underset{w}{softmax}
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from indicial.notation.brackets import BracketGrammar, bracket
+from indicial.notation.faults import Refusal
+from indicial.notation.syntax import (
+    Call,
+    Comparison,
+    Expectation,
+    Expression,
+    Fraction,
+    Group,
+    Name,
+    Negative,
+    Number,
+    Power,
+    Reduction,
+    TupleLiteral,
+)
+from indicial.notation.tokens import Token
+
+TAKES_PRODUCT = frozenset({"sum", "prod", "max", "min", "mean"})
+"""Reductions whose body is the product that follows; the others take the whole sum."""
+_ALSO_FUNCTIONS = frozenset({"max", "min", "mean", "argmax", "argmin"})
+
+
+class OperatorGrammar(BracketGrammar):
+    """Factors that an operator or a command begins."""
+
+    # ---------------------------------------------------------------- reductions
+
+    def reduction(self, operator: str, token: Token, under: tuple[Expression, ...]) -> Expression:
+        """The operator has been read; scripts and body follow."""
+        upper: Expression | None = None
+        scripted = bool(under)
+        while self.at("_") or self.at("^"):
+            scripted = True
+            if self.at("_"):
+                under += self.script()
+            else:
+                items, _, _ = self.superscript()
+                upper = items[0] if items else None
+        following = self.peek()
+        body_follows = self.starts_factor(following) or (scripted and self.at("-"))
+        if not body_follows:
+            base = "Σ" if token.kind == "sigma" else operator
+            sup = () if upper is None else (upper,)
+            return self.after_name(Name(base, sub=under, sup=sup, span=self.since(token)), token)
+        if not scripted and self.at("("):
+            if operator in _ALSO_FUNCTIONS:
+                return self.postfix(self.call(Name(operator, span=token.span), token), token)
+            if operator == "softmax":
+                return self.softmax_of_brackets(token)
+        body = self.term() if operator in TAKES_PRODUCT else self.sum()
+        return Reduction(operator, under, upper, body, span=self.since(token))
+
+    def softmax_of_brackets(self, token: Token) -> Expression:
+        opener = self.peek()
+        self.i += 1
+        self.bars.append("(")
+        items = self.items((")",))
+        self.bars.pop()
+        self.i += 1
+        body = bracket("(", items, self.since(opener))
+        return self.postfix(Reduction("softmax", (), None, body, span=self.since(token)), token)
+
+    def draws(self, items: tuple[Expression, ...]) -> tuple[Expression, ...]:
+        """`w_1, …, w_T ~ Train, t ~ {1, …, T}` → two draws; () if nothing is drawn."""
+        draws: list[Expression] = []
+        waiting: list[Expression] = []
+        for item in items:
+            if isinstance(item, Comparison) and "~" in item.operators:
+                left, *rest = item.operands
+                if waiting:
+                    left = TupleLiteral((*waiting, left), span=waiting[0].span.to(left.span))
+                    waiting = []
+                draws.append(replace(item, operands=(left, *rest)))
+            else:
+                waiting.append(item)
+        return (*draws, *waiting) if draws else ()
+
+    # ---------------------------------------------------------------- commands
+
+    def structure(self, token: Token) -> Expression:
+        text = token.text
+        if text in ("\\frac", "\\dfrac", "\\tfrac", "\\cfrac"):
+            self.i += 1
+            above = without_brackets(self.argument())
+            below = without_brackets(self.argument())
+            return self.postfix(Fraction(above, below, span=self.since(token)), token)
+        if text == "\\sqrt":
+            return self.postfix(self.root(token), token)
+        if text in ("\\underset", "\\overset", "\\stackrel"):
+            return self.stacked(token)
+        if text in ("\\underbrace", "\\overbrace"):
+            self.i += 1
+            body = self.argument()
+            if self.at("_") or self.at("^"):
+                self.superscript() if self.at("^") else self.script()
+            return self.postfix(Group(body, span=self.since(token)), token)
+        if text in ("\\boxed", "\\mathop", "\\mathrel", "\\mathbin", "\\ensuremath"):
+            self.i += 1
+            return self.primary(self.peek())
+        return self.after_name(self.accented(token), token)
+
+    def root(self, token: Token) -> Expression:
+        self.i += 1
+        degree: Expression | None = None
+        if self.at("["):
+            self.i += 1
+            degree = self.expression()
+            self.expect("]")
+        body = self.argument()
+        if degree is None:
+            return Call(Name("sqrt", span=token.span), (body,), span=self.since(token))
+        exponent = Fraction(Number("1"), degree)
+        return Power(Group(body, span=body.span), exponent, span=self.since(token))
+
+    def stacked(self, token: Token) -> Expression:
+        """`\\underset{w}{softmax}` is `softmax_{w}`; a sign above a name is a superscript."""
+        self.i += 1
+        items = self.braced_script()
+        if self.at("{") and self.ahead("}", 2):
+            operator = self.reduction_word(self.tokens[self.i + 1])
+            if operator:
+                self.i += 3
+                return self.reduction(operator, token, items)
+        elif operator := self.reduction_word(self.peek()):
+            self.i += 1
+            return self.reduction(operator, token, items)
+        body = self.argument()
+        if not isinstance(body, Name):
+            raise Refusal("stacked", "a sign above or below something that is no name",
+                          (self.since(token),), skip=True)  # fmt: skip
+        if body == Name("E") and (draws := self.draws(items)):
+            return Expectation(draws, self.sum(), span=self.since(token))
+        below = token.text == "\\underset"
+        body = replace(body, sub=items) if below else replace(body, sup=items)
+        return self.after_name(body, token)
+
+
+def without_brackets(expression: Expression) -> Expression:
+    """Above and below a fraction no bracket is needed: the bar is one."""
+    while isinstance(expression, Group):
+        expression = expression.body
+    return expression
+
+
+def without_fraction_brackets(factor: Expression) -> Expression:
+    if isinstance(factor, Negative):
+        return replace(factor, body=without_fraction_brackets(factor.body))
+    return (
+        factor.body if isinstance(factor, Group) and isinstance(factor.body, Fraction) else factor
+    )
