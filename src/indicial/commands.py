@@ -1,4 +1,216 @@
-"""The commands `explain` and `try`."""
+"""The commands `explain` and `try`: arguments only.
+
+$ indicial explain transformer --set J=512
+$ indicial try "y[j] = W[j,I] x[I]"
+"""
+
 from __future__ import annotations
-def add_commands(commands, command, filling):  # type: ignore
-    return None
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from indicial.program.program import Program
+
+Commands = argparse._SubParsersAction
+Command = Callable[..., argparse.ArgumentParser]
+Filling = Callable[[argparse.ArgumentParser], None]
+
+EXPLAIN = """\
+Explains a model of the library, a file or several of them joined: the equations, what each name
+was taken for, the ranges, what is read outside them, and what it costs: as formulas, and with
+sizes as numbers. A name with a question mark was guessed.
+
+  indicial explain transformer
+  indicial explain ugrnn --set J=256 --set K=64 --set T=128
+  indicial explain transformer focus        the two as one program
+  indicial explain lstm --graph lstm.svg    a drawing of what needs what
+
+exit status: 0, 1 if the equations have mistakes (they are shown), 2 for a wrong call.
+"""
+
+TRY = """\
+Runs equations on small random values and shows every result as a heat map. Without an argument
+it takes the equations from the clipboard or, if there are none, from the keyboard. LaTeX and plain
+notation are told apart by themselves, and names that nothing defines are guessed by convention.
+
+  indicial try                               what you just copied
+  indicial try "y[j] = tanh(W[j,I] x[I])"
+  indicial try ugrnn --set T=6 --seed 3
+  indicial try - < notes.txt
+
+exit status: 0, 1 if the equations have mistakes (they are shown), 2 for a wrong call.
+"""
+
+
+def add_commands(commands: Commands[Any], command: Command, filling: Filling) -> None:
+    """Adds `explain` and `try` to the parser of `indicial`."""
+    explain = command(commands, "explain", "say how equations were read and what they cost",
+                      EXPLAIN, _explain)  # fmt: skip
+    explain.add_argument("what", nargs="+", metavar="NAME|FILE", help="a model or a file")
+    spelling = explain.add_mutually_exclusive_group()
+    spelling.add_argument("--latex", action="store_true", help="print the equations as LaTeX")
+    spelling.add_argument("--unicode", action="store_true", help="print the equations in Unicode")
+    explain.add_argument("--json", action="store_true", help="everything as JSON")
+    explain.add_argument("--all", action="store_true", dest="everything",
+                         help="also what the analysis made, and costs by tensor")  # fmt: skip
+    explain.add_argument("--graph", metavar="FILE.svg", help="draw what needs what into a file")
+    filling(explain)
+
+    trying = command(commands, "try", "run equations on small random values", TRY, _try)
+    trying.add_argument("what", nargs="?", metavar="EQUATIONS|NAME|FILE",
+                        help="what to run; - reads standard input")  # fmt: skip
+    trying.add_argument("--seed", type=int, default=0, help="of the random values (0)")
+    trying.add_argument("--all", action="store_true", dest="everything",
+                        help="also inputs and parameters, and every slice")  # fmt: skip
+    filling(trying)
+
+
+# ---------------------------------------------------------------------- explain
+
+
+def _explain(options: argparse.Namespace) -> int:
+    from indicial.cli import settings
+    from indicial.program.explain import explain
+
+    given, fills = settings(options)
+    programs = _programs(options.what, fills)
+    good = [p for p in programs if not p.errors]
+    sizes = _shared_out(good, given)
+    if options.graph and good:
+        _draw(good, options.graph)
+    elif options.json:
+        from indicial.program.facts import read
+        from indicial.program.report import to_json
+
+        found: list[Any] = [
+            to_json(read(p, s)) for p, s in zip(good, sizes, strict=True)
+        ]  # fmt: skip
+        found += [
+            {"title": p.title, "messages": [m.to_json() for m in p.messages]}
+            for p in programs if p.errors
+        ]  # fmt: skip
+        print(json.dumps(found, ensure_ascii=False, indent=2))
+        return 0 if len(good) == len(programs) else 1
+    else:
+        spelling = "latex" if options.latex else "unicode" if options.unicode else "typed"
+        texts = [
+            explain(p, sizes=s, spelling=spelling, everything=options.everything)
+            for p, s in zip(good, sizes, strict=True)
+        ]
+        print("\n\n\n".join(texts))
+    _show_mistakes(programs)
+    return 0 if len(good) == len(programs) else 1
+
+
+def _programs(what: Sequence[str], fills: dict[str, str]) -> list[Program]:
+    """One program of several texts, or all programs of one; those without equations left out."""
+    from indicial.loading import load, load_document
+    from indicial.program.messages import IndicialError
+
+    programs = [load(*what, fills=fills)] if len(what) > 1 or fills else load_document(what[0])
+    found = [p for p in programs if p.equations or p.errors]
+    if not found:
+        raise IndicialError(f"no equations in {what[0]}")
+    return found
+
+
+def _shared_out(programs: Sequence[Program], given: dict[str, int]) -> list[dict[str, int]]:
+    """The sizes that concern each program; of several, not each must have all."""
+    from indicial.program.messages import IndicialError
+
+    if len(programs) == 1:
+        return [given]
+    shares: list[dict[str, int]] = [{} for _ in programs]
+    refused: list[IndicialError] = []
+    for name, value in given.items():
+        reasons = []
+        for program, share in zip(programs, shares, strict=True):
+            try:
+                program.sizes({name: value})
+                share[name] = value
+            except IndicialError as error:
+                reasons.append(error)
+        if len(reasons) == len(programs):
+            refused += reasons[:1]
+    if refused:
+        raise refused[0]
+    return shares
+
+
+def _draw(programs: Sequence[Program], where: str) -> None:
+    from indicial.inspect.graph import draw
+    from indicial.program.messages import IndicialError
+
+    path = Path(where)
+    if path.suffix.lower() != ".svg":
+        raise IndicialError(f"--graph writes SVG: give a name that ends in .svg, not {path.name}")
+    for number, program in enumerate(programs, 1):
+        one = path if len(programs) == 1 else path.with_stem(f"{path.stem}-{number}")
+        try:
+            one.write_text(draw(program), encoding="utf-8")
+        except OSError as error:
+            raise IndicialError(f"cannot write {one}: {error.strerror}") from error
+        print(f"wrote {one}: {program.title}")
+
+
+def _show_mistakes(programs: Sequence[Program]) -> None:
+    from indicial.program.messages import in_order
+
+    found = []
+    for program in programs:
+        if program.errors:
+            found += [m for m in program.mistakes if m not in found]
+    for message in in_order(found):
+        print(message.render(), end="\n\n")
+    bad = sum(1 for p in programs if p.errors)
+    if bad:
+        word = "program has" if len(programs) == 1 else f"of {len(programs)} programs have"
+        print(f"the {word} mistakes" if len(programs) == 1 else f"{bad} {word} mistakes")
+
+
+# ---------------------------------------------------------------------- try
+
+
+def _try(options: argparse.Namespace) -> int:
+    from indicial.cli import settings
+    from indicial.inspect.trial import trial
+    from indicial.paste import pasted, written
+    from indicial.program.explain import equations
+    from indicial.program.messages import IndicialError
+
+    given, fills = settings(options)
+    what = options.what
+    if what is None or what == "-":
+        text, where = pasted(sys.stdin, only_stdin=what == "-")
+        print(f"from {where}:\n")
+        programs = [written(text, fills)]
+    elif "=" in what or "\n" in what or "~" in what:
+        programs = [written(what, fills)]
+    else:
+        programs = _programs([what], fills)
+    good = [p for p in programs if not p.errors]
+    if not any(p.equations for p in programs) and len(good) == len(programs):
+        raise IndicialError("there is no equation in that; one looks like y[j] = W[j,I] x[I]")
+    colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    for program, sizes in zip(good, _shared_out(good, given), strict=True):
+        if len(programs) > 1:
+            print(f"{program.title}\n")
+        print("\n".join([*equations(program), ""]))
+        _show_warnings(program)
+        lines = trial(
+            program, sizes=sizes, seed=options.seed, everything=options.everything, colour=colour
+        )
+        print("\n".join([*lines, ""]))
+    _show_mistakes(programs)
+    return 0 if len(good) == len(programs) else 1
+
+
+def _show_warnings(program: Program) -> None:
+    for message in program.mistakes:
+        print(message.render(), end="\n\n")
