@@ -53,6 +53,8 @@ class Open:
     count: int
     sites: list[tuple[Span, str, int]]
     """Span, tensor and axis of each occurrence."""
+    beside: list[Span] = field(default_factory=list)
+    """The factors of the innermost product that do not have it."""
 
 
 @dataclass
@@ -168,7 +170,7 @@ def merge(terms: list[Term], *, brackets: bool) -> dict[str, Open]:
         for key, opened in term.opens.items():
             count = 1 if brackets else opened.count
             if key not in result:
-                result[key] = Open(opened.variable, count, list(opened.sites))
+                result[key] = Open(opened.variable, count, list(opened.sites), opened.beside)
             else:
                 known = result[key]
                 known.count = 1 if brackets else known.count + count

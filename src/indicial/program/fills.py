@@ -6,10 +6,10 @@
     CELL.G[ℓ+1,t,j] = …
     h[ℓ+1,t,j]      = CELL.G[ℓ+1,t,j] h[ℓ+1,t-1,j] + …
 
-The cell's state `h[t-1,·]` is the first argument, its input `x[t,·]` the second (several are joined),
-and `h[t,·]` is what the call gives. All else that the cell defines gets the indices of the call; a
-second state (the `c` of an LSTM) steps along with the first. It is a rewriting of equations, so that
-what is filled in is checked, explained and printed like anything else.
+The cell's state `h[t-1,·]` is the first argument, its input `x[t,·]` the second (several are
+joined), and `h[t,·]` is what the call gives. All else that the cell defines gets the indices of the
+call; a second state (the `c` of an LSTM) steps along with the first. It is a rewriting of
+equations, so that what is filled in is checked, explained and printed like anything else.
 """
 
 from __future__ import annotations
@@ -66,14 +66,20 @@ def fill(
 
 def _is_fill(equation: s.Equation, chosen: Mapping[str, tuple[str, Span]]) -> bool:
     left = equation.sides[0]
-    return isinstance(left, s.Name) and left.base in chosen and isinstance(equation.sides[-1], s.Name)
+    return (
+        isinstance(left, s.Name) and left.base in chosen and isinstance(equation.sides[-1], s.Name)
+    )
 
 
 def _call_of(equation: s.Statement, cells: Mapping[str, Cell]) -> s.Call | None:
     if not isinstance(equation, s.Equation):
         return None
     right = equation.sides[-1]
-    if isinstance(right, s.Call) and isinstance(right.function, s.Name) and right.function.base in cells:
+    if (
+        isinstance(right, s.Call)
+        and isinstance(right.function, s.Name)
+        and right.function.base in cells
+    ):
         return right
     return None
 
@@ -105,8 +111,8 @@ def _cell(name: str, span: Span, resolve: Resolver, messages: Messages) -> Cell 
     over = recurrences(inner)
     if len(over) != 1 or not inner.inputs:
         messages.error(
-            "unknown-cell", f"{name} is no cell: it must recur over one index and read an input", span,
-            hint="a cell has a line like `h[t,j] = … h[t-1,I] … x[t,K] …`",
+            "unknown-cell", f"{name} is no cell: it must recur over one index and read an input",
+            span, hint="a cell has a line like `h[t,j] = … h[t-1,I] … x[t,K] …`",
         )  # fmt: skip
         return None
     time = next(iter(over))
@@ -134,7 +140,8 @@ class _Filling:
         left = self.host.sides[0]
         if len(self.call.arguments) < 2 or not isinstance(left, s.Index):
             self.messages.error(
-                "cell-call", f"{self.name} is filled by {self.cell.name}, which needs a state and an input",
+                "cell-call",
+                f"{self.name} is filled by {self.cell.name}, which needs a state and an input",
                 self.call.span, hint=f"write h[t,J] = {self.name}(h[t-1,J], x[t,K])",
             )  # fmt: skip
             return [self.host]
@@ -161,7 +168,9 @@ class _Filling:
         parts = tuple(p for a in rest for p in (_joined(_inside(a))))
         name = s.Name(f"{self.name}.x", span=self.call.span)
         joined = s.Index(name, (*self.left.items[:-1], s.Name("Z")), span=self.call.span)
-        self.extra.append(s.Equation((joined, s.Join(parts, span=self.call.span)), ("=",), span=self.call.span))
+        self.extra.append(
+            s.Equation((joined, s.Join(parts, span=self.call.span)), ("=",), span=self.call.span)
+        )
         return joined
 
     def _rewrite(self, node: s.Expression) -> s.Expression:
@@ -169,13 +178,20 @@ class _Filling:
             use = self.cell.outline.use(node)
             if use is not None and use.kind == "tensor":
                 moved = self._tensor(use.reference.key, use.reference.items, node.span)
-                return s.Power(moved, use.reference.power) if use.reference.power is not None else moved
-        return _map(node, self._rewrite)
+                return (
+                    s.Power(moved, use.reference.power)
+                    if use.reference.power is not None
+                    else moved
+                )
+        if isinstance(node, s.Name):
+            return node
+        # What a Σ binds, and what a function is called, stay as they are.
+        return node.rebuild(self._rewrite, keep=("under", "upper", "function"))
 
     def _tensor(self, key: str, items: tuple[s.Expression, ...], span: Span) -> s.Expression:
         cell = self.cell
         if key in cell.inputs:
-            return _sliced(self.input_argument, items[1:], span)
+            return _sliced(self.input_argument, items[1:])
         if key in cell.outline.defined:
             position = next((n for n, i in enumerate(items) if _family(i) == cell.time), None)
             if position is None:
@@ -183,11 +199,11 @@ class _Filling:
             rest = (*items[:position], *items[position + 1 :])
             stepped = not isinstance(items[position], s.Name)
             if key == cell.state:
-                return _sliced(self.state_argument if stepped else self.left, rest, span)
+                return _sliced(self.state_argument if stepped else self.left, rest)
             return self._own(key, self.state_argument if stepped else self.left, rest, span)
         if not items and key in ("σ", "tanh"):
             return s.Name(key, span=span)
-        if not items and len(key) == 1 and (is_capital(key) or key in {n for n in "tijk"}):
+        if not items and len(key) == 1 and (is_capital(key) or key in "tijk"):
             return s.Name(key, span=span)
         return self._parameter(key, items, span)
 
@@ -235,29 +251,12 @@ def _prefixed(key: str, name: str, span: Span) -> s.Name:
     return replace(parsed, base=f"{name}.{parsed.base}", span=span)
 
 
-def _sliced(argument: s.Expression, rest: tuple[s.Expression, ...], span: Span) -> s.Expression:
-    """An argument with its slice's capital replaced by the index at which it is read."""
+def _sliced(argument: s.Expression, rest: tuple[s.Expression, ...]) -> s.Expression:
+    """An argument with its slice's capital replaced by the index at which it is read.
+
+    It stands where the author wrote it, at the call: messages must not point into the cell.
+    """
     argument = _inside(argument)
     if not isinstance(argument, s.Index) or not rest:
         return argument
-    return replace(argument, items=(*argument.items[: -len(rest)], *rest), span=span)
-
-
-def _map(node: s.Expression, change: Callable[[s.Expression], s.Expression]) -> s.Expression:
-    """The node with each expression directly below it changed; binders below a Σ stay."""
-
-    def value(v: object) -> object:
-        if isinstance(v, s.Expression):
-            return change(v)
-        if isinstance(v, tuple):
-            return tuple(value(i) for i in v)
-        return v
-
-    if isinstance(node, s.Name | s.Number):
-        return node
-    changed = {
-        f: value(getattr(node, f))
-        for f in node.__dataclass_fields__
-        if f not in ("span", "under", "upper", "function")
-    }
-    return replace(node, **changed)
+    return replace(argument, items=(*argument.items[: -len(rest)], *rest))

@@ -58,7 +58,13 @@ class Message:
             "message": self.text,
             "hint": self.hint,
             "sites": [
-                {"file": s.source.name, "line": s.line, "column": s.column, "text": s.text, "remark": r}
+                {
+                    "file": s.source.name,
+                    "line": s.line,
+                    "column": s.column,
+                    "text": s.text,
+                    "remark": r,
+                }
                 for s, r in self.sites
             ],
         }
@@ -130,10 +136,22 @@ class Messages:
         if not any(m.code == code and m.sites[:1] == pairs[:1] for m in self.items):
             self.items.append(message)
 
+    def join(self, code: str, text: str, *sites: tuple[Span, str], hint: str = "") -> None:
+        """An error that may be said already, of another place: then that place is added to it."""
+        for number, known in enumerate(self.items):
+            if known.code == code and known.text == text and known.sites[1:2] == sites[1:2] != ():
+                if sites[0] not in known.sites:
+                    joined = (*known.sites, sites[0])
+                    self.items[number] = Message(known.severity, code, text, joined, known.hint)
+                return
+        self.error(code, text, *sites, hint=hint)
+
     def error(self, code: str, text: str, *sites: Span | tuple[Span, str], hint: str = "") -> None:
         self.add("error", code, text, *sites, hint=hint)
 
-    def warning(self, code: str, text: str, *sites: Span | tuple[Span, str], hint: str = "") -> None:
+    def warning(
+        self, code: str, text: str, *sites: Span | tuple[Span, str], hint: str = ""
+    ) -> None:
         self.add("warning", code, text, *sites, hint=hint)
 
     def note(self, code: str, text: str, *sites: Span | tuple[Span, str], hint: str = "") -> None:

@@ -1,9 +1,9 @@
 """Before anything is lowered: how many indices each name has, and which were left out.
 
-    α[t_{in}] = softmax_{t_{in}} h[t-1,J] …     t is on the right only, and a recurrence runs over it:
-                                                α is meant per step, α[t, t_{in}]
-    h̃(t) = α[t,S] h(S)      beside h(s)[N]      the trailing index is left out on both sides
-    Σ_{t=1}^T …                                 t runs from 1 in this program
+α[t_{in}] = softmax_{t_{in}} h[t-1,J] …     t is on the right only, and a recurrence runs over it:
+                                            α is meant per step, α[t, t_{in}]
+h̃(t) = α[t,S] h(S)      beside h(s)[N]      the trailing index is left out on both sides
+Σ_{t=1}^T …                                 t runs from 1 in this program
 """
 
 from __future__ import annotations
@@ -196,9 +196,7 @@ def batch_lifts(outline: Outline) -> dict[str, s.Name]:
     return result
 
 
-def trailing_slices(
-    outline: Outline, arity: dict[str, int]
-) -> dict[int, s.Name]:
+def trailing_slices(outline: Outline, arity: dict[str, int]) -> dict[int, s.Name]:
     """Statements that leave a trailing index out on both sides, and the slice that was meant."""
     letters: dict[str, list[str]] = {}
     for node in _bodies(outline):
@@ -216,15 +214,30 @@ def trailing_slices(
             known = letters.get(key)
             if use.kind != "tensor" or known is None or len(items) != len(known) - 1 or not items:
                 continue
-            if [describe(i) for i in items] == known[:-1] and known[-1] not in ("#", "@"):
-                result[number] = s.Name(capital(known[-1]).partition("_")[0], span=definition.left.span)
+            if known[-1] in ("#", "@") or known[-1] in _families(definition):
+                continue  # the index is there, so it was not left out everywhere
+            if [describe(i) for i in items] == known[:-1]:
+                result[number] = s.Name(
+                    capital(known[-1]).partition("_")[0], span=definition.left.span
+                )
     return result
+
+
+def _families(definition: Definition) -> set[str]:
+    """The families of all letters that stand as an index in an equation."""
+    return {
+        family(name)
+        for node in definition.equation.walk()
+        if isinstance(node, s.Name) and (name := index_name(node)) is not None
+    }
 
 
 # ---------------------------------------------------------------------- ranges that the text gives
 
 
-def family_bounds(outline: Outline, statements: Iterable[s.Statement]) -> dict[str, tuple[int, int]]:
+def family_bounds(
+    outline: Outline, statements: Iterable[s.Statement]
+) -> dict[str, tuple[int, int]]:
     """Where a family's range begins and ends: (1, 0) is 1..T, (0, -1) is 0..T-1, (0, 0) is 0..T."""
     explicit: dict[str, tuple[int, int]] = {}
     listed: dict[str, tuple[int, int]] = {}
@@ -256,7 +269,11 @@ def _explicit(
     end, offset = upper, 0
     if isinstance(upper, s.Add) and len(upper.terms) == 2:
         end, rest = upper.terms
-        if isinstance(rest, s.Negative) and isinstance(rest.body, s.Number) and rest.body.text == "1":
+        if (
+            isinstance(rest, s.Negative)
+            and isinstance(rest.body, s.Number)
+            and rest.body.text == "1"
+        ):
             offset = -1
         else:
             return
@@ -294,7 +311,7 @@ def _place_of(node: s.Expression) -> s.Expression | None:
 
 
 def sizes_named(outline: Outline, statements: Iterable[s.Statement]) -> dict[str, s.Name]:
-    """The names that are sizes outside brackets: bare capitals that are no tensors, ends of ranges."""
+    """The names that are sizes outside brackets: bare capitals, and ends of ranges."""
     result: dict[str, s.Name] = {}
     taken = outline.defined | outline.bracketed | set(outline.constants) | set(outline.functions)
     taken |= set(outline.inputs) | set(outline.parameters)
@@ -305,9 +322,10 @@ def sizes_named(outline: Outline, statements: Iterable[s.Statement]) -> dict[str
                 key = name_key(node)
                 if key not in taken:
                     result.setdefault(key, node)
-            elif isinstance(node, s.Reduction) and isinstance(node.upper, s.Name):
-                if index_name(node.upper) is not None and name_key(node.upper) not in taken:
-                    result.setdefault(name_key(node.upper), node.upper)
+            if isinstance(node, s.Reduction) and isinstance(node.upper, s.Name):
+                end = index_name(node.upper)
+                if end is not None and name_key(end) not in taken:
+                    result.setdefault(name_key(end), end)
     for key, (_, span) in outline.sizes.items():
         result.setdefault(key, s.Name(key, span=span))
     return result
