@@ -1,8 +1,8 @@
 """The command `indicial`: arguments only; each command is a few calls into the package.
 
-    $ indicial check notes.tex
-    $ indicial explain transformer --set J=512
-    $ indicial models
+$ indicial check notes.tex
+$ indicial explain transformer --set J=512
+$ indicial models
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ examples:
 CHECK = """\
 Checks files and models. Documents (.md, .tex, .txt, .ipynb) may hold many programs, one for
 each heading; an .eq file is one program. Every mistake is shown with its place, what was derived
-and what to do. A comment silences a message: `# indicial: ignore[code]` on its line or the one before.
+and what to do. A comment silences a message: `# indicial: ignore[code]` on its line or the one
+before.
 
 exit status: 0 without a mistake, 1 with errors, 2 for a wrong call. Warnings alone give 0.
 """
@@ -67,7 +68,9 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("files", nargs="+", metavar="FILE", help="a file, or the name of a model")
     check.add_argument("--join", action="store_true", help="read all files as one program")
     check.add_argument("--json", action="store_true", help="messages as JSON, for editors")
-    check.add_argument("--notes", action="store_true", help="also say how doubtful things were read")
+    check.add_argument(
+        "--notes", action="store_true", help="also say how doubtful things were read"
+    )
     _filling(check)
 
     models = _command(commands, "models", "list the models of the library",

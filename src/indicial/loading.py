@@ -27,7 +27,7 @@ EQUATIONS = (".eq",)
 
 
 def load(*what: str | os.PathLike[str], fills: Mapping[str, str] | None = None) -> Program:
-    """One program from one or several texts: names of the library, paths, or the equations themselves.
+    """One program from one or several texts: names of the library, paths, or equations.
 
     `load("transformer", "focus")` joins the two: what one defines, the other may read.
     `load("stacked", fills={"CELL": "lstm"})` fills a hole.

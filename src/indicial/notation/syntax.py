@@ -32,8 +32,9 @@ Every node carries the span of the source that it came from; spans take no part 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Self
 
 from indicial.notation.source import NOWHERE, Span
 
@@ -70,6 +71,19 @@ def _nodes(value: object) -> Iterator[Node]:
 class Expression(Node):
     """What can stand on a side of an equation."""
 
+    def rebuild(
+        self, change: Callable[[Expression], Expression], keep: Collection[str] = ()
+    ) -> Self:
+        """The same node with the expressions below it changed, except in the fields to keep."""
+
+        def changed(value: Any) -> Any:
+            if isinstance(value, Expression):
+                return change(value)
+            return tuple(changed(v) for v in value) if isinstance(value, tuple) else value
+
+        names = [f.name for f in fields(self) if f.name != "span" and f.name not in keep]
+        return replace(self, **{name: changed(getattr(self, name)) for name in names})
+
 
 @dataclass(frozen=True)
 class Number(Expression):
@@ -82,7 +96,8 @@ class Number(Expression):
 class Name(Expression):
     """A letter or a word with its decorations; `base` is the Unicode spelling.
 
-    `W^{h,R}` has `sup = (h, R)`; `h_{in}` has `sub = (in,)`; `\\tilde h` has `accents = ("tilde",)`;
+    `W^{h,R}` has `sup = (h, R)`; `h_{in}` has `sub = (in,)`; `\\tilde h` has
+    `accents = ("tilde",)`;
     `\\mathcal L` has the base `ℒ`. `word` tells names that were written as one word (`in`, `Key`)
     from one-letter ones.
     """
@@ -189,7 +204,8 @@ class Reduction(Expression):
     """`Σ ∏ max min mean argmax argmin softmax`, with what stands below and above.
 
     `Σ_{t=1}^T x[t]` has `under = (t = 1,)` (a Comparison) and `upper = T`;
-    `softmax_{t_2 ≤ t_1} a[t_1,t_2]` has `under = (t_2 ≤ t_1,)`; a bare `softmax x` has `under = ()`.
+    `softmax_{t_2 ≤ t_1} a[t_1,t_2]` has `under = (t_2 ≤ t_1,)`; a bare `softmax x` has
+    `under = ()`.
     """
 
     operator: str

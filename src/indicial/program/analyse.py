@@ -25,7 +25,7 @@ from indicial.program.context import (
 )
 from indicial.program.lower import Lowering
 from indicial.program.messages import Messages
-from indicial.program.naming import Reference, capital, family, index_name, is_capital
+from indicial.program.naming import Reference, capital, index_name, is_capital
 from indicial.program.outline import Definition, Outline, outline
 from indicial.program.places import Placed, describe, place
 from indicial.program.ranges import settle
@@ -44,7 +44,9 @@ class Analysis:
     windows: dict[str, int] = field(default_factory=dict)
 
 
-def analyse(statements: Iterable[s.Statement], messages: Messages, document: bool = False) -> Analysis:
+def analyse(
+    statements: Iterable[s.Statement], messages: Messages, document: bool = False
+) -> Analysis:
     """Checks a program and gives its code; the code is only to be used if there is no error."""
     statements = list(statements)
     context = Context(outline(statements, messages, document), messages)
@@ -52,7 +54,9 @@ def analyse(statements: Iterable[s.Statement], messages: Messages, document: boo
     _survey(lowering, statements)
     _declare(lowering)
     scopes = _left_sides(lowering)
-    for number, (definition, scope) in enumerate(zip(context.outline.definitions, scopes, strict=True)):
+    for number, (definition, scope) in enumerate(
+        zip(context.outline.definitions, scopes, strict=True)
+    ):
         if scope is not None:
             _body(lowering, definition, scope, number)
     _draws(lowering)
@@ -187,19 +191,25 @@ def _left_sides(lowering: Lowering) -> list[Scope | None]:
     for key, name in with_batch.items():
         _lift_batch(lowering, key, name, arity)
     reads = {k: max(c) for k, c in counted.items()}
-    lowering.trailing = shapes.trailing_slices(outline, {**reads, **{k: max(v, reads.get(k, 0)) for k, v in arity.items()}})
+    lowering.trailing = shapes.trailing_slices(
+        outline, {**reads, **{k: max(v, reads.get(k, 0)) for k, v in arity.items()}}
+    )
     for number in lowering.trailing:
         key = outline.definitions[number].key
         if len(outline.definitions[number].items) == arity[key]:
             arity[key] += 1
     for key, count in arity.items():
-        if key in outline.defined or counted.get(key, {}).get(count, 0) > 1 or len(counted.get(key, ())) > 1:
+        if key in outline.defined or (
+            key in counted and (counted[key][count] > 1 or len(counted[key]) > 1)
+        ):
             spans = [d.left.span for d in outline.definitions if d.key == key]
             full = [d.left.span for d in outline.definitions
                     if d.key == key and _left_count(lowering, d) == count]  # fmt: skip
             definition_span = next(iter(full or spans), None)
             if definition_span is not None or count:
-                info = lowering.tensor(key, count, definition_span or _first_span(outline, key, count))
+                info = lowering.tensor(
+                    key, count, definition_span or _first_span(outline, key, count)
+                )
                 info.lifted = lifted.get(key, [])
                 if key in with_batch and key not in outline.inputs:
                     info.lifted = [with_batch[key]]
@@ -253,7 +263,11 @@ def _left_count(lowering: Lowering, definition: Definition) -> int:
         token = lowering.token_of(definition.items[0])
         return len(token[0].items) + 1 if token is not None else 1
     if not definition.items:
-        shape = literal_shape(_literal(definition.body, lowering)) if isinstance(definition.body, s.ListLiteral) else []
+        shape = (
+            literal_shape(_literal(definition.body, lowering))
+            if isinstance(definition.body, s.ListLiteral)
+            else []
+        )
         return len(shape or [])
     return len(definition.items)
 
@@ -287,10 +301,18 @@ def _left_side(lowering: Lowering, definition: Definition, number: int) -> Scope
         scope.left.append(variable)
         placed.append(Placed(ir.Affine.of(variable.name), [(variable, 1)]))
         spans.append(definition.left.span)
-        lowering.note(definition.key, f"the trailing index {name_key(trailing)} is left out on both sides", definition.left.span)
+        lowering.note(
+            definition.key,
+            f"the trailing index {name_key(trailing)} is left out on both sides",
+            definition.left.span,
+        )
     if info.lifted:
         shown = ", ".join(name_key(n) for n in info.lifted)
-        lowering.note(definition.key, f"meant per step: {shown} is put in front, because a recurrence runs over it", definition.left.span)
+        lowering.note(
+            definition.key,
+            f"meant per step: {shown} is put in front, because a recurrence runs over it",
+            definition.left.span,
+        )
     if not definition.items and isinstance(definition.body, s.ListLiteral) and info.axes:
         placed = [Placed(ir.Affine()) for _ in info.axes]
         spans = [definition.left.span] * len(placed)
@@ -300,12 +322,18 @@ def _left_side(lowering: Lowering, definition: Definition, number: int) -> Scope
         return None
     for axis, (one, span) in enumerate(zip(placed, spans, strict=True)):
         if isinstance(one.place, ir.Gather):
-            lowering.messages.error("index-form", f"{span.text} cannot be an index on the left", span,
-                                    hint="the left side has plain indices, numbers, and indices plus a number")  # fmt: skip
+            lowering.messages.error(
+                "index-form",
+                f"{span.text} cannot be an index on the left",
+                span,
+                hint="the left side has indices, numbers, and indices plus a number",
+            )
             return None
         _meet_left(lowering, info, axis, one, span, number)
     _subject_behind_bar(lowering, definition)
-    info.span = definition.left.span if not info.axes or info.span == definition.left.span else info.span
+    info.span = (
+        definition.left.span if not info.axes or info.span == definition.left.span else info.span
+    )
     return scope
 
 
@@ -391,19 +419,31 @@ def _body(lowering: Lowering, definition: Definition, scope: Scope, number: int)
     if number in lowering.flattened and isinstance(definition.body, s.Join):
         joined, over, within = lowering.flattened[number]
         left = [
-            ir.Flat((over.index, within.index)) if isinstance(p, ir.Affine) and p.terms == ((joined.name, 1),) else p
+            ir.Flat((over.index, within.index))
+            if isinstance(p, ir.Affine) and p.terms == ((joined.name, 1),)
+            else p
             for p in left
         ]
         variables = [v for v in variables if v is not joined] + [over, within]
     if isinstance(body, ir.Reduce) and body.operator in ("argmax", "argmin"):
         # What is found is a value of that index: it can gather from an axis of that size.
         over = context.variables[int((body.indices[0].extent.name or "#ex0")[3:])]
-        context.classes.union(lowering.token_values(definition.key, definition.span), over.size, body.span)
+        context.classes.union(
+            lowering.token_values(definition.key, definition.span), over.size, body.span
+        )
     guard = None
     if definition.equation.guard is not None:
         guard = lowering.condition(definition.equation.guard, scope)
     context.statements.append(
-        RawStatement(definition.key, tuple(left), variables, body, guard, definition.span, definition.left.span)
+        RawStatement(
+            definition.key,
+            tuple(left),
+            variables,
+            body,
+            guard,
+            definition.span,
+            definition.left.span,
+        )
     )
     _chain(lowering, definition, scope, body)
 
@@ -471,7 +511,15 @@ def _tests(lowering: Lowering, start: int) -> None:
     for number, claim in enumerate(lowering.outline.claims, start):
         comparison = claim.comparison
         scope_node = claim.tolerance
-        _test(lowering, comparison.operands, comparison.operators, claim.span, number, "claim", scope_node)
+        _test(
+            lowering,
+            comparison.operands,
+            comparison.operators,
+            claim.span,
+            number,
+            "claim",
+            scope_node,
+        )
 
 
 def _test(
@@ -492,8 +540,14 @@ def _test(
             variable = scope.bind(lowering.context, name)
             variable.free = True
             scope.left.append(variable)
-    lowered: list[ir.Expression] = []
-    for side in sides:
+    # `V[D,E] x[E] = y[D]`: a capital that the first side leaves open is free, as on a left side.
+    first = lowering.elements(lowering.term(sides[0], scope), scope)
+    for key, opened in first.opens.items():
+        opened.variable.free = True
+        scope.variables[key] = opened.variable
+        scope.left.append(opened.variable)
+    lowered: list[ir.Expression] = [first.expression]
+    for side in sides[1:]:
         inner = scope.child()
         inner.capitals = {}
         lowered.append(lowering.whole(side, inner))
@@ -534,7 +588,9 @@ def _stack_input(lowering: Lowering, key: str, info: TensorInfo, layer: int) -> 
             left.append(ir.Affine())
             axis.left.append((ir.Affine(), number))
             continue
-        variable = context.variable(axis.letter or f"i{position}", axis.letter, axis.size, info.span)
+        variable = context.variable(
+            axis.letter or f"i{position}", axis.letter, axis.size, info.span
+        )
         variable.free = True
         variables.append(variable)
         new = AxisInfo(axis.size, axis.letter, info.span)
@@ -542,7 +598,11 @@ def _stack_input(lowering: Lowering, key: str, info: TensorInfo, layer: int) -> 
         axes.append(new)
         left.append(ir.Affine.of(variable.name))
     context.tensors[first] = TensorInfo(
-        first, axes, info.span, role="input", guess=f"the first layer of {key}, which no equation gives"
+        first,
+        axes,
+        info.span,
+        role="input",
+        guess=f"the first layer of {key}, which no equation gives",
     )
     read = ir.Read(first, tuple(ir.Affine.of(v.name) for v in variables), span=info.span)
     context.statements.append(

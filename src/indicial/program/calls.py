@@ -32,7 +32,8 @@ ARITY = {"min": (1, 99), "max": (1, 99)}
 ZERO = ir.Constant(0.0)
 
 PRELUDE = """
-layernorm(x[J])[j] = (x[j] - mean_{j'} x[j']) / sqrt(mean_{j'} (x[j'] - mean_{j''} x[j''])^2 + 0.00001)
+layernorm(x[J])[j] =
+    (x[j] - mean_{j'} x[j']) / sqrt(mean_{j'} (x[j'] - mean_{j''} x[j''])^2 + 0.00001)
 rmsnorm(x[J])[j] = x[j] / sqrt(mean_{j'} x[j']^2 + 0.00001)
 """
 """Functions of vectors that are there without being written, as equations like any other."""
@@ -231,18 +232,26 @@ def _joined(lowering: Lowering, key: str, node: s.Join, scope: Scope) -> Argumen
 # ---------------------------------------------------------------------- own functions
 
 
-def inline(lowering: Lowering, function: FunctionDefinition, use: Use, scope: Scope, span: Span) -> Term:
+def inline(
+    lowering: Lowering, function: FunctionDefinition, use: Use, scope: Scope, span: Span
+) -> Term:
     """The body of a function with the arguments of this call."""
     context = lowering.context
     assert use.call is not None
     if scope.depth > 20:
-        lowering.messages.error("recursion", f"{function.key} calls itself", span, (function.span, "here"),
-                                hint="a function's body may not need the function itself")  # fmt: skip
+        lowering.messages.error(
+            "recursion",
+            f"{function.key} calls itself",
+            span,
+            (function.span, "here"),
+            hint="a function's body may not need the function itself",
+        )
         return Term(ZERO)
     if len(use.call.arguments) != len(function.parameters):
         lowering.messages.error(
             "argument-count",
-            f"{function.key} takes {len(function.parameters)} argument(s), not {len(use.call.arguments)}",
+            f"{function.key} takes {len(function.parameters)} argument(s), "
+            f"not {len(use.call.arguments)}",
             (span, ""), (function.span, "defined here"),
         )  # fmt: skip
         return Term(ZERO)
@@ -300,7 +309,7 @@ def _result(
     slices: dict[str, list[Variable]],
     span: Span,
 ) -> tuple[dict[str, ir.Affine], dict[str, Open]]:
-    """Where the function's result is read: the brackets behind the call, else the slice's capital."""
+    """Where the result is read: the brackets behind the call, else the slice's capital."""
     places: dict[str, ir.Affine] = {}
     opens: dict[str, Open] = {}
     if use.rest:
@@ -317,7 +326,9 @@ def _result(
                     lowering.context.classes.union(variable.size, inner.size, item.span)
             for opened in placed.opened:
                 opens[opened.name] = Open(opened, 1, [(item.span, "", 0)])
-            places[variable.name] = placed.place if isinstance(placed.place, ir.Affine) else ir.Affine()
+            places[variable.name] = (
+                placed.place if isinstance(placed.place, ir.Affine) else ir.Affine()
+            )
         return places, opens
     for position, variable in enumerate(results):
         matching = slices.get(variable.family, [])
@@ -340,7 +351,9 @@ def _outer(lowering: Lowering, variable: Variable, scope: Scope) -> Variable:
     if written in scope.variables:
         return scope.variables[written]
     if written not in scope.capitals:
-        outer = lowering.context.variable(written + scope.suffix, variable.family, variable.size, variable.span)
+        outer = lowering.context.variable(
+            written + scope.suffix, variable.family, variable.size, variable.span
+        )
         outer.plain = list(variable.plain)
         scope.capitals[written] = outer
     return scope.capitals[written]
@@ -352,7 +365,8 @@ def local(lowering: Lowering, reference: Reference, scope: Scope) -> Term:
     if len(reference.items) != len(argument.slices):
         lowering.messages.error(
             "index-count",
-            f"{reference.key} is {_slices(len(argument.slices))}, but has {len(reference.items)} indices here",
+            f"{reference.key} is {_slices(len(argument.slices))}, "
+            f"but has {len(reference.items)} indices here",
             reference.span,
         )  # fmt: skip
         return Term(ZERO)
@@ -374,7 +388,9 @@ def local(lowering: Lowering, reference: Reference, scope: Scope) -> Term:
 
 
 def _slices(count: int) -> str:
-    return ("a number", "a vector", "a matrix")[count] if count < 3 else f"a tensor of {count} indices"
+    return (
+        ("a number", "a vector", "a matrix")[count] if count < 3 else f"a tensor of {count} indices"
+    )
 
 
 # ---------------------------------------------------------------------- holes
@@ -432,7 +448,11 @@ def _hole_result(
 
 
 def join(
-    lowering: Lowering, parts: tuple[s.Expression, ...], scope: Scope, variable: Variable, span: Span
+    lowering: Lowering,
+    parts: tuple[s.Expression, ...],
+    scope: Scope,
+    variable: Variable,
+    span: Span,
 ) -> Term:
     """`a[t,I]; b[t,J]` along `variable`: each part's last index is its slice, sizes add."""
     context = lowering.context
@@ -448,8 +468,8 @@ def join(
         slices = list(term.opens.values())
         if len(slices) > 1:
             lowering.messages.error(
-                "join", f"{unicode(part)} has {len(slices)} slices, a part of a join has one", part.span,
-                hint="each part's last index is a capital, the others are on the left",
+                "join", f"{unicode(part)} has {len(slices)} slices, a part of a join has one",
+                part.span, hint="each part's last index is a capital, the others are on the left",
             )  # fmt: skip
             return Term(ZERO)
         if slices:
@@ -466,7 +486,11 @@ def join(
 
 
 def _joined_over(
-    lowering: Lowering, parts: tuple[s.Expression, ...], scope: Scope, variable: Variable, span: Span
+    lowering: Lowering,
+    parts: tuple[s.Expression, ...],
+    scope: Scope,
+    variable: Variable,
+    span: Span,
 ) -> Term:
     """`h[0,t,I]; ⋯; h[K-1,t,I]`: over all heads, one after the other, as `(k,i)` says it too."""
     first, last = parts[0], parts[-1]
@@ -477,18 +501,26 @@ def _joined_over(
         or shape_first.reference.key != shape_last.reference.key
         or len(shape_first.reference.items) != len(shape_last.reference.items)
     ):  # fmt: skip
-        lowering.messages.error("join", "the parts around the dots are not of one kind", span,
-                                hint="write h[0,t,I]; ⋯; h[K-1,t,I], or h[t,(k,i)] = …")  # fmt: skip
+        lowering.messages.error(
+            "join",
+            "the parts around the dots are not of one kind",
+            span,
+            hint="write h[0,t,I]; …; h[K-1,t,I], or h[t,(k,i)] = …",
+        )
         return Term(ZERO)
     items = shape_first.reference.items
     ends = shape_last.reference.items
     differ = [n for n, (a, b) in enumerate(zip(items, ends, strict=True)) if a != b]
     if len(differ) != 1 or index_name(items[-1]) is None:
-        lowering.messages.error("join", "the first and the last part differ in more than one index", span)
+        lowering.messages.error(
+            "join", "the first and the last part differ in more than one index", span
+        )
         return Term(ZERO)
     where = differ[0]
     info = lowering.tensor(shape_first.reference.key, len(items), span)
-    size = info.axes[where].size if where < len(info.axes) else lowering.context.classes.new("K", span)
+    size = (
+        info.axes[where].size if where < len(info.axes) else lowering.context.classes.new("K", span)
+    )
     over = lowering.context.variable("k°", info.axes[where].letter or "k", size, span)
     inner = scope.slicing()
     slice_name = index_name(items[-1])

@@ -6,8 +6,8 @@
 >>> classes.find(j) == classes.find(i)
 True
 
-Each letter of each equation and each axis of each tensor has a class; a place where a letter indexes
-an axis joins their classes. A class may be bound to a number (a literal's length, `size J = 4`) or to a
+Each letter of each equation and each axis of each tensor has a class; a place where a letter
+indexes an axis joins their classes. A class may be bound to a number (a literal's length) or to a
 formula of other classes (a join: `I + J`).
 """
 

@@ -288,7 +288,7 @@ class Test:
     kind: str = "step"
 
 
-Literal = Union[float, tuple["Literal", ...]]
+Literal = Union[float, tuple["Literal", ...]]  # noqa: UP007 (a forward reference)
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,10 @@ from indicial.program.shapes import loose_letters
 STEPS = {"+=": 1, "-=": -1}
 
 
-def unroll(statements: Sequence[s.Statement], document: bool) -> tuple[list[s.Statement], list[Skipped]]:
-    """The statements with all lines of one name as one equation, and the lines that were left out."""
+def unroll(
+    statements: Sequence[s.Statement], document: bool
+) -> tuple[list[s.Statement], list[Skipped]]:
+    """The statements with the lines of one name as one equation, and the lines left out."""
     if not any(_is_step(st) for st in statements):
         return list(statements), []
     sketch = outline(statements, Messages(), document)
@@ -76,7 +78,9 @@ def _total(sketch: Outline, base: s.Equation | None, steps: list[s.Equation]) ->
     terms: list[s.Expression] = [base.sides[-1]] if base is not None else []
     for step in steps:
         body = _renamed(step, first)
-        left = {name_key(n) for n in first.sides[0].walk() if isinstance(n, s.Name) and index_name(n)}
+        left = {
+            name_key(n) for n in first.sides[0].walk() if isinstance(n, s.Name) and index_name(n)
+        }
         loose = tuple(loose_letters(sketch, body, left).values())
         if loose:
             body = s.Reduction("sum", loose, None, _product(body), span=step.span)
@@ -91,7 +95,7 @@ def _product(body: s.Expression) -> s.Expression:
 
 
 def _renamed(step: s.Equation, like: s.Equation) -> s.Expression:
-    """The right side of a line with the letters of the first line: `h[b,i] += …` beside `h[b,j] += …`."""
+    """The right side of a line in the letters of the first one: `h[i] += …` beside `h[j] += …`."""
     mine, theirs = step.sides[0], like.sides[0]
     if not isinstance(mine, s.Index) or not isinstance(theirs, s.Index):
         return step.sides[-1]
@@ -104,14 +108,6 @@ def _renamed(step: s.Equation, like: s.Equation) -> s.Expression:
 
 
 def _rename(node: s.Expression, names: dict[s.Name, s.Name]) -> s.Expression:
-    def change(value: object) -> object:
-        if isinstance(value, s.Name) and value in names:
-            return replace(names[value], span=value.span)
-        if isinstance(value, s.Expression):
-            return _rename(value, names)
-        if isinstance(value, tuple):
-            return tuple(change(v) for v in value)
-        return value
-
-    fields = {f: change(getattr(node, f)) for f in node.__dataclass_fields__ if f != "span"}
-    return replace(node, **fields)
+    if isinstance(node, s.Name) and node in names:
+        return replace(names[node], span=node.span)
+    return node.rebuild(lambda inner: _rename(inner, names))

@@ -95,7 +95,7 @@ def family(name: Name) -> str:
 
 
 def capital(of_family: str) -> str:
-    """The size that a family ranges over: `t` → `T`, `t_{in}` → `T_{in}`, `Δt` → `ΔT`, `ℓ` → `L`."""
+    """The size that a family ranges over: `t` → `T`, `t_{in}` → `T_{in}`, `ℓ` → `L`."""
     head, _, tail = of_family.partition("_")
     head = "L" if head == "ℓ" else head[:-1] + head[-1].upper()
     return head + ("_" + tail if tail else "")
@@ -184,7 +184,9 @@ class Naming:
             return self._splits(script)
         return not isinstance(script, Number)
 
-    def read(self, name: Name, items: tuple[Expression, ...] = (), span: Span | None = None) -> Reference:
+    def read(
+        self, name: Name, items: tuple[Expression, ...] = (), span: Span | None = None
+    ) -> Reference:
         """What a name with the items of its brackets means."""
         stem, scripts = self._stem(name)
         seen = self.seen.get(stem, _Seen())
@@ -198,7 +200,11 @@ class Naming:
                 continue
             elif isinstance(script, Number):
                 if not seen.indexed:
-                    if len(script.text) > 1 and seen.digit_lengths == {len(script.text)} and script.text.isdigit():
+                    if (
+                        len(script.text) > 1
+                        and seen.digit_lengths == {len(script.text)}
+                        and script.text.isdigit()
+                    ):
                         inside.extend(Number(d, span=script.span) for d in script.text)
                     else:
                         kept.append(script)
@@ -238,7 +244,11 @@ class Naming:
             return name.sup, None
         if isinstance(script, Name) and (is_capital(script.base) or script.base in GROUPS):
             return name.sup, None
-        if isinstance(script, Name) and script.base not in self.live and not isinstance(script, Number):
+        if (
+            isinstance(script, Name)
+            and script.base not in self.live
+            and not isinstance(script, Number)
+        ):
             return name.sup, None
         if seen.without_sup or not seen.indexed:
             return (), script
@@ -308,10 +318,11 @@ def _script_letters(node: Node) -> Iterator[str]:
             continue
         for script in inner.sub:
             yield from (c for c in _letters(script) if not is_capital(c))
-            if isinstance(script, Name) and script.bare and script.base not in WORDS:
-                # The letters of `e_{ij}` may be indices; of `h_{in}` they are not.
-                if 1 < len(script.base) <= 3 and script.base.islower():
-                    yield from script.base
+            if not isinstance(script, Name) or not script.bare or script.base in WORDS:
+                continue
+            # The letters of `e_{ij}` may be indices; of `h_{in}` they are not.
+            if 1 < len(script.base) <= 3 and script.base.islower():
+                yield from script.base
 
 
 def index_expression(node: Expression, tensors: frozenset[str] | set[str] = frozenset()) -> bool:

@@ -49,9 +49,27 @@ from indicial.program.naming import (
 )
 
 ELEMENTWISE = frozenset(
-    "tanh σ ReLU GELU exp ln log sqrt abs sign cos sin min max softplus floor erf".split()
+    [
+        "tanh",
+        "σ",
+        "ReLU",
+        "GELU",
+        "exp",
+        "ln",
+        "log",
+        "sqrt",
+        "abs",
+        "sign",
+        "cos",
+        "sin",
+        "min",
+        "max",
+        "softplus",
+        "floor",
+        "erf",
+    ]
 )
-SPECIAL = frozenset("onehot dropout softmax".split())
+SPECIAL = frozenset(["onehot", "dropout", "softmax"])
 BUILT_IN = ELEMENTWISE | SPECIAL | {"layernorm", "rmsnorm"}
 PROBABILITY = frozenset({"P", "p", "Pr", "ℙ", "𝒫"})
 DISTRIBUTIONS = frozenset({"N", "𝒩", "uniform", "orthonormal", "bernoulli", "U", "𝒰"})
@@ -158,9 +176,11 @@ class Outline:
             if alone and (not self._index_arguments(first) or self.is_size(key, name)):
                 return Use("factor", reference, call=first, rest=_square_items(groups[1:]))
             if key not in self.bracketed and len(groups) == 1:
-                # `H(k, t, T)` of nothing that is defined: what it does with the slice is its own affair.
+                # `H(k, t, T)`, never defined: what it does with the slice is its own affair.
                 kept = tuple(a for a in first.arguments if not _is_slice(a))
-                return Use("tensor", replace(reference, items=(*reference.items, *kept), span=node.span))
+                return Use(
+                    "tensor", replace(reference, items=(*reference.items, *kept), span=node.span)
+                )
         items = list(reference.items)
         for _, group in groups:
             items.extend(group.arguments if isinstance(group, Call) else group.items)
@@ -333,8 +353,12 @@ def _declare(statement: Declaration, result: Outline, messages: Messages) -> Non
                 result.inputs[reference.key] = (reference, statement.domain)
         elif keyword == "constant":
             if statement.value is None:
-                messages.error("declaration", f"the constant {reference.key} has no value", item.span,
-                               hint=f"write `constant {reference.key} = 0.1`")  # fmt: skip
+                messages.error(
+                    "declaration",
+                    f"the constant {reference.key} has no value",
+                    item.span,
+                    hint=f"write `constant {reference.key} = 0.1`",
+                )
             else:
                 result.constants[reference.key] = (reference, statement.value)
         elif keyword == "size":
@@ -359,11 +383,16 @@ def _equation(equation: Equation, result: Outline, messages: Messages) -> None:
     if equation.relations == ("~",):
         _drawn(equation, result, messages)
         return
-    if isinstance(left, Name) and left.base in GROUPS and isinstance(right, Reduction):
-        if right.operator == "argmin":
-            _objective(equation, result)
-            return
-    if isinstance(left, Name) and left.base in GROUPS and isinstance(right, TupleLiteral | Group) and not left.sub:
+    grouped = isinstance(left, Name) and left.base in GROUPS
+    if grouped and isinstance(right, Reduction) and right.operator == "argmin":
+        _objective(equation, result)
+        return
+    if (
+        isinstance(left, Name)
+        and left.base in GROUPS
+        and isinstance(right, TupleLiteral | Group)
+        and not left.sub
+    ):
         listed = right.body if isinstance(right, Group) else right
         items = listed.items if isinstance(listed, TupleLiteral) else (listed,)
         result.list_span = equation.span
@@ -396,7 +425,13 @@ def _equation(equation: Equation, result: Outline, messages: Messages) -> None:
     ):
         result.fills[use.reference.key] = (right.base, right.span)
         return
-    between = tuple(zip(equation.relations, equation.sides[1:-1], strict=False))
+    relations, sides = equation.relations, equation.sides
+    if "≈" in relations[1:] and relations[0] == "=":
+        # `α = k^⊤ q ≈ μ^⊤ q`: the last side that is equal defines; what is only near is not.
+        near = relations.index("≈")
+        result.tests.append(replace(equation, sides=sides[near:], relations=relations[near:]))
+        relations, sides, right = relations[:near], sides[: near + 1], sides[near]
+    between = tuple(zip(relations, sides[1:-1], strict=False))
     key = use.reference.key
     items = use.reference.items
     probability = None
@@ -409,7 +444,7 @@ def _equation(equation: Equation, result: Outline, messages: Messages) -> None:
         result.tests.append(equation)
         return
     result.definitions.append(
-        Definition(key, items, left, right, equation, between, equation.relations[-1], probability)
+        Definition(key, items, left, right, equation, between, relations[-1], probability)
     )
 
 
@@ -433,14 +468,21 @@ def _drawn(equation: Equation, result: Outline, messages: Messages) -> None:
     if use is None or use.kind != "tensor":
         messages.error("draw", "only a name can be drawn", equation.sides[0].span)
         return
-    if isinstance(right, Call) and isinstance(right.function, Name) and right.function.base in PROBABILITY:
+    if (
+        isinstance(right, Call)
+        and isinstance(right.function, Name)
+        and right.function.base in PROBABILITY
+    ):
         result.generated.append((use.reference, right, equation))
         return
     base = right.function if isinstance(right, Call) else right
     if not isinstance(base, Name) or base.base not in DISTRIBUTIONS:
-        messages.error("draw", f"{unicode(right)} is no distribution that is known here", right.span,
-                       hint="use N(mean, variance), uniform(low, high), bernoulli(p), orthonormal, "
-                            "or P(…)")  # fmt: skip
+        messages.error(
+            "draw",
+            f"{unicode(right)} is no distribution that is known here",
+            right.span,
+            hint="use N(mean, variance), uniform(low, high), bernoulli(p), orthonormal, or P(…)",
+        )
         return
     assert isinstance(right, Call | Name)
     result.draws.append((use.reference, right, equation))
@@ -476,9 +518,9 @@ def _function(left: Expression, equation: Equation, result: Outline) -> Function
     if call.function.base in PROBABILITY:
         return None
     sliced = all(
-        isinstance(a, Index) and isinstance(a.base, Name) and all(
+        (isinstance(a, Index) and isinstance(a.base, Name) and all(
             (n := index_name(i)) is not None and is_capital(n.base) for i in a.items
-        ) or isinstance(a, Name)
+        )) or isinstance(a, Name)
         for a in call.arguments
     )  # fmt: skip
     any_slice = any(isinstance(a, Index) for a in call.arguments)

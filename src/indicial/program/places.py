@@ -1,8 +1,8 @@
 """Index expressions: what stands in the brackets of a tensor becomes a place of the IR.
 
-    t-1      →  Affine(t, -1)             2t+Δt  →  Affine(2t, Δt)
-    K-1      →  the size K, less one      J      →  the index J: bound, or open and then summed
-    w[t]     →  Gather(w[t])              (k,i)  →  Flat(k, i)
+t-1      →  Affine(t, -1)             2t+Δt  →  Affine(2t, Δt)
+K-1      →  the size K, less one      J      →  the index J: bound, or open and then summed
+w[t]     →  Gather(w[t])              (k,i)  →  Flat(k, i)
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from indicial.program.scope import Scope
 from indicial.program.sizes import Size
 
 if TYPE_CHECKING:
-    from indicial.program.lower import Lowering
+    from indicial.program.reads import Reading
 
 
 @dataclass
@@ -51,7 +51,7 @@ class _NotAffine(Exception):
         self.node = node
 
 
-def place(lowering: Lowering, item: Expression, scope: Scope) -> Placed:
+def place(lowering: Reading, item: Expression, scope: Scope) -> Placed:
     """The place that an index expression means; a mistake is said and gives the place 0."""
     if isinstance(item, Group):
         return place(lowering, item.body, scope)
@@ -69,7 +69,7 @@ def place(lowering: Lowering, item: Expression, scope: Scope) -> Placed:
         lowering.messages.error(
             "index-form", f"{unicode(problem.node)} cannot stand in an index",
             (problem.node.span, ""),
-            hint="an index is a sum of indices and whole numbers (t-1, 2t+Δt, K-1) or a token (w[t])",
+            hint="an index is a sum of indices and whole numbers (t-1, 2t+Δt, K-1), or a token",
         )  # fmt: skip
         return Placed(ir.Affine())
     variables = [(v, f) for v, f in total.values() if f]
@@ -87,7 +87,7 @@ def _only_sizes(item: Expression) -> bool:
 
 
 def _affine(
-    lowering: Lowering,
+    lowering: Reading,
     node: Expression,
     scope: Scope,
     factor: int,
@@ -145,7 +145,7 @@ def _affine(
     return Size()
 
 
-def _label(lowering: Lowering, node: Name, scope: Scope, factor: int) -> Size:
+def _label(lowering: Reading, node: Name, scope: Scope, factor: int) -> Size:
     """A name that is no bound index: a label, else a mistake."""
     key = name_key(node)
     outline = lowering.context.outline
@@ -161,7 +161,7 @@ def _label(lowering: Lowering, node: Name, scope: Scope, factor: int) -> Size:
     return Size()
 
 
-def _gather(lowering: Lowering, item: Expression, scope: Scope) -> Placed | None:
+def _gather(lowering: Reading, item: Expression, scope: Scope) -> Placed | None:
     """`w[t]`, `w_t`: a token that is bound as an index, or else the actual token."""
     if not isinstance(item, Name | Index | Call):
         return None
@@ -181,17 +181,19 @@ def _gather(lowering: Lowering, item: Expression, scope: Scope) -> Placed | None
     if not isinstance(term.expression, ir.Read):
         return Placed(ir.Affine())
     lowering.token_values(use.reference.key, item.span)
-    return Placed(
-        ir.Gather(term.expression), [], [o.variable for o in term.opens.values()]
-    )
+    return Placed(ir.Gather(term.expression), [], [o.variable for o in term.opens.values()])
 
 
-def _flat(lowering: Lowering, item: TupleLiteral, scope: Scope) -> Placed:
+def _flat(lowering: Reading, item: TupleLiteral, scope: Scope) -> Placed:
     variables: list[tuple[Variable, int]] = []
     opened: list[Variable] = []
     for part in item.items:
         placed = place(lowering, part, scope)
-        if not isinstance(placed.place, ir.Affine) or placed.place.shift is None or placed.place.shift[1]:
+        if (
+            not isinstance(placed.place, ir.Affine)
+            or placed.place.shift is None
+            or placed.place.shift[1]
+        ):
             lowering.messages.error(
                 "index-form", f"{unicode(part)} cannot stand in a joined index", part.span,
                 hint="a joined index is made of plain indices: (k,i)",

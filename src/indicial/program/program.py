@@ -17,7 +17,7 @@ from indicial.notation.faults import Fault, Skipped
 from indicial.notation.parse import canonical_name, parse_text
 from indicial.notation.printers import latex, plain, unicode
 from indicial.notation.syntax import Equation, Statement
-from indicial.program import ir
+from indicial.program import ir, vectors
 from indicial.program.analyse import Analysis, analyse
 from indicial.program.fills import Resolver, fill
 from indicial.program.loops import unroll
@@ -59,9 +59,11 @@ class Program:
             sites = [(span, "") for span in fault.spans]
             self._messages.error(fault.code, fault.message, *sites, hint=fault.hint)
         filled = fill(list(self.written), self._messages, document, resolve, fills or {})
-        unrolled, in_place = unroll(filled, document)
+        in_matrices: list[Skipped] = []
+        indexed = vectors.rewrite(filled, self._messages, document, in_matrices)
+        unrolled, in_place = unroll(indexed, document)
         self.statements: tuple[Statement, ...] = tuple(unrolled)
-        self.skipped = (*self.skipped, *in_place)
+        self.skipped = (*self.skipped, *in_matrices, *in_place)
 
     @staticmethod
     def of_text(text: str, title: str = "text", latex: bool = False, **options: Any) -> Program:
@@ -146,12 +148,20 @@ class Program:
         from indicial.program.interpret import InterpretError, interpret
 
         code = self.code
-        given = [{self.name(k): v for k, v in (group or {}).items()} for group in (inputs, parameters, draws)]
+        given = [
+            {self.name(k): v for k, v in (group or {}).items()}
+            for group in (inputs, parameters, draws)
+        ]
         try:
             return interpret(
-                code, {**code.constants, **given[0]}, given[1], sizes=self.sizes(sizes or {}), lengths=lengths,
-                want=[self.name(w) for w in want] if want is not None else None, draws=given[2],
-            )  # fmt: skip
+                code,
+                given[0],
+                given[1],
+                sizes=self.sizes(sizes or {}),
+                lengths=lengths,
+                want=[self.name(w) for w in want] if want is not None else None,
+                draws=given[2],
+            )
         except InterpretError as error:
             raise IndicialError(str(error)) from error
 

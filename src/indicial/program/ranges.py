@@ -1,8 +1,8 @@
 """Ranges and sizes: what every index runs over, how long every axis is, what the sizes are called.
 
-    L_{ℓ+1}[t,j] = … L_ℓ …     ℓ runs 0..L-1; the axis of L runs 0..L; W_{ℓ+1} has 1..L
-    Σ_{t=1}^T                  t runs 1..T, everywhere in the program
-    W[j,I] h[t-1,I]            I and J meet at the second axis of h: they are one size, J
+L_{ℓ+1}[t,j] = … L_ℓ …     ℓ runs 0..L-1; the axis of L runs 0..L; W_{ℓ+1} has 1..L
+Σ_{t=1}^T                  t runs 1..T, everywhere in the program
+W[j,I] h[t-1,I]            I and J meet at the second axis of h: they are one size, J
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from indicial.program.classes import Conflict
 from indicial.program.context import AxisInfo, Context, TensorInfo, Variable
 from indicial.program.lower import Lowering
 from indicial.program.naming import capital
+from indicial.program.reductions import bound
 from indicial.program.rewrite import rebuild
 from indicial.program.scope import Scope
 from indicial.program.sizes import Size, Strided
@@ -47,8 +48,8 @@ def _declared_ranges(context: Context, lowering: Lowering) -> None:
         if given is not None and variable.lower is None and isinstance(given[0], s.Interval):
             if variable.family in lowering.bounds:
                 continue
-            variable.lower = lowering._bound(given[0].lower, Scope(-1))
-            variable.upper = lowering._bound(given[0].upper, Scope(-1))
+            variable.lower = bound(lowering, given[0].lower, Scope(-1))
+            variable.upper = bound(lowering, given[0].upper, Scope(-1))
             extent = variable.upper - variable.lower + 1
             if extent.number is not None:
                 context.classes.bind(variable.size, extent, given[1].span)
@@ -65,8 +66,8 @@ def _declared_ranges(context: Context, lowering: Lowering) -> None:
                 variable.upper = context.classes.atom(variable.size)
             elif variable.family not in said:
                 context.messages.error(
-                    "window-range", f"nothing says from where to where {variable.family} runs", variable.span,
-                    hint=f"add a line `range {variable.family} = -1..1`",
+                    "window-range", f"nothing says from where to where {variable.family} runs",
+                    variable.span, hint=f"add a line `range {variable.family} = -1..1`",
                 )  # fmt: skip
             said.add(variable.family)
 
@@ -91,7 +92,9 @@ def _plain_strides(context: Context) -> None:
 
 def _layered(axis: AxisInfo) -> bool:
     """An axis along which the tensor is defined at `ℓ+1`."""
-    return any(isinstance(p, ir.Affine) and p.shift is not None and p.shift[1] > 0 for p, _ in axis.left)
+    return any(
+        isinstance(p, ir.Affine) and p.shift is not None and p.shift[1] > 0 for p, _ in axis.left
+    )
 
 
 def _default(context: Context, lowering: Lowering, variable: Variable) -> Range:
@@ -118,8 +121,6 @@ def _adopt(context: Context, lowering: Lowering) -> list[Range]:
                 info = context.tensors[key]
                 if info.role != "defined" or number >= len(info.axes):
                     continue
-                if any(v is variable for p, n in info.axes[number].left for v in ()):
-                    continue
                 found = axes.get((key, number))
                 if found is not None and not _own(context, variable, key):
                     seen.append(found)
@@ -128,8 +129,6 @@ def _adopt(context: Context, lowering: Lowering) -> list[Range]:
             tightest = seen[0]
             for other in seen[1:]:
                 tightest = (_later(tightest[0], other[0]), _earlier(tightest[1], other[1]))
-            if variable.free and any(v.shift for v in context.variables if v.family == variable.family and v.free):
-                pass
             if tightest != ranges[variable.number]:
                 ranges[variable.number] = tightest
                 changed = True
@@ -139,7 +138,7 @@ def _adopt(context: Context, lowering: Lowering) -> list[Range]:
 
 
 def _own(context: Context, variable: Variable, key: str) -> bool:
-    """A free index reading the tensor that it helps to define: its range is not taken from there."""
+    """A free index that reads the tensor it helps to define does not take its range from there."""
     if not variable.free:
         return False
     return any(st.target == key and variable in st.variables for st in context.statements)
@@ -167,11 +166,10 @@ def _axis_ranges(context: Context, ranges: list[Range]) -> dict[tuple[str, int],
             interval = _left_interval(place, by_name)
             if interval is None:
                 continue
-            key = (statement.target, number)
-            constant = isinstance(place, ir.Affine) and not place.terms
-            if not constant:
-                known = by_statement.get(key)
-                by_statement[key] = _hull(known, interval) if known else interval
+            if isinstance(place, ir.Flat) or place.terms:
+                axis_key = (statement.target, number)
+                known = by_statement.get(axis_key)
+                by_statement[axis_key] = _hull(known, interval) if known else interval
     for key, info in context.tensors.items():
         for number, axis in enumerate(info.axes):
             if info.role == "defined":
@@ -289,7 +287,9 @@ def _name_sizes(context: Context, lowering: Lowering) -> dict[int, str]:
     roots = list(dict.fromkeys(classes.find(c) for c in order))
     best: dict[int, tuple[int, str]] = {}
     for root in roots:
-        candidates = sorted((p, n, name) for n, (p, name) in enumerate(classes.data[root].names) if name)
+        candidates = sorted(
+            (p, n, name) for n, (p, name) in enumerate(classes.data[root].names) if name
+        )
         best[root] = (candidates[0][0], candidates[0][2]) if candidates else (9, "N")
     for root in sorted(roots, key=lambda r: best[r][0]):
         if classes.data[root].size is not None:
@@ -369,9 +369,19 @@ class _Finish:
         for monomial, coefficient in size.terms:
             term = Size.of(coefficient)
             for atom, power in monomial:
-                if isinstance(atom, Strided) and (atom.base.startswith("#") or atom.index.startswith("#")):
-                    base = self.size(Size.of(atom.base)).name if atom.base.startswith("#") else atom.base
-                    index = self.size(Size.of(atom.index)).name if atom.index.startswith("#") else atom.index
+                if isinstance(atom, Strided) and (
+                    atom.base.startswith("#") or atom.index.startswith("#")
+                ):
+                    base = (
+                        self.size(Size.of(atom.base)).name
+                        if atom.base.startswith("#")
+                        else atom.base
+                    )
+                    index = (
+                        self.size(Size.of(atom.index)).name
+                        if atom.index.startswith("#")
+                        else atom.index
+                    )
                     atom = replace(atom, base=base or "N", index=index or "")
                     changed = True
                 for _ in range(power):
@@ -395,11 +405,17 @@ class _Finish:
     def code(self) -> ir.Code:
         context = self.context
         self._layer_strides()
-        tensors = {key: self._tensor(info) for key, info in context.tensors.items() if not info.wrong}
+        tensors = {
+            key: self._tensor(info) for key, info in context.tensors.items() if not info.wrong
+        }
         statements = [
             ir.Statement(
                 st.target,
-                tuple(p for p in (self.place(q) for q in st.left) if isinstance(p, ir.Affine | ir.Flat)),
+                tuple(
+                    p
+                    for p in (self.place(q) for q in st.left)
+                    if isinstance(p, ir.Affine | ir.Flat)
+                ),
                 tuple(self.index(v.index) for v in st.variables),
                 self.expression(st.body),
                 self.expression(st.guard) if st.guard is not None else None,
@@ -417,7 +433,8 @@ class _Finish:
             for t in context.tests
         )  # fmt: skip
         draws = tuple(
-            replace(d, arguments=tuple(self.expression(a) for a in d.arguments)) for d in context.draws
+            replace(d, arguments=tuple(self.expression(a) for a in d.arguments))
+            for d in context.draws
         )
         self._conflicts()
         constants = {
@@ -449,7 +466,10 @@ class _Finish:
         )  # fmt: skip
 
     def _sizes(
-        self, tensors: dict[str, ir.Tensor], statements: list[ir.Statement], tests: tuple[ir.Test, ...]
+        self,
+        tensors: dict[str, ir.Tensor],
+        statements: list[ir.Statement],
+        tests: tuple[ir.Test, ...],
     ) -> dict[str, int | None]:
         """The names that occur, in order of appearance, with the values that the text gives."""
         found: dict[str, int | None] = {}
@@ -519,7 +539,9 @@ class _Finish:
                     if node.tensor != statement.target:
                         self._stride(node.places[layer], node.places[along], stride, known)
 
-    def _stride(self, layer: ir.Place, along: ir.Place, stride: int, by_name: dict[str, Variable]) -> None:
+    def _stride(
+        self, layer: ir.Place, along: ir.Place, stride: int, by_name: dict[str, Variable]
+    ) -> None:
         if not isinstance(along, ir.Affine) or along.shift is None or along.shift[1] != 0:
             return
         variable = by_name.get(along.shift[0])
@@ -527,7 +549,9 @@ class _Finish:
             return
         base = f"#{self.context.classes.find(variable.size)}"
         if layer.shift is not None:
-            self.strided[variable.number] = Size.of(Strided(base, stride, layer.shift[0], layer.shift[1]))
+            self.strided[variable.number] = Size.of(
+                Strided(base, stride, layer.shift[0], layer.shift[1])
+            )
         elif layer.offset.name is not None:
             self.strided[variable.number] = Size.of(Strided(base, stride, layer.offset.name, 0))
 

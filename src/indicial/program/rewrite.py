@@ -101,7 +101,9 @@ def rebuild(
             result = replace(expression, size=size(expression.size))
         case IndexValue():
             moved = place(expression.place)
-            result = replace(expression, place=moved if isinstance(moved, Affine) else expression.place)
+            result = replace(
+                expression, place=moved if isinstance(moved, Affine) else expression.place
+            )
         case Read():
             result = replace(expression, places=tuple(again_place(p) for p in expression.places))
         case Apply():

@@ -34,7 +34,7 @@ def least_sizes(code: ir.Code) -> dict[str, int]:
     """How large each size must be for the elements that are named by number to exist."""
     least: dict[str, int] = {}
 
-    def need(axis: ir.Axis, place: ir.Place | ir.Flat) -> None:
+    def need(axis: ir.Axis, place: ir.Place) -> None:
         if not isinstance(place, ir.Affine) or place.terms:
             return
         number, lower = place.offset.number, axis.lower.number
@@ -47,8 +47,8 @@ def least_sizes(code: ir.Code) -> dict[str, int]:
         bodies.append(statement.body)
         tensor = code.tensors.get(statement.target)
         if tensor is not None:
-            for axis, place in zip(tensor.axes, statement.left, strict=False):
-                need(axis, place)
+            for axis, left in zip(tensor.axes, statement.left, strict=False):
+                need(axis, left)
     for test in code.tests:
         bodies += [test.left, test.right]
     for body in bodies:
@@ -95,12 +95,16 @@ def sample(code: ir.Code, sizes: Mapping[str, int], seed: int = 0) -> Sample:
 
 def extent_value(extent: Size, sizes: Mapping[str, int]) -> int:
     """An extent at these sizes; one that depends on a layer counts as at its longest."""
-    full = {atom: Size.of(atom.base) for atom in extent.atoms if isinstance(atom, Strided) and atom.index}
+    full = {
+        atom: Size.of(atom.base)
+        for atom in extent.atoms
+        if isinstance(atom, Strided) and atom.index
+    }
     total = Size()
     for monomial, coefficient in extent.terms:
         term = Size.of(coefficient)
         for atom, power in monomial:
             for _ in range(power):
-                term = term * (full[atom] if atom in full else Size.of(atom))  # type: ignore[index]
+                term = term * (full[atom] if atom in full else Size.of(atom))
         total = total + term
     return max(0, total.value(sizes))

@@ -1,6 +1,6 @@
 """What the indices at one point of an equation are bound to.
 
-    y[j] = Σ_i W[j,i] x[i]      inside the sum: j is free (from the left), i is bound by the Σ
+y[j] = Σ_i W[j,i] x[i]      inside the sum: j is free (from the left), i is bound by the Σ
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Token = tuple[str, tuple[Expression, ...]]
 
 @dataclass
 class Local:
-    """The argument that a function's parameter stands for: an expression and the indices it slices."""
+    """What a function's parameter stands for: an expression, and the indices that it slices."""
 
     expression: ir.Expression
     slices: tuple[Variable, ...]

@@ -1,17 +1,19 @@
 """A document's programs: which of its equations belong together.
 
 A heading starts a new program, and so does a second, different definition of a name; an identical
-repeat does not. What a program reads and does not define is taken from the program before it, if that
-defines it: slides go on where the last one stopped, and a solution uses what its problem says. A numbered
-problem or exercise starts afresh.
+repeat does not. What a program reads and does not define is taken from the program before it, if
+that defines it: slides go on where the last one stopped, and a solution uses what its problem says.
+A numbered problem or exercise starts afresh, and so does a part of one that a lone `b.` begins.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from indicial.notation.faults import Fault, Skipped
+from indicial.notation.headings import is_part
 from indicial.notation.syntax import Declaration, Equation, Name, Number, Statement
 from indicial.program.loops import STEPS
 from indicial.program.messages import Messages
@@ -65,10 +67,15 @@ def divide(blocks: Iterable[Block]) -> list[Part]:
         section[-1].faults.extend(block.faults)
         section[-1].skipped.extend(block.skipped)
     parts.extend(section)
-    for before, part in zip(parts, parts[1:], strict=False):
-        if part.title == before.title or not part.title.casefold().startswith(FRESH):
+    for before, part in pairwise(parts):
+        if part.title == before.title or not _fresh(part.title):
             _borrow(part, before)
     return [p for p in parts if p.statements or p.faults or p.skipped]
+
+
+def _fresh(title: str) -> bool:
+    """Whether a heading shares nothing with what stood before: `Problem 3`, and the answer to a part."""
+    return title.casefold().startswith(FRESH) or is_part(title)
 
 
 def _trailing_lists(part: Part) -> list[Statement]:
@@ -106,7 +113,12 @@ def _redefines(part: Part, statement: Statement) -> bool:
 def _special(definition: Definition) -> tuple[object, ...]:
     """What tells `L_0` from `L_{ℓ+1}`: numbers on the left, and a guard."""
     numbers = tuple((n, i) for n, i in enumerate(definition.items) if isinstance(i, Number))
-    return (numbers, definition.equation.guard)
+    guard = definition.equation.guard
+    if guard is not None:
+        left = {n for n in definition.left.walk() if isinstance(n, Name)}
+        if not any(n in left for n in guard.walk()):
+            guard = None  # `c = u_a + u_i, i ∈ {d, c}` speaks of a label, and defines all of c
+    return (numbers, guard)
 
 
 def _borrow(part: Part, before: Part) -> None:

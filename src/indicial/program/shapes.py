@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 
 from indicial.notation import syntax as s
 from indicial.notation.printers import name_key
-from indicial.program.naming import GROUPS, Reference, capital, family, index_name, is_capital
+from indicial.program.naming import GROUPS, capital, family, index_name, is_capital
 from indicial.program.outline import Definition, Outline, Use
 from indicial.program.places import describe
 from indicial.program.scope import binders
@@ -315,7 +315,7 @@ def sizes_named(outline: Outline, statements: Iterable[s.Statement]) -> dict[str
     result: dict[str, s.Name] = {}
     taken = outline.defined | outline.bracketed | set(outline.constants) | set(outline.functions)
     taken |= set(outline.inputs) | set(outline.parameters)
-    taken |= {r.key for r in outline.parameter_list if isinstance(r, Reference)}
+    taken |= {r.key for r in outline.parameter_list}
     for statement in statements:
         for node in statement.walk():
             if isinstance(node, s.Name) and is_capital(node.base) and index_name(node) is not None:

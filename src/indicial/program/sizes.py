@@ -40,7 +40,7 @@ class Strided:
         return f"⌈{self.base}/{self.stride}^{{{self.index}{shift}}}⌉"
 
 
-Atom = Union[str, Strided]
+Atom = str | Strided
 Monomial = tuple[tuple[Atom, int], ...]
 Sizeable = Union["Size", int, Fraction]
 
