@@ -9,7 +9,8 @@ a bold line alone), a numbered line alone (`1 Gates and states`). Slides and sca
 have none of these: there, a short line that stands alone in title case is one (`Plain Cells`).
 
 Two things look like headings and start no program, because they need what was defined above them:
-a lettered part (`a.`, `(ii)`) and a `Solution`, however they are set.
+a lettered part (`# a. Show that`, `(ii)`) and a `Solution`, however they are set. Only a letter alone
+on its line (`a.`, then `b.`) is the heading of an answer that stands for itself: `part a`.
 """
 
 from __future__ import annotations
@@ -34,9 +35,11 @@ _PROBLEM = re.compile(
 )
 _NUMBER = re.compile(r"\d{1,2}(?P<levels>(?:\.\d{1,2}){0,3})(?P<dot>\.?)[ \t]+(?P<title>[A-Z].*)")
 _PART = re.compile(r"\(?(?:[a-z]|[ivx]{1,4})[.)](?:\s|$)")
+_LONE_LETTER = re.compile(r"\(?(?P<letter>[a-z])[.)]")
 _SAME_PROGRAM = re.compile(
     r"(?:solutions?|answers?|proof|hints?|remarks?|notes?)[\s:.\d]*", re.IGNORECASE
 )
+_PART_TITLE = re.compile(r"(?:^|, )part [a-z]$")
 _CAPTION = re.compile(r"(?:Figure|Fig\.?|Table|Algorithm|Listing)\s*\d")
 _WORD = re.compile(r"[^\W\d_][\w'’-]*")
 
@@ -79,7 +82,8 @@ def headings(source: Source, hidden: Callable[[int], bool], titles: bool = True)
     if titles and len(found) < 2:
         lone = [h for n in range(len(lines)) if (h := _title_line(lines, n)) is not None]
         found = sorted({h.start: h for h in [*lone, *found]}.values(), key=lambda h: h.start)
-    return [heading for heading in found if starts_program(heading.title)]
+    found = [heading for heading in found if starts_program(heading.title)]
+    return sorted([*found, *_parts(lines, found)], key=lambda h: h.start)
 
 
 def starts_program(title: str) -> bool:
@@ -91,6 +95,11 @@ def plain_title(text: str) -> str:
     r"""A title without its markup: `The \emph{GRU} cell` → `The GRU cell`."""
     text = re.sub(r"\\[A-Za-z]+\*?|[{}~*`]|__", " ", text[:400])
     return " ".join(text.split())[:200]
+
+
+def is_part(title: str) -> bool:
+    """Whether a title is that of a lettered part: `1 Attention, part e`."""
+    return _PART_TITLE.search(title) is not None
 
 
 class _Lines:
@@ -147,6 +156,27 @@ def _sure(lines: _Lines, number: int) -> Heading | None:
         if len(title) <= _LONGEST_NUMBERED_TITLE and _reads_as_title(title):
             return None if list_item and not _title_case(title) else lines.heading(number, line)
     return None
+
+
+def _parts(lines: _Lines, found: list[Heading]) -> list[Heading]:
+    """The lone letters under each heading, in the order of the alphabet; `i.` and `v.` are numerals.
+
+    After `c.`, an `i.` is the first point of part c; only after `h.` it is a part.
+    """
+    starts = {heading.start: heading.title for heading in found}
+    parts: list[Heading] = []
+    above = last = ""
+    for number in range(len(lines)):
+        if lines.starts[number] in starts:
+            above, last = starts[lines.starts[number]], ""
+        match = _LONE_LETTER.fullmatch(lines.text(number).strip())
+        if match is None or not lines.alone(number):
+            continue
+        letter = match["letter"]
+        if letter > last and (letter not in "ivx" or ord(letter) == ord(last or "a") + 1):
+            parts.append(lines.heading(number, f"{above}, part {letter}" if above else f"part {letter}"))
+            last = letter
+    return parts
 
 
 def _title_line(lines: _Lines, number: int) -> Heading | None:

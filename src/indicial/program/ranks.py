@@ -1,0 +1,346 @@
+"""Vector style: which names are numbers, which are columns, which are matrices.
+
+    c = Σ_i v_i α_i        α_i = k_i^⊤ q        V = u_b u_b^⊤        y = V x_1
+    k, q, u: columns, because of ⊤;  α: numbers;  V: a matrix;  x, y: columns
+
+A shape says whether an expression is open to the left and to the right: a column `(1, 0)`, a row
+`(0, 1)`, a matrix `(1, 1)`, a number `(0, 0)`. In a product, neighbours that are open to each other
+are summed. Names of one stem (`u_b`, `u_c`) have one rank. What is declared, and what stands under a ⊤,
+is sure; the rest follows from sums, sides of equations and products that fit in one way only.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from indicial.notation import syntax as s
+from indicial.notation.printers import name_key
+from indicial.program.alignment import COLUMN, MATRIX, NUMBER, OF_RANK, ROW, Mismatch, Shape, align, flip
+from indicial.program.naming import index_name, is_capital, is_letter
+from indicial.program.outline import BUILT_IN, Outline, Use
+
+CONVENTIONAL = frozenset("chkoquvxyz")
+"""Letters that are columns in a document that nothing else says anything about."""
+
+LIKE_ITS_ARGUMENT = BUILT_IN - {"onehot", "softmax"}
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A name with its indices, as far as they are written."""
+
+    stem: str
+    key: str
+    use: Use
+    capital: bool | None
+    """Whether it is written with a capital letter; None for a word."""
+
+
+class Ranks:
+    """The ranks of a program's names. `total` has, for names that are indexed in full somewhere, how
+    many indices that is; `rank` has the others."""
+
+    def __init__(self, outline: Outline, statements: Sequence[s.Statement]) -> None:
+        self.outline = outline
+        self.statements = statements
+        self.total: dict[str, int] = {}
+        self.rank: dict[str, int] = {}
+        self.guessed: dict[str, s.Expression] = {}
+        """Stems whose rank is a guess by convention, and where they stand first."""
+        self.sizes = {name_key(n.upper) for st in statements for n in st.walk()
+                      if isinstance(n, s.Reduction) and isinstance(n.upper, s.Name)}  # fmt: skip
+        self.sizes |= set(outline.sizes) | set(outline.labels)
+
+    # ------------------------------------------------------------------ what has a rank
+
+    def leaf(self, node: s.Expression) -> Leaf | None:
+        """The node as a name that can be a column or a matrix; None for all else."""
+        if not isinstance(node, s.Name | s.Index | s.Call):
+            return None
+        use = self.outline.use(node)
+        if use is None or use.kind not in ("tensor", "function"):
+            return None
+        base: s.Expression = node
+        while isinstance(base, s.Index | s.Call):
+            base = base.base if isinstance(base, s.Index) else base.function
+        assert isinstance(base, s.Name)
+        if use.kind == "function" and (base.base in BUILT_IN or use.rest or self.defined(use)):
+            return None
+        words = tuple(i for i in base.sub if isinstance(i, s.Name) and not is_letter(i.base))
+        sup = base.sup if use.reference.power is None else ()
+        stem = name_key(s.Name(base.base, base.accents, base.primes, words, sup))
+        case = base.base[-1].isupper() if len(base.base) == 1 else None
+        return Leaf(stem, use.reference.key, use, case)
+
+    def defined(self, use: Use) -> bool:
+        return use.reference.key in self.outline.functions or use.reference.key in self.outline.fills
+
+    def shape_of(self, leaf: Leaf) -> Shape | None:
+        """What is known of a name's shape here."""
+        if leaf.use.kind == "tensor":
+            items = leaf.use.reference.items
+            if leaf.key in self.total:
+                return OF_RANK.get(self.total[leaf.key] - len(items), NUMBER)
+            if not items and leaf.stem not in self.rank:
+                live = leaf.key in self.outline.naming.live and len(leaf.key) == 1
+                if live or leaf.key in self.sizes or leaf.key == "π":
+                    return NUMBER
+        rank = self.rank.get(leaf.stem)
+        return None if rank is None else OF_RANK[rank]
+
+    def set(self, leaf: Leaf, shape: Shape | None) -> None:
+        for rank, known in OF_RANK.items():
+            if shape == known and self.shape_of(leaf) is None:
+                self.rank[leaf.stem] = rank
+
+    # ------------------------------------------------------------------ what follows from what
+
+    def visit(self, node: s.Expression, wanted: Shape | None = None) -> Shape | None:
+        """The shape of an expression; what is wanted of it is handed down to what is not known.
+
+        None: not known, or any shape will do (a plain number fits everywhere).
+        """
+        leaf = self.leaf(node)
+        if leaf is not None:
+            for argument in leaf.use.call.arguments if leaf.use.call is not None else ():
+                self.visit(argument)
+            self.set(leaf, wanted)
+            return self.shape_of(leaf)
+        match node:
+            case s.Number():
+                return None
+            case s.Group(body=body) | s.Negative(body=body) | s.Expectation(body=body):
+                return self.visit(body, wanted)
+            case s.Transpose(body=body):
+                return flip(self.visit(body, flip(wanted)))
+            case s.Add(terms=parts) | s.Hadamard(factors=parts):
+                return self.same(parts, wanted)
+            case s.Cases(branches=branches):
+                for _, condition in branches:
+                    if condition is not None:
+                        self.visit(condition)
+                return self.same([value for value, _ in branches], wanted)
+            case s.Product(factors=factors):
+                return self._product(factors, wanted)
+            case s.Fraction(above=above, below=below):
+                self.visit(below, NUMBER)
+                return self.visit(above, wanted)
+            case s.Power(base=base, exponent=exponent):
+                self.visit(exponent, NUMBER)
+                return self.visit(base, wanted)
+            case s.Norm(body=body):
+                self.visit(body)
+            case s.Reduction(operator="softmax", under=()):
+                return self.visit(node.body, wanted)
+            case s.Reduction(operator="softmax" | "argmax" | "argmin"):
+                self.visit(node.body, NUMBER)
+            case s.Reduction(body=body):
+                return self.visit(body, wanted)
+            case s.Join(parts=parts) | s.ListLiteral(items=parts):
+                return self._listed(parts)
+            case s.Comparison(operands=parts) | s.Conjunction(parts=parts):
+                for part in parts:
+                    self.visit(part)
+            case s.Call(function=s.Name(base=name), arguments=parts) if name in LIKE_ITS_ARGUMENT:
+                return self.same(parts, wanted)
+        return NUMBER
+
+    def same(self, parts: Sequence[s.Expression], wanted: Shape | None = None) -> Shape | None:
+        """Terms of a sum, sides of an equation: they have one shape."""
+        shapes = [self.visit(p) for p in parts]
+        known = next((x for x in shapes if x is not None), wanted)
+        for part, shape in zip(parts, shapes, strict=True):
+            if shape is None and known is not None:
+                self.visit(part, known)
+        return known
+
+    def _listed(self, parts: Sequence[s.Expression]) -> Shape:
+        if any(isinstance(p, s.ListLiteral) for p in parts):
+            return MATRIX
+        for part in parts:
+            self.visit(part, COLUMN)
+        return COLUMN
+
+    def _product(self, factors: Sequence[s.Expression], wanted: Shape | None) -> Shape | None:
+        shapes = [NUMBER if _plain(f) else self.visit(f) for f in factors]
+        for n, (before, after) in enumerate(itertools.pairwise(factors)):
+            leaf = self.leaf(after)
+            if shapes[n] == ROW and shapes[n + 1] is None and leaf is not None and not leaf.capital:
+                self.set(leaf, COLUMN)  # `k_i^⊤ q`
+                shapes[n + 1] = self.shape_of(leaf)
+            del before
+        if None in shapes:
+            self._fit(factors, shapes, wanted)
+            shapes = [NUMBER if _plain(f) else self.visit(f) for f in factors]
+        known = [x for x in shapes if x is not None]
+        if len(known) < len(shapes):
+            return None
+        try:
+            return align(known).shape
+        except Mismatch:
+            return wanted
+
+    def _fit(
+        self, factors: Sequence[s.Expression], shapes: list[Shape | None], wanted: Shape | None
+    ) -> None:
+        """Tries all shapes of the unknown factors; a factor that fits in one way only has that shape."""
+        unknown = {n: self._choices(factors[n]) for n, x in enumerate(shapes) if x is None}
+        variables = {name: choices for name, choices in unknown.values()}
+        if len(variables) > 4 or (wanted is None and len(unknown) == len(shapes)):
+            return
+        fits: dict[str, set[Shape]] = {name: set() for name in variables}
+        for combination in itertools.product(*variables.values()):
+            chosen = dict(zip(variables, combination, strict=True))
+            tried = [
+                (x if x is not None else self._seen(factors[n], chosen[unknown[n][0]]))
+                for n, x in enumerate(shapes)
+            ]
+            try:
+                shape = align(tried).shape
+            except Mismatch:
+                continue
+            if wanted is None or shape == wanted:
+                for name, choice in chosen.items():
+                    fits[name].add(choice)
+        for n, (name, _) in unknown.items():
+            if len(fits[name]) == 1:
+                self.visit(factors[n], self._seen(factors[n], next(iter(fits[name]))))
+
+    def _choices(self, factor: s.Expression) -> tuple[str, tuple[Shape, ...]]:
+        body = factor.body if isinstance(factor, s.Transpose) else factor
+        leaf = self.leaf(body)
+        if leaf is None:
+            return f"#{id(factor)}", (NUMBER, COLUMN, ROW, MATRIX)
+        if leaf.capital is None:
+            return leaf.stem, (NUMBER, COLUMN, MATRIX)
+        return leaf.stem, (NUMBER, MATRIX) if leaf.capital else (NUMBER, COLUMN)
+
+    def _seen(self, factor: s.Expression, shape: Shape) -> Shape:
+        """The shape of a factor whose name has this shape."""
+        if isinstance(factor, s.Transpose) and self.leaf(factor.body) is not None:
+            return (shape[1], shape[0])
+        return shape
+
+    # ------------------------------------------------------------------ the whole program
+
+    def solve(self, document: bool) -> None:
+        """Finds a rank for every name; what nothing decides is a number, or goes by convention."""
+        for node in self._nodes():
+            leaf = self.leaf(node.body) if isinstance(node, s.Transpose) else None
+            if leaf is not None and self.shape_of(leaf) is None:
+                self.rank[leaf.stem] = 2 if leaf.capital else 1
+        self._settle()
+        for leaf, _ in self._open():
+            if leaf.capital is False and "α" <= leaf.stem[0] <= "ω":
+                self._guess(leaf, 0)
+        for node in self._nodes():
+            if isinstance(node, s.Transpose):
+                self.visit(node.body, COLUMN)
+            elif isinstance(node, s.Power):
+                self.visit(node.base, NUMBER)
+        self._settle()
+        for node in self._nodes():
+            if isinstance(node, s.Product):
+                self._operators(node.factors)
+        if document:
+            for leaf, node in self._open():
+                if leaf.stem in CONVENTIONAL and leaf.use.kind == "tensor":
+                    before = self.conflicts()
+                    self._guess(leaf, 1)
+                    if self.conflicts() > before:
+                        self.rank[leaf.stem] = 0
+                    else:
+                        self.guessed[leaf.stem] = node
+        for leaf, _ in self._open():
+            self._guess(leaf, 0)
+
+    def _operators(self, factors: Sequence[s.Expression]) -> None:
+        """`V x`, `x^⊤ Q y`: a capital before a column is a matrix."""
+        for factor, after in itertools.pairwise(factors):
+            leaf = self.leaf(factor)
+            if leaf is not None and leaf.capital and self.shape_of(leaf) is None:
+                if (self.visit(after) or NUMBER)[0]:
+                    self._guess(leaf, 2)
+
+    def _guess(self, leaf: Leaf, rank: int) -> None:
+        if self.shape_of(leaf) is None:
+            self.rank[leaf.stem] = rank
+            self._settle()
+
+    def _settle(self) -> None:
+        for _ in range(len(self.statements) + 3):
+            before = dict(self.rank)
+            for sides in self.equations():
+                self.same(sides)
+            if self.rank == before:
+                return
+
+    def equations(self) -> Iterator[list[s.Expression]]:
+        """What must have one shape: the sides of equations and claims, a draw and its mean."""
+        for statement in self.statements:
+            if isinstance(statement, s.Claim):
+                yield list(statement.comparison.operands)
+            elif isinstance(statement, s.Equation) and statement.relations == ("~",):
+                right = statement.sides[1]
+                yield [statement.sides[0], *(right.arguments[:1] if isinstance(right, s.Call) else ())]
+            elif isinstance(statement, s.Equation):
+                yield [side for side in statement.sides if not isinstance(side, s.Dots)]
+
+    def conflicts(self) -> int:
+        """How many equations have sides of different shapes."""
+        count = 0
+        for sides in self.equations():
+            shapes = {self.visit(side) for side in sides} - {None}
+            count += len(shapes) > 1
+        return count
+
+    def _nodes(self) -> Iterator[s.Node]:
+        for sides in self.equations():
+            for side in sides:
+                yield from side.walk()
+
+    def _open(self) -> Iterator[tuple[Leaf, s.Expression]]:
+        """The names that have no rank yet, in the order of the text, while it goes on."""
+        for sides in self.equations():
+            for side in sides:
+                for node in self.values(side):
+                    leaf = self.leaf(node)
+                    if leaf is not None and self.shape_of(leaf) is None:
+                        yield leaf, node
+
+    def values(self, node: s.Expression) -> Iterator[s.Expression]:
+        """The names that an expression takes the values of: not those inside indices."""
+        leaf = self.leaf(node)
+        if leaf is not None or isinstance(node, s.Name | s.Index):
+            yield node
+            for argument in leaf.use.call.arguments if leaf and leaf.use.call is not None else ():
+                yield from self.values(argument)
+            return
+        if isinstance(node, s.Call):
+            use = self.outline.use(node)
+            children: Sequence[s.Node] = () if use is None or use.kind == "probability" else node.arguments
+        elif isinstance(node, s.Reduction):
+            children = (node.body,)
+        else:
+            children = list(node.children())
+        for child in children:
+            if isinstance(child, s.Expression):
+                yield from self.values(child)
+
+
+def _plain(node: s.Expression) -> bool:
+    """`2`, `1/2`: a number, whatever stands beside it."""
+    return not any(isinstance(n, s.Name) for n in node.walk())
+
+
+def counted(outline: Outline, node: s.Expression) -> tuple[str, int] | None:
+    """A name that is indexed in full, with capitals in its brackets: `h[t,J]` → ("h", 2)."""
+    use = outline.use(node) if isinstance(node, s.Index) else None
+    if use is None or use.kind != "tensor":
+        return None
+    names = [index_name(i) for i in use.reference.items]
+    if any(n is not None and is_capital(n.base) for n in names):
+        return use.reference.key, len(use.reference.items)
+    return None
