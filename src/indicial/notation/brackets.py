@@ -1,6 +1,6 @@
 """Brackets in the place of a factor: groups, lists, sets, bars, matrices and cases.
 
-(a + b)  [1, 2]  {1, …, T}  ‖x‖  \\begin{bmatrix} 1 \\\\ 2 \\end{bmatrix}  cases { 1 if t = 0, x otherwise }
+(a + b)  [1, 2]  {1, …, T}  ‖x‖  cases { 1 if t = 0, x otherwise }
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class BracketGrammar(NameGrammar):
         self.i += 1
         if self.at("}"):
             self.i += 1
-            return self.primary(self.peek())
+            return self.factor()
         body = self.expression()
         self.expect("}")
         if isinstance(body, Name):

@@ -46,7 +46,7 @@ class NameGrammar(Grammar):
         if base == "Δ" and following.kind in _NAME_KINDS and not self.reduction_word(following):
             base += following.text
             self.i += 1
-        while self.at(".") and self.is_name(self.tokens[self.i + 1]):
+        while self.at(".") and self.tokens[self.i + 1].kind in (*_NAME_KINDS, "key"):
             self.i += 1
             word = self.peek()
             self.i += 1
@@ -207,7 +207,7 @@ class NameGrammar(Grammar):
                 return Number(token.text[0], span=token.span)
             self.i += 1
             return Number(token.text, span=token.span)
-        if token.kind in _NAME_KINDS or token.kind == "key":
+        if token.kind in _NAME_KINDS or (token.kind == "key" and script):
             self.i += 1
             if not script and token.text == "Δ":
                 self.i -= 1

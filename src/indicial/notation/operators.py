@@ -1,6 +1,6 @@
 """Reductions, expectations, and the commands that stack or frame what they are given.
 
-Σ_{t=1}^T …   softmax_{t_2 ≤ t_1} …   E_{y ~ Pop} …   \\frac{a}{b}   \\sqrt{x}   \\underset{w}{softmax}
+Σ_{t=1}^T …   softmax_{t_2 ≤ t_1} …   E_{y ~ Pop} …   \\frac{a}{b}   \\sqrt{x}
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class OperatorGrammar(BracketGrammar):
             return self.postfix(Group(body, span=self.since(token)), token)
         if text in ("\\boxed", "\\mathop", "\\mathrel", "\\mathbin", "\\ensuremath"):
             self.i += 1
-            return self.primary(self.peek())
+            return self.factor()
         return self.after_name(self.accented(token), token)
 
     def root(self, token: Token) -> Expression:

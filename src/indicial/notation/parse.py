@@ -23,6 +23,7 @@ from indicial.notation.source import Source, Span, cover
 from indicial.notation.syntax import (
     KEYWORDS,
     REDUCTIONS,
+    Call,
     Claim,
     Comparison,
     Conjunction,
@@ -30,6 +31,7 @@ from indicial.notation.syntax import (
     Dots,
     Equation,
     Expression,
+    Index,
     Name,
     Statement,
 )
@@ -204,6 +206,9 @@ class RowParser:
         items: list[Expression] = []
         while True:
             items.append(parser.factor())
+            if not isinstance(items[-1], Name | Index | Call):
+                raise Refusal("declaration", "a declaration of something that is no name",
+                              (items[-1].span,))  # fmt: skip
             domain = value = None
             relation = parser.relation()
             if relation == "∈":
@@ -261,7 +266,7 @@ class RowParser:
             if token.kind == "sign":
                 depth += (token.text in _OPENING) - (token.text in _CLOSING)
                 if depth == 0 and token.text == ":":
-                    label = " ".join(t.text for t in self.tokens[:i])
+                    label = _label(self.tokens[:i])
                     del self.tokens[: i + 1]
                     return label
             if depth == 0 and _is_relation(token):
@@ -403,6 +408,13 @@ class RowParser:
                 return found and not _is(parser.tokens[i + 1], "…")
             i += 1
         return found
+
+
+def _label(tokens: Sequence[Token]) -> str:
+    """Words, numbers and round brackets as they stood; anything else says nothing in a label."""
+    kinds = ("letter", "word", "text", "key", "number")
+    kept = [t for t in tokens if t.kind in kinds or _is(t, "()")]
+    return "".join((" " if t.space else "") + t.text for t in kept).strip()
 
 
 def _is(token: Token, signs: str) -> bool:

@@ -1,6 +1,6 @@
 """How far the end of a printed expression reaches, and what may stand without brackets.
 
-`Σ_i x` reaches to the next `+`, `softmax_i x` beyond it, so that each must stand last or in brackets.
+`Σ_i x` reaches to the next `+`, `softmax_i x` beyond it, so each stands last or in brackets.
 """
 
 from __future__ import annotations

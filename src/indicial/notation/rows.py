@@ -185,7 +185,7 @@ def _joins(before: Row, piece: Row, latex: bool) -> bool:
     declares = not latex and first.kind == "word" and first.text in (*KEYWORDS, "claim")
     if before.opened:
         if latex:
-            return bool(piece.closed) or _is(first, _OPERATORS)
+            return (bool(piece.closed) and not piece.equation) or _is(first, _OPERATORS)
         return not declares and not piece.equation
     if _is(first, EQUATION_SIGNS) or _is(first, _OPERATORS):
         return True

@@ -159,10 +159,10 @@ class Typesetter:
             text = f"{{{text}}}"  # TeX counts a prime as a superscript
         return text + self.script("_", node.sub) + sup
 
-    def script(self, sign: str, items: Sequence[Expression], tail: str = "") -> str:
-        if not items and not tail:
+    def script(self, sign: str, items: Sequence[Expression], after: str = "") -> str:
+        if not items and not after:
             return ""
-        text = self.packed(items) + tail
+        text = self.packed(items) + after
         return sign + text if len(text) == 1 else f"{sign}{{{text}}}"
 
     def index(self, node: Index) -> str:
