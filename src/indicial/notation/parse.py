@@ -96,7 +96,7 @@ def loop_signs(tokens: list[Token]) -> list[Token]:
     result: list[Token] = []
     for token in tokens:
         result.append(token)
-        if not _is(token, "="):
+        if token.kind != "sign" or token.text != "=":
             continue
         texts = [t.text for t in result[-5:]]
         if len(texts) > 1 and texts[-2] in ("+", "-"):
