@@ -93,6 +93,11 @@ class Lowering(Reading):
             indices = tuple(o.variable.index for o in summed)
             body = ir.Reduce("sum", indices, None, body, span=span)
         left = {k: o for k, o in opens.items() if o.count < 2}
+        for key, opened in left.items():
+            opened.beside = opened.beside or [
+                f.expression.span for f in factors
+                if key not in f.opens and any(isinstance(n, ir.Read) for n in f.expression.walk())
+            ]  # fmt: skip
         return Term(body, left)
 
     def elements(self, term: Term, scope: Scope) -> Term:
@@ -122,6 +127,7 @@ class Lowering(Reading):
                 "left-alone",
                 f"{key} stands alone: it is not on the left, and the product has no other {key}",
                 (span, f"the only {key}"),
+                *((beside, f"no {key} here") for beside in opened.beside),
                 hint=f"sum over it with Σ_{{{letter}}}, use it a second time in the same product, "
                      f"or write it on the left",
             )  # fmt: skip

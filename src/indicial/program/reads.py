@@ -51,10 +51,14 @@ class Reading:
         hint = f"put {key} on the left, or sum over it: Σ_{{{key}}} …"
         if index is not None and not is_capital(index.base):
             hint += f", or write {capital(family(index))} to have it summed where it occurs twice"
-        self.messages.error(
-            "unbound-index", f"{key} is bound nowhere: {known}", (node.span, "not on the left"),
-            hint=hint,
-        )  # fmt: skip
+        sites = [(node.span, "not bound")]
+        for other, variable in scope.variables.items():
+            if index is not None and variable.family == family(index) and is_capital(other[0]):
+                sites.append((variable.span, f"{other} is, in capitals"))
+                hint = f"write {key} there too, or {other} in both places"
+        if 0 <= scope.number < len(self.outline.definitions):
+            sites.append((self.outline.definitions[scope.number].left.span, f"no {key} here"))
+        self.messages.join("unbound-index", f"{key} is bound nowhere: {known}", *sites, hint=hint)
 
     def may_be_label(self, node: s.Name) -> bool:
         """In a document, a letter that is never an index anywhere is the name of one element."""
@@ -167,7 +171,8 @@ class Reading:
                 return (*items, trailing)
             families = [describe(i) for i in items]
             letters = [a.letter for a in info.axes]
-            if letters[0] == "b" and missing == 1 and "b" in scope.variables:
+            bare = "b" in scope.variables and "b" not in families
+            if letters[0] == "b" and missing == 1 and bare:
                 self.messages.warning(
                     "batch-index", f"{info.key} has the batch index b, which is left out here",
                     (reference.span, "read as with b in front"), (info.span, "b is written here"),
