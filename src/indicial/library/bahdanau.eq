@@ -2,7 +2,7 @@
 # Bahdanau, Cho and Bengio 2015, §3, arXiv:1409.0473
 input x[t_{in}] in U
 input w[t] in V
-CELL = ugrnn
+CELL = gru
 h⃗[t_{in},J] = CELL(h⃗[t_{in}-1,J], e_{in}[x[t_{in}],I])
 h⃖[t_{in},J] = CELL(h⃖[t_{in}+1,J], e_{in}[x[t_{in}],I])
 h[t_{in},C] = h⃗[t_{in},J]; h⃖[t_{in},J]

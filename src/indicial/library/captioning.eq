@@ -6,8 +6,7 @@ CELL = ugrnn
 h[-1,j] = tanh(mean_{x,y} W^{start}[j,K] M[x,y,K])
 α[t,x,y] = softmax_{x,y} h[t-1,J] W^{key}[J,K] M[x,y,K]
 c[t,k] = α[t,X,Y] M[X,Y,k]
-z[t,C] = c[t,K]; e[w[t],I]
-h[t,J] = CELL(h[t-1,J], z[t,C])
+h[t,J] = CELL(h[t-1,J], c[t,K], e[w[t],I])
 P(w[t] | M, w[0], …, w[t-1]) = softmax_{w_t} e[w_t,I] W^{auto}[I,J] h[t-1,J]
 loss = 1/T Σ_t -ln P(w_t | …)
 w[t] ~ P(w_t | …)

@@ -2,6 +2,7 @@
 # TTIC 31230, 2020 problems, "Transformers as Dependency Parsers", (b)
 input loss
 input α[ℓ,k,t_1,t_2]
+range ℓ = 1..L
 constant λ = 0.01
 ℒ_{LM} = loss
 ℒ_{focus} = 1/(K T L) Σ_{ℓ,k,t_1} Σ_{t_2 ≤ t_1} α[ℓ,k,t_1,t_2] (-ln α[ℓ,k,t_1,t_2])

@@ -1,5 +1,5 @@
 # gru: the gated recurrent unit, its reset gate inside the product
-# Cho et al. 2014, §2.3, arXiv:1406.1078
+# Cho et al. 2014, §2.3, arXiv:1406.1078, with biases
 input x[t,k]
 G^r[t,j] = σ(W^{h,r}[j,I] h[t-1,I] + W^{x,r}[j,K] x[t,K] - B^r[j])
 G^z[t,j] = σ(W^{h,z}[j,I] h[t-1,I] + W^{x,z}[j,K] x[t,K] - B^z[j])

@@ -4,4 +4,4 @@ input x[t,j]
 constant ε = 1e-5
 μ[t] = 1/J Σ_j x[t,j]
 v[t] = 1/J Σ_j (x[t,j] - μ[t])^2
-y[t,j] = g[j] (x[t,j] - μ[t]) / sqrt(v[t] + ε) + b[j]
+y[t,j] = g[j] (x[t,j] - μ[t]) / √(v[t] + ε) + b[j]

@@ -2,6 +2,7 @@
 # TTIC 31230, 2020 problems, "Transformers as Dependency Parsers", (c)
 input loss
 input α[ℓ,k,t_1,t_2]
+range ℓ = 1..L
 constant λ = 0.01
 constant ℒ_{max} = 100
 ℒ_{LM} = loss

@@ -3,4 +3,4 @@
 input x[t,j]
 constant ε = 1e-5
 v[t] = 1/J Σ_j x[t,j]^2
-y[t,j] = g[j] x[t,j] / sqrt(v[t] + ε)
+y[t,j] = g[j] x[t,j] / √(v[t] + ε)

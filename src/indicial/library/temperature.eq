@@ -3,5 +3,5 @@
 input w[t] in V
 input h[t,i]
 constant β = 1
-P(w[t] | w[0], …, w[t-1]) = softmax_{w_t} β/sqrt(I) e[w_t,I] h[t-1,I]
+P(w[t] | w[0], …, w[t-1]) = softmax_{w_t} β/√I e[w_t,I] h[t-1,I]
 w[t] ~ P(w_t | …)
