@@ -36,3 +36,10 @@ def __getattr__(name: str) -> Any:
 
         return IndicialError
     raise AttributeError(f"module 'indicial' has no attribute {name!r}")
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """`%load_ext indicial` in a notebook: gives the cell magic `%%indicial`."""
+    from indicial.notebook import load
+
+    load(shell)

@@ -16,6 +16,7 @@ from typing import TextIO
 from indicial.loading import resolve
 from indicial.notation.documents import parse_document, read_text
 from indicial.notation.parse import parse_text
+from indicial.notation.syntax import Declaration
 from indicial.program.messages import IndicialError
 from indicial.program.program import Program
 
@@ -35,25 +36,33 @@ _DISPLAY = re.compile(
 _COMMAND = re.compile(r"\\[A-Za-z]")
 
 
-def written(text: str, fills: Mapping[str, str] | None = None) -> Program:
+def written(
+    text: str,
+    fills: Mapping[str, str] | None = None,
+    title: str = "pasted",
+    document: bool | None = True,
+) -> Program:
     """A program from pasted text: LaTeX if it has a `$` or commands, else plain notation.
 
     Nobody declares inputs in what is copied from a paper, so names that nothing defines are
-    guessed, as in a document.
+    guessed, as in a document; with `document=None` only where the text declares nothing.
     """
     if _DISPLAY.search(text):
-        document = read_text(text, "pasted.md")
-        parsed = [p for _, _, p in parse_document(document)]
-        faults = list(document.faults)
+        source = read_text(text, f"{title}.md")
+        parsed = [p for _, _, p in parse_document(source)]
+        faults = list(source.faults)
     else:
-        parsed = [parse_text(text, "pasted", latex=bool(_COMMAND.search(text)))]
+        parsed = [parse_text(text, title, latex=bool(_COMMAND.search(text)))]
         faults = []
+    statements = [s for p in parsed for s in p.statements]
+    if document is None:
+        document = not any(isinstance(s, Declaration) for s in statements)
     return Program(
-        [s for p in parsed for s in p.statements],
-        title="pasted",
+        statements,
+        title=title,
         faults=[*faults, *(f for p in parsed for f in p.faults)],
         skipped=[s for p in parsed for s in p.skipped],
-        document=True,
+        document=document,
         resolve=resolve,
         fills=fills,
     )

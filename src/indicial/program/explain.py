@@ -14,7 +14,7 @@ parameters  J² + J K + J
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from indicial.notation.printers import latex as print_latex
@@ -24,18 +24,13 @@ from indicial.program.cost import order
 from indicial.program.facts import Facts, Named, read, tie, tied_sizes
 from indicial.program.messages import columns
 from indicial.program.numbers import both, count, formula, in_bytes, leading
+from indicial.program.page import HARD, WIDTH, Page, wrapped
 from indicial.program.sizes import Size
 
 if TYPE_CHECKING:
     from indicial.program.program import Program
 
 __all__ = ["equations", "explain", "tie", "tied_sizes"]
-
-LABEL = 12
-"""The width of the column of labels."""
-WIDTH = 80
-GAP = "   "
-HARD = "\N{NO-BREAK SPACE}"
 
 
 def explain(
@@ -52,8 +47,8 @@ def explain(
     `latex`. `everything` also shows what the analysis made, and costs by tensor.
     """
     facts = read(program, sizes)
-    page = _Page(width)
-    page.lines += _wrapped(heading(program), width, "")
+    page = Page(width)
+    page.lines += wrapped(heading(program), width, "")
     page.lines.append("")
     page.lines += equations(program, spelling, width)
     page.lines.append("")
@@ -89,7 +84,7 @@ def equations(program: Program, spelling: str = "typed", width: int = WIDTH) -> 
     for statement in shown:
         text = print_unicode(statement) if spelling == "unicode" else _typed(statement)
         for line in text.splitlines():
-            lines += _wrapped(line, width)
+            lines += wrapped(line, width)
     return lines
 
 
@@ -108,87 +103,10 @@ def _typed(statement: Statement) -> str:
     )
 
 
-def _wrapped(line: str, width: int, margin: str = "  ") -> list[str]:
-    """A line in pieces that fit, broken at spaces; pieces after the first are indented."""
-    own = len(line) - len(line.lstrip())
-    indent = margin + " " * own
-    pieces = [indent]
-    for word in line.split():
-        joint = "" if not pieces[-1].strip() else " "
-        if joint and columns(pieces[-1]) + 1 + columns(word) > width:
-            pieces.append(indent + "    " + word)
-        else:
-            pieces[-1] += joint + word
-    return pieces
-
-
-# ---------------------------------------------------------------------- the page
-
-
-class _Page:
-    """Lines with a column of labels on the left."""
-
-    def __init__(self, width: int) -> None:
-        self.width = width
-        self.lines: list[str] = []
-
-    @property
-    def room(self) -> int:
-        return self.width - LABEL
-
-    def put(self, label: str, lines: Iterable[str]) -> None:
-        for number, line in enumerate(lines):
-            head = label if number == 0 else ""
-            self.lines.append(f"{_pad(head, LABEL)}{line}".rstrip())
-
-    def flow(self, items: Iterable[str], gap: str = GAP) -> list[str]:
-        """Items one after the other, as many to a line as fit."""
-        lines: list[str] = []
-        for item in items:
-            if lines and columns(lines[-1]) + len(gap) + columns(item) <= self.room:
-                lines[-1] += gap + item
-            else:
-                lines += self.fold(item)
-        return lines
-
-    def fold(self, text: str) -> list[str]:
-        """A sentence in lines that fit."""
-        lines = [""]
-        for word in text.split(" "):
-            joint = " " if lines[-1] else ""
-            if joint and columns(lines[-1]) + 1 + columns(word) > self.room:
-                lines.append(word)
-            else:
-                lines[-1] += joint + word
-        return lines
-
-    def grid(self, cells: Sequence[tuple[str, str]]) -> list[str]:
-        """Pairs in aligned columns, as many beside each other as fit."""
-        for across in range(min(4, len(cells)), 0, -1):
-            spans = []
-            for start in range(across):
-                of = cells[start::across]
-                spans.append((max(columns(a) for a, _ in of), max(columns(b) for _, b in of)))
-            if across == 1 or sum(a + b + 1 for a, b in spans) + 3 * (across - 1) <= self.room:
-                rows = [cells[n : n + across] for n in range(0, len(cells), across)]
-                return [
-                    GAP.join(
-                        f"{_pad(a, left)} {_pad(b, right)}"
-                        for (a, b), (left, right) in zip(row, spans, strict=False)
-                    ).rstrip()
-                    for row in rows
-                ]
-        return []
-
-
-def _pad(text: str, width: int) -> str:
-    return text + " " * (width - columns(text))
-
-
 # ---------------------------------------------------------------------- names
 
 
-def _names(page: _Page, facts: Facts, everything: bool) -> None:
+def _names(page: Page, facts: Facts, everything: bool) -> None:
     def shown(named: Iterable[Named]) -> list[str]:
         return [n.shown + ("?" if n.tensor.guess else "") for n in named]
 
@@ -217,7 +135,7 @@ def _names(page: _Page, facts: Facts, everything: bool) -> None:
     page.put("? guessed", lines)
 
 
-def _parameters(page: _Page, facts: Facts) -> None:
+def _parameters(page: Page, facts: Facts) -> None:
     cost = facts.program.cost
     named = facts.role("parameter", True)
     if not named:
@@ -235,7 +153,7 @@ def _parameters(page: _Page, facts: Facts) -> None:
 # ---------------------------------------------------------------------- ranges and sizes
 
 
-def _ranges(page: _Page, facts: Facts) -> None:
+def _ranges(page: Page, facts: Facts) -> None:
     texts = []
     for one in facts.ranges:
         if one.within:
@@ -270,11 +188,11 @@ def _index(size: str) -> str:
     return small + ("_" + tail if tail else "")
 
 
-def _outside(page: _Page, facts: Facts) -> None:
+def _outside(page: Page, facts: Facts) -> None:
     page.put("outside", [line for found in facts.outside for line in page.fold(str(found))])
 
 
-def _remarks(page: _Page, facts: Facts) -> None:
+def _remarks(page: Page, facts: Facts) -> None:
     program = facts.program
     for note in program.analysis.notes:
         page.put("note", page.fold(f"{note.subject}: {note.text}"))
@@ -290,7 +208,7 @@ def _remarks(page: _Page, facts: Facts) -> None:
 # ---------------------------------------------------------------------- costs
 
 
-def _costs(page: _Page, facts: Facts, everything: bool) -> None:
+def _costs(page: Page, facts: Facts, everything: bool) -> None:
     cost = facts.program.cost
     bound = {True: "", False: "at most "}
     lines = _amount(page, facts, cost.work, " operations", bound[cost.work_exact])
@@ -326,13 +244,13 @@ def _hard(text: str) -> str:
     return text.replace(" ", HARD)
 
 
-def _by_tensor(page: _Page, facts: Facts, sizes: Mapping[str, Size]) -> list[str]:
+def _by_tensor(page: Page, facts: Facts, sizes: Mapping[str, Size]) -> list[str]:
     return page.grid(
         [(name, formula(facts.shown(size))) for name, size in sizes.items() if size.terms]
     )
 
 
-def _amount(page: _Page, facts: Facts, size: Size, unit: str, bound: str = "") -> list[str]:
+def _amount(page: Page, facts: Facts, size: Size, unit: str, bound: str = "") -> list[str]:
     """A cost: its formula; with sizes its number first. Of a long formula the leading terms."""
     number = facts.number(size) if facts.sizes else None
     if number is not None:
