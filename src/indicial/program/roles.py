@@ -14,6 +14,7 @@ from indicial.program import ir
 from indicial.program.context import Context, TensorInfo
 from indicial.program.lower import Lowering
 from indicial.program.naming import Reference
+from indicial.program.suspicions import suspect
 
 
 def assign_roles(context: Context, lowering: Lowering) -> None:
@@ -30,6 +31,7 @@ def assign_roles(context: Context, lowering: Lowering) -> None:
     _exchanged(context)
     _unused(context)
     _joined_letters(context)
+    suspect(context, lowering, set(_sequence_classes(context)))
 
 
 # ---------------------------------------------------------------------- lists of parameters
@@ -279,7 +281,7 @@ def _joined_letters(context: Context) -> None:
             continue
         for number in range(len(info.axes)):
             reads = [(span, families[number]) for span, families, _ in info.reads if number < len(families)]
-            letters = [f for _, f in reads if f not in ("#", "@")]
+            letters = [f for _, f in reads if f not in ("#", "@", *context.outline.labels)]
             for letter in sorted(set(letters)):
                 others = sorted(set(letters) - {letter})
                 if letters.count(letter) == 1 and len(letters) > 2 and len(others) == 1:

@@ -1,0 +1,371 @@
+"""Steps in time, and from layer to layer, that are well-formed and almost surely slips.
+
+    h[t,j] = G[t-1,j] h[t-1,j] + (1 - G[t,j]) R[t,j]      G itself reads h[t-1]: through G[t-1] the
+                                                          loop takes two steps, elsewhere one
+    Key[k,t,i] = W^K[k,i,J] x[t-1,J]                      x is read at t everywhere else
+    L_0[t+1,i] = e[w[t],i]                                nothing steps from t to t+1 here
+
+An equation for `B[n]` that reads `A[n-1]` has the lag -1 along that index. A lag is explained by a
+recurrence: a circle of reads that comes back one step earlier. `P(w_t | …)` may read a step back.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from indicial.notation.source import Span
+from indicial.program import ir
+from indicial.program.context import Context, RawStatement, TensorInfo, Variable
+
+PATHS = 4000
+"""No more circles than this are looked at."""
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One read of `source` by an equation for `target`, with its lag along each family."""
+
+    target: str
+    source: str
+    lags: tuple[tuple[str, int], ...]
+    span: Span
+    statement: RawStatement
+
+    def lag(self, family: str) -> int:
+        return dict(self.lags).get(family, 0)
+
+    @property
+    def moves(self) -> list[str]:
+        return [family for family, lag in self.lags if lag]
+
+
+def suspect_times(context: Context, predicted: set[str]) -> None:
+    """Adds warnings; `predicted` are the tokens that some P predicts."""
+    steps = list(_steps(context))
+    circles = _circles(steps)
+    _explained(context, steps, circles)
+    _two_steps(context, circles)
+    _inputs(context, steps, predicted)
+    _parameters(context)
+    _lefts(context, steps)
+    _sums(context)
+
+
+def _shifts(statement: RawStatement) -> dict[str, tuple[Variable, int]]:
+    """The indices of a left side, each with what is added to it there."""
+    by_name = {v.name: v for v in statement.variables}
+    return {
+        place.shift[0]: (by_name[place.shift[0]], place.shift[1])
+        for place in statement.left
+        if isinstance(place, ir.Affine) and place.shift is not None and place.shift[0] in by_name
+    }
+
+
+def _steps(context: Context) -> Iterator[Step]:
+    for statement in context.statements:
+        left = _shifts(statement)
+        if context.tensors[statement.target].hidden:
+            continue
+        for read in expanded(context, statement):
+            lags: dict[str, int] = {}
+            for place in read.places:
+                if isinstance(place, ir.Affine) and place.shift is not None:
+                    name, shift = place.shift
+                    if name in left:
+                        variable, by = left[name]
+                        lag = shift - by
+                        if lag or variable.family not in lags:
+                            lags[variable.family] = lag
+            yield Step(statement.target, read.tensor, tuple(lags.items()), read.span, statement)
+
+
+def reads(statement: RawStatement) -> Iterator[ir.Read]:
+    """The reads of a right side, in the order of writing."""
+    for root in (statement.body, *((statement.guard,) if statement.guard else ())):
+        for node in root.walk():
+            if isinstance(node, ir.Read):
+                yield node
+
+
+def expanded(context: Context, statement: RawStatement) -> Iterator[ir.Read]:
+    """The reads of a right side; for what the analysis named, those of its own right side."""
+    pending = [statement]
+    seen = {statement.target}
+    while pending:
+        for read in reads(pending.pop()):
+            info = context.tensors.get(read.tensor)
+            if info is None or not info.hidden or info.role != "defined":
+                yield read
+            elif read.tensor not in seen:
+                seen.add(read.tensor)
+                pending += [st for st in context.statements if st.target == read.tensor]
+
+
+# ---------------------------------------------------------------------- circles
+
+
+def _circles(steps: list[Step]) -> list[list[Step]]:
+    """The ways from a tensor back to itself that pass through no tensor twice."""
+    outgoing: dict[str, list[Step]] = defaultdict(list)
+    for step in steps:
+        same = [o for o in outgoing[step.target] if o.source == step.source and o.lags == step.lags]
+        if not same:
+            outgoing[step.target].append(step)
+    order = {name: number for number, name in enumerate(outgoing)}
+    found: list[list[Step]] = []
+    tried = 0
+    for start in outgoing:
+        pending: list[list[Step]] = [[step] for step in outgoing[start]]
+        while pending and tried < PATHS:
+            tried += 1
+            path = pending.pop()
+            last = path[-1].source
+            if last == start:
+                found.append(path)
+            elif order.get(last, -1) > order[start] and all(last != p.target for p in path):
+                pending.extend([*path, step] for step in outgoing[last])
+    return found
+
+
+def _totals(circle: list[Step]) -> dict[str, int]:
+    totals: dict[str, int] = defaultdict(int)
+    for step in circle:
+        for family, lag in step.lags:
+            totals[family] += lag
+    return {family: lag for family, lag in totals.items() if lag}
+
+
+def _explained(context: Context, steps: list[Step], circles: list[list[Step]]) -> None:
+    """A lag that belongs to no recurrence: what is read before the beginning is nothing."""
+    good: set[tuple[str, str, str]] = set()
+    for circle in circles:
+        totals = _totals(circle)
+        if len(totals) == 1:
+            family = next(iter(totals))
+            good.update((s.target, s.source, family) for s in circle if s.lag(family))
+    for step in steps:
+        source, target = context.tensors.get(step.source), context.tensors.get(step.target)
+        if source is None or target is None or source.role != "defined" or target.probability:
+            continue
+        if source.probability or not _told(step.span):
+            continue
+        for family in step.moves:
+            if (step.target, step.source, family) in good:
+                continue
+            if _layered(source, family) and not _layered(target, family):
+                continue
+            context.messages.warning(
+                "shifted-read",
+                f"{step.target} reads {step.source} one step off in {family}, and no recurrence "
+                f"runs there"
+                if abs(step.lag(family)) == 1 else
+                f"{step.target} reads {step.source} {abs(step.lag(family))} steps off in {family}, "
+                f"and no recurrence runs there",
+                (step.span, f"{_where(step, family)}"), (step.statement.left_span, "for this"),
+                hint=f"at the end of its range this reads what is not there, a 0; is {family} meant?",
+            )  # fmt: skip
+
+
+def _told(span: Span) -> bool:
+    return span.end > span.start
+
+
+def _where(step: Step, family: str) -> str:
+    return "a step earlier" if step.lag(family) < 0 else "a step later"
+
+
+def _layered(info: TensorInfo, family: str) -> bool:
+    """A tensor that is defined at `ℓ+1` along this family."""
+    return any(
+        isinstance(place, ir.Affine) and place.shift is not None and place.shift[1] > 0
+        for axis in info.axes if axis.letter == family for place, _ in axis.left
+    )  # fmt: skip
+
+
+def _two_steps(context: Context, circles: list[list[Step]]) -> None:
+    """A circle of several equations that goes back two steps, where others go back one."""
+    by_family: dict[str, list[tuple[int, list[Step]]]] = defaultdict(list)
+    for circle in circles:
+        totals = _totals(circle)
+        if len(totals) == 1:
+            family, total = next(iter(totals.items()))
+            by_family[family].append((total, circle))
+    for family, found in by_family.items():
+        ones = {s.target for total, c in found if abs(total) == 1 for s in c}
+        for total, circle in found:
+            if abs(total) < 2 or (len(circle) == 1 and not _mixed(circle[0])):
+                continue
+            if not any(s.target in ones for s in circle) and not any(_mixed(s) for s in circle):
+                continue
+            _say_two_steps(context, family, total, circle)
+
+
+def _mixed(step: Step) -> bool:
+    """`h[t+1] = … h[t-1] …`: both sides are shifted, and the two shifts do not meet."""
+    return any(by for _, by in _shifts(step.statement).values()) and any(
+        abs(lag) > 1 for _, lag in step.lags
+    )
+
+
+def _say_two_steps(context: Context, family: str, total: int, circle: list[Step]) -> None:
+    shifted = [s for s in circle if s.lag(family)]
+    counts: dict[str, int] = defaultdict(int)
+    for info in context.tensors.values():
+        counts[info.key] = sum(_shifted_reads(info))
+    suspect = min(shifted, key=lambda s: (counts[s.source], -circle.index(s)))
+    others = [s for s in shifted if s is not suspect]
+    context.messages.warning(
+        "two-steps",
+        f"from {suspect.target} back to itself it takes {abs(total)} steps in {family} this way, "
+        f"and one step other ways",
+        (suspect.span, f"{_where(suspect, family)}"),
+        *((s.span, f"and {_where(s, family)} again") for s in others),
+        (suspect.statement.left_span, "for this"),
+        hint=f"is {suspect.source} meant at the same {family} here?",
+    )  # fmt: skip
+
+
+def _shifted_reads(info: TensorInfo) -> Iterator[int]:
+    for axis in info.axes:
+        for place, variables in axis.reads:
+            if isinstance(place, ir.Affine) and place.shift is not None and variables:
+                yield int(place.shift[1] - variables[0][0].shift != 0)
+
+
+# ---------------------------------------------------------------------- inputs and parameters
+
+
+def _inputs(context: Context, steps: list[Step], predicted: set[str]) -> None:
+    """An input that is read a step off in one equation alone, or in all of them."""
+    for key, info in context.tensors.items():
+        if info.role != "input" or key in predicted:
+            continue
+        mine = [s for s in steps if s.source == key]
+        for family in dict.fromkeys(f for s in mine for f, _ in s.lags):
+            along = [s for s in mine if family in dict(s.lags) and not _stepping(s, family)]
+            off = [s for s in along if s.lag(family) and not _within(s, along, family)]
+            targets = {s.target for s in off}
+            if not off or any(context.tensors[t].probability for t in targets):
+                continue
+            even = [s for s in along if not s.lag(family)]
+            if even and len(targets) == 1:
+                context.messages.warning(
+                    "shifted-input", f"{key} is read at {family} everywhere else",
+                    *((s.span, _where(s, family)) for s in off), (even[0].span, f"at {family} here"),
+                    hint=f"write {family} here too, if no delay is meant",
+                )  # fmt: skip
+            elif not even and not _whole(info, family):
+                context.messages.warning(
+                    "shifted-input", f"{key} is never read at {family} itself, only a step off",
+                    *((s.span, _where(s, family)) for s in off), (info.span, f"the input {key}"),
+                    hint=f"one end of {key} is never used; is {family} meant?",
+                )  # fmt: skip
+
+
+def _stepping(step: Step, family: str) -> bool:
+    """`L_{ℓ+1} = … L_ℓ …`: an equation from one step to the next."""
+    return any(v.family == family and by for v, by in _shifts(step.statement).values())
+
+
+def _within(step: Step, along: list[Step], family: str) -> bool:
+    """`x[t] - x[t-1]`: an equation that reads several steps means them."""
+    lags = {s.lag(family) for s in along if s.statement is step.statement}
+    return len(lags) > 1
+
+
+def _whole(info: TensorInfo, family: str) -> bool:
+    """Whether it is read somewhere along all of its range: at `T`, or at `t` inside a sum."""
+    for axis in info.axes:
+        for place, variables in axis.reads[1:]:
+            if isinstance(place, ir.Affine) and variables and variables[0][0].family == family:
+                if not variables[0][0].free and place.shift == (variables[0][0].name, 0):
+                    return True
+    return False
+
+
+def _parameters(context: Context) -> None:
+    """A declared parameter at a shifted index: it has no step before."""
+    for statement in context.statements:
+        left = _shifts(statement)
+        for read in reads(statement):
+            info = context.tensors.get(read.tensor)
+            if info is None or info.key not in context.outline.parameters:
+                continue
+            for place in read.places:
+                if isinstance(place, ir.Affine) and place.shift is not None:
+                    name, shift = place.shift
+                    if shift and name in left and not left[name][1]:
+                        context.messages.warning(
+                            "shifted-parameter", f"the parameter {info.key} is read at a shifted index",
+                            (read.span, "shifted"), (info.span, "declared here"),
+                            hint=f"write {left[name][0].family}: a parameter has one element for each",
+                        )  # fmt: skip
+
+
+# ---------------------------------------------------------------------- left sides and sums
+
+
+def _lefts(context: Context, steps: list[Step]) -> None:
+    """`L_0[t+1,i] = e[w[t],i]`: a step on the left that nothing on the right takes part in."""
+    for statement in context.statements:
+        info = context.tensors[statement.target]
+        for name, (variable, by) in _shifts(statement).items():
+            if not by or info.hidden:
+                continue
+            mine = [s for s in steps if s.statement is statement]
+            if any(s.source == statement.target for s in mine):
+                continue
+            places = [
+                p.shift[1] for r in expanded(context, statement) for p in r.places
+                if isinstance(p, ir.Affine) and p.shift is not None and p.shift[0] == name
+            ]  # fmt: skip
+            if by in places or _defined_so(context, mine, variable.family, by):
+                continue
+            context.messages.warning(
+                "shifted-left",
+                f"the left side has {variable.family}{by:+d}, and nothing on the right has it",
+                (statement.left_span, f"{variable.family}{by:+d}"), (statement.body.span, ""),
+                hint=f"write {variable.family} on the left, or say what the first element is",
+            )  # fmt: skip
+
+
+def _defined_so(context: Context, mine: list[Step], family: str, by: int) -> bool:
+    """Whether what is read is defined at `ℓ+1` too, so that this equation is part of a stack."""
+    for step in mine:
+        info = context.tensors.get(step.source)
+        if info is None or info.role not in ("defined", "input"):
+            continue
+        if info.role == "defined" and _layered(info, family) and by > 0:
+            return True
+        if info.role == "input" and context.document:
+            return True
+    return False
+
+
+def _sums(context: Context) -> None:
+    """`Σ_t -ln P(w_{t-1} | …)`: the sum runs over t, and all that it reads is a step off."""
+    for statement in context.statements:
+        for node in statement.body.walk():
+            if not isinstance(node, ir.Reduce | ir.Softmax):
+                continue
+            bound = {i.name: i for i in node.indices}
+            at: dict[str, list[tuple[int, Span]]] = defaultdict(list)
+            for read in node.body.walk():
+                if isinstance(read, ir.Read):
+                    for place in read.places:
+                        if isinstance(place, ir.Affine) and place.shift and place.shift[0] in bound:
+                            at[place.shift[0]].append((place.shift[1], read.span))
+            for name, found in at.items():
+                number = int((bound[name].extent.name or "#ex0")[3:])
+                variable = context.variables[number]
+                if variable.free or variable.lower is not None or node.condition is not None:
+                    continue
+                if any(shift for shift, _ in found) and len({shift for shift, _ in found}) == 1:
+                    context.messages.warning(
+                        "shifted-sum", f"this runs over {variable.family}, and reads only a step off",
+                        *((span, "a step off") for _, span in found), (node.span, ""),
+                        hint=f"one end is left out and one is outside; write {variable.family}, or give "
+                             f"the range: Σ_{{{variable.family}=1}}^{{…}}",
+                    )  # fmt: skip

@@ -1,0 +1,5 @@
+input h_{in}[t_{in},n]
+input h_{out}[t_{out},n]
+α[t_{out},t_{in}] = softmax_{t_{in}} h_{out}[t_{out},N] h_{in}[t_{in},N]
+h̃_{out}[t_{out},n] = α[t_{out},T_{in}] h_{in}[T_{in},n]
+y[t_{out},C] = h_{out}[t_{out},N]; h̃_{out}[t_{out},N]

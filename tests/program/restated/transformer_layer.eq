@@ -1,0 +1,10 @@
+input L_0[t,j]
+Query_{ℓ+1}[k,t,i] = W^{query}_{ℓ+1}[k,i,J] L_ℓ[t,J]
+Key_{ℓ+1}[k,t,i] = W^{key}_{ℓ+1}[k,i,J] L_ℓ[t,J]
+α_{ℓ+1}[k,t_1,t_2] = softmax_{t_2} 1/sqrt(I) Query_{ℓ+1}[k,t_1,I] Key_{ℓ+1}[k,t_2,I]
+Value_{ℓ+1}[k,t,i] = W^V_{ℓ+1}[k,i,J] L_ℓ[t,J]
+h̃_{ℓ+1}[k,t,i] = α_{ℓ+1}[k,t,T] Value_{ℓ+1}[k,T,i]
+ĥ_{ℓ+1}[t,C] = h̃_{ℓ+1}[0,t,I]; ⋯; h̃_{ℓ+1}[K-1,t,I]
+A_{ℓ+1}[t,j] = W^0_{ℓ+1}[j,C] ĥ_{ℓ+1}[t,C]
+h_{ℓ+1}[t,i] = ReLU(W^{FF1}_{ℓ+1}[i,J] A_{ℓ+1}[t,J] - B^{FF1}_{ℓ+1}[i])
+L_{ℓ+1}[t,j] = W^{FF2}_{ℓ+1}[j,I] h_{ℓ+1}[t,I] - B^{FF2}_{ℓ+1}[j]
