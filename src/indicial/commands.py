@@ -103,7 +103,8 @@ def _explain(options: argparse.Namespace) -> int:
             explain(p, sizes=s, spelling=spelling, everything=options.everything)
             for p, s in zip(good, sizes, strict=True)
         ]
-        print("\n\n\n".join(texts))
+        if texts:
+            print("\n\n\n".join(texts))
     _show_mistakes(programs)
     return 0 if len(good) == len(programs) else 1
 
@@ -116,7 +117,8 @@ def _programs(what: Sequence[str], fills: dict[str, str]) -> list[Program]:
     programs = [load(*what, fills=fills)] if len(what) > 1 or fills else load_document(what[0])
     found = [p for p in programs if p.equations or p.errors]
     if not found:
-        raise IndicialError(f"no equations in {what[0]}")
+        reasons = [f"line {s.span.line}: {s.reason}" for p in programs for s in p.skipped[:3]]
+        raise IndicialError(f"no equations in {what[0]}" + "".join(f"\n  {r}" for r in reasons))
     return found
 
 

@@ -48,8 +48,10 @@ def define(shell: Any, line: str, cell: str) -> None:
         return
     program = written(cell, title=name, document=None)
     found = [m for m in program.messages if m.severity != "note"]
-    if not program.equations and not found:
-        _show("there is no equation in this cell; one looks like y[j] = W[j,I] x[I]", None)
+    if not program.equations and not program.errors:
+        skipped = [f"\nline {s.span.line} was skipped: {s.reason}" for s in program.skipped]
+        say = "there is no equation in this cell; one looks like y[j] = W[j,I] x[I]"
+        _show(say + "".join(skipped), None)
         return
     if program.errors:
         _show("\n\n".join(m.render() for m in found), messages_html(found))

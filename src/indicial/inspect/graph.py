@@ -122,7 +122,10 @@ class _Builder:
         if start is None:
             group = next((n for n, c in enumerate(self.circles) if statement.target in c), -1)
         hint = self.hint(statement)
-        tip = " ".join(statement.span.text.split())
+        span = statement.span
+        if statement.guard is not None:
+            span = span.to(statement.guard.span)
+        tip = " ".join(span.text.split())
         return Node(
             self.key(statement), _label(named, statement, start), kind, hint, tip, [], group
         )

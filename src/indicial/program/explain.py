@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from indicial.notation.printers import latex as print_latex
 from indicial.notation.printers import unicode as print_unicode
-from indicial.notation.syntax import Declaration, Statement
+from indicial.notation.syntax import Declaration, Equation, Statement
 from indicial.program.cost import order
 from indicial.program.facts import Facts, Named, read, tie, tied_sizes
 from indicial.program.messages import columns
@@ -95,12 +95,14 @@ def _in_tables(statement: Statement) -> bool:
 
 
 def _typed(statement: Statement) -> str:
-    text = statement.span.text.strip()
+    span = statement.span
+    if isinstance(statement, Equation) and statement.guard is not None:
+        span = span.to(statement.guard.span)
+    text = span.text.strip()
     if isinstance(statement, Declaration) or not text or "\\" in text or "$" in text:
         return print_unicode(statement)
-    return "\n".join(
-        line.strip() if n == 0 else "    " + line.strip() for n, line in enumerate(text.split("\n"))
-    )
+    first, *rest = (line.strip() for line in text.split("\n"))
+    return "\n".join([first, *("    " + line for line in rest if line)])
 
 
 # ---------------------------------------------------------------------- names
@@ -131,7 +133,7 @@ def _names(page: Page, facts: Facts, everything: bool) -> None:
         what = role if len(names) == 1 else f"{role}s"
         why = reason if len(names) == 1 else reason.replace("by its letter", "by their letter")
         verb = f"is {'an' if role == 'input' else 'a'}" if len(names) == 1 else "are"
-        lines += page.fold(f"{', '.join(names)} {verb} {what}: {why}")
+        lines += page.fold(f"{', '.join(names)} {verb} {what} ({why})")
     page.put("? guessed", lines)
 
 
@@ -216,7 +218,11 @@ def _costs(page: Page, facts: Facts, everything: bool) -> None:
     if everything:
         page.put("", _by_tensor(page, facts, cost.work_by_tensor))
     elements = facts.number(cost.memory) if facts.sizes else None
-    unit = f" elements = {in_bytes(elements)}" if elements is not None else " elements of 4 bytes"
+    unit = (
+        f" elements, {in_bytes(elements)} in float32"
+        if elements is not None
+        else " elements of 4 bytes"
+    )
     page.put("memory", _amount(page, facts, cost.memory, unit, bound[cost.memory_exact]))
     if everything:
         page.put("", _by_tensor(page, facts, cost.memory_by_tensor))
@@ -256,6 +262,8 @@ def _amount(page: Page, facts: Facts, size: Size, unit: str, bound: str = "") ->
     if number is not None:
         result = f"{bound}{both(number)}{unit}"
         return page.flow([result, f"= {_formula(facts.tied(size), page.room - 2)}"], " ")
+    if facts.shown(size) == Size.of(1):
+        unit = unit.replace("operations", "operation").replace("elements", "element")
     room = page.room - columns(bound + unit)
     return page.fold(f"{bound}{_formula(facts.shown(size), room)}{unit}")
 

@@ -60,10 +60,11 @@ class Page:
 
     def grid(self, cells: Sequence[tuple[str, str]]) -> list[str]:
         """Pairs in aligned columns, as many beside each other as fit."""
-        for across in range(min(4, len(cells)), 0, -1):
+        # As few rows as fit, and then as few columns as that takes: 3 + 3 rather than 4 + 2.
+        for across in sorted(range(1, 5), key=lambda n: (-(-len(cells) // n), n)):
             spans = []
             for start in range(across):
-                of = cells[start::across]
+                of = cells[start::across] or [("", "")]
                 spans.append((max(columns(a) for a, _ in of), max(columns(b) for _, b in of)))
             if across == 1 or sum(a + b + 1 for a, b in spans) + 3 * (across - 1) <= self.room:
                 rows = [cells[n : n + across] for n in range(0, len(cells), across)]

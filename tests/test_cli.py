@@ -1,0 +1,198 @@
+"""The commands `explain` and `try`, as typed."""
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from indicial import paste
+from indicial.cli import main
+
+
+class Keyboard(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    status = main(arguments)
+    printed = capsys.readouterr()
+    return status, printed.out, printed.err
+
+
+# ---------------------------------------------------------------------- explain
+
+
+def test_explain_a_model(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = run(capsys, "explain", "rnn", "--set", "J=4", "--set", "K=2", "--set", "T=3")
+    assert status == 0
+    assert out.startswith("rnn: the vanilla RNN\n")
+    assert "parameters  28 = J² + J K + J" in out
+
+
+def test_explain_joins_what_is_named_together(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = run(capsys, "explain", "rnn", "y[t,i] = U[i,J] h[t,J]")
+    assert status == 0
+    assert "defined     h[t,j]  y[t,i]" in out
+
+
+def test_explain_json(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = run(capsys, "explain", "rnn", "--json")
+    (found,) = json.loads(out)
+    assert status == 0
+    assert found["cost"]["parameters"]["formula"] == "J² + J K + J"
+
+
+def test_explain_each_program_of_a_document(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    note = tmp_path / "note.md"
+    note.write_text("# One\n$$y[j] = W[j,I] x[I]$$\n# Two\n$$h[t] = h[t-1] + x[t]$$\n")
+    status, out, _ = run(capsys, "explain", str(note), "--set", "T=9")
+    assert status == 0
+    assert [line for line in out.splitlines() if line in ("One", "Two")] == ["One", "Two"]
+    status, _, err = run(capsys, "explain", str(note), "--set", "Q=9")
+    assert status == 2
+    assert "no size Q" in err
+
+
+def test_explain_shows_mistakes_like_check(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    bad = tmp_path / "bad.eq"
+    bad.write_text("input x[t,k]\nh[t,j] = W[j,K] x[t]\n")
+    status, out, _ = run(capsys, "explain", str(bad))
+    _, checked, _ = run(capsys, "check", str(bad))
+    assert status == 1
+    assert "error:" in out and "^" in out
+    assert checked.rpartition("\n\n")[0] == out.rpartition("\n\n")[0]
+    status, out, _ = run(capsys, "explain", str(bad), "--json")
+    assert status == 1
+    assert "error" in [m["severity"] for m in json.loads(out)[0]["messages"]]
+
+
+def test_unknown_name_gets_a_suggestion(capsys: pytest.CaptureFixture[str]) -> None:
+    status, _, err = run(capsys, "explain", "tranformer")
+    assert status == 2
+    assert "did you mean transformer?" in err
+
+
+def test_graph_is_written(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    where = tmp_path / "lstm.svg"
+    status, out, _ = run(capsys, "explain", "lstm", "--graph", str(where))
+    assert status == 0
+    assert where.read_text(encoding="utf-8").startswith("<svg ")
+    assert str(where) in out
+
+
+@pytest.mark.parametrize("name", ["lstm.png", "lstm"])
+def test_other_pictures_are_refused(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str
+) -> None:
+    status, _, err = run(capsys, "explain", "lstm", "--graph", str(tmp_path / name))
+    assert status == 2
+    assert ".svg" in err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_is_not_there(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    status, _, err = run(capsys, "explain", "rnn", "--graph", str(tmp_path / "no" / "a.svg"))
+    assert status == 2
+    assert "cannot write" in err
+
+
+# ---------------------------------------------------------------------- try
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "y[j] = tanh(W[j,I] x[I])",
+        r"y_j = \tanh(\sum_i W_{ji} x_i)",
+        r"$$y[j] = \tanh\left(W[j,I] x[I]\right)$$",
+        "\\begin{align}\ny[j] &= \\tanh(W[j,I] x[I])\n\\end{align}",
+    ],
+)
+def test_try_any_notation(capsys: pytest.CaptureFixture[str], text: str) -> None:
+    status, out, _ = run(capsys, "try", text)
+    assert status == 0, out
+    assert "y[j]  " in out
+    assert "\x1b" not in out
+
+
+def test_try_a_model(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = run(capsys, "try", "ugrnn", "--set", "T=6", "--seed", "3")
+    assert status == 0
+    assert "seed 3" in out and "h[t,j]  6×" in out
+
+
+def test_try_shows_mistakes(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = run(capsys, "try", "y[j] = W[j,I x[I]")
+    assert status == 1
+    assert "never closed" in out
+
+
+def test_try_reads_standard_input(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("y[i] = 2 x[i]\n"))
+    status, out, _ = run(capsys, "try")
+    assert status == 0
+    assert out.startswith("from standard input:")
+
+
+def test_try_takes_the_clipboard_first(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", Keyboard("z = 1\n"))
+    monkeypatch.setattr(paste, "clipboard", lambda: "y[i] = 2 x[i]")
+    status, out, _ = run(capsys, "try")
+    assert status == 0
+    assert out.startswith("from the clipboard:")
+
+
+@pytest.mark.parametrize("copied", [None, "a shopping list"])
+def test_try_asks_where_nothing_was_copied(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, copied: str | None
+) -> None:
+    monkeypatch.setattr("sys.stdin", Keyboard("\ny[i] = 2 x[i]\n\nz = behind[\n"))
+    monkeypatch.setattr(paste, "clipboard", lambda: copied)
+    status, out, err = run(capsys, "try")
+    assert status == 0
+    assert "an empty line ends them" in err
+    assert "y[i]  " in out and "behind" not in out
+
+
+def test_try_with_nothing_typed(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", Keyboard(""))
+    monkeypatch.setattr(paste, "clipboard", lambda: None)
+    status, _, err = run(capsys, "try")
+    assert status == 2
+    assert "nothing to try" in err
+
+
+def test_colour_on_a_terminal_unless_refused(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    _, out, _ = run(capsys, "try", "y[j] = W[j,I] x[I]")
+    assert "\x1b[" in out
+    monkeypatch.setenv("NO_COLOR", "1")
+    _, out, _ = run(capsys, "try", "y[j] = W[j,I] x[I]")
+    assert "\x1b[" not in out
+
+
+def test_explaining_needs_no_heavy_library() -> None:
+    import subprocess
+    import sys
+
+    code = (
+        "import sys; from indicial.cli import main; main(['explain', 'ugrnn']); "
+        "sys.exit(', '.join({'torch', 'sympy', 'numpy'} & set(sys.modules)) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
