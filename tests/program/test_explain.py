@@ -171,6 +171,12 @@ def test_worded_sizes_are_their_own() -> None:
     assert "T_{in}" not in tie(code)
 
 
+def test_two_indices_of_one_letter_are_shown_as_written() -> None:
+    text = "input x[t]\nparameter R[t,t']\na[t,t'] = x[t] x[t']\nb[t_1,t_2] = x[t_1] R[t_1,t_2]"
+    shown = {n.name: n.shown for n in read(load(text)).names}
+    assert (shown["a"], shown["b"], shown["R"]) == ("a[t,t']", "b[t_1,t_2]", "R[t_1,t_2]")
+
+
 def test_letters_of_one_size() -> None:
     assert read(load("ugrnn")).same == [("I", "J")]
     assert read(load("thought_vector")).same == []

@@ -18,7 +18,7 @@ from indicial.program import ir
 from indicial.program.cost import order
 from indicial.program.naming import capital
 from indicial.program.numbers import tight, value
-from indicial.program.outside import Outside, outside
+from indicial.program.outside import Outside, outside, small
 from indicial.program.sizes import Size, Strided
 
 if TYPE_CHECKING:
@@ -112,7 +112,8 @@ class Facts:
     def names(self) -> list[Named]:
         tokens = _token_axes(self.code)
         return [
-            Named(t, _letters(t, tokens), _made(self.code, t)) for t in self.code.tensors.values()
+            Named(t, _letters(self.code, t, tokens), _made(self.code, t))
+            for t in self.code.tensors.values()
         ]
 
     def role(self, role: str, everything: bool = False) -> list[Named]:
@@ -211,14 +212,20 @@ def _token_axes(code: ir.Code) -> dict[tuple[str, int], str]:
     return found
 
 
-def _letters(tensor: ir.Tensor, tokens: Mapping[tuple[str, int], str]) -> tuple[str, ...]:
+def _letters(
+    code: ir.Code, tensor: ir.Tensor, tokens: Mapping[tuple[str, int], str]
+) -> tuple[str, ...]:
+    """The letters of a tensor's axes; two of one letter as its equation has them, else numbered."""
     letters = [a.letter or tokens.get((tensor.name, n), "·") for n, a in enumerate(tensor.axes)]
     times, seen = Counter(letters), Counter[str]()
+    written = [s.left for s in code.of(tensor.name)][-1:]
     for number, letter in enumerate(letters):
         if times[letter] > 1 and letter != "·":
             seen[letter] += 1
             mark = "'" * (seen[letter] - 1) if "_" in letter else f"_{seen[letter]}"
-            letters[number] = letter + mark
+            place = written[0][number] if written else None
+            shift = place.shift if isinstance(place, ir.Affine) else None
+            letters[number] = small(shift[0]) if shift is not None else letter + mark
     return tuple(letters)
 
 
