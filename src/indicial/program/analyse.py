@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from indicial.notation import syntax as s
 from indicial.notation.printers import name_key, unicode
-from indicial.notation.source import Span
+from indicial.notation.source import NOWHERE, Span
 from indicial.program import ir, shapes
 from indicial.program.context import (
     AxisInfo,
@@ -52,6 +52,7 @@ def analyse(
     context = Context(outline(statements, messages, document), messages)
     lowering = Lowering(context)
     _survey(lowering, statements)
+    _defined_twice(lowering)
     _declare(lowering)
     scopes = _left_sides(lowering)
     for number, (definition, scope) in enumerate(
@@ -84,6 +85,21 @@ def _survey(lowering: Lowering, statements: list[s.Statement]) -> None:
                     for name in under.walk():
                         if isinstance(name, s.Name) and index_name(name) is not None:
                             lowering.index_keys.add(name_key(name))
+
+
+def _defined_twice(lowering: Lowering) -> None:
+    """Two equations for all elements of one name, or for the same ones."""
+    seen: dict[tuple[object, ...], Definition] = {}
+    for definition in lowering.outline.definitions:
+        first = seen.setdefault((definition.key, *definition.special), definition)
+        if first is not definition and first.body != definition.body:
+            lowering.messages.error(
+                "defined-twice",
+                f"{definition.key} is defined twice",
+                (definition.left.span, "again here"),
+                (first.left.span, "defined here"),
+                hint="give one of them another name, a number on the left, or a guard (for t > 0)",
+            )
 
 
 def _declare(lowering: Lowering) -> None:
@@ -222,12 +238,15 @@ def _first_span(outline: Outline, key: str, count: int) -> Span:
         for use in shapes.uses(outline, definition.body):
             if use.reference.key == key and len(use.reference.items) == count:
                 return use.reference.span
-    for test in outline.tests:
-        for side in test.sides:
-            for use in shapes.uses(outline, side):
-                if use.reference.key == key and len(use.reference.items) == count:
-                    return use.reference.span
-    return outline.definitions[0].span
+    tested = [
+        *(side for t in outline.tests for side in t.sides),
+        *(c.comparison for c in outline.claims),
+    ]
+    for node in (*tested, *(right for _, right, _ in outline.draws)):
+        for use in shapes.uses(outline, node):
+            if use.reference.key == key and len(use.reference.items) == count:
+                return use.reference.span
+    return outline.definitions[0].span if outline.definitions else NOWHERE
 
 
 def _lift_batch(lowering: Lowering, key: str, name: s.Name, arity: dict[str, int]) -> None:

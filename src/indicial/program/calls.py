@@ -19,11 +19,11 @@ from indicial.notation.source import Span
 from indicial.program import ir
 from indicial.program.context import AxisInfo, Open, RawStatement, TensorInfo, Term, Variable, merge
 from indicial.program.naming import Reference, family, index_name, is_capital
-from indicial.program.outline import ELEMENTWISE, FunctionDefinition, Use
 from indicial.program.places import place
 from indicial.program.rewrite import free_indices, substitute
 from indicial.program.scope import Local, Scope
 from indicial.program.sizes import Size
+from indicial.program.uses import ELEMENTWISE, FunctionDefinition, Use
 
 if TYPE_CHECKING:
     from indicial.program.lower import Lowering

@@ -20,12 +20,13 @@ from indicial.notation.source import Span
 from indicial.program import calls, cases, ir, reductions
 from indicial.program.context import Context, Term, merge
 from indicial.program.naming import Reference, index_name
-from indicial.program.outline import Use, probability_key
+from indicial.program.outline import probability_key
 from indicial.program.places import describe, place
 from indicial.program.reads import Reading
 from indicial.program.rewrite import substitute
 from indicial.program.scope import Scope
 from indicial.program.sizes import Size
+from indicial.program.uses import Use
 
 ZERO = ir.Constant(0.0)
 
@@ -128,6 +129,7 @@ class Lowering(Reading):
                 f"{key} stands alone: it is not on the left, and the product has no other {key}",
                 (span, f"the only {key}"),
                 *((beside, f"no {key} here") for beside in opened.beside),
+                *self.left_site(scope, f"no {key} here"),
                 hint=f"sum over it with Σ_{{{letter}}}, use it a second time in the same product, "
                      f"or write it on the left",
             )  # fmt: skip
@@ -195,9 +197,14 @@ class Lowering(Reading):
         key = reference.key
         if key in scope.locals:
             return calls.local(self, reference, scope)
-        if key in self.context.tensors and (
-            reference.items or self.context.tensors[key].axes == [] or key not in scope.variables
-        ):
+        info = self.context.tensors.get(key)
+        bare = not reference.items and info is not None and bool(info.axes)
+        if bare and key in self.sizes_named:
+            # `L_ℓ[t,j] / L`: a capital without brackets is the size, whatever else it names.
+            return Term(
+                ir.SizeValue(self.size_of(self.sizes_named[key], scope), span=reference.span)
+            )
+        if info is not None and not (bare and key in scope.variables):
             return self.read(reference, scope)
         if not reference.items:
             if key in scope.variables:
@@ -227,6 +234,16 @@ class Lowering(Reading):
         argument = use.call.arguments[0]
         token = self.token_of(argument)
         defined = key in self.outline.defined
+        if token is None and not defined:
+            letters = (*use.call.arguments, *(use.call.given or ()))
+            bound = tuple(
+                a for a in letters if isinstance(a, s.Name) and name_key(a) in scope.variables
+            )
+            if bound and index_name(argument) is not None and argument in bound:
+                # `Σ_y P(y) …`: a distribution over what the Σ binds.
+                result = self.read(Reference(use.reference.key, bound, span), scope)
+                self.context.tensors[use.reference.key].probability = True
+                return result
         if token is None or len(use.call.arguments) != 1:
             if defined and key in self.context.tensors and isinstance(argument, s.Name):
                 info = self.context.tensors[key]
@@ -298,6 +315,13 @@ class Lowering(Reading):
         return Term(closed.expression, merge([closed], brackets=True))
 
     def _power(self, node: s.Power, scope: Scope) -> Term:
+        use = self.outline.use(node.base) if isinstance(node.base, s.Call) else None
+        if use is not None and use.kind == "factor":
+            # `m_i (a - b)^2`: the power belongs to the bracket.
+            assert use.call is not None and isinstance(node.base, s.Call)
+            inside = s.Group(use.call.arguments[0], span=node.base.span)
+            raised = s.Power(inside, node.exponent, span=node.span)
+            return self.lower(s.Product((node.base.function, raised), span=node.span), scope)
         base = self.lower(node.base, scope)
         return self._raise(base, node.exponent, scope, node.span)
 

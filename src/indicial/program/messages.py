@@ -119,9 +119,10 @@ def _excerpt(span: Span, remark: str, width: int, home: Source) -> list[str]:
 
 @dataclass
 class Messages:
-    """A collector. `silences` holds the lines whose messages their author has silenced."""
+    """A collector; the same code at the same place is said once."""
 
     items: list[Message] = field(default_factory=list)
+    _said: set[tuple[str, Span | None]] = field(default_factory=set)
 
     def add(
         self,
@@ -133,7 +134,9 @@ class Messages:
     ) -> None:
         pairs = tuple(s if isinstance(s, tuple) else (s, "") for s in sites)
         message = Message(severity, code, text, pairs, hint)
-        if not any(m.code == code and m.sites[:1] == pairs[:1] for m in self.items):
+        said = (code, pairs[0][0] if pairs else None)
+        if said not in self._said:
+            self._said.add(said)
             self.items.append(message)
 
     def join(self, code: str, text: str, *sites: tuple[Span, str], hint: str = "") -> None:

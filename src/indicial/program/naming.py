@@ -110,10 +110,10 @@ class _Seen:
     without_sup: bool = False
     bracketed_sups: set[str] = field(default_factory=set)
     """The superscripts that are directly followed by brackets, or that stand on a left side."""
-    sup_letters: set[str] = field(default_factory=set)
-    """The letters that stand alone as a superscript: the t of `Φ^t`."""
     sup_shifted: set[str] = field(default_factory=set)
-    """The letters that stand there with a number: the t of `Φ^{t+1}`."""
+    """The letters that stand above it with a number: the t of `Φ^{t+1}`."""
+    brackets: bool = False
+    """Brackets follow somewhere, or a subscript."""
     digit_lengths: set[int] = field(default_factory=set)
 
 
@@ -123,6 +123,10 @@ class Naming:
     def __init__(self, statements: Iterable[Statement]) -> None:
         statements = list(statements)
         self.live = live_letters(statements)
+        self.bound = bound_letters(statements)
+        """The letters that stand below a Σ, capitals too."""
+        self.steps: set[str] = set()
+        """The letters that are stepped above a name: the l of `h^{(l+1)}`."""
         self.seen: dict[Name, _Seen] = defaultdict(_Seen)
         for statement in statements:
             self._survey(statement)
@@ -145,8 +149,10 @@ class Naming:
                     elif self._live_index(script):
                         seen.indexed = True
                 step = _step(node.sup)
-                if step is not None:
-                    (seen.sup_letters if step[1] else seen.sup_shifted).add(step[0])
+                if step is not None and not step[1]:
+                    self.steps.add(step[0])
+                    seen.sup_shifted.add(step[0])
+                seen.brackets = seen.brackets or id(node) in bracketed or bool(node.sub)
                 if not node.sup:
                     seen.without_sup = True
                 elif id(node) in bracketed:
@@ -218,14 +224,21 @@ class Naming:
                 inside.append(script)
             else:
                 kept.append(script)
-        step = _step(name.sup)
-        if step is not None and step[0] in seen.sup_letters & seen.sup_shifted:
-            # `Φ^{t+1}` beside `Φ^t`: a step of time, written above.
-            inside.insert(0, name.sup[0])
+        if self._is_step(name, seen):
+            inside.insert(0, _without_group(name.sup[0]))
             name = replace(name, sup=())
         sup, power = self._superscript(name, seen)
         key = name_key(Name(name.base, name.accents, name.primes, tuple(kept), sup))
         return Reference(key, (*inside, *items), span or name.span, power, group)
+
+    def _is_step(self, name: Name, seen: _Seen) -> bool:
+        """`Φ^{t+1}` beside `Φ^t`, `W^{(l)}` beside `h^{(l+1)}`: a step of time or layer, above."""
+        step = _step(name.sup)
+        if step is None or step[0] not in self.steps:
+            return False
+        if step[0] in seen.sup_shifted or isinstance(name.sup[0], Group):
+            return True
+        return not seen.without_sup  # `β^t` beside `β` is a power
 
     def _superscript(
         self, name: Name, seen: _Seen
@@ -235,6 +248,8 @@ class Naming:
             return (), None
         if len(name.sup) > 1:
             return name.sup, None
+        if name.base == "e" and not (name.sub or name.accents or name.primes or seen.brackets):
+            return (), name.sup[0]  # Euler's number
         script = name.sup[0]
         if isinstance(script, Star | Group):
             return name.sup, None
@@ -274,6 +289,10 @@ def _step(sup: tuple[Expression, ...]) -> tuple[str, bool] | None:
     return None
 
 
+def _without_group(script: Expression) -> Expression:
+    return script.body if isinstance(script, Group) else script
+
+
 def _is_group(script: Expression) -> bool:
     """`Φ`, `Φ[ℓ]`, `Φ.c`."""
     base = script.base if isinstance(script, Index) else script
@@ -286,23 +305,37 @@ def live_letters(statements: Iterable[Statement]) -> set[str]:
     for statement in statements:
         for node in statement.walk():
             if isinstance(node, Index):
-                for item in node.items:
+                called = node.base.arguments if isinstance(node.base, Call) else ()  # `e(w)[I]`
+                for item in (*called, *node.items):
                     live.update(_letters(item))
             elif isinstance(node, Reduction):
                 for under in node.under:
                     live.update(_letters(under))
-            elif isinstance(node, Call) and node.given is None:
-                for item in node.arguments:
-                    if index_name(item) is not None:
-                        live.update(_letters(item))
         if isinstance(statement, Declaration) and statement.keyword in ("label", "range"):
             for item in statement.items:
                 live.update(_letters(item))
         if isinstance(statement, Equation) and len(statement.sides) > 1:
+            call = statement.sides[0]
+            call = call.base if isinstance(call, Index) else call
+            if isinstance(call, Call):  # the y of `P(y | h)` too
+                for item in call.arguments:
+                    live.update(_letters(item) if index_name(item) is not None else ())
             left = set(_script_letters(statement.sides[0]))
             right = {c for side in statement.sides[1:] for c in _script_letters(side)}
             live.update(left & right)
     return live
+
+
+def bound_letters(statements: Iterable[Statement]) -> set[str]:
+    """The letters that stand below a Σ or its kin."""
+    return {
+        letter
+        for statement in statements
+        for node in statement.walk()
+        if isinstance(node, Reduction)
+        for under in node.under
+        for letter in _letters(under)
+    }
 
 
 def _letters(node: Expression) -> Iterator[str]:

@@ -39,39 +39,9 @@ from indicial.notation.syntax import (
     TupleLiteral,
 )
 from indicial.program.messages import Messages
-from indicial.program.naming import (
-    GROUPS,
-    Naming,
-    Reference,
-    index_expression,
-    index_name,
-    is_capital,
-)
+from indicial.program.naming import GROUPS, Naming, Reference, family, index_name, is_capital
+from indicial.program.uses import PROBABILITY, FunctionDefinition, Uses, parameter_used, survey
 
-ELEMENTWISE = frozenset(
-    [
-        "tanh",
-        "σ",
-        "ReLU",
-        "GELU",
-        "exp",
-        "ln",
-        "log",
-        "sqrt",
-        "abs",
-        "sign",
-        "cos",
-        "sin",
-        "min",
-        "max",
-        "softplus",
-        "floor",
-        "erf",
-    ]
-)
-SPECIAL = frozenset(["onehot", "dropout", "softmax"])
-BUILT_IN = ELEMENTWISE | SPECIAL | {"layernorm", "rmsnorm"}
-PROBABILITY = frozenset({"P", "p", "Pr", "ℙ", "𝒫"})
 DISTRIBUTIONS = frozenset({"N", "𝒩", "uniform", "orthonormal", "bernoulli", "U", "𝒰"})
 
 
@@ -94,27 +64,30 @@ class Definition:
     def span(self) -> Span:
         return self.equation.span
 
-
-@dataclass(frozen=True)
-class FunctionDefinition:
-    """`key(parameters)[result] = body`."""
-
-    key: str
-    parameters: tuple[tuple[str, tuple[Name, ...]], ...]
-    """Each parameter with the capitals of its slice."""
-    result: tuple[Name, ...]
-    body: Expression
-    span: Span
+    @property
+    def special(self) -> tuple[object, ...]:
+        """What tells `L_0` from `L_{ℓ+1}`, and `β[T-1,i]` from `β[t,i]`: all but plain indices."""
+        letters: list[Expression] = []
+        marks: list[object] = []
+        for position, item in enumerate(self.items):
+            if index_name(item) is None:
+                marks.append((position, item))
+            elif item in letters:
+                marks.append((position, letters.index(item)))
+            letters.append(item)
+        guard = self.equation.guard
+        if guard is not None:
+            left = {n for n in self.left.walk() if isinstance(n, Name)}
+            if not any(n in left for n in guard.walk()):
+                guard = None  # `c = u_a + u_i, i ∈ {d, c}` speaks of a label, and defines all of c
+        return (tuple(marks), guard)
 
 
 @dataclass
-class Outline:
+class Outline(Uses):
     """A program's statements by kind."""
 
-    naming: Naming
     definitions: list[Definition] = field(default_factory=list)
-    functions: dict[str, FunctionDefinition] = field(default_factory=dict)
-    fills: dict[str, tuple[str, Span]] = field(default_factory=dict)
     inputs: dict[str, tuple[Reference, Expression | None]] = field(default_factory=dict)
     parameters: dict[str, Reference] = field(default_factory=dict)
     constants: dict[str, tuple[Reference, Expression]] = field(default_factory=dict)
@@ -129,118 +102,14 @@ class Outline:
     claims: list[Claim] = field(default_factory=list)
     tests: list[Equation] = field(default_factory=list)
     """Equations whose left side is no name: they define nothing and can only be tested."""
-    bracketed: set[str] = field(default_factory=set)
-    """The keys that have indices somewhere."""
-    bare: set[str] = field(default_factory=set)
-    """The keys that stand somewhere without any brackets."""
     document: bool = False
 
-    @property
-    def defined(self) -> set[str]:
-        return {d.key for d in self.definitions}
+    defined: set[str] = field(default_factory=set)
+    """The keys that an equation defines."""
 
-    # ------------------------------------------------------------------ reading references
-
-    def use(self, node: Expression) -> Use | None:
-        """How a name with its brackets is used; None if the node is not a name with brackets."""
-        groups: list[tuple[str, Call | Index]] = []
-        base = node
-        while isinstance(base, Call | Index):
-            groups.append(("(" if isinstance(base, Call) else "[", base))
-            base = base.function if isinstance(base, Call) else base.base
-        if not isinstance(base, Name):
-            return None
-        groups.reverse()
-        reference = self.naming.read(base, span=base.span)
-        return self._classify(base, reference, groups, node)
-
-    def _classify(
-        self,
-        name: Name,
-        reference: Reference,
-        groups: list[tuple[str, Call | Index]],
-        node: Expression,
-    ) -> Use:
-        key = reference.key
-        first = groups[0][1] if groups else None
-        if isinstance(first, Call):
-            if self._is_probability(name, first):
-                return Use("probability", reference, call=first, rest=_square_items(groups[1:]))
-            if self.is_function(key) or (
-                not self._index_arguments(first)
-                and key not in self.bracketed
-                and (len(first.arguments) > 1 or (key not in self.bare and not is_capital(key)))
-            ):
-                return Use("function", reference, call=first, rest=_square_items(groups[1:]))
-            alone = len(first.arguments) == 1
-            if alone and (not self._index_arguments(first) or self.is_size(key, name)):
-                return Use("factor", reference, call=first, rest=_square_items(groups[1:]))
-            if key not in self.bracketed and len(groups) == 1:
-                # `H(k, t, T)`, never defined: what it does with the slice is its own affair.
-                kept = tuple(a for a in first.arguments if not _is_slice(a))
-                return Use(
-                    "tensor", replace(reference, items=(*reference.items, *kept), span=node.span)
-                )
-        items = list(reference.items)
-        for _, group in groups:
-            items.extend(group.arguments if isinstance(group, Call) else group.items)
-        return Use("tensor", replace(reference, items=tuple(items), span=node.span))
-
-    def is_function(self, key: str) -> bool:
-        if key in self.functions or key in self.fills:
-            return True
-        return key in BUILT_IN and key not in self.bracketed
-
-    def is_size(self, key: str, name: Name) -> bool:
-        """A bare capital that is never a tensor."""
-        return is_capital(name.base) and not name.accents and key not in self.bracketed
-
-    def _is_probability(self, name: Name, call: Call) -> bool:
-        if name.base not in PROBABILITY:
-            return False
-        return call.given is not None or not any(
-            isinstance(a, Index | Call) and not _token_like(a) for a in call.arguments
-        )
-
-    def _index_arguments(self, call: Call) -> bool:
-        return call.given is None and all(
-            index_expression(a, self.bracketed - self.naming.live) or self._gather(a)
-            for a in call.arguments
-        )
-
-    def _gather(self, node: Expression) -> bool:
-        """`w_t`, `w[t]`: a token."""
-        if isinstance(node, Name) and node.sub:
-            return True
-        return isinstance(node, Index) and isinstance(node.base, Name) and len(node.items) == 1
-
-
-@dataclass(frozen=True)
-class Use:
-    """One occurrence of a name with its brackets: `tensor`, `function`, `factor`, `probability`."""
-
-    kind: str
-    reference: Reference
-    call: Call | None = None
-    rest: tuple[Expression, ...] = ()
-    """The square brackets after the round ones: the `[j]` of `f(x[J])[j]`."""
-
-
-def _is_slice(node: Expression) -> bool:
-    name = index_name(node)
-    return name is not None and is_capital(name.base)
-
-
-def _square_items(groups: list[tuple[str, Call | Index]]) -> tuple[Expression, ...]:
-    return tuple(
-        item
-        for _, group in groups
-        for item in (group.items if isinstance(group, Index) else group.arguments)
-    )
-
-
-def _token_like(node: Expression) -> bool:
-    return isinstance(node, Index) and isinstance(node.base, Name) and len(node.items) <= 2
+    def define(self, definition: Definition) -> None:
+        self.definitions.append(definition)
+        self.defined.add(definition.key)
 
 
 # ---------------------------------------------------------------------- sorting the statements
@@ -250,7 +119,7 @@ def outline(statements: Iterable[Statement], messages: Messages, document: bool)
     """Sorts statements; what cannot be placed becomes a message."""
     statements = list(statements)
     result = Outline(Naming(statements), document=document)
-    _survey_brackets(statements, result)
+    survey(statements, result)
     for statement in statements:
         if isinstance(statement, Declaration):
             _declare(statement, result, messages)
@@ -260,73 +129,6 @@ def outline(statements: Iterable[Statement], messages: Messages, document: bool)
         if isinstance(statement, Equation):
             _equation(statement, result, messages)
     return result
-
-
-def _survey_brackets(statements: list[Statement], result: Outline) -> None:
-    inside: set[int] = set()
-    for statement in statements:
-        for node in statement.walk():
-            if isinstance(node, Index):
-                base = node.base
-                while isinstance(base, Call | Index):
-                    base = base.function if isinstance(base, Call) else base.base
-                if isinstance(base, Name):
-                    inside.add(id(base))
-                    called = isinstance(node.base, Call) and node.base.function is base
-                    if node.base is base or (called and _index_call(node.base)):
-                        result.bracketed.add(result.naming.read(base).key)
-            elif isinstance(node, Call) and isinstance(node.function, Name):
-                inside.add(id(node.function))
-            elif isinstance(node, Name):
-                reference = result.naming.read(node)
-                if reference.items:
-                    result.bracketed.add(reference.key)
-                elif id(node) not in inside:
-                    result.bare.add(reference.key)
-    # A left side with round brackets that hold plain indices is a tensor.
-    for statement in statements:
-        if isinstance(statement, Equation) and isinstance(statement.sides[0], Call):
-            call = statement.sides[0]
-            if (
-                isinstance(call.function, Name)
-                and call.given is None
-                and call.function.base not in PROBABILITY
-                and all(index_expression(a) for a in call.arguments)
-                and not _parameter_used(call, statement.sides[1:])
-            ):
-                result.bracketed.add(result.naming.read(call.function).key)
-
-
-def _index_call(node: Expression) -> bool:
-    """`h(t)[N]`, `e(w_t)[I]`: round brackets with indices, and square ones behind them."""
-    if not isinstance(node, Call) or node.given is not None or not isinstance(node.function, Name):
-        return False
-    if node.function.base in BUILT_IN:
-        return False
-    return all(index_expression(a) for a in node.arguments)
-
-
-def _parameter_used(call: Call, sides: tuple[Expression, ...]) -> bool:
-    """Whether `f(x) = …x…` uses x as a value: then it is a function, not a tensor."""
-    names = {replace(a, sup=()) for a in call.arguments if isinstance(a, Name)}
-    values: set[Name] = set()
-    for side in sides:
-        hidden: set[int] = set()
-        for node in side.walk():
-            if isinstance(node, Index):
-                hidden.update(id(n) for item in node.items for n in item.walk())
-            elif isinstance(node, Name):
-                hidden.update(id(n) for s in (*node.sub, *node.sup) for n in s.walk())
-                if id(node) not in hidden:
-                    values.add(replace(node, sup=()))
-            elif isinstance(node, Reduction):
-                hidden.update(id(n) for u in node.under for n in u.walk())
-            elif isinstance(node, Call):
-                hidden.update(
-                    id(n) for a in node.arguments if index_name(a) for n in a.walk()
-                    if isinstance(node.function, Name) and node.function.base not in BUILT_IN
-                )  # fmt: skip
-    return bool(names & values)
 
 
 def _declare(statement: Declaration, result: Outline, messages: Messages) -> None:
@@ -369,8 +171,6 @@ def _declare(statement: Declaration, result: Outline, messages: Messages) -> Non
                 messages.error("declaration", "`range` gives an index its first and last value",
                                item.span, hint="write for example `range Δt = -1..1`")  # fmt: skip
             else:
-                from indicial.program.naming import family
-
                 result.ranges[family(name)] = (statement.value, name)
 
 
@@ -443,7 +243,7 @@ def _equation(equation: Equation, result: Outline, messages: Messages) -> None:
     if use.reference.power is not None:
         result.tests.append(equation)
         return
-    result.definitions.append(
+    result.define(
         Definition(key, items, left, right, equation, between, relations[-1], probability)
     )
 
@@ -504,7 +304,7 @@ def _objective(equation: Equation, result: Outline) -> None:
         bodies.append(body)
     between = tuple(zip(equation.relations, bodies[:-1], strict=False))
     left = Name("loss", span=equation.sides[0].span)
-    result.definitions.append(Definition("loss", (), left, bodies[-1], equation, between))
+    result.define(Definition("loss", (), left, bodies[-1], equation, between))
 
 
 def _function(left: Expression, equation: Equation, result: Outline) -> FunctionDefinition | None:
@@ -524,7 +324,7 @@ def _function(left: Expression, equation: Equation, result: Outline) -> Function
         for a in call.arguments
     )  # fmt: skip
     any_slice = any(isinstance(a, Index) for a in call.arguments)
-    if not sliced or not (any_slice or _parameter_used(call, equation.sides[1:])):
+    if not sliced or not (any_slice or parameter_used(call, equation.sides[1:])):
         return None
     parameters = tuple(
         (name_key(a.base), tuple(i for i in a.items if isinstance(i, Name)))

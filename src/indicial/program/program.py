@@ -61,6 +61,8 @@ class Program:
         filled = fill(list(self.written), self._messages, document, resolve, fills or {})
         in_matrices: list[Skipped] = []
         indexed = vectors.rewrite(filled, self._messages, document, in_matrices)
+        # Steps with vectors use what the prose says of them: that they are orthogonal, of length 1.
+        self._prose = document and indexed != filled
         unrolled, in_place = unroll(indexed, document)
         self.statements: tuple[Statement, ...] = tuple(unrolled)
         self.skipped = (*self.skipped, *in_matrices, *in_place)
@@ -82,7 +84,7 @@ class Program:
         if not any(m.severity == "error" for m in self._messages.items):
             from indicial.program.verdicts import judge
 
-            judge(result.code, result.outline, self._messages)
+            judge(result.code, result.outline, self._messages, self._prose)
         return result
 
     @cached_property

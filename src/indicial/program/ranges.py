@@ -97,19 +97,30 @@ def _layered(axis: AxisInfo) -> bool:
     )
 
 
-def _default(context: Context, lowering: Lowering, variable: Variable) -> Range:
+def _default(context: Context, starts: dict[int, tuple[int, int]], variable: Variable) -> Range:
     if variable.lower is not None and variable.upper is not None:
         return variable.lower, variable.upper
     size = context.classes.atom(variable.size)
     if variable.free and variable.shift > 0:
         return Size(), size - 1
-    lower, offset = lowering.bounds.get(variable.family, (0, -1))
+    lower, offset = starts.get(context.classes.find(variable.size), (0, -1))
     return Size.of(lower), size + offset
+
+
+def _starts(context: Context, lowering: Lowering) -> dict[int, tuple[int, int]]:
+    """Where the range of each size begins and ends, as the text says it of any of its letters."""
+    found: dict[int, tuple[int, int]] = {}
+    for variable in context.variables:
+        said = lowering.bounds.get(variable.family)
+        if said is not None and not (variable.free and variable.shift > 0):
+            found.setdefault(context.classes.find(variable.size), said)
+    return found
 
 
 def _adopt(context: Context, lowering: Lowering) -> list[Range]:
     """Each index's range: as the text says, else that of the axes that it reads just as it is."""
-    ranges = [_default(context, lowering, v) for v in context.variables]
+    starts = _starts(context, lowering)
+    ranges = [_default(context, starts, v) for v in context.variables]
     for _ in range(4):
         axes = _axis_ranges(context, ranges)
         changed = False
@@ -246,10 +257,11 @@ def _input_axis(context: Context, axis: AxisInfo, ranges: list[Range]) -> Range:
             if place.shift is not None and place.shift[1] == 0:
                 return ranges[variable.number]
     for place, variables in axis.reads:
-        if isinstance(place, ir.Affine):
-            for variable, factor in variables:
-                if factor == 1 and not variable.family.startswith("Δ"):
-                    return ranges[variable.number]
+        moving = [(v, f) for v, f in variables if not v.family.startswith("Δ")]
+        if isinstance(place, ir.Affine) and len(moving) == 1 and moving[0][1] == 1:
+            return ranges[moving[0][0].number]
+    if any(len(variables) > 1 for _, variables in axis.reads):
+        return _read_axis(context, axis, ranges)  # `a[t_1-t_2]`: all differences
     return Size(), context.classes.atom(axis.size) - 1
 
 

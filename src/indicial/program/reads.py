@@ -56,9 +56,14 @@ class Reading:
             if index is not None and variable.family == family(index) and is_capital(other[0]):
                 sites.append((variable.span, f"{other} is, in capitals"))
                 hint = f"write {key} there too, or {other} in both places"
-        if 0 <= scope.number < len(self.outline.definitions):
-            sites.append((self.outline.definitions[scope.number].left.span, f"no {key} here"))
+        sites.extend(self.left_site(scope, f"no {key} here"))
         self.messages.join("unbound-index", f"{key} is bound nowhere: {known}", *sites, hint=hint)
+
+    def left_site(self, scope: Scope, remark: str) -> list[tuple[Span, str]]:
+        """The left side of the equation that is being read, if it has one."""
+        definitions = self.outline.definitions
+        known = 0 <= scope.number < len(definitions)
+        return [(definitions[scope.number].left.span, remark)] if known else []
 
     def may_be_label(self, node: s.Name) -> bool:
         """In a document, a letter that is never an index anywhere is the name of one element."""

@@ -130,10 +130,21 @@ def binders(
         if isinstance(binder.name, Name):
             bound.add(name_key(binder.name))
 
+    items = list(_flatten(node.under))
+    last = items[-1] if items else None
+    shared = (
+        isinstance(last, Comparison)
+        and last.operators == ("=",)
+        and node.upper is not None
+        and not _has_index(last.operands[1], bound)
+        and not _has_index(node.upper, bound)
+    )
     pending: list[Expression] = []
-    for item in _flatten(node.under):
+    for item in items:
         if isinstance(item, Comparison):
             pending.append(item)
+        elif shared and isinstance(last, Comparison) and index_name(item) is not None:
+            bind(Binder(item, last.operands[1], node.upper))  # `Σ_{i,j=1}^N`: both from 1 to N
         else:
             bind(Binder(item))
     for item in pending:
@@ -185,6 +196,10 @@ def _flatten(items: tuple[Expression, ...]) -> Iterator[Expression]:
             yield from _flatten(item.parts)
         elif isinstance(item, TupleLiteral):
             yield from _flatten(item.items)
+        elif (
+            isinstance(item, Name) and item.bare and item.base.islower() and 1 < len(item.base) < 4
+        ):
+            yield from (Name(letter, span=item.span) for letter in item.base)  # `Σ_{ij}`
         else:
             yield item
 

@@ -10,15 +10,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 from indicial.notation.faults import Fault, Skipped
 from indicial.notation.headings import is_part
-from indicial.notation.syntax import Declaration, Equation, Name, Number, Statement
+from indicial.notation.syntax import (
+    Declaration,
+    Equation,
+    Expression,
+    Name,
+    Statement,
+)
 from indicial.program.loops import STEPS
 from indicial.program.messages import Messages
-from indicial.program.naming import GROUPS
+from indicial.program.naming import GROUPS, Reference
 from indicial.program.outline import Definition, outline
+from indicial.program.places import describe
 from indicial.program.shapes import uses
 
 FRESH = ("problem", "exercise", "question", "task", "assignment")
@@ -49,32 +56,44 @@ class Block:
 def divide(blocks: Iterable[Block]) -> list[Part]:
     """The programs of a document, in order."""
     parts: list[Part] = []
-    section: list[Part] = []
-    title: str | None = None
-    for block in blocks:
-        if block.title != title or not section:
-            title = block.title
-            parts.extend(section)
-            section = [Part(title)]
-        for statement in block.statements:
-            part = section[-1]
-            if statement in part.statements:
-                continue
-            if _redefines(part, statement):
-                part = Part(title, _trailing_lists(part))
-                section.append(part)
-            part.statements.append(statement)
-        section[-1].faults.extend(block.faults)
-        section[-1].skipped.extend(block.skipped)
-    parts.extend(section)
+    for title, group in groupby(blocks, key=lambda block: block.title):
+        parts.extend(_divide_section(title, list(group)))
     for before, part in pairwise(parts):
         if part.title == before.title or not _fresh(part.title):
             _borrow(part, before)
     return [p for p in parts if p.statements or p.faults or p.skipped]
 
 
+def _divide_section(title: str, blocks: list[Block]) -> list[Part]:
+    """The programs under one heading: one more for each name that is defined anew."""
+    every = [statement for block in blocks for statement in block.statements]
+    definitions = {id(d.equation): d for d in _definitions(every)}
+    parts = [Part(title)]
+    seen: set[Statement] = set()
+    bodies: dict[tuple[object, ...], Expression] = {}
+    counts: dict[str, int] = {}
+    for block in blocks:
+        for statement in block.statements:
+            if statement in seen:
+                continue
+            definition = definitions.get(id(statement))
+            if definition is not None and definition.relation not in STEPS:
+                what = (definition.key, *definition.special)
+                count = len(definition.items)
+                same = bodies.setdefault(what, definition.body) == definition.body
+                if not same or counts.setdefault(definition.key, count) != count:
+                    parts.append(Part(title, _trailing_lists(parts[-1])))
+                    seen.clear()
+                    bodies, counts = {what: definition.body}, {definition.key: count}
+            seen.add(statement)
+            parts[-1].statements.append(statement)
+        parts[-1].faults.extend(block.faults)
+        parts[-1].skipped.extend(block.skipped)
+    return parts
+
+
 def _fresh(title: str) -> bool:
-    """Whether a heading shares nothing with what stood before: `Problem 3`, and the answer to a part."""
+    """Whether a heading shares nothing with what stood before: `Problem 3`, a part of one."""
     return title.casefold().startswith(FRESH) or is_part(title)
 
 
@@ -95,32 +114,6 @@ def _definitions(statements: Iterable[Statement]) -> list[Definition]:
     return outline(list(statements), Messages(), document=True).definitions
 
 
-def _redefines(part: Part, statement: Statement) -> bool:
-    """Whether a statement defines again, and differently, what the part defines already."""
-    if not isinstance(statement, Equation) or statement.relations[0] in STEPS:
-        return False
-    known = _definitions([*part.statements, statement])
-    new = [d for d in known if d.equation is statement]
-    for one in new:
-        for other in known:
-            if other.equation is statement or other.key != one.key:
-                continue
-            if _special(one) == _special(other) and one.body != other.body:
-                return True
-    return False
-
-
-def _special(definition: Definition) -> tuple[object, ...]:
-    """What tells `L_0` from `L_{ℓ+1}`: numbers on the left, and a guard."""
-    numbers = tuple((n, i) for n, i in enumerate(definition.items) if isinstance(i, Number))
-    guard = definition.equation.guard
-    if guard is not None:
-        left = {n for n in definition.left.walk() if isinstance(n, Name)}
-        if not any(n in left for n in guard.walk()):
-            guard = None  # `c = u_a + u_i, i ∈ {d, c}` speaks of a label, and defines all of c
-    return (numbers, guard)
-
-
 def _borrow(part: Part, before: Part) -> None:
     """Takes over the equations for what the part reads and does not define."""
     available: dict[str, list[Definition]] = {}
@@ -139,6 +132,8 @@ def _borrow(part: Part, before: Part) -> None:
             key = use.reference.key
             if use.kind != "tensor" or key in defined or key not in available:
                 continue
+            if not _fits(use.reference, available[key]):
+                continue
             defined = defined | {key}
             for definition in available[key]:
                 if definition.equation not in taken:
@@ -147,3 +142,13 @@ def _borrow(part: Part, before: Part) -> None:
     if taken:
         declared = [d for d in earlier if isinstance(d, Declaration)]
         part.borrowed = [*declared, *(e for e in earlier if e in taken)]
+
+
+def _fits(reference: Reference, definitions: list[Definition]) -> bool:
+    """Whether a read can mean these definitions: as many indices, or all but the first of them."""
+    read = [describe(i) for i in reference.items]
+    for definition in definitions:
+        left = [describe(i) for i in definition.items]
+        if len(read) == len(left) or not read or read == left[1:]:
+            return True
+    return False

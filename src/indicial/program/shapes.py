@@ -14,9 +14,10 @@ from collections.abc import Iterable, Iterator
 from indicial.notation import syntax as s
 from indicial.notation.printers import name_key
 from indicial.program.naming import GROUPS, capital, family, index_name, is_capital
-from indicial.program.outline import Definition, Outline, Use
+from indicial.program.outline import Definition, Outline
 from indicial.program.places import describe
 from indicial.program.scope import binders
+from indicial.program.uses import Use
 
 
 def uses(outline: Outline, node: s.Node) -> Iterator[Use]:
@@ -50,8 +51,14 @@ def counts(outline: Outline) -> dict[str, Counter[int]]:
     result: dict[str, Counter[int]] = defaultdict(Counter)
     for node in _bodies(outline):
         for use in uses(outline, node):
-            if use.kind == "tensor":
-                result[use.reference.key][len(use.reference.items)] += 1
+            count = len(use.reference.items)
+            size = (
+                not count
+                and is_capital(use.reference.key)
+                and use.reference.key in outline.bracketed
+            )
+            if use.kind == "tensor" and not size:
+                result[use.reference.key][count] += 1
     return result
 
 
@@ -244,9 +251,10 @@ def family_bounds(
     for statement in statements:
         for node in statement.walk():
             if isinstance(node, s.Reduction) and node.upper is not None:
-                for under in node.under:
-                    if isinstance(under, s.Comparison) and under.operators == ("=",):
-                        _explicit(under.operands[0], under.operands[1], node.upper, explicit)
+                last = node.under[-1] if node.under else None
+                if isinstance(last, s.Comparison) and last.operators == ("=",):
+                    for letter in (*node.under[:-1], last.operands[0]):
+                        _explicit(letter, last.operands[1], node.upper, explicit)
             elif isinstance(node, s.Call):
                 _listed(node.arguments, listed)
                 _listed(node.given or (), listed)
@@ -310,17 +318,42 @@ def _place_of(node: s.Expression) -> s.Expression | None:
     return node if isinstance(node, s.Number) else None
 
 
+def _index_families(outline: Outline, statements: Iterable[s.Statement]) -> set[str]:
+    """The families of all letters that are an index somewhere."""
+    found: set[str] = set()
+    for statement in statements:
+        for node in statement.walk():
+            items: tuple[s.Expression, ...] = ()
+            if isinstance(node, s.Index):
+                items = node.items
+            elif isinstance(node, s.Reduction):
+                items = node.under
+            elif isinstance(node, s.Call):
+                items = tuple(a for a in node.arguments if not isinstance(a, s.Index | s.Call))
+            elif isinstance(node, s.Name):
+                items = tuple(i for i in node.sub if not isinstance(i, s.Number))
+            for item in items:
+                for name in item.walk():
+                    if isinstance(name, s.Name) and index_name(name) is not None:
+                        found.add(family(name))
+                    elif isinstance(name, s.Name) and name.bare and len(name.base) < 4:
+                        found.update(c for c in name.base if c in outline.naming.live)
+    return found
+
+
 def sizes_named(outline: Outline, statements: Iterable[s.Statement]) -> dict[str, s.Name]:
     """The names that are sizes outside brackets: bare capitals, and ends of ranges."""
     result: dict[str, s.Name] = {}
-    taken = outline.defined | outline.bracketed | set(outline.constants) | set(outline.functions)
-    taken |= set(outline.inputs) | set(outline.parameters)
+    taken = {d.key for d in outline.definitions if not d.items} | set(outline.constants)
+    taken |= set(outline.functions) | set(outline.parameters)
     taken |= {r.key for r in outline.parameter_list}
+    taken |= {key for key, (reference, _) in outline.inputs.items() if not reference.items}
+    families = _index_families(outline, statements)
     for statement in statements:
         for node in statement.walk():
             if isinstance(node, s.Name) and is_capital(node.base) and index_name(node) is not None:
                 key = name_key(node)
-                if key not in taken:
+                if key not in taken and family(node) in families:
                     result.setdefault(key, node)
             if isinstance(node, s.Reduction) and isinstance(node.upper, s.Name):
                 end = index_name(node.upper)
