@@ -191,9 +191,9 @@ class BracketGrammar(NameGrammar):
             self.i += 1
         elif token.kind == "key" and token.text in CONDITION_WORDS:
             self.i += 1
-            condition = self.conjunction(commas=bool(ends))
+            condition = self.condition(commas=bool(ends))
         elif ends and token.kind not in ends:
-            condition = self.conjunction(commas=True)
+            condition = self.condition(commas=True)
         while ends and (self.at(",") or self.at(".") or self.at(";")):
             self.i += 1
         if ends and self.peek().kind not in ends:

@@ -30,6 +30,7 @@ from indicial.notation.syntax import (
     Call,
     Comparison,
     Conjunction,
+    Disjunction,
     Expectation,
     Expression,
     Fraction,
@@ -100,6 +101,15 @@ class ExpressionParser(OperatorGrammar):
             return _RELATION_KEYS[token.text]
         return None
 
+    def condition(self, commas: bool) -> Expression:
+        """Conditions with `or` between them."""
+        start = self.peek()
+        parts = [self.conjunction(commas)]
+        while self.peek().kind == "key" and self.peek().text == "or":
+            self.i += 1
+            parts.append(self.conjunction(commas))
+        return parts[0] if len(parts) == 1 else Disjunction(tuple(parts), span=self.since(start))
+
     def conjunction(self, commas: bool) -> Expression:
         """Conditions with `and` between them, or commas where these separate nothing else."""
         start = self.peek()
@@ -114,7 +124,7 @@ class ExpressionParser(OperatorGrammar):
             elif commas and (self.at(",") or self.peek().kind == "quad"):
                 while self.at(",") or self.peek().kind == "quad":
                     self.i += 1
-                if self.done():
+                if self.done() or self.peek().kind in ("row", "end"):
                     break
             else:
                 break

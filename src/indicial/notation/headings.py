@@ -9,8 +9,8 @@ a bold line alone), a numbered line alone (`1 Gates and states`). Slides and sca
 have none of these: there, a short line that stands alone in title case is one (`Plain Cells`).
 
 Two things look like headings and start no program, because they need what was defined above them:
-a lettered part (`# a. Show that`, `(ii)`) and a `Solution`, however they are set. Only a letter alone
-on its line (`a.`, then `b.`) is the heading of an answer that stands for itself: `part a`.
+a lettered part (`# a. Show that`, `(ii)`) and a `Solution`, however they are set. Only a letter
+alone on its line (`a.`, then `b.`) is the heading of an answer that stands for itself: `part a`.
 """
 
 from __future__ import annotations
@@ -159,9 +159,9 @@ def _sure(lines: _Lines, number: int) -> Heading | None:
 
 
 def _parts(lines: _Lines, found: list[Heading]) -> list[Heading]:
-    """The lone letters under each heading, in the order of the alphabet; `i.` and `v.` are numerals.
+    """The lone letters under each heading, in the order of the alphabet.
 
-    After `c.`, an `i.` is the first point of part c; only after `h.` it is a part.
+    After `c.`, an `i.` is a numeral, the first point of part c; only after `h.` it is a part.
     """
     starts = {heading.start: heading.title for heading in found}
     parts: list[Heading] = []
@@ -174,7 +174,8 @@ def _parts(lines: _Lines, found: list[Heading]) -> list[Heading]:
             continue
         letter = match["letter"]
         if letter > last and (letter not in "ivx" or ord(letter) == ord(last or "a") + 1):
-            parts.append(lines.heading(number, f"{above}, part {letter}" if above else f"part {letter}"))
+            title = f"{above}, part {letter}" if above else f"part {letter}"
+            parts.append(lines.heading(number, title))
             last = letter
     return parts
 

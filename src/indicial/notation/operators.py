@@ -52,6 +52,8 @@ class OperatorGrammar(BracketGrammar):
             base = "Σ" if token.kind == "sigma" else operator
             sup = () if upper is None else (upper,)
             return self.after_name(Name(base, sub=under, sup=sup, span=self.since(token)), token)
+        if not scripted and self.at("\\{") and operator in _ALSO_FUNCTIONS:
+            return self.postfix(self.of_set(Name(operator, span=token.span), token), token)
         if not scripted and self.at("("):
             if operator in _ALSO_FUNCTIONS:
                 return self.postfix(self.call(Name(operator, span=token.span), token), token)
@@ -59,6 +61,15 @@ class OperatorGrammar(BracketGrammar):
                 return self.softmax_of_brackets(token)
         body = self.term() if operator in TAKES_PRODUCT else self.sum()
         return Reduction(operator, under, upper, body, span=self.since(token))
+
+    def of_set(self, operator: Name, token: Token) -> Expression:
+        """`\\max\\{a, b\\}`: the largest of these."""
+        self.i += 1
+        self.bars.append("call")
+        arguments = self.items(("\\}",))
+        self.bars.pop()
+        self.expect("\\}")
+        return Call(operator, arguments, span=self.since(token))
 
     def softmax_of_brackets(self, token: Token) -> Expression:
         opener = self.peek()

@@ -154,5 +154,5 @@ ACCENT_COMMANDS = {
 }  # fmt: skip
 
 CONDITION_WORDS = frozenset({"if", "for", "when", "where"})
-KEYS = CONDITION_WORDS | {"otherwise", "else", "and", "is", "in", "notin", "within"}
+KEYS = CONDITION_WORDS | {"otherwise", "else", "and", "or", "is", "in", "notin", "within"}
 """Words of the language itself; as a name they stand in scripts only (`h_{in}`)."""

@@ -21,6 +21,7 @@ from indicial.notation.syntax import (
     Claim,
     Comparison,
     Conjunction,
+    Disjunction,
     Declaration,
     Dots,
     Equation,
@@ -79,12 +80,17 @@ class RowParser:
         if tokens[0].text != "for" or tokens[0].kind not in ("key", "text", "word"):
             return
         end = 1
-        while end < len(tokens) and not (tokens[end].kind == "quad" or _is(tokens[end], ":")):
-            if _is_relation(tokens[end]) or _is(tokens[end], "["):
-                return
+        while end + 1 < len(tokens) and tokens[end].kind in ("letter", "word"):
             end += 1
-        if end < len(tokens) - 1:
-            self.tokens = tokens[end + 1 :]
+            while end + 1 < len(tokens) and (_is(tokens[end], "_'") or _is(tokens[end - 1], "_")):
+                end += 1
+            if not _is(tokens[end], ","):
+                break
+            end += 1
+        if tokens[end].kind == "quad" or _is(tokens[end], ":"):
+            end += 1
+        if 1 < end < len(tokens) and not _is_relation(tokens[end]):
+            self.tokens = tokens[end:]
 
     def skip(self, reason: str) -> None:
         self.skipped.append(Skipped(cover(t.span for t in self.tokens), reason))
@@ -286,15 +292,15 @@ class RowParser:
             return None
         while _begins_guard(parser.peek()) and not parser.done():
             parser.i += 1
-        condition = parser.conjunction(commas=True)
+        condition = parser.condition(commas=True)
         if not parser.done():
             raise parser.unexpected(parser.peek(), "the end of the condition")
         parts = condition.parts if isinstance(condition, Conjunction) else (condition,)
-        if not word and not any(isinstance(part, Comparison) for part in parts):
+        if not word and not any(isinstance(part, Comparison | Disjunction) for part in parts):
             raise Refusal("syntax", "no relation stands in this part", (condition.span,),
                           "a comma outside brackets separates equations")  # fmt: skip
         # `∀ i` on its own restricts nothing.
-        real = tuple(part for part in parts if isinstance(part, Comparison))
+        real = tuple(part for part in parts if isinstance(part, Comparison | Disjunction))
         if len(real) < 2:
             return real[0] if real else None
         return Conjunction(real, span=condition.span)

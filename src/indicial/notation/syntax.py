@@ -19,7 +19,7 @@ indices; whether that `1` is an index or part of the name is decided in `program
         Expectation(draws, body)                    E_{y ~ Pop} …
         Cases(branches)                             value if condition, …
         Join(parts)                                 a; b; ⋯; c
-        Comparison(operands, operators)  Conjunction(parts)
+        Comparison(operands, operators)  Conjunction(parts)  Disjunction(parts)
         ListLiteral(items)  SetLiteral(items)  TupleLiteral(items)  Interval(lower, upper)
         Dots()  Star()
     statement =
@@ -247,6 +247,13 @@ class Comparison(Expression):
 @dataclass(frozen=True)
 class Conjunction(Expression):
     """Conditions that hold together: `a and b`."""
+
+    parts: tuple[Expression, ...]
+
+
+@dataclass(frozen=True)
+class Disjunction(Expression):
+    """Conditions of which one is enough: `i = 0 or j = 0`. Binds less than `and`."""
 
     parts: tuple[Expression, ...]
 

@@ -19,6 +19,7 @@ from indicial.notation.syntax import (
     Cases,
     Comparison,
     Conjunction,
+    Disjunction,
     Dots,
     Expectation,
     Expression,
@@ -45,7 +46,7 @@ from indicial.notation.syntax import (
 
 _JOIN, _COMPARE, _INTERVAL, _SUM, _TERM, _HADAMARD, _PRODUCT, _FACTOR = range(8)
 _LEVELS: dict[type[Node], int] = {
-    Join: _JOIN, Comparison: _COMPARE, Conjunction: _COMPARE, Interval: _INTERVAL, Add: _SUM,
+    Join: _JOIN, Comparison: _COMPARE, Conjunction: _COMPARE, Disjunction: _COMPARE, Interval: _INTERVAL, Add: _SUM,
     Negative: _TERM, Hadamard: _HADAMARD, Product: _PRODUCT,
 }  # fmt: skip
 _TALL = (Fraction, Reduction, Cases)
@@ -114,6 +115,8 @@ class Typesetter:
                 return self.comparison(node)
             case Conjunction(parts):
                 return self.word(" and ").join(self.show(part, _COMPARE) for part in parts)
+            case Disjunction(parts):
+                return self.word(" or ").join(self.show(part, _COMPARE) for part in parts)
             case Interval(lower, upper):
                 return f"{self.show(lower, _SUM)}..{self.show(upper, _SUM)}"
             case ListLiteral():

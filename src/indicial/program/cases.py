@@ -86,6 +86,12 @@ def conjunction(lowering: Lowering, node: s.Conjunction, scope: Scope) -> Term:
     return lowering._apply("and", terms, node.span)
 
 
+def disjunction(lowering: Lowering, node: s.Disjunction, scope: Scope) -> Term:
+    """One is enough: conditions are 1 or 0, so their maximum says it."""
+    terms = [lowering.lower(p, scope) for p in node.parts]
+    return lowering._apply("max", terms, node.span)
+
+
 def join(lowering: Lowering, node: s.Join, scope: Scope) -> Term:
     if not scope.left:
         lowering.messages.error(

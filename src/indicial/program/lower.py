@@ -55,6 +55,7 @@ class Lowering(Reading):
             s.Cases: partial(cases.cases, self),
             s.Comparison: partial(cases.comparison, self),
             s.Conjunction: partial(cases.conjunction, self),
+            s.Disjunction: partial(cases.disjunction, self),
             s.Join: partial(cases.join, self),
             s.ListLiteral: partial(cases.list_literal, self),
         }
