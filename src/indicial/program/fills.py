@@ -61,7 +61,31 @@ def fill(
         same = [e for e in sites if _call_key(e, cells) == key]
         name = key if len(same) == 1 else f"{key}{same.index(statement) + 1}"
         result.extend(_Filling(cells[key], name, statement, call, messages).statements())
+    _never_called(statements, sketch, {_call_key(e, cells) for e in sites}, messages)
     return result
+
+
+def _never_called(
+    statements: list[s.Statement], sketch: Outline, called: set[str], messages: Messages
+) -> None:
+    """`CEL = ugrnn` beside `CELL(…)`: what is filled is not what is called."""
+    open_calls = [
+        (node.function.base, node.function.span) for statement in statements for node in statement.walk()
+        if isinstance(node, s.Call) and isinstance(node.function, s.Name)
+        and node.function.base not in sketch.fills and node.function.base.isupper()
+        and len(node.function.base) > 1
+    ]  # fmt: skip
+    for key, (_, span) in sketch.fills.items():
+        if key in called:
+            continue
+        left = next(
+            e.sides[0].span for e in statements if isinstance(e, s.Equation) and e.sides[-1].span == span
+        )
+        messages.warning(
+            "unused-fill", f"{key} is filled and never called", (left, "filled here"),
+            *((at, f"{name} is called here, and not filled") for name, at in open_calls),
+            hint=f"did you mean {open_calls[0][0]}?" if open_calls else "take the line out, or call it",
+        )  # fmt: skip
 
 
 def _is_fill(equation: s.Equation, chosen: Mapping[str, tuple[str, Span]]) -> bool:

@@ -182,7 +182,7 @@ class Lowering(Reading):
             result = self._value(use.reference, scope)
         power = use.reference.power
         if power is not None:
-            if use.reference.key == "e" and "e" not in self.context.tensors:
+            if use.reference.key == "e" and "e" not in self.outline.bracketed:
                 return self._apply("exp", [self.term(power, scope)], node.span)
             return self._raise(result, power, scope, node.span)
         return result

@@ -14,21 +14,27 @@ from indicial.program import ir
 from indicial.program.context import Context, TensorInfo
 from indicial.program.lower import Lowering
 from indicial.program.naming import Reference
+from indicial.program.orders import exchanged
+from indicial.program.places import describe
+from indicial.program.spelling import counterpart
 from indicial.program.suspicions import suspect
+from indicial.program.timing import reads
 
 
 def assign_roles(context: Context, lowering: Lowering) -> None:
     """Gives every tensor its role, and says what does not fit."""
     _listed(context)
-    sequence = _sequence_classes(context)
+    met = exchanged(context)
+    # Where indices are exchanged, sizes have met that have nothing to do with each other.
+    sequence = {} if met else _sequence_classes(context)
+    shifted = _shifted(context)
     for info in list(context.tensors.values()):
         if info.role:
             continue
         if context.document:
-            _guess(context, info, sequence)
+            _guess(context, info, shifted)
         else:
-            _plain(context, info, sequence)
-    _exchanged(context)
+            _plain(context, info, shifted, sequence)
     _unused(context)
     _joined_letters(context)
     suspect(context, lowering, set(_sequence_classes(context)))
@@ -72,8 +78,6 @@ def _listed(context: Context) -> None:
 
 def _listed_shape(context: Context, info: TensorInfo, reference: Reference) -> None:
     """The indices in the list, if there are any, must be those of the equations, in that order."""
-    from indicial.program.places import describe
-
     if not reference.items or not info.reads:
         return
     span, families, _ = info.reads[0]
@@ -122,33 +126,49 @@ def _sequence_classes(context: Context) -> dict[int, str]:
     return found
 
 
-def _moves(context: Context, info: TensorInfo) -> Span | None:
-    """Whether a tensor is read at a shifted index; along layers (`ℓ+1` on the left) it may be."""
-    for axis in info.axes:
-        for place, variables in axis.reads:
-            if not isinstance(place, ir.Affine) or place.shift is None or not variables:
-                continue
-            variable = variables[0][0]
-            if variable.shift == 0 and place.shift[1] != 0:
-                return info.span
-    return None
+def _shifted(context: Context) -> dict[str, tuple[Span, Span]]:
+    """The tensors that are read at a shifted index, where, and for what; along layers that is usual."""
+    found: dict[str, tuple[Span, Span]] = {}
+    for statement in context.statements:
+        layers = {v.name for v in statement.variables if v.shift}
+        for read in reads(statement):
+            for place in read.places:
+                if isinstance(place, ir.Affine) and place.shift is not None and place.shift[1]:
+                    if place.shift[0] not in layers:
+                        found.setdefault(read.tensor, (read.span, statement.left_span))
+    return found
 
 
-def _plain(context: Context, info: TensorInfo, sequence: dict[int, str]) -> None:
+def _plain(
+    context: Context,
+    info: TensorInfo,
+    shifted: dict[str, tuple[Span, Span]],
+    sequence: dict[int, str],
+) -> None:
     """In `.eq`: a parameter, unless it moves with the data."""
     info.role = "parameter"
     near = _near(info.key, context)
-    hint = f"did you mean {near}? " if near else ""
+    unread = counterpart(context, info)
+    sites = [(unread.span, f"{unread.key} is never read")] if unread is not None else []
+    hint = f"did you mean {unread.key if unread is not None else near}? " if unread or near else ""
     if info.probability:
         context.messages.error(
             "unknown-name", f"{info.key} is read, and no equation defines it", info.span,
             hint="define it: P(w_t | …) = softmax_{w_t} …",
         )  # fmt: skip
         return
-    if _moves(context, info) is not None:
+    if info.values is not None:
+        context.messages.error(
+            "unknown-name", f"{info.key} is used as a token, and nothing defines it",
+            (info.span, "never defined"), *sites,
+            hint=f"{hint}Declare `input {info.key}[…] in V`, if it is a token",
+        )  # fmt: skip
+        return
+    moved = shifted.get(info.key)
+    if moved is not None:
         context.messages.error(
             "unknown-name", f"{info.key} is read at a shifted index, and nothing defines it",
-            (info.span, "never defined"),
+            (moved[0], "never defined"), (moved[1], "not shifted like that"), *sites,
             hint=f"{hint}A parameter cannot be shifted; write an equation for {info.key}, or `input {info.key}[…]`",
         )  # fmt: skip
         return
@@ -159,7 +179,7 @@ def _plain(context: Context, info: TensorInfo, sequence: dict[int, str]) -> None
             context.messages.error(
                 "unknown-name",
                 f"{info.key} is never defined, and along {axis.letter} it is as long as the input {owner}",
-                (info.span, "never defined"), (context.tensors[owner].span, f"the input {owner}"),
+                (info.span, "never defined"), *sites, (context.tensors[owner].span, f"the input {owner}"),
                 hint=f"{hint}If it is meant to be learned for each position, say so: "
                      f"`parameter {info.key}[{letters}]`",
             )  # fmt: skip
@@ -169,7 +189,7 @@ def _plain(context: Context, info: TensorInfo, sequence: dict[int, str]) -> None
 CONVENTION = {"input": "xywu", "parameter": "eWBbVUEg"}
 
 
-def _guess(context: Context, info: TensorInfo, sequence: dict[int, str]) -> None:
+def _guess(context: Context, info: TensorInfo, shifted: dict[str, tuple[Span, Span]]) -> None:
     """In a document: by list, by movement, by letter."""
     base = info.key[:1]
     sibling = _sibling(context, info)
@@ -185,7 +205,7 @@ def _guess(context: Context, info: TensorInfo, sequence: dict[int, str]) -> None
         info.role, info.guess = "input", "neither defined nor in the list of parameters"
     elif info.probability:
         info.role, info.guess = "input", info.guess or "an open probability"
-    elif _moves(context, info) is not None:
+    elif info.key in shifted:
         info.role, info.guess = "input", "read at a shifted index and never defined"
     elif base in CONVENTION["input"]:
         info.role, info.guess = "input", f"by its letter {base}"
@@ -233,25 +253,6 @@ def _near(key: str, context: Context) -> str | None:
 
 
 # ---------------------------------------------------------------------- how names are used
-
-
-def _exchanged(context: Context) -> None:
-    """`h[j,t]` where h is defined as `h[t,j]`: the same indices in another order."""
-    for info in context.tensors.values():
-        if info.hidden or not info.reads:
-            continue
-        reference = tuple(a.letter for a in info.axes) if info.role == "defined" else info.reads[0][1]
-        if len(set(reference)) != len(reference) or any(not f or f in "#@" for f in reference):
-            continue
-        start = 0 if info.role == "defined" else 1
-        for span, families, _ in info.reads[start:]:
-            if families != reference and sorted(families) == sorted(reference):
-                context.messages.error(
-                    "index-order",
-                    f"the indices of {info.key} are exchanged: elsewhere it is "
-                    f"{info.key}[{', '.join(reference)}]",
-                    (span, "exchanged here"), (info.span, "known from here"),
-                )  # fmt: skip
 
 
 def _unused(context: Context) -> None:

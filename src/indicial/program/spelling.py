@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import unicodedata
 
 from indicial.notation.source import Span
@@ -17,7 +18,7 @@ from indicial.program.lower import Lowering
 from indicial.program.timing import reads
 from indicial.program.uses import BUILT_IN
 
-SPECIAL = ("loss",)
+SPECIAL = ("loss", "ℒ_{total}", "L_{total}")
 """Names with a meaning of their own."""
 
 
@@ -27,7 +28,7 @@ def suspect_names(context: Context, lowering: Lowering) -> None:
     _functions(context, lowering)
     _special(context, read)
     _never_read(context, read)
-    _case_only(context)
+    _similar(context)
     _starts_only(context)
     _declared(context, read)
 
@@ -83,14 +84,6 @@ def _functions(context: Context, lowering: Lowering) -> None:
                 "unknown-function", f"{key} is no function that is known here", (span, ""),
                 hint=f"did you mean {near[0]}?",
             )  # fmt: skip
-    for key, (_, span) in context.outline.fills.items():
-        near = difflib.get_close_matches(key, list(holes), 1, 0.6)
-        if near:
-            context.messages.warning(
-                "unused-fill", f"{key} is filled and never called, and {near[0]} is called and never filled",
-                (span, "filled here"), (holes[near[0]], f"{near[0]} is called here"),
-                hint=f"did you mean {near[0]} = …?",
-            )  # fmt: skip
 
 
 def _special(context: Context, read: set[str]) -> None:
@@ -100,7 +93,7 @@ def _special(context: Context, read: set[str]) -> None:
             continue
         for special in SPECIAL:
             close = alike(key, special) >= 0.7 or sorted(key) == sorted(special)
-            if special not in context.tensors and len(key) > 2 and close:
+            if not any(s in context.tensors for s in SPECIAL) and len(key) > 2 and close:
                 context.messages.warning(
                     "unused-name", f"{key} is never read, and nothing is called {special}",
                     (info.span, "never read"), hint=f"did you mean {special}?",
@@ -110,29 +103,51 @@ def _special(context: Context, read: set[str]) -> None:
 # ---------------------------------------------------------------------- defined, and read elsewhere
 
 
+def counterpart(context: Context, info: TensorInfo) -> TensorInfo | None:
+    """For a name that nothing defines: a tensor of the same shape that nothing reads."""
+    read = _read(context)
+    unread = [
+        i for k, i in context.tensors.items()
+        if i.role == "defined" and not i.hidden and k not in read and not i.probability
+        and _fits(i, info)
+    ]  # fmt: skip
+    return max(unread, key=lambda i: alike(i.key, info.key), default=None)
+
+
 def _never_read(context: Context, read: set[str]) -> None:
     """A tensor that nobody reads, beside one of the same shape that nobody defines."""
     outputs = {context.outline.definitions[-1].key} if context.outline.definitions else set()
     lonely = [
         i for k, i in context.tensors.items()
         if i.role == "defined" and not i.hidden and k not in read and not i.probability
-        and (k not in outputs or k.startswith("CELL"))
+        and k not in SPECIAL
     ]  # fmt: skip
-    open_ = [
+    undefined = [
         i for i in context.tensors.values()
         if _undeclared(context, i) and not i.hidden and not i.probability
     ]  # fmt: skip
     for info in lonely:
-        fitting = [o for o in open_ if _fits(context, info, o)]
+        # A matrix V beside a column v is no slip of the pen.
+        again = [
+            i for i in context.tensors.values()
+            if i.role == "defined" and _recased(i.key, info.key) and len(i.axes) == len(info.axes)
+        ]  # fmt: skip
+        fitting = [o for o in undefined if _fits(info, o) and info.key not in outputs] + again
         best = max(fitting, key=lambda o: alike(o.key, info.key), default=None)
         if best is None or alike(best.key, info.key) < (0.75 if context.document else 0.3):
-            if best is None or len(best.key) > 2 or len(info.key) > 2 or context.document:
+            if best is None or not _one_letter(best.key, info.key):
                 continue
         context.messages.warning(
-            "unused-name", f"{info.key} is never read, and {best.key} is never defined",
-            (best.span, f"{best.key} is read here"), (info.span, f"{info.key} is defined here"),
+            "unused-name", f"{info.key} is never read, and {best.key} is never defined"
+            if best not in again else f"{info.key} is never read; {best.key} differs only in case",
+            (best.span, f"{best.key} is here"), (info.span, f"{info.key} is defined here"),
             hint="are the two meant to be one?",
         )  # fmt: skip
+
+
+def _one_letter(one: str, other: str) -> bool:
+    """`g̃` and `h̃`: one letter each, with the same decorations."""
+    return len(one) == len(other) and one[1:] == other[1:] and len(one) > 1 and one[1] not in "_^"
 
 
 def _undeclared(context: Context, info: TensorInfo) -> bool:
@@ -144,29 +159,63 @@ def _undeclared(context: Context, info: TensorInfo) -> bool:
     return info.key not in declared and info.key not in listed
 
 
-def _fits(context: Context, one: TensorInfo, other: TensorInfo) -> bool:
-    """Whether both have the same letters at the same places."""
-    letters = [[a.letter for a in i.axes] for i in (one, other)]
-    return letters[0] == letters[1]
+def _fits(one: TensorInfo, other: TensorInfo) -> bool:
+    """Whether both have the same letters at the same places, as far as letters are known."""
+    if len(one.axes) != len(other.axes):
+        return False
+    pairs = [(a.letter, b.letter) for a, b in zip(one.axes, other.axes, strict=True)]
+    same = [a == b or "(" in a + b for a, b in pairs if a and b]
+    return all(same) or (len(same) > 1 and sum(same) >= len(same) - 1)
 
 
-def _case_only(context: Context) -> None:
-    """`E[w,I]` beside `e[w,I]`: an undeclared name that differs in nothing but its case."""
+def _similar(context: Context) -> None:
+    """`E[w,I]` beside `e[w,I]`, `e_{otu}` beside `e_{out}`: an undeclared name that is nearly another."""
     for info in context.tensors.values():
         if not _undeclared(context, info) or info.hidden or not info.axes:
             continue
         for other in context.tensors.values():
             if other is info or other.hidden or len(other.axes) != len(info.axes):
                 continue
-            if not _recased(info.key, other.key):
-                continue
-            sizes = [[context.classes.find(a.size) for a in i.axes] for i in (info, other)]
-            if sizes[0] == sizes[1] and info.span.start >= other.span.start:
+            how = ""
+            if _recased(info.key, other.key):
+                how = "differ only in case"
+            elif _mistyped(info.key, other.key):
+                how = "differ in one letter"
+            elif info.key == other.key.partition("_")[0] and _worded(context, info) > 1:
+                how = "differ only in the subscript, which all others have"
+            later = info.span.start >= other.span.start or other.role != info.role
+            if how and later:
                 context.messages.warning(
-                    "similar-names", f"{info.key} and {other.key} differ only in case",
+                    "similar-names", f"{info.key} and {other.key} {how}",
                     (info.span, f"{info.key} here"), (other.span, f"{other.key} here"),
                     hint=f"did you mean {other.key}? If not, declare `parameter {info.key}[…]`",
                 )  # fmt: skip
+
+
+WORD = re.compile(r"[A-Za-z]{2,}")
+
+
+def _mistyped(one: str, other: str) -> bool:
+    """Whether two names differ in one word, by a letter that is missing, doubled or exchanged."""
+    words = [WORD.findall(key) for key in (one, other)]
+    if WORD.sub("·", one) != WORD.sub("·", other) or len(words[0]) != len(words[1]):
+        return False
+    different = [(a, b) for a, b in zip(*words, strict=True) if a != b]
+    if len(different) != 1:
+        return False
+    a, b = different[0]
+    if len(a) == len(b):
+        return len(a) > 2 and sorted(a) == sorted(b)
+    short, long = sorted(different[0], key=len)
+    return len(long) > 2 and any(long[:n] + long[n + 1 :] == short for n in range(len(long)))
+
+
+def _worded(context: Context, info: TensorInfo) -> int:
+    """How many tensors have this name with a word below it."""
+    return sum(
+        1 for key, other in context.tensors.items()
+        if key.startswith(info.key + "_{") and len(other.axes) == len(info.axes)
+    )  # fmt: skip
 
 
 def _recased(one: str, other: str) -> bool:

@@ -9,25 +9,23 @@ All of these are warnings: the equations run, and mean what they say.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
-from indicial.notation.printers import name_key
 from indicial.notation.source import Span
-from indicial.notation.syntax import Name
+from indicial.notation.syntax import Number
 from indicial.program import ir
 from indicial.program.context import Context, RawStatement, TensorInfo, Variable
 from indicial.program.lower import Lowering
 from indicial.program.naming import capital
+from indicial.program.orders import numbers, order, shown, weights
 from indicial.program.rewrite import free_indices
 from indicial.program.shapes import recurrences
 from indicial.program.spelling import suspect_names
-from indicial.program.timing import reads, suspect_times
+from indicial.program.timing import expanded, suspect_times
 
+FIRST_LAYER = "the first layer of"
 BATCH = "b"
 """The letter of the batch, which is put in where it is left out."""
-NUMBERED = re.compile(r"(.+)_\d \1_\d")
-"""`t_1 t_2`: the same letter with two numbers."""
 
 
 def suspect(context: Context, lowering: Lowering, sequence: set[int]) -> None:
@@ -37,19 +35,23 @@ def suspect(context: Context, lowering: Lowering, sequence: set[int]) -> None:
     suspect_names(context, lowering)
     wrong = [site for m in context.messages.items if m.severity == "error" for site, _ in m.sites]
     for statement in context.statements:
-        if context.tensors[statement.target].hidden or any(_inside(w, statement.span) for w in wrong):
+        if any(_inside(w, statement.span) for w in wrong):
             continue  # one mistake is enough for one equation
-        _constant(context, statement)
-        _fixed(context, statement)
+        if not context.tensors[statement.target].hidden:
+            _constant(context, statement)
+            _fixed(context, statement)
+        _vacuous(context, statement)
         _terms(context, statement, sequence)
         _factors(context, statement, sequence)
         _cancelled(context, statement)
+    _generated(context, lowering)
     if wrong:
         return  # what is read how depends on the other equations
+    _first_layers(context)
     _shared_by_layers(context)
-    _numbers(context)
-    _order(context)
-    _weights(context)
+    numbers(context)
+    order(context)
+    weights(context)
     predicted = {
         token[0].key
         for definition in context.outline.definitions
@@ -66,11 +68,6 @@ def _inside(site: Span, equation: Span) -> bool:
     )
 
 
-def _shown(name: str) -> str:
-    """An index as the author wrote it: without the marks of a function's own indices."""
-    return name.partition("°")[0]
-
-
 # ---------------------------------------------------------------------- indices that are missing
 
 
@@ -84,16 +81,16 @@ def _constant(context: Context, statement: RawStatement) -> None:
         if variable.name not in used and variable.span.text and variable.family != BATCH:
             context.messages.warning(
                 "constant-index",
-                f"{statement.target} is the same for all {_shown(variable.name)}: nothing on the right has it",
-                (statement.left_span, f"{_shown(variable.name)} here"), (body.span, "and not here"),
-                hint=f"is {_shown(variable.name)} missing on the right?",
+                f"{statement.target} is the same for all {shown(variable.name)}: nothing on the right has it",
+                (statement.left_span, f"{shown(variable.name)} here"), (body.span, "and not here"),
+                hint=f"is {shown(variable.name)} missing on the right?",
             )  # fmt: skip
 
 
 def _fixed(context: Context, statement: RawStatement) -> None:
     """`h[T-1,I]` in an equation for every t: one element for all, where `t-1` may be meant."""
     by_class = {context.classes.find(v.size): v for v in statement.variables}
-    for read in reads(statement):
+    for read in expanded(context, statement):
         for place in read.places:
             if not isinstance(place, ir.Affine) or place.terms or place.offset.number is not None:
                 continue
@@ -104,7 +101,7 @@ def _fixed(context: Context, statement: RawStatement) -> None:
                     continue
                 variable = by_class.get(context.classes.find(int(atom[1:])))
                 if variable is not None:
-                    small, large = _shown(variable.name), capital(variable.family)
+                    small, large = shown(variable.name), capital(variable.family)
                     context.messages.warning(
                         "fixed-index", f"{read.tensor} is read at the same {small} for all {small}",
                         (read.span, f"{large} is a size"), (statement.left_span, f"for all {small}"),
@@ -115,11 +112,14 @@ def _fixed(context: Context, statement: RawStatement) -> None:
 def _parameters(context: Context, expression: ir.Expression) -> Iterator[tuple[ir.Read, TensorInfo]]:
     """The reads of parameters that nobody declared."""
     for node in expression.walk():
-        if isinstance(node, ir.Read):
-            info = context.tensors.get(node.tensor)
-            if info is not None and info.role == "parameter" and not info.hidden:
-                if node.tensor not in context.outline.parameters:
-                    yield node, info
+        if isinstance(node, ir.Read) and _is_parameter(context, node):
+            yield node, context.tensors[node.tensor]
+
+
+def _is_parameter(context: Context, read: ir.Read) -> bool:
+    info = context.tensors.get(read.tensor)
+    usual = info is not None and info.role == "parameter" and not info.hidden
+    return usual and read.tensor not in context.outline.parameters
 
 
 def _variables(context: Context, statement: RawStatement) -> dict[str, Variable]:
@@ -150,10 +150,10 @@ def _terms(context: Context, statement: RawStatement, sequence: set[int]) -> Non
                 rest = [a for n, a in enumerate(node.arguments) if n != number]
                 context.messages.warning(
                     "term-index",
-                    f"this term is the same for all {_shown(name)}, which every other term has",
-                    *((read.span, f"no {_shown(name)} here") for read, _ in at),
-                    *((a.span, f"{_shown(name)} here") for a in rest),
-                    hint=f"is {_shown(name)} missing in {' or '.join(dict.fromkeys(r.tensor for r, _ in at))}?",
+                    f"this term is the same for all {shown(name)}, which every other term has",
+                    *((read.span, f"no {shown(name)} here") for read, _ in at),
+                    *((a.span, f"{shown(name)} here") for a in rest),
+                    hint=f"is {shown(name)} missing in {' or '.join(dict.fromkeys(r.tensor for r, _ in at))}?",
                 )  # fmt: skip
 
 
@@ -175,10 +175,10 @@ def _factors(context: Context, statement: RawStatement, sequence: set[int]) -> N
             if at:
                 context.messages.warning(
                     "term-index",
-                    f"the sum runs over {_shown(index.name)}, which {at[0].tensor} does not have",
-                    *((read.span, f"no {_shown(index.name)} here") for read in at),
-                    (having[0].span, f"only here"),
-                    hint=f"is {_shown(index.name)} missing in {at[0].tensor}?",
+                    f"the sum runs over {shown(index.name)}, which {at[0].tensor} does not have",
+                    *((read.span, f"no {shown(index.name)} here") for read in at),
+                    (having[0].span, "only here"),
+                    hint=f"is {shown(index.name)} missing in {at[0].tensor}?",
                 )  # fmt: skip
 
 
@@ -192,7 +192,7 @@ def _cancelled(context: Context, statement: RawStatement) -> None:
         names = {i.name for i in node.indices}
         for term in node.body.arguments:
             if not free_indices(term) & names:
-                over = ", ".join(sorted(_shown(n) for n in names))
+                over = ", ".join(sorted(shown(n) for n in names))
                 context.messages.warning(
                     "cancels", f"this term is the same for all {over}, so the softmax cancels it",
                     (term.span, f"no {over} here"), (node.span, f"softmax over {over}"),
@@ -208,7 +208,9 @@ def _shared_by_layers(context: Context) -> None:
         layers = {v.name for v in statement.variables if v.shift > 0 and v.free}
         if not layers or context.tensors[statement.target].hidden:
             continue
-        for read, _ in _parameters(context, statement.body):
+        for read in expanded(context, statement):
+            if not _is_parameter(context, read):
+                continue
             if free_indices(read) & layers:
                 having.setdefault(read.tensor, read.span)
             else:
@@ -223,132 +225,76 @@ def _shared_by_layers(context: Context) -> None:
         )  # fmt: skip
 
 
-# ---------------------------------------------------------------------- indices that are exchanged
+# ---------------------------------------------------------------------- layers, conditions, draws
 
 
-def _names_of(context: Context, info: TensorInfo) -> tuple[str, ...]:
-    """The indices of a tensor as its definition or declaration writes them."""
-    if info.key in context.outline.inputs:
-        items = context.outline.inputs[info.key][0].items
-        return tuple(name_key(i) if isinstance(i, Name) else "" for i in items)
-    for statement in context.statements:
-        if statement.target == info.key:
-            return tuple(p.shift[0] if isinstance(p, ir.Affine) and p.shift else "" for p in statement.left)
-    return ()
-
-
-def _numbers(context: Context) -> None:
-    """`α[k,t_2,t_1]` where α is defined as `α[k,t_1,t_2]`; numbers that count down on a left side."""
-    for statement in context.statements:
-        names = [p.shift[0] if isinstance(p, ir.Affine) and p.shift else "" for p in statement.left]
-        if not context.tensors[statement.target].hidden and not isinstance(statement.body, ir.Read):
-            for a, b in zip(names, names[1:], strict=False):
-                if NUMBERED.fullmatch(f"{a} {b}") and a > b:
-                    _say_numbers(context, statement.left_span, a, b, statement.body.span)
-        found = list(reads(statement))
-        for read in found:
-            info = context.tensors.get(read.tensor)
-            defined = _names_of(context, info) if info is not None and not info.hidden else ()
-            here = _plain(read)
-            if len(defined) != len(here) or statement.target == read.tensor:
-                continue
-            exchanged = [n for n, (x, y) in enumerate(zip(here, defined, strict=True)) if x != y]
-            if len(exchanged) != 2 or not all(here[n] in defined for n in exchanged):
-                continue
-            if any(_plain(o) == defined for o in found if o.tensor == read.tensor):
-                continue
-            assert info is not None
-            context.messages.warning(
-                "index-order",
-                f"the indices of {read.tensor} are exchanged: it is known as "
-                f"{read.tensor}[{', '.join(_shown(n) or '·' for n in defined)}]",
-                (read.span, "exchanged here"), (info.span, "known from here"),
-                hint="put them in the same order, or use other letters if the exchange is meant",
-            )  # fmt: skip
-
-
-def _say_numbers(context: Context, span: Span, a: str, b: str, body: Span) -> None:
-    context.messages.warning(
-        "index-order", f"{a} stands before {b} on the left: are the two exchanged?",
-        (span, f"{a} before {b}"), (body, ""), hint=f"write {b} first, or call them otherwise",
-    )  # fmt: skip
-
-
-def _plain(read: ir.Read) -> tuple[str, ...]:
-    return tuple(
-        p.shift[0] if isinstance(p, ir.Affine) and p.shift and not p.shift[1] else "" for p in read.places
-    )
-
-
-def _order(context: Context) -> None:
-    """`y[j,t]` in a program whose other tensors have t before j."""
-    known: dict[tuple[str, str], TensorInfo] = {}
-    seen: list[tuple[TensorInfo, list[str]]] = []
-    for info in context.tensors.values():
-        declared = info.key in context.outline.parameters
-        if info.hidden or not (info.role in ("defined", "input") or declared):
+def _first_layers(context: Context) -> None:
+    """A tensor read at ℓ that only has layers from 1 on, where another tensor has a layer 0."""
+    made = [i for k, i in context.tensors.items() if i.role == "input" and i.guess.startswith(FIRST_LAYER)]
+    started = [
+        d for d in context.outline.definitions if d.items and isinstance(d.items[0], Number)
+    ]  # fmt: skip
+    declared = [r for r, _ in context.outline.inputs.values() if r.items and isinstance(r.items[0], Number)]
+    if context.document or not made or not (started or declared or len(made) > 1):
+        return
+    stated = {r.key for r in declared}
+    for info in made:
+        key = info.key.removesuffix("_0")
+        if key in stated:
             continue
-        letters = [a.letter for a in info.axes if a.letter and not a.letter.startswith("(")]
-        if len(set(letters)) == len(letters):
-            seen.append((info, letters))
-    pairs: Callable[[list[str]], list[tuple[str, str]]] = lambda letters: [
-        (a, b) for n, a in enumerate(letters) for b in letters[n + 1 :]
-    ]
-    for info, letters in seen:
-        for pair in pairs(letters):
-            known.setdefault(pair, info)
-    for info, letters in seen:
-        for a, b in pairs(letters):
-            other = known.get((b, a))
-            if other is None or known[a, b] is not info or other is info:
-                continue
-            same = sum(1 for i, l in seen if (b, a) in pairs(l))
-            mine = sum(1 for i, l in seen if (a, b) in pairs(l))
-            if mine > same or (mine == same and info.span.start < other.span.start) or mine > 1:
-                continue
-            if _copied(context, info.key):
-                continue
-            context.messages.warning(
-                "axis-order", f"{info.key} has {a} before {b}, and {other.key} has {b} before {a}",
-                (info.span, f"{a}, {b}"), (other.span, f"{b}, {a}"),
-                hint=f"write {b} first here too, if no exchange is meant",
-            )  # fmt: skip
+        spans = [
+            (read.span, statement.left_span)
+            for statement in context.statements
+            for read in expanded(context, statement)
+            if read.tensor == key and statement.target != key and _below(statement, read)
+        ]
+        context.messages.warning(
+            "first-layer", f"{key} is read one layer down, and nothing says what {info.key} is",
+            *((span, "a layer down") for span, _ in spans), (info.span, "from layer 1 on"),
+            hint=f"is {key}_{{ℓ+1}} meant? If not, write an equation for {info.key}, or `input {info.key}[…]`",
+        )  # fmt: skip
 
 
-def _copied(context: Context, key: str) -> bool:
-    """`y[j,t] = x[t,j]`: the exchange is what the equation is for."""
-    return any(st.target == key and isinstance(st.body, ir.Read) for st in context.statements)
+def _below(statement: RawStatement, read: ir.Read) -> bool:
+    layers = {v.name: v.shift for v in statement.variables if v.shift > 0}
+    shifts = [p.shift for p in read.places if isinstance(p, ir.Affine) and p.shift is not None]
+    return any(name in layers and by < layers[name] for name, by in shifts)
 
 
-def _weights(context: Context) -> None:
-    """Weights from a softmax that are summed along another axis than the one they add up to one on."""
-    normal: dict[str, tuple[set[int], Span]] = {}
-    for statement in context.statements:
-        if isinstance(statement.body, ir.Softmax):
-            names = {i.name for i in statement.body.indices}
-            axes = {
-                n for n, p in enumerate(statement.left)
-                if isinstance(p, ir.Affine) and p.shift and p.shift[0] in names
-            }  # fmt: skip
-            normal[statement.target] = (axes, statement.left_span)
-    for statement in context.statements:
-        free = {v.name for v in statement.variables}
-        for read in reads(statement):
-            if read.tensor not in normal or statement.target == read.tensor:
+def _vacuous(context: Context, statement: RawStatement) -> None:
+    """`t' ≤ T` below a softmax: it always holds."""
+    for node in statement.body.walk():
+        condition = node.condition if isinstance(node, ir.Reduce | ir.Softmax) else None
+        for part in condition.walk() if condition is not None else ():
+            if not isinstance(part, ir.Apply) or part.function not in ("≤", "<", "≥", ">"):
                 continue
-            axes, defined = normal[read.tensor]
-            letters = [a.letter for a in context.tensors[read.tensor].axes]
-            summed = {
-                n for n, p in enumerate(read.places)
-                if isinstance(p, ir.Affine) and p.terms and not {x for x, _ in p.terms} & free
-            }  # fmt: skip
-            along = {letters[n] for n in axes}
-            wrong = [n for n in summed - axes if letters[n] in along]
-            if wrong and not summed & axes:
+            one, two = part.arguments
+            if isinstance(one, ir.SizeValue):
+                one, two = two, one
+            if not isinstance(one, ir.IndexValue) or not isinstance(two, ir.SizeValue):
+                continue
+            known = _variables(context, statement)
+            name = one.place.shift[0] if one.place.shift else ""
+            atom = two.size.name or ""
+            if name not in known or not atom.startswith("#"):
+                continue
+            if context.classes.find(int(atom[1:])) == context.classes.find(known[name].size):
+                large = capital(known[name].family)
                 context.messages.warning(
-                    "weights-axis",
-                    f"{read.tensor} adds up to one along its index {min(axes) + 1}, and is summed along "
-                    f"its index {wrong[0] + 1}",
-                    (read.span, "summed here"), (defined, "its softmax"),
-                    hint="exchange the two indices, here or there",
+                    "condition", f"{shown(name)} never passes {large}, its own size: this decides nothing",
+                    (part.span, "the same for all"), hint="is an index meant in place of the size?",
                 )  # fmt: skip
+
+
+def _generated(context: Context, lowering: Lowering) -> None:
+    """`W[t] ~ P(w_t | …)`: what is drawn is not what P is about."""
+    for reference, call, equation in context.outline.generated:
+        token = lowering.token_of(call.arguments[0]) if call.arguments else None
+        if token is None:
+            continue
+        if token[0].key != reference.key or token[0].items != reference.items:
+            context.messages.error(
+                "draw", f"what is drawn is not what the distribution is about",
+                (equation.sides[0].span, "drawn"), (call.arguments[0].span, "distributed so"),
+                hint=f"write {call.arguments[0].span.text} ~ {call.span.text}",
+            )  # fmt: skip

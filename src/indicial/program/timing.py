@@ -32,6 +32,8 @@ class Step:
     lags: tuple[tuple[str, int], ...]
     span: Span
     statement: RawStatement
+    at: tuple[tuple[str, int], ...] = ()
+    """The indices of the left side that it reads at, each with its lag."""
 
     def lag(self, family: str) -> int:
         return dict(self.lags).get(family, 0)
@@ -50,6 +52,7 @@ def suspect_times(context: Context, predicted: set[str]) -> None:
     _inputs(context, steps, predicted)
     _parameters(context)
     _lefts(context, steps)
+    _definitions(context)
     _sums(context)
 
 
@@ -70,15 +73,19 @@ def _steps(context: Context) -> Iterator[Step]:
             continue
         for read in expanded(context, statement):
             lags: dict[str, int] = {}
+            at: dict[str, int] = {}
             for place in read.places:
                 if isinstance(place, ir.Affine) and place.shift is not None:
                     name, shift = place.shift
                     if name in left:
                         variable, by = left[name]
                         lag = shift - by
+                        at[name] = lag
                         if lag or variable.family not in lags:
                             lags[variable.family] = lag
-            yield Step(statement.target, read.tensor, tuple(lags.items()), read.span, statement)
+            yield Step(
+                statement.target, read.tensor, tuple(lags.items()), read.span, statement, tuple(at.items())
+            )
 
 
 def reads(statement: RawStatement) -> Iterator[ir.Read]:
@@ -139,12 +146,12 @@ def _totals(circle: list[Step]) -> dict[str, int]:
 
 def _explained(context: Context, steps: list[Step], circles: list[list[Step]]) -> None:
     """A lag that belongs to no recurrence: what is read before the beginning is nothing."""
-    good: set[tuple[str, str, str]] = set()
+    good: set[tuple[str, str]] = set()
     for circle in circles:
         totals = _totals(circle)
         if len(totals) == 1:
             family = next(iter(totals))
-            good.update((s.target, s.source, family) for s in circle if s.lag(family))
+            good.update((s.source, family) for s in circle if s.lag(family))
     for step in steps:
         source, target = context.tensors.get(step.source), context.tensors.get(step.target)
         if source is None or target is None or source.role != "defined" or target.probability:
@@ -152,7 +159,7 @@ def _explained(context: Context, steps: list[Step], circles: list[list[Step]]) -
         if source.probability or not _told(step.span):
             continue
         for family in step.moves:
-            if (step.target, step.source, family) in good:
+            if (step.source, family) in good:
                 continue
             if _layered(source, family) and not _layered(target, family):
                 continue
@@ -193,12 +200,12 @@ def _two_steps(context: Context, circles: list[list[Step]]) -> None:
             family, total = next(iter(totals.items()))
             by_family[family].append((total, circle))
     for family, found in by_family.items():
-        ones = {s.target for total, c in found if abs(total) == 1 for s in c}
+        states = {c[0].target for _, c in found if len(c) == 1}
         for total, circle in found:
             if abs(total) < 2 or (len(circle) == 1 and not _mixed(circle[0])):
                 continue
-            if not any(s.target in ones for s in circle) and not any(_mixed(s) for s in circle):
-                continue
+            if len(circle) > 1 and all(s.source in states for s in circle if s.lag(family)):
+                continue  # two states that drive each other
             _say_two_steps(context, family, total, circle)
 
 
@@ -218,8 +225,7 @@ def _say_two_steps(context: Context, family: str, total: int, circle: list[Step]
     others = [s for s in shifted if s is not suspect]
     context.messages.warning(
         "two-steps",
-        f"from {suspect.target} back to itself it takes {abs(total)} steps in {family} this way, "
-        f"and one step other ways",
+        f"from {suspect.target} back to itself it takes {abs(total)} steps in {family} this way",
         (suspect.span, f"{_where(suspect, family)}"),
         *((s.span, f"and {_where(s, family)} again") for s in others),
         (suspect.statement.left_span, "for this"),
@@ -240,26 +246,27 @@ def _shifted_reads(info: TensorInfo) -> Iterator[int]:
 def _inputs(context: Context, steps: list[Step], predicted: set[str]) -> None:
     """An input that is read a step off in one equation alone, or in all of them."""
     for key, info in context.tensors.items():
-        if info.role != "input" or key in predicted:
+        if info.role != "input":
             continue
         mine = [s for s in steps if s.source == key]
         for family in dict.fromkeys(f for s in mine for f, _ in s.lags):
             along = [s for s in mine if family in dict(s.lags) and not _stepping(s, family)]
             off = [s for s in along if s.lag(family) and not _within(s, along, family)]
-            targets = {s.target for s in off}
-            if not off or any(context.tensors[t].probability for t in targets):
+            places = {s.span for s in off}
+            if not off or any(context.tensors[s.target].probability for s in off):
                 continue
             even = [s for s in along if not s.lag(family)]
-            if even and len(targets) == 1:
+            if even and len(places) == 1:
                 context.messages.warning(
                     "shifted-input", f"{key} is read at {family} everywhere else",
-                    *((s.span, _where(s, family)) for s in off), (even[0].span, f"at {family} here"),
+                    (off[0].span, _where(off[0], family)), (even[0].span, f"at {family} here"),
                     hint=f"write {family} here too, if no delay is meant",
                 )  # fmt: skip
-            elif not even and not _whole(info, family):
+            elif not even and key not in predicted:
                 context.messages.warning(
                     "shifted-input", f"{key} is never read at {family} itself, only a step off",
-                    *((s.span, _where(s, family)) for s in off), (info.span, f"the input {key}"),
+                    *((span, "a step off") for span in dict.fromkeys(s.span for s in off)),
+                    (info.span, f"the input {key}"),
                     hint=f"one end of {key} is never used; is {family} meant?",
                 )  # fmt: skip
 
@@ -270,19 +277,12 @@ def _stepping(step: Step, family: str) -> bool:
 
 
 def _within(step: Step, along: list[Step], family: str) -> bool:
-    """`x[t] - x[t-1]`: an equation that reads several steps means them."""
-    lags = {s.lag(family) for s in along if s.statement is step.statement}
-    return len(lags) > 1
-
-
-def _whole(info: TensorInfo, family: str) -> bool:
-    """Whether it is read somewhere along all of its range: at `T`, or at `t` inside a sum."""
-    for axis in info.axes:
-        for place, variables in axis.reads[1:]:
-            if isinstance(place, ir.Affine) and variables and variables[0][0].family == family:
-                if not variables[0][0].free and place.shift == (variables[0][0].name, 0):
-                    return True
-    return False
+    """`x[t] - x[t-1]`: an equation that reads several steps of one index means them."""
+    return any(
+        name == other and lag != by
+        for s in along if s.statement is step.statement
+        for name, lag in s.at for other, by in step.at
+    )  # fmt: skip
 
 
 def _parameters(context: Context) -> None:
@@ -331,6 +331,25 @@ def _lefts(context: Context, steps: list[Step]) -> None:
             )  # fmt: skip
 
 
+def _definitions(context: Context) -> None:
+    """`L_0[t-1,j] = …` beside `L_{ℓ+1}[t,j] = …`: equations of one tensor that are out of step."""
+    known: dict[tuple[str, int], tuple[int, RawStatement]] = {}
+    for statement in context.statements:
+        if not statement.left_span.text or context.tensors[statement.target].hidden:
+            continue
+        for number, place in enumerate(statement.left):
+            if not isinstance(place, ir.Affine) or place.shift is None:
+                continue
+            by, other = known.setdefault((statement.target, number), (place.shift[1], statement))
+            if by != place.shift[1] and statement.guard is None:
+                family = context.tensors[statement.target].axes[number].letter
+                context.messages.warning(
+                    "shifted-left", f"two equations of {statement.target} are out of step in {family}",
+                    (statement.left_span, "this one"), (other.left_span, "and this one"),
+                    hint=f"write {family} on both left sides",
+                )  # fmt: skip
+
+
 def _defined_so(context: Context, mine: list[Step], family: str, by: int) -> bool:
     """Whether what is read is defined at `ℓ+1` too, so that this equation is part of a stack."""
     for step in mine:
@@ -360,7 +379,9 @@ def _sums(context: Context) -> None:
             for name, found in at.items():
                 number = int((bound[name].extent.name or "#ex0")[3:])
                 variable = context.variables[number]
-                if variable.free or variable.lower is not None or node.condition is not None:
+                if variable.free or variable.lower is not None:
+                    continue
+                if node.condition is not None and not _same_way(node.condition, found[0][0]):
                     continue
                 if any(shift for shift, _ in found) and len({shift for shift, _ in found}) == 1:
                     context.messages.warning(
@@ -369,3 +390,10 @@ def _sums(context: Context) -> None:
                         hint=f"one end is left out and one is outside; write {variable.family}, or give "
                              f"the range: Σ_{{{variable.family}=1}}^{{…}}",
                     )  # fmt: skip
+
+
+def _same_way(condition: ir.Expression, shift: int) -> bool:
+    """`Σ_{t ≥ 1}` and a read at t+1: the condition does not make room for the step."""
+    if not isinstance(condition, ir.Apply) or not isinstance(condition.arguments[0], ir.IndexValue):
+        return False
+    return condition.function in ((">", "≥") if shift > 0 else ("<", "≤"))

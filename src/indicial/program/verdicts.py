@@ -10,19 +10,16 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
-from typing import Any
 
-from indicial.notation import syntax as s
-from indicial.notation.printers import unicode
+from indicial.notation.source import Span
 from indicial.program import ir
 from indicial.program.arrays import InterpretError
 from indicial.program.chain import longest_chain
-from indicial.program.interpret import interpret
+from indicial.program.givens import check_given, run
 from indicial.program.machine import CycleError
 from indicial.program.messages import Messages
-from indicial.program.naming import family, index_name
 from indicial.program.outline import Outline
-from indicial.program.sample import Sample, sample, small_sizes
+from indicial.program.sample import sample, small_sizes
 
 TRIES = ((2, 1), (3, 2), (1, 3))
 """Sizes and seeds that steps are tried on."""
@@ -31,25 +28,28 @@ LIMIT = 4000
 """No check computes more elements than this in one try."""
 
 
-def judge(code: ir.Code, outline: Outline, messages: Messages) -> None:
-    """Adds what only shows on values. Call it for a program without errors."""
-    if _circle(code, messages):
+def judge(code: ir.Code, outline: Outline, messages: Messages, prose: bool = False) -> None:
+    """Adds what only shows on values. Call it for a program without errors.
+
+    `prose` says that the steps of chains may use facts that no equation states: that vectors are
+    orthogonal, that one has length 1. A step that fails is then worth a note, and no error.
+    """
+    if _circle(code, outline, messages):
         return
-    _steps(code, messages)
-    _given(code, outline, messages)
+    _steps(code, messages, prose)
+    check_given(code, outline, messages)
 
 
-def _circle(code: ir.Code, messages: Messages) -> bool:
+def _circle(code: ir.Code, outline: Outline, messages: Messages) -> bool:
     """An element that needs itself. Only programs that no order of steps was found for are tried."""
     if longest_chain(code).exact:
         return False
     for size in (2, 3):
         try:
-            _run(code, sample(code, small_sizes(code, size), 1), None)
+            run(code, sample(code, small_sizes(code, size), 1), None)
         except CycleError as error:
-            sites = [(span, "") for span in dict.fromkeys(error.spans)]
             messages.error(
-                "cycle", str(error), *sites,
+                "cycle", str(error), *_round(code, outline, error),
                 hint="a recurrence reads an earlier step (h[t-1,j]), a stack a lower layer",
             )  # fmt: skip
             return True
@@ -58,16 +58,25 @@ def _circle(code: ir.Code, messages: Messages) -> bool:
     return False
 
 
-def _run(code: ir.Code, drawn: Sample, want: list[str] | None) -> Any:
-    return interpret(
-        code, {**code.constants, **drawn.inputs}, drawn.parameters, sizes=drawn.sizes, want=want, draws=drawn.draws
-    )
+def _round(code: ir.Code, outline: Outline, error: CycleError) -> list[tuple[Span, str]]:
+    """The places of a circle: each read that goes on in it, and what it is read for."""
+    names = [element.partition("[")[0] for element in error.path]
+    left = {d.key: d.left.span for d in reversed(outline.definitions)}
+    sites: dict[Span, str] = {}
+    for name, needed in zip(names, names[1:], strict=False):
+        for statement in code.of(name):
+            for node in statement.body.walk():
+                if isinstance(node, ir.Read) and node.tensor == needed and node.span.text:
+                    sites.setdefault(node.span, f"needs {needed}")
+        if name in left:
+            sites.setdefault(left[name], f"for {name}")
+    return list(sites.items()) or [(span, "") for span in dict.fromkeys(error.spans)]
 
 
 # ---------------------------------------------------------------------- steps of chains
 
 
-def _steps(code: ir.Code, messages: Messages) -> None:
+def _steps(code: ir.Code, messages: Messages, prose: bool) -> None:
     for test in code.tests:
         if test.kind != "step" or test.relation != "=":
             continue
@@ -80,7 +89,13 @@ def _steps(code: ir.Code, messages: Messages) -> None:
             )  # fmt: skip
             continue
         found = _counterexample(code, test)
-        if found is not None:
+        if found is not None and prose:
+            messages.note(
+                "step-open", f"this step needs more than the equations say: {found}", (test.left.span, "this"),
+                (test.right.span, "is not always this"),
+                hint="does the text say that vectors are orthogonal, or of length 1?",
+            )  # fmt: skip
+        elif found is not None:
             messages.error(
                 "step", f"this step does not follow: {found}", (test.left.span, "this"),
                 (test.right.span, "is not always this"),
@@ -111,7 +126,7 @@ def _open_names(code: ir.Code, expression: ir.Expression) -> set[str]:
 def _undetermined(code: ir.Code, test: ir.Test) -> set[str]:
     """What stands on one side only, and is not given: then the step uses a fact from elsewhere."""
     left, right = _open_names(code, test.left), _open_names(code, test.right)
-    return set() if left <= right or right <= left and not right - left else left ^ right
+    return set() if left <= right or (right <= left and not right - left) else left ^ right
 
 
 def _counterexample(code: ir.Code, test: ir.Test) -> str | None:
@@ -149,136 +164,3 @@ def _points(indices: tuple[ir.Index, ...], sizes: dict[str, int]) -> Iterator[di
         ranges.append(range(lower, lower + extent))
     for values in itertools.islice(itertools.product(*ranges), LIMIT):
         yield dict(zip((i.name for i in indices), values, strict=True))
-
-
-# ---------------------------------------------------------------------- what stands behind the bar
-
-
-def _given(code: ir.Code, outline: Outline, messages: Messages) -> None:
-    """`P(w_t | w_0, …, w_{t-1})` must not change when a token that is not listed changes."""
-    for definition in outline.definitions:
-        call = definition.probability
-        if call is None or call.given is None or definition.key not in code.tensors:
-            continue
-        tokens = [g for g in call.given if _token(outline, g) is not None]
-        subject = _token(outline, call.arguments[0])
-        if subject is None or not tokens or any(_token(outline, g) is None and isinstance(g, s.Dots) and len(call.given) == 1 for g in call.given):
-            continue
-        key, place = subject
-        listed = _listed(outline, call.given, key)
-        if listed is None or code.tensors.get(key) is None or len(code.tensors[key].axes) != 1:
-            continue
-        ahead = _looks_ahead(code, definition.key, key, listed, place)
-        if ahead is not None:
-            position, changed, base = ahead
-            offset = changed - position
-            at = f"{base}{offset:+d}" if offset else base
-            messages.error(
-                "looks-ahead",
-                f"{unicode(call.arguments[0])} is predicted from {key}[{at}], which is not behind the bar",
-                (definition.left.span, "depends on less than this"), (definition.body.span, "reads it"),
-                hint=f"read {key} or the state one step earlier, or list {key}[{at}] behind the bar",
-            )  # fmt: skip
-
-
-def _token(outline: Outline, node: s.Expression) -> tuple[str, s.Expression] | None:
-    use = outline.use(node) if isinstance(node, s.Name | s.Index) else None
-    if use is None or use.kind != "tensor" or len(use.reference.items) != 1:
-        return None
-    return use.reference.key, use.reference.items[0]
-
-
-Bound = tuple[str, int]
-"""A place behind the bar: ("number", 0), ("index", -1) for t-1, ("size", 0) for T."""
-
-
-def _listed(
-    outline: Outline, given: tuple[s.Expression, ...], key: str
-) -> list[tuple[Bound, Bound]] | None:
-    """The stretches of tokens behind the bar; None if they cannot be told."""
-    result: list[tuple[Bound, Bound]] = []
-    position = 0
-    while position < len(given):
-        token = _token(outline, given[position])
-        if token is None or token[0] != key:
-            if isinstance(given[position], s.Dots):
-                return None
-            position += 1
-            continue
-        first = _bound(token[1])
-        last = first
-        if position + 2 < len(given) and isinstance(given[position + 1], s.Dots):
-            end = _token(outline, given[position + 2])
-            if end is None or end[0] != key:
-                return None
-            last = _bound(end[1])
-            position += 2
-        position += 1
-        if first is None or last is None:
-            return None
-        result.append((first, last))
-    return result
-
-
-def _bound(node: s.Expression) -> Bound | None:
-    if isinstance(node, s.Number) and node.text.isdigit():
-        return ("number", int(node.text[:6]))
-    offset = 0
-    if isinstance(node, s.Add) and len(node.terms) == 2:
-        node, rest = node.terms
-        sign = -1 if isinstance(rest, s.Negative) else 1
-        rest = rest.body if isinstance(rest, s.Negative) else rest
-        if not isinstance(rest, s.Number) or not rest.text.isdigit():
-            return None
-        offset = sign * int(rest.text[:6])
-    name = index_name(node)
-    if name is None:
-        return None
-    return ("size" if name.base.isupper() else "index", offset)
-
-
-def _looks_ahead(
-    code: ir.Code, target: str, tokens: str, listed: list[tuple[Bound, Bound]], place: s.Expression
-) -> tuple[int, int, str] | None:
-    """Changes each token in turn; gives a place whose P changes though that token is not listed."""
-    bound = _bound(place)
-    if bound is None or bound[0] != "index":
-        return None
-    axis = code.tensors[tokens].axes[0]
-    length = axis.extent.name
-    if length is None:
-        return None
-    sizes = small_sizes(code, 2)
-    sizes[length] = max(3, sizes[length])
-    vocabulary = code.tensors[tokens].values
-    if vocabulary is not None and vocabulary.name is not None:
-        sizes[vocabulary.name] = max(3, sizes[vocabulary.name])
-    drawn = sample(code, sizes, 5)
-    lower = int(axis.lower.number or 0)
-    try:
-        before = _run(code, drawn, [target])[target]
-        for changed in (sizes[length] - 1, 1):
-            other = sample(code, sizes, 5)
-            count = vocabulary.value(sizes) if vocabulary is not None else 2
-            other.inputs[tokens] = drawn.inputs[tokens].copy()
-            other.inputs[tokens][changed] = (other.inputs[tokens][changed] + 1) % max(2, count)
-            after = _run(code, other, [target])[target]
-            for position in range(min(len(before), sizes[length])):
-                same = not (abs(before[position] - after[position]) > 1e-12).any()
-                t, c = position + lower, changed + lower
-                if not same and not _within(c, t - bound[1], listed, sizes[length] + lower - 1):
-                    base = index_name(place) if not isinstance(place, s.Add) else index_name(place.terms[0])
-                    return t, c, family(base) if base is not None else "t"
-    except (InterpretError, ValueError, KeyError):
-        return None
-    return None
-
-
-def _within(value: int, t: int, listed: list[tuple[Bound, Bound]], last: int) -> bool:
-    def at(bound: Bound) -> int:
-        kind, offset = bound
-        if kind == "number":
-            return offset
-        return t + offset if kind == "index" else last + 1 + offset
-
-    return any(at(first) <= value <= at(end) for first, end in listed)
