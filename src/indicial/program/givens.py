@@ -81,6 +81,8 @@ def _judge(
                 hint=f"read {key} or the state one step earlier, or list {key}[{at}] behind the bar",
             )  # fmt: skip
             return
+    if _carried(code, definition.key, key):
+        return
     for offset in sorted({b[1] for pair in listed for b in pair if b[0] == "index"}):
         pairs = [p for p in needs if p[1] - p[0] == offset and first <= p[0] <= last]
         if not pairs or any(needs[p] for p in pairs):
@@ -94,6 +96,22 @@ def _judge(
                 hint=f"is {key}, or what is made of it, read a step too early?",
             )  # fmt: skip
             return
+
+
+def _carried(code: ir.Code, target: str, tokens: str) -> bool:
+    """Whether another input along the text is read: it may carry what the tokens say."""
+    letter = code.tensors[tokens].axes[0].letter
+    pending, seen = [target], {target}
+    while pending:
+        for statement in code.of(pending.pop()):
+            for node in statement.body.walk():
+                if isinstance(node, ir.Read) and node.tensor not in seen:
+                    seen.add(node.tensor)
+                    pending.append(node.tensor)
+    return any(
+        code.tensors[name].role == "input" and any(a.letter == letter for a in code.tensors[name].axes)
+        for name in seen - {tokens} if name in code.tensors
+    )  # fmt: skip
 
 
 def _place(letter: str, offset: int) -> str:
