@@ -112,6 +112,8 @@ class _Seen:
     """The superscripts that are directly followed by brackets, or that stand on a left side."""
     sup_shifted: set[str] = field(default_factory=set)
     """The letters that stand above it with a number: the t of `Φ^{t+1}`."""
+    numbered: bool = False
+    """A 0 or a 1 stands above it somewhere: then the numbers there tell names apart."""
     brackets: bool = False
     """Brackets follow somewhere, or a subscript."""
     digit_lengths: set[int] = field(default_factory=set)
@@ -125,6 +127,7 @@ class Naming:
         self.live = live_letters(statements)
         self.bound = bound_letters(statements)
         """The letters that stand below a Σ, capitals too."""
+        self.tokens = token_letters(statements)
         self.steps: set[str] = set()
         """The letters that are stepped above a name: the l of `h^{(l+1)}`."""
         self.seen: dict[Name, _Seen] = defaultdict(_Seen)
@@ -148,6 +151,8 @@ class Naming:
                         seen.digit_lengths.add(len(script.text))
                     elif self._live_index(script):
                         seen.indexed = True
+                if node.sup and isinstance(node.sup[0], Number) and node.sup[0].text in ("0", "1"):
+                    seen.numbered = True
                 step = _step(node.sup)
                 if step is not None and not step[1]:
                     self.steps.add(step[0])
@@ -265,6 +270,8 @@ class Naming:
             and not isinstance(script, Number)
         ):
             return name.sup, None
+        if isinstance(script, Number) and not seen.numbered:
+            return (), script
         if seen.without_sup or not seen.indexed:
             return (), script
         return name.sup, None
@@ -326,6 +333,23 @@ def live_letters(statements: Iterable[Statement]) -> set[str]:
     return live
 
 
+def token_letters(statements: Iterable[Statement]) -> set[str]:
+    """The names that stand for tokens: declared with a vocabulary, variables of a P, and w and y."""
+    found = {"w", "y"}
+    for statement in statements:
+        if isinstance(statement, Declaration) and statement.domain is not None:
+            found.update(_base(item) for item in statement.items)
+        for node in statement.walk():
+            if isinstance(node, Call) and node.given is not None:
+                found.update(_base(a) for a in node.arguments)
+    return found
+
+
+def _base(node: Expression) -> str:
+    node = node.base if isinstance(node, Index) else node
+    return node.base if isinstance(node, Name) else ""
+
+
 def bound_letters(statements: Iterable[Statement]) -> set[str]:
     """The letters that stand below a Σ or its kin."""
     return {
@@ -343,6 +367,9 @@ def _letters(node: Expression) -> Iterator[str]:
     for inner in node.walk():
         if isinstance(inner, Name) and is_letter(inner.base) and inner.base not in GROUPS:
             yield inner.base
+    if isinstance(node, Name) and node.bare and node.base not in WORDS and node.base.islower():
+        if 1 < len(node.base) <= 3 and node.base.isalpha():
+            yield from node.base  # `Σ_{ij}`
 
 
 def _script_letters(node: Node) -> Iterator[str]:

@@ -123,7 +123,7 @@ class Uses:
             return "probability"
         if self.is_function(key) or call.given is not None:
             return "function"
-        indices = all(self._is_index(a) for a in call.arguments)
+        indices = all(self._is_index(a) or self._is_token(a, name) for a in call.arguments)
         if len(call.arguments) != 1:
             return "tensor" if indices or key in self.bracketed else "function"
         if reference.items and len(reference.items) in self.complete[key]:
@@ -168,13 +168,18 @@ class Uses:
             return self._is_index(node.body)
         if isinstance(node, Product):
             return all(self._is_index(f) for f in node.factors)
-        if isinstance(node, Index):
-            return isinstance(node.base, Name) and len(node.items) == 1
         name = index_name(node)
         if name is not None:
             return name.base in self.naming.live or is_capital(name.base)
-        # A token (`w_t`), or the name of an element (`dobj`).
-        return isinstance(node, Name) and not node.accents and not node.sup
+        # The name of an element: `dobj`.
+        return isinstance(node, Name) and node.bare and len(node.base) > 1
+
+    def _is_token(self, node: Expression, function: Name) -> bool:
+        """`w_t`, `w[t]`: tokens by their letter, or because what follows is an embedding."""
+        base = node.base if isinstance(node, Index) else node
+        if not isinstance(base, Name) or not (isinstance(node, Index) or base.sub):
+            return False
+        return base.base in self.naming.tokens or function.base in ("e", "E")
 
     def _is_slice(self, node: Expression) -> bool:
         name = index_name(node)
