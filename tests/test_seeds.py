@@ -1,0 +1,71 @@
+"""Five documents beside the project: docs/seeds.md says how each of their formulas is read."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import seeds_table
+from indicial.program.program import Program
+from indicial.program.sample import sample, small_sizes
+
+pytestmark = pytest.mark.skipif(not seeds_table.documents(), reason="shared/seeds is not there")
+
+TABLE = Path(__file__).resolve().parents[1] / "docs" / "seeds.md"
+
+
+def test_the_table_is_what_the_script_prints() -> None:
+    assert TABLE.read_text(encoding="utf-8") == seeds_table.table(), (
+        "run: python tests/seeds_table.py > docs/seeds.md, and look at what changed"
+    )
+
+
+def test_every_message_was_looked_at() -> None:
+    new = [
+        (*row.place, code)
+        for row in seeds_table.rows()
+        for code, words in row.remarks()
+        if words == seeds_table.UNSEEN
+    ]
+    assert not new, "explain these in FOUND or FALSE of tests/seeds_table.py"
+
+
+def test_no_remark_is_left_over() -> None:
+    said = {(*row.place, code) for row in seeds_table.rows() for code in row.codes}
+    assert set(seeds_table.FOUND) <= said
+    places = {row.place for row in seeds_table.rows()}
+    assert set(seeds_table.RESTATED) | set(seeds_table.NOT_FOUND) <= places
+
+
+def test_nearly_every_equation_is_read() -> None:
+    rows = seeds_table.rows()
+    assert sum(not row.inline for row in rows) == 129
+    assert sum(len(row.formulas) for row in rows) >= 109
+    assert len(seeds_table.unread()) <= 10
+
+
+@pytest.mark.parametrize("path", seeds_table.documents(), ids=lambda path: path.name[:3])
+@pytest.mark.parametrize("size", [2, 3])
+def test_what_is_read_without_error_runs(path: Path, size: int) -> None:
+    ran = 0
+    for program in seeds_table.programs(path):
+        if program.errors or not program.equations:
+            continue
+        _run(program, size)
+        ran += 1
+    assert ran
+
+
+def _run(program: Program, size: int) -> None:
+    sizes = small_sizes(program.code, size)
+    drawn = sample(program.code, sizes, seed=7)
+    positive = {name: np.abs(array) for name, array in drawn.inputs.items()}  # some are logarithms
+    found = program.interpret(
+        {**program.code.constants, **positive},
+        drawn.parameters,
+        sizes=drawn.sizes,
+        draws=drawn.draws,
+    )
+    for name in {s.target for s in program.code.statements}:
+        assert name in found
+        assert not np.isnan(found[name]).any(), f"{program.title}: {name}"
