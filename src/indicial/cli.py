@@ -114,9 +114,9 @@ def settings(options: argparse.Namespace) -> tuple[dict[str, int], dict[str, str
         name, equals, value = setting.partition("=")
         if not equals or not name or not value:
             raise IndicialError(f"--set takes NAME=VALUE, not {setting!r}")
-        if value.lstrip("-").isdigit():
-            if int(value) < 1:
-                raise IndicialError(f"the size {name} must be at least 1, not {value}")
+        if value.replace(".", "", 1).lstrip("+-").isdigit():
+            if not value.isdigit() or not 0 < int(value) < 10**9:
+                raise IndicialError(f"the size {name} must be a whole number from 1, not {value}")
             sizes[name] = int(value)
         else:
             fills[name] = value
@@ -125,21 +125,21 @@ def settings(options: argparse.Namespace) -> tuple[dict[str, int], dict[str, str
 
 def _check(options: argparse.Namespace) -> int:
     from indicial.loading import load, load_document
-    from indicial.program.messages import Message, in_order
+    from indicial.program.messages import IndicialError, Message, in_order
 
-    _, fills = settings(options)
+    sizes, fills = settings(options)
     if options.join:
         programs = [load(*options.files, fills=fills)]
     elif fills:
         programs = [load(f, fills=fills) for f in options.files]
     else:
         programs = [p for f in options.files for p in load_document(f)]
-    found: list[Message] = []
-    for program in programs:
-        found.extend(m for m in program.messages if m not in found)
-    if not options.notes:
-        found = [m for m in found if m.severity != "note"]
-    found = in_order(found)
+    known = {name for program in programs for name in program.analysis.code.sizes}
+    for name in sizes:
+        if name not in known:
+            raise IndicialError(f"there is no size {name}; there are {', '.join(sorted(known))}")
+    every: dict[Message, None] = {m: None for program in programs for m in program.messages}
+    found = in_order(m for m in every if options.notes or m.severity != "note")
     skipped = [s for p in programs for s in p.skipped]
     errors = sum(1 for m in found if m.severity == "error")
     warnings = sum(1 for m in found if m.severity == "warning")

@@ -37,12 +37,21 @@ def load(*what: str | os.PathLike[str], fills: Mapping[str, str] | None = None) 
     documents = [_document(w) for w in what]
     parsed = [p for d in documents for _, _, p in parse_document(d)]
     faults = [f for d in documents for f in d.faults] + [f for p in parsed for f in p.faults]
+    skipped = [s for p in parsed for s in p.skipped]
+    document = not all(_is_equations(d) for d in documents)
+    if not document:
+        # In a document such a formula is prose; among equations it is a slip.
+        faults += [
+            Fault("no-equation", f"this line says nothing: {s.reason}", (s.span,), "is a `=` missing?")
+            for s in skipped
+        ]
+        skipped = []
     return Program(
         [s for p in parsed for s in p.statements],
         title=" + ".join(_title(w) for w in what),
         faults=faults,
-        skipped=[s for p in parsed for s in p.skipped],
-        document=not all(_is_equations(d) for d in documents),
+        skipped=skipped,
+        document=document,
         resolve=resolve,
         fills=fills,
         silencer=_silencer(documents),

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from indicial.notation.parse import canonical_name
 from indicial.program.arrays import InterpretError, dependent, gather_given
 from indicial.program.ir import Code, Expression
 from indicial.program.machine import CycleError, Machine
@@ -41,6 +42,8 @@ class Result(Mapping[str, "Array"]):
     loss: float | None = None
 
     def __getitem__(self, name: str) -> Array:
+        if name not in self.values_by_name:
+            name = canonical_name(name)  # any spelling: `alpha`, `\\alpha`, `α`
         return self.values_by_name[name]
 
     def __iter__(self) -> Iterator[str]:

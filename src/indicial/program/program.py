@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from indicial.notation.faults import Fault, Skipped
 from indicial.notation.parse import canonical_name, parse_text
 from indicial.notation.printers import latex, plain, unicode
-from indicial.notation.syntax import Equation, Statement
+from indicial.notation.syntax import Equation, Name, Statement
 from indicial.program import ir, vectors
 from indicial.program.analyse import Analysis, analyse
 from indicial.program.fills import Resolver, fill
@@ -58,14 +58,15 @@ class Program:
         for fault in faults:
             sites = [(span, "") for span in fault.spans]
             self._messages.error(fault.code, fault.message, *sites, hint=fault.hint)
-        filled = fill(list(self.written), self._messages, document, resolve, fills or {})
+        equations, derivatives = _without_derivatives(self.written)
+        filled = fill(equations, self._messages, document, resolve, fills or {})
         in_matrices: list[Skipped] = []
         indexed = vectors.rewrite(filled, self._messages, document, in_matrices)
         # Steps with vectors use what the prose says of them: that they are orthogonal, of length 1.
         self._prose = document and indexed != filled
         unrolled, in_place = unroll(indexed, document)
         self.statements: tuple[Statement, ...] = tuple(unrolled)
-        self.skipped = (*self.skipped, *in_matrices, *in_place)
+        self.skipped = (*self.skipped, *derivatives, *in_matrices, *in_place)
 
     @staticmethod
     def of_text(text: str, title: str = "text", latex: bool = False, **options: Any) -> Program:
@@ -214,3 +215,15 @@ class Program:
 
     def __repr__(self) -> str:
         return f"Program({self.title or 'untitled'}: {len(self.equations)} equations)"
+
+
+def _without_derivatives(statements: Iterable[Statement]) -> tuple[list[Statement], list[Skipped]]:
+    """Equations with ∂ or ∇ speak about other equations; they compute nothing themselves."""
+    kept: list[Statement] = []
+    skipped: list[Skipped] = []
+    for statement in statements:
+        if any(isinstance(n, Name) and n.base in ("∂", "∇") for n in statement.walk()):
+            skipped.append(Skipped(statement.span, "it is about derivatives"))
+        else:
+            kept.append(statement)
+    return kept, skipped
