@@ -78,6 +78,7 @@ def _survey(lowering: Lowering, statements: list[s.Statement]) -> None:
     lowering.sizes_named = shapes.sizes_named(outline, statements)
     for definition in outline.definitions:
         lowering.index_keys.update(shapes.left_letters(definition))
+        lowering.layered.update(describe(i) for i in definition.items if isinstance(i, s.Add))
     for statement in statements:
         for node in statement.walk():
             if isinstance(node, s.Reduction):

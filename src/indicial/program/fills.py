@@ -23,7 +23,7 @@ from indicial.notation.source import Span
 from indicial.program.messages import Messages
 from indicial.program.naming import family, index_name, is_capital
 from indicial.program.outline import Outline, outline
-from indicial.program.shapes import recurrences
+from indicial.program.shapes import recurrences, uses
 
 Resolver = Callable[[str], list[s.Statement] | None]
 
@@ -172,6 +172,7 @@ class _Filling:
         self.left = left
         self.state_argument = self.call.arguments[0]
         self.input_argument = self._one_input()
+        self.letters = self._letters()
         result: list[s.Statement] = list(self.extra)
         for definition in self.cell.outline.definitions:
             if any(isinstance(i, s.Number | s.Negative) for i in definition.items):
@@ -197,6 +198,45 @@ class _Filling:
         )
         return joined
 
+    def _letters(self) -> dict[str, tuple[str, int]]:
+        """For the families of the cell's slices the host's letters: `h[t-1,N]` makes j an n.
+
+        A second letter for the state (the I of `W[j,I] h[t-1,I]`) gets a prime: `W[n,N'] h[t-1,N']`.
+        """
+        found: dict[str, tuple[str, int]] = {}
+        state, given = _slice_letter(self.left), _slice_letter(self.input_argument)
+        for definition in self.cell.outline.definitions:
+            if definition.key == self.cell.state and definition.items and state:
+                found.setdefault(_family(definition.items[-1]), (state, 0))
+        for definition in self.cell.outline.definitions:
+            for node in definition.equation.sides:
+                for use in uses(self.cell.outline, node):
+                    key, items = use.reference.key, use.reference.items
+                    if use.kind != "tensor" or not items:
+                        continue
+                    letter = _family(items[-1])
+                    if key == self.cell.state and state and letter and letter not in found:
+                        primes = sum(1 for base, _ in found.values() if base == state)
+                        found[letter] = (state, primes)
+        for definition in self.cell.outline.definitions:
+            for use in uses(self.cell.outline, definition.body):
+                if use.reference.key in self.cell.inputs and use.reference.items and given:
+                    letter = _family(use.reference.items[-1])
+                    primes = sum(1 for base, _ in found.values() if base == given)
+                    found.setdefault(letter, (given, primes))
+        return found
+
+    def _renamed(self, item: s.Expression) -> s.Expression:
+        name = index_name(item)
+        if name is None:
+            return item if isinstance(item, s.Name) else item.rebuild(self._renamed)
+        target = self.letters.get(family(name))
+        if target is None:
+            return item
+        base, primes = target
+        base = base.upper() if is_capital(name.base) else base
+        return replace(name, base=base, primes=name.primes + primes)
+
     def _rewrite(self, node: s.Expression) -> s.Expression:
         if isinstance(node, s.Name | s.Index | s.Call):
             use = self.cell.outline.use(node)
@@ -209,11 +249,14 @@ class _Filling:
                 )
         if isinstance(node, s.Name):
             return node
-        # What a Σ binds, and what a function is called, stay as they are.
-        return node.rebuild(self._rewrite, keep=("under", "upper", "function"))
+        if isinstance(node, s.Reduction):
+            moved = node.rebuild(self._rewrite, keep=("under", "upper"))
+            return replace(moved, under=tuple(self._renamed(u) for u in node.under))
+        return node.rebuild(self._rewrite, keep=("function",))
 
     def _tensor(self, key: str, items: tuple[s.Expression, ...], span: Span) -> s.Expression:
         cell = self.cell
+        items = tuple(self._renamed(item) for item in items)
         if key in cell.inputs:
             return _sliced(self.input_argument, items[1:])
         if key in cell.outline.defined:
@@ -252,6 +295,15 @@ def _family(item: s.Expression) -> str:
     if name is None and isinstance(item, s.Add):
         name = index_name(item.terms[0])
     return family(name) if name is not None else ""
+
+
+def _slice_letter(node: s.Expression) -> str:
+    """The letter of an argument's slice: `n` for `h[t-1,N]`."""
+    node = _inside(node)
+    name = index_name(node.items[-1]) if isinstance(node, s.Index) else None
+    if name is None or not is_capital(name.base) or name.sub or name.primes:
+        return ""
+    return name.base.lower()
 
 
 def _inside(node: s.Expression) -> s.Expression:

@@ -146,7 +146,8 @@ class Lowering(Reading):
             isinstance(p, ir.Affine) and p.shift and p.shift[1] > 0 for p, _ in info.axes[axis].left
         ):
             return True
-        return self.shifted_left(tensor, axis) or self.bounds.get(of_family) not in (None, (0, -1))
+        letter = info.axes[axis].letter
+        return letter in self.layered or self.shifted_left(tensor, axis) or self.bounds.get(of_family) not in (None, (0, -1))
 
     def shifted_left(self, tensor: str, axis: int) -> bool:
         """Whether the tensor is defined at `ℓ+1` along this axis."""

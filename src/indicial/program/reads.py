@@ -29,6 +29,8 @@ class Reading:
         self.messages = context.messages
         self.bounds: dict[str, tuple[int, int]] = {}
         """What the text says of a family's range: (1, 0) for 1..T, (0, -1) for 0..T-1."""
+        self.layered: set[str] = set()
+        """The families that are stepped on a left side: the ℓ of `L_{ℓ+1}`."""
         self.index_keys: set[str] = set()
         """The letters that are an index somewhere: on a left side, or below a Σ."""
         self.sizes_named: dict[str, s.Name] = {}

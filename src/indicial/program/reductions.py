@@ -124,6 +124,8 @@ def bound(lowering: Lowering, node: s.Expression, scope: Scope) -> Size:
 def softmax(lowering: Lowering, node: s.Reduction, scope: Scope) -> Term:
     """`softmax_{t_2 ≤ t_1} …`: its indices stay free."""
     found, conditions = binders(node, set())
+    if conditions and all(isinstance(u, s.Comparison) for u in node.under):
+        found = _last_on_left(conditions, scope) or found
     body = lowering.term(node.body, scope)
     variables: list[Variable] = []
     opens = merge([body], brackets=True)
@@ -154,6 +156,17 @@ def softmax(lowering: Lowering, node: s.Reduction, scope: Scope) -> Term:
     condition = conjoin([lowering.condition(c, scope) for c in conditions])
     indices = tuple(v.index for v in variables)
     return Term(ir.Softmax(indices, condition, body.expression, span=node.span), opens)
+
+
+def _last_on_left(conditions: list[s.Expression], scope: Scope) -> list[Binder]:
+    """`softmax_{t_2 ≤ t_1}`, `softmax_{|t-s| ≤ 3}`: of the letters in the condition, the one that
+    stands last on the left."""
+    letters = {name_key(n): n for c in conditions for n in c.walk() if isinstance(n, s.Name)}
+    for variable in reversed(scope.left):
+        for key, name in letters.items():
+            if scope.variables.get(key) is variable:
+                return [Binder(name)]
+    return []
 
 
 def _softmax_index(
