@@ -30,10 +30,7 @@ def test_no_mistakes(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_nothing_doubtful(name: str, request: pytest.FixtureRequest) -> None:
-    if name == "thought_vector":
-        reason = "a filled cell brings its own letter for the size of its input"
-        request.applymarker(pytest.mark.xfail(reason=reason, strict=False))
+def test_nothing_doubtful(name: str) -> None:
     assert [message.render() for message in model(name).messages] == []
 
 
