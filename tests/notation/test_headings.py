@@ -2,7 +2,7 @@
 
 import pytest
 
-from indicial.notation.headings import headings, plain_title
+from indicial.notation.headings import headings, is_part, plain_title
 from indicial.notation.source import Source
 
 
@@ -58,7 +58,7 @@ def test_title_of_a_slide(line: str) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "We write a loss", "is often given as", "Then we have", "Solution", "a.", "ii.",
+        "We write a loss", "is often given as", "Then we have", "Solution", "ii.",
         "[Jane Doe]", "Figure 1: The Cell", "The Cell Is Here.", "The Cell $x$", "---",
         "A Line In Title Case That Goes On For Much Longer Than Any Title Should Ever Go",
         "- An Item", "| A | Table |", "10", "See `this`", "The form of it is", "Let H = G",
@@ -76,3 +76,23 @@ def test_hidden_lines_are_no_headings() -> None:
 
 def test_plain_title() -> None:
     assert plain_title(r"The \emph{GRU}~cell  of **Cho**") == "The GRU cell of Cho"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("a.\n\ntext\n\nb.\n\ntext\n", ["part a", "part b"]),
+        ("# One\n\na.\n\n# Two\n\na.\n", ["One", "One, part a", "Two", "Two, part a"]),
+        # numerals are points of a part; after h comes i
+        ("# One\n\nc.\n\ni.\n\nii.\n\nd.\n\ni.\n", ["One", "One, part c", "One, part d"]),
+        ("g.\n\nh.\n\ni.\n", ["part g", "part h", "part i"]),
+        ("(a)\n\ntext\n\nb)\n", ["part a", "part b"]),
+        # within a paragraph, or with a text behind it, a letter is no heading
+        ("(a) Show that it holds.\n\n(b) And this.\n", []),
+        ("text\na.\ntext\n", []),
+        ("b.\n\ntext\n\na.\n", ["part b"]),
+    ],
+)  # fmt: skip
+def test_lone_letters_begin_parts(text: str, found: list[str]) -> None:
+    assert titles(text) == found
+    assert [is_part(title) for title in found] == ["part" in title for title in found]

@@ -1,9 +1,9 @@
 """Shapes of vector style, and how factors side by side fit together.
 
-    k^⊤ q      row, column             a number: both are summed over one index
-    u u^⊤      column, row             a matrix: nothing is summed
-    V x        matrix, column          a column
-    u u        column, column          nothing that makes sense
+k^⊤ q      row, column             a number: both are summed over one index
+u u^⊤      column, row             a matrix: nothing is summed
+V x        matrix, column          a column
+u u        column, column          nothing that makes sense
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Mismatch(Exception):
 
 @dataclass
 class Aligned:
-    """A product: its shape, which factors are summed over a shared index, who keeps the open ends."""
+    """A product: its shape, which factors share a summed index, who keeps the open ends."""
 
     shape: Shape = NUMBER
     links: list[tuple[int, int]] = field(default_factory=list)

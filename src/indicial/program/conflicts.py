@@ -55,7 +55,7 @@ class Conflicts:
         leaf = self.ranks.leaf(node)
         if leaf is not None:
             arguments = leaf.use.call.arguments if leaf.use.call is not None else ()
-            sound = all([self.shape(a) is not None for a in arguments])
+            sound = None not in [self.shape(a) for a in arguments]
             return (self.ranks.shape_of(leaf) or NUMBER) if sound else None
         match node:
             case s.Group(body=body) | s.Negative(body=body) | s.Expectation(body=body):
@@ -64,13 +64,15 @@ class Conflicts:
                 inner = self.shape(body, None if wanted is None else (wanted[1], wanted[0]))
                 return None if inner is None else (inner[1], inner[0])
             case s.Add(terms=parts) | s.Hadamard(factors=parts):
-                return self._same(parts, wanted, "added" if isinstance(node, s.Add) else "multiplied by ⊙")
+                done = "added" if isinstance(node, s.Add) else "multiplied by ⊙"
+                return self._same(parts, wanted, done)
             case s.Cases(branches=branches):
                 return self._same([value for value, _ in branches], wanted, "cases of one thing")
             case s.Product(factors=factors):
                 return self._product(factors, wanted)
             case s.Fraction(above=above, below=below):
-                return self._number(below, "nothing can be divided by a {}", self.shape(above, wanted))
+                result = self.shape(above, wanted)
+                return self._number(below, "nothing can be divided by a {}", result)
             case s.Power(base=base):
                 return self.shape(base, wanted)
             case s.Norm(body=body):
@@ -135,7 +137,8 @@ class Conflicts:
         else:
             text = f"a {KINDS[a]} cannot be multiplied by a {KINDS[b]} behind it"
             hint = f"write {number}" if a == COLUMN else f"write {matrix}"
-        self.messages.error("rank", text, (one.span, f"a {KINDS[a]}"), (two.span, f"a {KINDS[b]}"), hint=hint)
+        sites = (one.span, f"a {KINDS[a]}"), (two.span, f"a {KINDS[b]}")
+        self.messages.error("rank", text, *sites, hint=hint)
 
 
 def _turned(node: s.Expression) -> str:

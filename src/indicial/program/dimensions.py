@@ -3,7 +3,8 @@
     y = V x      y[D] = V[D,E] x[E]        three places that have two sizes
     x = y        then D and E are one size, and it is y[D] = V[D,D'] x[D']
 
-A size has the letter that was declared (`vector k[i,D]`), or a capital that the program does not use.
+A size has the letter that was declared (`vector k[i,D]`), or a capital that the program has no use
+for.
 Inside one equation, indices of one size are told apart by primes.
 """
 
@@ -23,7 +24,7 @@ POOL = "DEFGHJKMNOPQRSUVWXYZ"
 
 
 class Dimensions:
-    """Indices by number. The program is walked through twice: first to join sizes, then to name them."""
+    """Indices by number. A program is walked through twice: to join sizes, then to name them."""
 
     def __init__(self, statements: Sequence[s.Statement]) -> None:
         self._parent: list[int] = []
@@ -35,9 +36,9 @@ class Dimensions:
         self._next = 0
         self._active: list[int] = []
         self._settled = False
-        used = {c for st in statements for n in st.walk() if isinstance(n, s.Name) for c in (n.base, n.base[-1])}
-        free = [c for c in POOL if c not in used and c.lower() not in used]
-        self._free = iter(free)
+        names = [n.base for st in statements for n in st.walk() if isinstance(n, s.Name)]
+        used = {*names, *(base[-1] for base in names)}
+        self._free = iter([c for c in POOL if c not in used and c.lower() not in used])
 
     # ------------------------------------------------------------------ sizes
 
@@ -107,22 +108,24 @@ class Dimensions:
         for number, letter in self._declared.values():
             self._letters.setdefault(self.root(number), letter)
         for one, other, span in self._clashes:
-            messages.error(
+            messages.warning(
                 "size-mismatch",
-                f"{name_key(one)} and {name_key(other)} meet here, and are declared as two sizes", span,
+                f"{name_key(one)} and {name_key(other)} meet here, and are declared as two sizes",
+                span,
                 (one.span, f"{name_key(one)} here"), (other.span, f"{name_key(other)} here"),
-                hint="is a ⊤ missing, or are two factors exchanged? or declare both with one letter",
+                hint="is a ⊤ missing, are two factors exchanged? or declare both with one letter",
             )  # fmt: skip
 
     def letter(self, number: int, span: Span) -> s.Name:
         root = self.root(number)
         if root not in self._letters:
             base = next(self._free, "")
-            self._letters[root] = s.Name(base) if base else s.Name("D", sub=(s.Name(f"size{root}"),))
+            numbered = s.Name("D", sub=(s.Name(f"size{root}"),))
+            self._letters[root] = s.Name(base) if base else numbered
         return replace(self._letters[root], span=span)
 
     def name(self, index: int, span: Span) -> s.Name:
-        """The name of an index: the letter of its size, with primes if another one has it already."""
+        """The name of an index: the letter of its size, with primes if another one has it."""
         if not self._settled:
             return s.Name("D", span=span)
         same = [n for n in dict.fromkeys(self._active) if self.root(n) == self.root(index)]

@@ -5,21 +5,32 @@
 
 A shape says whether an expression is open to the left and to the right: a column `(1, 0)`, a row
 `(0, 1)`, a matrix `(1, 1)`, a number `(0, 0)`. In a product, neighbours that are open to each other
-are summed. Names of one stem (`u_b`, `u_c`) have one rank. What is declared, and what stands under a ⊤,
-is sure; the rest follows from sums, sides of equations and products that fit in one way only.
+are summed. Names of one stem (`u_b`, `u_c`) have one rank. What is declared, and what stands under
+a ⊤, is sure; the rest follows from sums, sides of equations and products that fit in one way only.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from indicial.notation import syntax as s
 from indicial.notation.printers import name_key
-from indicial.program.alignment import COLUMN, MATRIX, NUMBER, OF_RANK, ROW, Mismatch, Shape, align, flip
-from indicial.program.naming import index_name, is_capital, is_letter
-from indicial.program.outline import BUILT_IN, Outline, Use
+from indicial.program.alignment import (
+    COLUMN,
+    MATRIX,
+    NUMBER,
+    OF_RANK,
+    ROW,
+    Mismatch,
+    Shape,
+    align,
+    flip,
+)
+from indicial.program.leaves import Leaf, Leaves
+from indicial.program.outline import Outline
+from indicial.program.transposes import index_letters
+from indicial.program.uses import BUILT_IN
 
 CONVENTIONAL = frozenset("chkoquvxyz")
 """Letters that are columns in a document that nothing else says anything about."""
@@ -27,23 +38,15 @@ CONVENTIONAL = frozenset("chkoquvxyz")
 LIKE_ITS_ARGUMENT = BUILT_IN - {"onehot", "softmax"}
 
 
-@dataclass(frozen=True)
-class Leaf:
-    """A name with its indices, as far as they are written."""
+class Ranks(Leaves):
+    """The ranks of a program's names.
 
-    stem: str
-    key: str
-    use: Use
-    capital: bool | None
-    """Whether it is written with a capital letter; None for a word."""
-
-
-class Ranks:
-    """The ranks of a program's names. `total` has, for names that are indexed in full somewhere, how
-    many indices that is; `rank` has the others."""
+    `total` has, for names that are indexed in full somewhere, how many indices that is; `rank` has
+    the others.
+    """
 
     def __init__(self, outline: Outline, statements: Sequence[s.Statement]) -> None:
-        self.outline = outline
+        super().__init__(outline)
         self.statements = statements
         self.total: dict[str, int] = {}
         self.rank: dict[str, int] = {}
@@ -51,31 +54,9 @@ class Ranks:
         """Stems whose rank is a guess by convention, and where they stand first."""
         self.sizes = {name_key(n.upper) for st in statements for n in st.walk()
                       if isinstance(n, s.Reduction) and isinstance(n.upper, s.Name)}  # fmt: skip
-        self.sizes |= set(outline.sizes) | set(outline.labels)
+        self.sizes |= set(outline.sizes) | set(outline.labels) | index_letters(list(statements))
 
-    # ------------------------------------------------------------------ what has a rank
-
-    def leaf(self, node: s.Expression) -> Leaf | None:
-        """The node as a name that can be a column or a matrix; None for all else."""
-        if not isinstance(node, s.Name | s.Index | s.Call):
-            return None
-        use = self.outline.use(node)
-        if use is None or use.kind not in ("tensor", "function"):
-            return None
-        base: s.Expression = node
-        while isinstance(base, s.Index | s.Call):
-            base = base.base if isinstance(base, s.Index) else base.function
-        assert isinstance(base, s.Name)
-        if use.kind == "function" and (base.base in BUILT_IN or use.rest or self.defined(use)):
-            return None
-        words = tuple(i for i in base.sub if isinstance(i, s.Name) and not is_letter(i.base))
-        sup = base.sup if use.reference.power is None else ()
-        stem = name_key(s.Name(base.base, base.accents, base.primes, words, sup))
-        case = base.base[-1].isupper() if len(base.base) == 1 else None
-        return Leaf(stem, use.reference.key, use, case)
-
-    def defined(self, use: Use) -> bool:
-        return use.reference.key in self.outline.functions or use.reference.key in self.outline.fills
+    # ------------------------------------------------------------------ what is known
 
     def shape_of(self, leaf: Leaf) -> Shape | None:
         """What is known of a name's shape here."""
@@ -83,10 +64,9 @@ class Ranks:
             items = leaf.use.reference.items
             if leaf.key in self.total:
                 return OF_RANK.get(self.total[leaf.key] - len(items), NUMBER)
-            if not items and leaf.stem not in self.rank:
-                live = leaf.key in self.outline.naming.live and len(leaf.key) == 1
-                if live or leaf.key in self.sizes or leaf.key == "π":
-                    return NUMBER
+            fixed = leaf.key in self.sizes or leaf.key == "π"
+            if fixed and not items and leaf.stem not in self.rank:
+                return NUMBER
         rank = self.rank.get(leaf.stem)
         return None if rank is None else OF_RANK[rank]
 
@@ -151,8 +131,8 @@ class Ranks:
         """Terms of a sum, sides of an equation: they have one shape."""
         shapes = [self.visit(p) for p in parts]
         known = next((x for x in shapes if x is not None), wanted)
-        for part, shape in zip(parts, shapes, strict=True):
-            if shape is None and known is not None:
+        if known is not None:
+            for part in (p for p, x in zip(parts, shapes, strict=True) if x is None):
                 self.visit(part, known)
         return known
 
@@ -165,12 +145,11 @@ class Ranks:
 
     def _product(self, factors: Sequence[s.Expression], wanted: Shape | None) -> Shape | None:
         shapes = [NUMBER if _plain(f) else self.visit(f) for f in factors]
-        for n, (before, after) in enumerate(itertools.pairwise(factors)):
-            leaf = self.leaf(after)
-            if shapes[n] == ROW and shapes[n + 1] is None and leaf is not None and not leaf.capital:
-                self.set(leaf, COLUMN)  # `k_i^⊤ q`
-                shapes[n + 1] = self.shape_of(leaf)
-            del before
+        for n, factor in enumerate(factors[1:]):
+            leaf = self.leaf(factor)
+            last = n + 2 == len(factors) if leaf is None else not leaf.capital
+            if shapes[n] == ROW and shapes[n + 1] is None and last:  # `k_i^⊤ q`, `v^⊤ tanh(…)`
+                shapes[n + 1] = self.visit(factor, COLUMN)
         if None in shapes:
             self._fit(factors, shapes, wanted)
             shapes = [NUMBER if _plain(f) else self.visit(f) for f in factors]
@@ -185,9 +164,9 @@ class Ranks:
     def _fit(
         self, factors: Sequence[s.Expression], shapes: list[Shape | None], wanted: Shape | None
     ) -> None:
-        """Tries all shapes of the unknown factors; a factor that fits in one way only has that shape."""
+        """Tries all shapes of the unknown factors; what fits in one way only has that shape."""
         unknown = {n: self._choices(factors[n]) for n, x in enumerate(shapes) if x is None}
-        variables = {name: choices for name, choices in unknown.values()}
+        variables = dict(unknown.values())
         if len(variables) > 4 or (wanted is None and len(unknown) == len(shapes)):
             return
         fits: dict[str, set[Shape]] = {name: set() for name in variables}
@@ -241,9 +220,7 @@ class Ranks:
             elif isinstance(node, s.Power):
                 self.visit(node.base, NUMBER)
         self._settle()
-        for node in self._nodes():
-            if isinstance(node, s.Product):
-                self._operators(node.factors)
+        self._operators()
         if document:
             for leaf, node in self._open():
                 if leaf.stem in CONVENTIONAL and leaf.use.kind == "tensor":
@@ -253,16 +230,23 @@ class Ranks:
                         self.rank[leaf.stem] = 0
                     else:
                         self.guessed[leaf.stem] = node
-        for leaf, _ in self._open():
-            self._guess(leaf, 0)
+            self._operators()
+        for first in (1, 0):  # left sides last: they follow from the right ones
+            for leaf, _ in self._open(first):
+                self._guess(leaf, 0)
 
-    def _operators(self, factors: Sequence[s.Expression]) -> None:
-        """`V x`, `x^⊤ Q y`: a capital before a column is a matrix."""
-        for factor, after in itertools.pairwise(factors):
-            leaf = self.leaf(factor)
-            if leaf is not None and leaf.capital and self.shape_of(leaf) is None:
-                if (self.visit(after) or NUMBER)[0]:
+    def _operators(self) -> None:
+        """`V x`, `x^⊤ Q y`: a capital before a column is a matrix; what is behind it fits it."""
+        products = [node for node in self._nodes() if isinstance(node, s.Product)]
+        for node in (*reversed(products), *products):  # the inner ones first
+            for before, after in itertools.pairwise(node.factors):
+                leaf = self.leaf(before)
+                if leaf is not None and leaf.capital and (self.visit(after) or NUMBER)[0]:
                     self._guess(leaf, 2)
+                leaf = self.leaf(after)
+                letter = leaf is not None and leaf.capital is not None
+                if leaf is not None and letter and (self.visit(before) or NUMBER)[1]:
+                    self._guess(leaf, 2 if leaf.capital else 1)
 
     def _guess(self, leaf: Leaf, rank: int) -> None:
         if self.shape_of(leaf) is None:
@@ -284,7 +268,9 @@ class Ranks:
                 yield list(statement.comparison.operands)
             elif isinstance(statement, s.Equation) and statement.relations == ("~",):
                 right = statement.sides[1]
-                yield [statement.sides[0], *(right.arguments[:1] if isinstance(right, s.Call) else ())]
+                arguments = right.arguments if isinstance(right, s.Call) else ()
+                yield [statement.sides[0], *arguments[:1]]
+                yield from ([argument] for argument in arguments[1:])
             elif isinstance(statement, s.Equation):
                 yield [side for side in statement.sides if not isinstance(side, s.Dots)]
 
@@ -301,46 +287,16 @@ class Ranks:
             for side in sides:
                 yield from side.walk()
 
-    def _open(self) -> Iterator[tuple[Leaf, s.Expression]]:
+    def _open(self, first: int = 0) -> Iterator[tuple[Leaf, s.Expression]]:
         """The names that have no rank yet, in the order of the text, while it goes on."""
         for sides in self.equations():
-            for side in sides:
+            for side in sides[first:]:
                 for node in self.values(side):
                     leaf = self.leaf(node)
                     if leaf is not None and self.shape_of(leaf) is None:
                         yield leaf, node
 
-    def values(self, node: s.Expression) -> Iterator[s.Expression]:
-        """The names that an expression takes the values of: not those inside indices."""
-        leaf = self.leaf(node)
-        if leaf is not None or isinstance(node, s.Name | s.Index):
-            yield node
-            for argument in leaf.use.call.arguments if leaf and leaf.use.call is not None else ():
-                yield from self.values(argument)
-            return
-        if isinstance(node, s.Call):
-            use = self.outline.use(node)
-            children: Sequence[s.Node] = () if use is None or use.kind == "probability" else node.arguments
-        elif isinstance(node, s.Reduction):
-            children = (node.body,)
-        else:
-            children = list(node.children())
-        for child in children:
-            if isinstance(child, s.Expression):
-                yield from self.values(child)
-
 
 def _plain(node: s.Expression) -> bool:
     """`2`, `1/2`: a number, whatever stands beside it."""
     return not any(isinstance(n, s.Name) for n in node.walk())
-
-
-def counted(outline: Outline, node: s.Expression) -> tuple[str, int] | None:
-    """A name that is indexed in full, with capitals in its brackets: `h[t,J]` → ("h", 2)."""
-    use = outline.use(node) if isinstance(node, s.Index) else None
-    if use is None or use.kind != "tensor":
-        return None
-    names = [index_name(i) for i in use.reference.items]
-    if any(n is not None and is_capital(n.base) for n in names):
-        return use.reference.key, len(use.reference.items)
-    return None

@@ -1,22 +1,24 @@
 """Vector style, made regular before ranks are looked for.
 
-    x^T y                    →  x^⊤ y                   where T is no size and no index
-    β^2 (u_b - u_c), V(u_a)  →  products                brackets that hold columns are factors
-    q = [1; 1; 2]            →  q = [1, 1, 2]
-    α_i = … for i ∉ {a, b}   →  `label a, b`            in documents; then v_a is a name of its own,
-                                                        unless v_i says that a is an element
+x^T y                    →  x^⊤ y                   where T is no size and no index
+β^2 (u_b - u_c), V(u_a)  →  products                brackets that hold columns are factors
+q = [1; 1; 2]            →  q = [1, 1, 2]
+α_i = … for i ∉ {a, b}   →  `label a, b`            in documents; then v_a is a name of its own,
+                                                    unless v_i says that a is an element
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import Any
 
 from indicial.notation import syntax as s
 from indicial.notation.printers import name_key
 from indicial.program.messages import Messages
 from indicial.program.naming import index_name, is_capital, is_letter
-from indicial.program.outline import BUILT_IN, DISTRIBUTIONS, PROBABILITY, outline
+from indicial.program.outline import DISTRIBUTIONS, outline
+from indicial.program.uses import BUILT_IN, PROBABILITY
 
 Change = Callable[[s.Expression], s.Expression]
 
@@ -34,12 +36,16 @@ def rebuilt(node: s.Expression, change: Change) -> s.Expression:
     if isinstance(node, s.Call) and _opaque(node):
         return node
     kept = ("span", "under", "upper", "function", "given", "draws", "order")
-    return replace(node, **{f: value(getattr(node, f)) for f in node.__dataclass_fields__ if f not in kept})
+    fields = [f for f in node.__dataclass_fields__ if f not in kept]
+    new: dict[str, Any] = {f: value(getattr(node, f)) for f in fields}
+    return replace(node, **new)
 
 
 def _opaque(call: s.Call) -> bool:
     """`P(w_t | …)`: no values in there."""
-    return call.given is not None or (isinstance(call.function, s.Name) and call.function.base in PROBABILITY)
+    return call.given is not None or (
+        isinstance(call.function, s.Name) and call.function.base in PROBABILITY
+    )
 
 
 def changed(statement: s.Statement, change: Change) -> s.Statement:
@@ -54,13 +60,19 @@ def changed(statement: s.Statement, change: Change) -> s.Statement:
 
 
 def in_vector_style(statements: Iterable[s.Statement]) -> bool:
-    """Whether anything is declared a vector or a matrix, or a ⊤ stands on a name without brackets."""
+    """Whether a vector or a matrix is declared, or a ⊤ stands on a name without brackets."""
     for statement in statements:
         if isinstance(statement, s.Declaration) and statement.keyword in ("vector", "matrix"):
             return True
         for node in statement.walk():
             if isinstance(node, s.Transpose):
-                indexed = {id(i) for n in node.walk() if isinstance(n, s.Index) for i in n.walk() if i is not n}
+                indexed = {
+                    id(i)
+                    for n in node.walk()
+                    if isinstance(n, s.Index)
+                    for i in n.walk()
+                    if i is not n
+                }
                 if any(isinstance(n, s.Name) and id(n) not in indexed for n in node.body.walk()):
                     return True
     return False
@@ -112,12 +124,11 @@ def transposed(statements: list[s.Statement]) -> list[s.Statement]:
 
 
 def factors(statements: list[s.Statement]) -> list[s.Statement]:
-    """`V(u_d + u_b)` is a product: what stands in the brackets is a value elsewhere, and no index."""
+    """`V(u_d + u_b)` is a product: what is in the brackets is a value elsewhere, and no index."""
     sketch = outline(statements, Messages(), document=True)
-    bound = _bound_letters(statements)
+    bound = index_letters(statements)
     values: set[str] = set()
     bare: set[str] = set()
-    called: list[s.Call] = []
     inside: set[int] = set()
     for statement in statements:
         for node in statement.walk():
@@ -125,8 +136,9 @@ def factors(statements: list[s.Statement]) -> list[s.Statement]:
                 inside.update(id(n) for item in node.items for n in item.walk())
             elif isinstance(node, s.Call):
                 inside.add(id(node.function))
-                called.append(node)
-                inside.update(id(n) for part in (*node.arguments, *(node.given or ())) for n in part.walk())
+                inside.update(
+                    id(n) for part in (*node.arguments, *(node.given or ())) for n in part.walk()
+                )
             elif isinstance(node, s.Reduction):
                 inside.update(id(n) for under in node.under for n in under.walk())
             elif isinstance(node, s.Name):
@@ -134,8 +146,6 @@ def factors(statements: list[s.Statement]) -> list[s.Statement]:
                 if id(node) not in inside:
                     values.add(node.base)
                     bare.add(name_key(replace(node, sup=())))
-        if isinstance(statement, s.Equation) and isinstance(statement.sides[0], s.Call):
-            called.remove(statement.sides[0])
 
     def is_factor(call: s.Call) -> bool:
         name = call.function
@@ -150,7 +160,9 @@ def factors(statements: list[s.Statement]) -> list[s.Statement]:
         value = any(n.base in values and name_key(n) not in bound for n in leaves)
         if use is not None and use.kind == "factor":
             return True
-        known = is_letter(name.base) and (is_capital(name.base) or name_key(replace(name, sup=())) in bare)
+        known = is_letter(name.base) and (
+            is_capital(name.base) or name_key(replace(name, sup=())) in bare
+        )
         return value and (known or bool(name.sup))
 
     def change(node: s.Expression) -> s.Expression:
@@ -160,25 +172,41 @@ def factors(statements: list[s.Statement]) -> list[s.Statement]:
             return s.Product((node.function, held), span=node.span)
         result = rebuilt(node, change)
         if isinstance(result, s.Product):
-            flat = [i for f in result.factors for i in (f.factors if isinstance(f, s.Product) else (f,))]
+            flat = [
+                i for f in result.factors for i in (f.factors if isinstance(f, s.Product) else (f,))
+            ]
             return replace(result, factors=tuple(flat))
         return result
 
-    def head(statement: s.Statement) -> s.Statement:
-        """`Attention(Q, K, V) = …` that is called nowhere: the names in brackets say nothing new."""
-        if isinstance(statement, s.Equation) and isinstance(statement.sides[0], s.Call):
-            left = statement.sides[0]
-            if isinstance(left.function, s.Name) and not _opaque(left):
-                same = [c for c in called if c.function == left.function]
-                if not same and all(isinstance(a, s.Name) and a.base in values for a in left.arguments):
-                    return replace(statement, sides=(replace(left.function, span=left.span), *statement.sides[1:]))
-        return statement
-
-    return [changed(head(statement), change) for statement in statements]
+    return [changed(statement, change) for statement in statements]
 
 
-def _bound_letters(statements: list[s.Statement]) -> set[str]:
-    """The letters that are indices for sure: in brackets, below a Σ, in subscripts on a left side."""
+def heads(statements: list[s.Statement]) -> list[s.Statement]:
+    """`score(h_t, s_i) = h_t^⊤ s_i`, always with these arguments: it is `score_{t,i}`."""
+    calls = [n for st in statements for n in st.walk() if isinstance(n, s.Call)]
+    new: dict[s.Call, s.Name] = {}
+    for statement in statements:
+        left = statement.sides[0] if isinstance(statement, s.Equation) else None
+        if not isinstance(left, s.Call) or not isinstance(left.function, s.Name) or _opaque(left):
+            continue
+        written = [a for a in left.arguments if isinstance(a, s.Name)]
+        others = [n for st in statements for n in st.walk() if isinstance(n, s.Name)]
+        values = all(sum(n == a for n in others) > 1 for a in written)
+        same = all(c == left for c in calls if c.function == left.function)
+        if same and values and len(written) == len(left.arguments):
+            scripts = dict.fromkeys(i for a in written for i in a.sub if index_name(i) is not None)
+            new[left] = replace(left.function, sub=(*left.function.sub, *scripts))
+
+    def change(node: s.Expression) -> s.Expression:
+        if isinstance(node, s.Call) and node in new:
+            return replace(new[node], span=node.span)
+        return rebuilt(node, change)
+
+    return [changed(statement, change) for statement in statements] if new else statements
+
+
+def index_letters(statements: list[s.Statement]) -> set[str]:
+    """The letters that are indices for sure: in brackets, below a Σ, in scripts on a left side."""
     found: set[str] = set()
     for statement in statements:
         places: list[s.Expression] = []
@@ -190,7 +218,9 @@ def _bound_letters(statements: list[s.Statement]) -> set[str]:
         if isinstance(statement, s.Equation) and isinstance(statement.sides[0], s.Name):
             places += statement.sides[0].sub
         found |= {
-            name_key(n) for p in places for n in p.walk() if isinstance(n, s.Name) and index_name(n) is not None
+            name_key(n)
+            for p in places for n in p.walk()
+            if isinstance(n, s.Name) and index_name(n) is not None
         }  # fmt: skip
     return found
 
@@ -199,7 +229,7 @@ def _bound_letters(statements: list[s.Statement]) -> set[str]:
 
 
 def labelled(statements: list[s.Statement], messages: Messages) -> list[s.Statement]:
-    """Letters in the set of a guard (`i ∉ {a, b}`) are labels, and guards about labels only say nothing."""
+    """The letters of a set (`i ∉ {a, b}`) are labels; a guard about labels only says nothing."""
     labels: dict[str, s.Name] = {}
     asked: set[str] = set()
     kept: list[s.Statement] = []
@@ -213,24 +243,19 @@ def labelled(statements: list[s.Statement], messages: Messages) -> list[s.Statem
                 if any(n == subject for n in statement.sides[0].walk()):
                     asked |= {name_key(i) for i in letters if isinstance(i, s.Name)}
                 else:
-                    messages.note(
-                        "label-guard", "what the guard speaks of is not on the left: it is read as a label",
-                        guard.span,
-                    )  # fmt: skip
+                    text = "what the guard speaks of is not on the left: it is read as a label"
+                    messages.note("label-guard", text, guard.span)
                     statement = replace(statement, guard=None)
         kept.append(statement)
-    indexed = {
-        replace(n, sub=(), sup=())
+    bound = index_letters(kept)
+    scripted = [
+        (replace(n, sub=(), sup=()), name_key(letter))
         for statement in kept for n in statement.walk()
-        if isinstance(n, s.Name) and len(n.sub) == 1 and index_name(n.sub[0]) is not None
-        and name_key(n.sub[0]) not in labels and name_key(n.sub[0]) in _bound_letters(kept)
-    }  # fmt: skip
-    elements = {
-        name_key(n.sub[0])
-        for statement in kept for n in statement.walk()
-        if isinstance(n, s.Name) and len(n.sub) == 1 and isinstance(n.sub[0], s.Name)
-        and replace(n, sub=(), sup=()) in indexed
-    }  # fmt: skip
+        if isinstance(n, s.Name) and len(n.sub) == 1
+        for letter in n.sub if isinstance(letter, s.Name) and index_name(letter) is not None
+    ]  # fmt: skip
+    indexed = {stem for stem, letter in scripted if letter in bound and letter not in labels}
+    elements = {letter for stem, letter in scripted if stem in indexed}
     labels = {key: name for key, name in labels.items() if key in elements | asked}
     if not labels:
         return kept
