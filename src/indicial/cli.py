@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import sys
+import textwrap
 from collections.abc import Sequence
 
 from indicial import __version__
@@ -26,12 +28,13 @@ examples:
 """
 
 CHECK = """\
-Checks files and models. Documents (.md, .tex, .txt, .ipynb) may hold many programs, one for
-each heading; an .eq file is one program. Every mistake is shown with its place, what was derived
-and what to do. A comment silences a message: `# indicial: ignore[code]` on its line or the one
-before.
+Checks files and models. Documents (.md, .tex, .txt, .ipynb) may hold many
+programs, one for each heading; an .eq file is one program. Every mistake is
+shown with its place, what was derived and what to do. A comment silences a
+message: `# indicial: ignore[code]` on its line or on the line before.
 
-exit status: 0 without a mistake, 1 with errors, 2 for a wrong call. Warnings alone give 0.
+exit status: 0 without errors (warnings may be there), 1 with errors,
+2 for a wrong call.
 """
 
 
@@ -178,6 +181,8 @@ def _models(options: argparse.Namespace) -> int:
         print(json.dumps(rows, ensure_ascii=False, indent=2))
         return 0
     width = max(len(name) for name in rows)
+    room = shutil.get_terminal_size((80, 24)).columns
     for name, line in rows.items():
-        print(f"{name:<{width}}  {line}")
+        start, hang = f"{name:<{width}}  ", " " * (width + 2)
+        print(textwrap.fill(line, room, initial_indent=start, subsequent_indent=hang))
     return 0

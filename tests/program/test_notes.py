@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import indicial
 from indicial.loading import load_document
 from indicial.program.sample import sample, small_sizes
 
@@ -157,10 +158,31 @@ def test_values(name: str, tmp_path: Path) -> None:
 
 def test_layers_written_above(tmp_path: Path) -> None:
     """`W^{(l)}` is one matrix for each layer where `h^{(l+1)}` says that l is an index."""
-    values = run(
-        tmp_path, display(r"h_j^{(l+1)}=\tanh(\sum_i W_{ji}^{(l)}h_i^{(l)}+b_j^{(l)})")
-    )
+    values = run(tmp_path, display(r"h_j^{(l+1)}=\tanh(\sum_i W_{ji}^{(l)}h_i^{(l)}+b_j^{(l)})"))
     h = values["h_0"]
     for layer in range(3):
         h = np.tanh(values["W"][layer] @ h + values["b"][layer])
     np.testing.assert_allclose(values["h"][-1], h)
+
+
+def test_time_that_begins_at_one(tmp_path: Path) -> None:
+    """A start at 1 and a sum over the last step: the forward algorithm as it is usually printed."""
+    values = run(
+        tmp_path,
+        display(
+            r"\alpha_1(j) = \pi_j",
+            r"\alpha_t(j) = \sum_{i=1}^N \alpha_{t-1}(i) A_{ij} E_{tj}",
+            r"Z = \sum_{i=1}^N \alpha_T(i)",
+        ),
+    )
+    alpha = values["π"]
+    for step in range(1, 3):
+        alpha = alpha @ values["A"] * values["E"][step]
+    np.testing.assert_allclose(values["Z"], alpha.sum())
+
+
+def test_a_maximum_is_of_what_is_there(tmp_path: Path) -> None:
+    """A window that reaches beyond the end is shorter there; it does not find a 0."""
+    text = "range Δt = -1..1\ninput x[t]\ny[t] = max_{Δt} x[t+Δt]"
+    values = indicial.load(text).interpret({"x": [-3.0, -2.0, -5.0]})
+    np.testing.assert_allclose(values["y"], [-2.0, -2.0, -2.0])

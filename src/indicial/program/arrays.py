@@ -176,7 +176,7 @@ def _solve(
             if found < wanted or (found > wanted and not extent.names & ragged):
                 causes = [origin.get(n, f"size {n} is {{}}") for n in sorted(extent.names)]
                 cause = " and ".join(
-                    c.format(sizes[n]) for c, n in zip(causes, sorted(extent.names), strict=True)
+                    c.replace("{}", str(sizes[n])) for c, n in zip(causes, sorted(extent.names), strict=True)
                 )
                 if extent.name is None:
                     cause = f"its extent is {extent} = {wanted}" + (cause and f", where {cause}")

@@ -21,6 +21,8 @@ from indicial.program.rewrite import rebuild
 from indicial.program.scope import Scope
 from indicial.program.sizes import Size, Strided
 
+EXTREMES = ("max", "min", "argmax", "argmin")
+
 Range = tuple[Size, Size]
 """First and last value."""
 
@@ -412,7 +414,30 @@ class _Finish:
         return place
 
     def expression(self, expression: ir.Expression) -> ir.Expression:
-        return rebuild(expression, index=self.index, place=self.place, size=self.size)
+        return rebuild(
+            expression, index=self.index, place=self.place, size=self.size, leaf=self._extremes
+        )
+
+    def _extremes(self, node: ir.Expression) -> ir.Expression:
+        """A largest or smallest element is one that is there: windows leave out what is outside."""
+        if not isinstance(node, ir.Reduce) or node.operator not in EXTREMES:
+            return node
+        bound = {index.name for index in node.indices}
+        conditions = [node.condition] if node.condition is not None else []
+        for read in node.body.walk():
+            for number, place in enumerate(read.places if isinstance(read, ir.Read) else ()):
+                window = isinstance(place, ir.Affine) and len(place.terms) > 1
+                key = (read.tensor, number) if isinstance(read, ir.Read) else ("", 0)
+                if not window or key not in self.axes or not bound & {n for n, _ in place.terms}:
+                    continue
+                assert isinstance(place, ir.Affine)
+                lower, upper = (ir.SizeValue(self.size(end)) for end in self.axes[key])
+                value = ir.IndexValue(place, span=read.span)
+                conditions += [ir.Apply("≤", (lower, value)), ir.Apply("≤", (value, upper))]
+        if not conditions:
+            return node
+        together = conditions[0] if len(conditions) == 1 else ir.Apply("and", tuple(conditions))
+        return replace(node, condition=together)
 
     def code(self) -> ir.Code:
         context = self.context

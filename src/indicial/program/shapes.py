@@ -265,7 +265,26 @@ def family_bounds(
             for item in statement.items:
                 if isinstance(value, s.Interval):
                     _explicit(item, value.lower, value.upper, explicit)
-    return {**listed, **explicit}
+    return {**_from_one(outline), **listed, **explicit}
+
+
+def _from_one(outline: Outline) -> dict[str, tuple[int, int]]:
+    """`α_1(j) = …` beside `α_t(j) = … α_{t-1}(i) …`, and no `α_0`: time begins at 1."""
+    numbers: dict[tuple[str, int], set[str]] = defaultdict(set)
+    letters: dict[tuple[str, int], str] = {}
+    for definition in outline.definitions:
+        for position, item in enumerate(definition.items):
+            name = index_name(item)
+            if isinstance(item, s.Number):
+                numbers[definition.key, position].add(item.text)
+            elif name is not None:
+                letters.setdefault((definition.key, position), family(name))
+    over = recurrences(outline) if numbers else set()
+    return {
+        letters[where]: (1, 0)
+        for where, found in numbers.items()
+        if "1" in found and "0" not in found and letters.get(where) in over
+    }
 
 
 def _explicit(
