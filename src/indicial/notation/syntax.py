@@ -45,10 +45,16 @@ class Node:
 
     span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
 
-    def children(self) -> Iterator[Node]:
+    def children(self) -> tuple[Node, ...]:
         """The nodes directly below, in the order of writing."""
-        for f in fields(self):
-            yield from _nodes(getattr(self, f.name))
+        known: tuple[Node, ...] | None = self.__dict__.get("_below")
+        if known is None:
+            found: list[Node] = []
+            for name in self.__dataclass_fields__:
+                _collect(self.__dict__[name], found)
+            # No field, so neither equality nor `replace` sees it.
+            known = self.__dict__["_below"] = tuple(found)
+        return known
 
     def walk(self) -> Iterator[Node]:
         """This node and all below it, in the order of writing; no recursion."""
@@ -56,15 +62,15 @@ class Node:
         while stack:
             node = stack.pop()
             yield node
-            stack.extend(reversed(list(node.children())))
+            stack.extend(node.children()[::-1])
 
 
-def _nodes(value: object) -> Iterator[Node]:
+def _collect(value: object, into: list[Node]) -> None:
     if isinstance(value, Node):
-        yield value
+        into.append(value)
     elif isinstance(value, tuple):
         for item in value:
-            yield from _nodes(item)
+            _collect(item, into)
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ first statement whose left side it matches. An element outside is 0, or the tens
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Union
 
 from indicial.notation.source import NOWHERE, Span
@@ -98,17 +98,23 @@ class Expression:
 
     span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
 
-    def children(self) -> Iterator[Expression]:
+    def children(self) -> tuple[Expression, ...]:
         """The expressions directly below; those inside the places of a read included."""
-        for f in fields(self):
-            yield from _expressions(getattr(self, f.name))
+        known: tuple[Expression, ...] | None = self.__dict__.get("_below")
+        if known is None:
+            found: list[Expression] = []
+            for name in self.__dataclass_fields__:
+                _collect(self.__dict__[name], found)
+            # No field, so neither equality nor `replace` sees it.
+            known = self.__dict__["_below"] = tuple(found)
+        return known
 
     def walk(self) -> Iterator[Expression]:
         stack: list[Expression] = [self]
         while stack:
             node = stack.pop()
             yield node
-            stack.extend(reversed(list(node.children())))
+            stack.extend(node.children()[::-1])
 
 
 @dataclass(frozen=True)
@@ -206,16 +212,16 @@ class Join(Expression):
     parts: tuple[Part, ...]
 
 
-def _expressions(value: object) -> Iterator[Expression]:
+def _collect(value: object, into: list[Expression]) -> None:
     if isinstance(value, Expression):
-        yield value
+        into.append(value)
     elif isinstance(value, Gather):
-        yield value.read
+        into.append(value.read)
     elif isinstance(value, Part):
-        yield value.body
+        into.append(value.body)
     elif isinstance(value, tuple):
         for item in value:
-            yield from _expressions(item)
+            _collect(item, into)
 
 
 @dataclass(frozen=True)

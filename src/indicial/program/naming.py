@@ -131,6 +131,8 @@ class Naming:
         self.steps: set[str] = set()
         """The letters that are stepped above a name: the l of `h^{(l+1)}`."""
         self.seen: dict[Name, _Seen] = defaultdict(_Seen)
+        self._stems: dict[int, tuple[Name, Name, tuple[Expression, ...]]] = {}
+        self._plain: dict[int, tuple[Name, Reference]] = {}
         for statement in statements:
             self._survey(statement)
 
@@ -165,9 +167,14 @@ class Naming:
 
     def _stem(self, name: Name) -> tuple[Name, tuple[Expression, ...]]:
         """The name without indices and superscript, and its scripts that may be indices."""
+        known = self._stems.get(id(name))
+        if known is not None:
+            return known[1], known[2]
         words = tuple(s for s in name.sub if self._is_decoration(s))
         scripts = tuple(s for s in name.sub if not self._is_decoration(s) and not _is_group(s))
-        return Name(name.base, name.accents, name.primes, words), scripts
+        stem = Name(name.base, name.accents, name.primes, words)
+        self._stems[id(name)] = name, stem, scripts  # the name is kept, so that its id stays its own
+        return stem, scripts
 
     def _is_decoration(self, script: Expression) -> bool:
         if isinstance(script, Name) and not _is_group(script):
@@ -199,6 +206,17 @@ class Naming:
         self, name: Name, items: tuple[Expression, ...] = (), span: Span | None = None
     ) -> Reference:
         """What a name with the items of its brackets means."""
+        known = self._plain.get(id(name))
+        if known is None:
+            known = self._plain[id(name)] = name, self._read(name)
+        reference = known[1]
+        if items or span is not None:
+            items = (*reference.items, *items)
+            span = span or reference.span
+            return Reference(reference.key, items, span, reference.power, reference.group)
+        return reference
+
+    def _read(self, name: Name) -> Reference:
         stem, scripts = self._stem(name)
         seen = self.seen.get(stem, _Seen())
         inside: list[Expression] = []
@@ -234,7 +252,7 @@ class Naming:
             name = replace(name, sup=())
         sup, power = self._superscript(name, seen)
         key = name_key(Name(name.base, name.accents, name.primes, tuple(kept), sup))
-        return Reference(key, (*inside, *items), span or name.span, power, group)
+        return Reference(key, tuple(inside), name.span, power, group)
 
     def _is_step(self, name: Name, seen: _Seen) -> bool:
         """`Φ^{t+1}` beside `Φ^t`, `W^{(l)}` beside `h^{(l+1)}`: a step of time or layer, above."""

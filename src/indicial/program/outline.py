@@ -128,6 +128,7 @@ def outline(statements: Iterable[Statement], messages: Messages, document: bool)
     for statement in statements:
         if isinstance(statement, Equation):
             _equation(statement, result, messages)
+    result.known = {}
     return result
 
 

@@ -91,9 +91,18 @@ class Uses:
     """The keys that stand somewhere without any brackets."""
     complete: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
     """How many indices each key has where no round brackets follow."""
+    known: dict[int, tuple[Expression, Use | None]] | None = None
+    """Answers that were given, by node, once nothing that they depend on changes any more."""
 
     def use(self, node: Expression) -> Use | None:
         """How a name with its brackets is used; None if the node is not a name with brackets."""
+        if self.known is None:
+            return self._use(node)
+        if id(node) not in self.known:
+            self.known[id(node)] = node, self._use(node)  # the node is kept: its id stays its own
+        return self.known[id(node)][1]
+
+    def _use(self, node: Expression) -> Use | None:
         groups: list[Call | Index] = []
         base = node
         while isinstance(base, Call | Index):
