@@ -14,13 +14,13 @@ equations, so that what is filled in is checked, explained and printed like anyt
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from indicial.notation import syntax as s
 from indicial.notation.parse import parse_name
 from indicial.notation.source import Span
-from indicial.program.messages import Messages
+from indicial.program.messages import IndicialError, Messages
 from indicial.program.naming import family, index_name, is_capital
 from indicial.program.outline import Outline, outline
 from indicial.program.shapes import recurrences, uses
@@ -33,13 +33,10 @@ def fill(
     messages: Messages,
     document: bool,
     resolve: Resolver,
-    overrides: Mapping[str, str],
 ) -> list[s.Statement]:
-    """The statements with every hole filled that the text or the caller names a cell for."""
+    """The statements with every hole filled that a line like `CELL = lstm` names a cell for."""
     sketch = outline(statements, Messages(), document)
-    chosen = {key: (value, span) for key, (value, span) in sketch.fills.items()}
-    for key, value in overrides.items():
-        chosen[key] = (value, sketch.fills[key][1] if key in sketch.fills else statements[0].span)
+    chosen = sketch.fills
     if not chosen:
         return statements
     cells: dict[str, Cell] = {}
@@ -61,8 +58,35 @@ def fill(
         same = [e for e in sites if _call_key(e, cells) == key]
         name = key if len(same) == 1 else f"{key}{same.index(statement) + 1}"
         result.extend(_Filling(cells[key], name, statement, call, messages).statements())
-    _never_called(statements, sketch, {_call_key(e, cells) for e in sites}, messages)
+    _never_called(statements, sketch, _called(statements), messages)
     return result
+
+
+def _called(statements: Iterable[s.Statement]) -> set[str]:
+    return {
+        node.function.base
+        for statement in statements
+        for node in statement.walk()
+        if isinstance(node, s.Call) and isinstance(node.function, s.Name)
+    }
+
+
+def overridden(
+    statements: Iterable[s.Statement], fills: Mapping[str, str]
+) -> tuple[s.Statement, ...]:
+    """The statements with the caller's choice of cells: `{"CELL": "lstm"}` is `CELL = lstm`."""
+    result = list(statements)
+    for key, value in fills.items():
+        if key not in _called(result):
+            raise IndicialError(f"there is no hole {key} to fill: nothing calls {key}(…)")
+        line = s.Equation((s.Name(key), s.Name(value)), ("=",))
+        places = [n for n, st in enumerate(result) if isinstance(st, s.Equation) and _is_fill(st, fills)
+                  and isinstance(st.sides[0], s.Name) and st.sides[0].base == key]  # fmt: skip
+        if places:
+            result[places[0]] = line
+        else:
+            result.append(line)
+    return tuple(result)
 
 
 def _never_called(
@@ -75,11 +99,20 @@ def _never_called(
         and node.function.base not in sketch.fills and node.function.base.isupper()
         and len(node.function.base) > 1
     ]  # fmt: skip
+    for name, at in open_calls:
+        near = difflib.get_close_matches(name, list(called), 1, 0.6)
+        if near:
+            messages.warning(
+                "unknown-cell", f"{name} is called and filled with nothing, and {near[0]} is filled",
+                (at, "not filled"), hint=f"did you mean {near[0]}?",
+            )  # fmt: skip
     for key, (_, span) in sketch.fills.items():
         if key in called:
             continue
         left = next(
-            e.sides[0].span for e in statements if isinstance(e, s.Equation) and e.sides[-1].span == span
+            e.sides[0].span
+            for e in statements
+            if isinstance(e, s.Equation) and e.sides[-1].span == span
         )
         messages.warning(
             "unused-fill", f"{key} is filled and never called", (left, "filled here"),
@@ -88,7 +121,7 @@ def _never_called(
         )  # fmt: skip
 
 
-def _is_fill(equation: s.Equation, chosen: Mapping[str, tuple[str, Span]]) -> bool:
+def _is_fill(equation: s.Equation, chosen: Mapping[str, object]) -> bool:
     left = equation.sides[0]
     return (
         isinstance(left, s.Name) and left.base in chosen and isinstance(equation.sides[-1], s.Name)
@@ -179,6 +212,7 @@ class _Filling:
                 continue  # the cell's own start: the host says how its states begin
             equation = definition.equation
             sides = tuple(self._rewrite(side) for side in equation.sides)
+            sides = (replace(sides[0], span=left.span), *sides[1:])  # it is the host that defines it
             result.append(replace(equation, sides=sides))
         for reference, value in self.cell.outline.constants.values():
             moved = self._parameter(reference.key, ())

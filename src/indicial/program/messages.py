@@ -72,7 +72,8 @@ class Message:
     def render(self, width: int = 80) -> str:
         """The message as a person reads it in a terminal."""
         span = self.span
-        place = f"{span.source.name}:{span.line}:{span.column}: " if self.sites else ""
+        known = bool(self.sites) and span.source is not NOWHERE.source
+        place = f"{span.source.name}:{span.line}:{span.column}: " if known else ""
         lines = [f"{place}{self.severity}: {self.text}  [{self.code}]"]
         for site, remark in self.sites:
             lines.extend(_excerpt(site, remark, width, self.span.source))

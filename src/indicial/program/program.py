@@ -19,7 +19,7 @@ from indicial.notation.printers import latex, plain, unicode
 from indicial.notation.syntax import Equation, Name, Statement
 from indicial.program import ir, vectors
 from indicial.program.analyse import Analysis, analyse
-from indicial.program.fills import Resolver, fill
+from indicial.program.fills import Resolver, fill, overridden
 from indicial.program.loops import unroll
 from indicial.program.messages import IndicialError, Message, Messages, in_order
 
@@ -50,7 +50,7 @@ class Program:
         silencer: Silencer = lambda message: False,
     ) -> None:
         self.title = title
-        self.written = tuple(statements)
+        self.written = overridden(statements, fills or {})
         self.skipped = tuple(skipped)
         self.document = document
         self._silencer = silencer
@@ -59,7 +59,7 @@ class Program:
             sites = [(span, "") for span in fault.spans]
             self._messages.error(fault.code, fault.message, *sites, hint=fault.hint)
         equations, derivatives = _without_derivatives(self.written)
-        filled = fill(equations, self._messages, document, resolve, fills or {})
+        filled = fill(equations, self._messages, document, resolve)
         in_matrices: list[Skipped] = []
         indexed = vectors.rewrite(filled, self._messages, document, in_matrices)
         # Steps with vectors use what the prose says of them: that they are orthogonal, of length 1.
