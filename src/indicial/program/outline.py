@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from indicial.notation.printers import name_key, unicode
 from indicial.notation.source import Span
@@ -106,6 +107,12 @@ class Outline(Uses):
 
     defined: set[str] = field(default_factory=set)
     """The keys that an equation defines."""
+
+    @cached_property
+    def declared(self) -> frozenset[str]:
+        """The keys that a declaration or the list of parameters names."""
+        listed = (reference.key for reference in self.parameter_list)
+        return frozenset([*self.inputs, *self.parameters, *self.constants, *listed])
 
     def define(self, definition: Definition) -> None:
         self.definitions.append(definition)
