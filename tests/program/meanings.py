@@ -27,7 +27,7 @@ from indicial.program.sample import Sample, sample, small_sizes
 
 TRIES = ((2, 1), (3, 2))
 """Sizes and seeds that both are tried on."""
-AXES = 4
+AXES = 5
 """Parameters with more axes are not turned."""
 
 
@@ -92,20 +92,30 @@ Turn = tuple[str, str, tuple[int, ...]]
 """A parameter of the first program, the one it is in the second, and the order of its axes there."""
 
 
-def _turns(
-    first: ir.Code, second: ir.Code, pairs: list[tuple[str, str]]
-) -> Iterator[list[Turn]]:
+def _turns(first: ir.Code, second: ir.Code, pairs: list[tuple[str, str]]) -> Iterator[list[Turn]]:
     """The ways to give the first program's parameters to the second: one may be turned."""
     plain: list[Turn] = [(a, b, tuple(range(len(first.tensors[a].axes)))) for a, b in pairs]
     yield plain
+    changed = {b for b, order in _orders(second).items() if order != _orders(first).get(b)}
     for number, (a, b, order) in enumerate(plain):
-        letters = [sorted(x.letter for x in code.tensors[k].axes) for code, k in ((first, a), (second, b))]
-        same = [x.letter for x in first.tensors[a].axes] == [x.letter for x in second.tensors[b].axes]
-        if letters[0] != letters[1] or same or not 2 <= len(order) <= AXES:
+        if b not in changed or not 2 <= len(order) <= AXES:
             continue
+        letters = [
+            [x.letter for x in code.tensors[k].axes] for code, k in ((first, a), (second, b))
+        ]
         for other in itertools.permutations(order):
-            if other != order:
+            if other != order and [letters[0][n] for n in other] == letters[1]:
                 yield [*plain[:number], (a, b, other), *plain[number + 1 :]]
+
+
+def _orders(code: ir.Code) -> dict[str, list[tuple[str, ...]]]:
+    """How each tensor is read: the indices at its places, read by read."""
+    found: dict[str, list[tuple[str, ...]]] = {}
+    for statement in code.statements:
+        for node in statement.body.walk():
+            if isinstance(node, ir.Read):
+                found.setdefault(node.tensor, []).append(tuple(str(p) for p in node.places))
+    return found
 
 
 def _equal(first: ir.Code, second: ir.Code, turns: list[Turn], size: int, seed: int) -> bool:

@@ -32,7 +32,14 @@ from indicial.program.messages import Message
 from indicial.program.naming import GROUPS, index_name
 from indicial.program.program import Program
 
-KINDS = ("index dropped", "case swapped", "name misspelt", "time shifted", "bracket lost", "exchanged")
+KINDS = (
+    "index dropped",
+    "case swapped",
+    "name misspelt",
+    "time shifted",
+    "bracket lost",
+    "exchanged",
+)
 TIMES = "tsℓ"
 """The letters of positions and layers: what can be off by one."""
 LOOKALIKES = {"α": "a", "β": "b", "λ": "l", "μ": "u", "π": "n", "ε": "e", "ℒ": "L", "σ": "o"}

@@ -49,7 +49,8 @@ def analyse(
 ) -> Analysis:
     """Checks a program and gives its code; the code is only to be used if there is no error."""
     statements = list(statements)
-    context = Context(outline(statements, messages, document), messages)
+    faulty = any(m.severity == "error" for m in messages.items)
+    context = Context(outline(statements, messages, document), messages, faulty=faulty)
     lowering = Lowering(context)
     _survey(lowering, statements)
     _defined_twice(lowering)

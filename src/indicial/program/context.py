@@ -152,6 +152,8 @@ class Context:
     size_classes: dict[str, int] = field(default_factory=dict)
     """Sizes that are named outside brackets without an index of theirs in the equation."""
     calls: int = 0
+    faulty: bool = False
+    """Part of the text could not be read: then nothing is said of what seems to be missing."""
 
     def variable(self, name: str, family: str, size: int, span: Span) -> Variable:
         made = Variable(len(self.variables), name, family, size, span)

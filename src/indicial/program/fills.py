@@ -14,6 +14,7 @@ equations, so that what is filled in is checked, explained and printed like anyt
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
@@ -212,7 +213,10 @@ class _Filling:
                 continue  # the cell's own start: the host says how its states begin
             equation = definition.equation
             sides = tuple(self._rewrite(side) for side in equation.sides)
-            sides = (replace(sides[0], span=left.span), *sides[1:])  # it is the host that defines it
+            sides = (
+                replace(sides[0], span=left.span),
+                *sides[1:],
+            )  # it is the host that defines it
             result.append(replace(equation, sides=sides))
         for reference, value in self.cell.outline.constants.values():
             moved = self._parameter(reference.key, ())

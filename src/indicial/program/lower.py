@@ -96,7 +96,7 @@ class Lowering(Reading):
             body = ir.Reduce("sum", indices, None, body, span=span)
         left = {k: o for k, o in opens.items() if o.count < 2}
         for key, opened in left.items():
-            opened.beside = opened.beside or [
+            opened.beside = opened.beside + [
                 f.expression.span for f in factors
                 if key not in f.opens and any(isinstance(n, ir.Read) for n in f.expression.walk())
             ]  # fmt: skip

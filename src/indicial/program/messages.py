@@ -1,6 +1,6 @@
 """Messages to the author of a text: what is wrong, where, what was derived, what to do.
 
-    cell.eq:3:22: error: h has 2 indices, but 1 is written  [index-count]
+    cell.eq:3:22: error: h has 2 indices, but 1 is written [index-count]
       3 | h[t,j] = G[t,j] h[t-1] + R[t,j]
         |                 ^^^^^^ 1 index
       3 | h[t,j] = G[t,j] h[t-1] + R[t,j]
@@ -74,12 +74,25 @@ class Message:
         span = self.span
         known = bool(self.sites) and span.source is not NOWHERE.source
         place = f"{span.source.name}:{span.line}:{span.column}: " if known else ""
-        lines = [f"{place}{self.severity}: {self.text}  [{self.code}]"]
+        lines = wrapped(f"{place}{self.severity}: {self.text} [{self.code}]", width, "    ")
         for site, remark in self.sites:
             lines.extend(_excerpt(site, remark, width, self.span.source))
         if self.hint:
-            lines.append(f"  hint: {self.hint}")
+            lines.extend(wrapped(f"  hint: {self.hint}", width, "        "))
         return "\n".join(lines)
+
+
+def wrapped(text: str, width: int, hang: str) -> list[str]:
+    """The text in lines of at most this width, broken at blanks; further lines begin with `hang`."""
+    lines: list[str] = []
+    line = ""
+    for number, word in enumerate(text.split(" ")):
+        longer = f"{line} {word}" if number else word
+        if line.strip() and columns(longer) > width:
+            lines.append(line)
+            longer = hang + word
+        line = longer
+    return [*lines, line]
 
 
 def columns(text: str) -> int:

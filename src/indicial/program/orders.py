@@ -1,9 +1,9 @@
 """Indices in another order than elsewhere.
 
-    h[t,j] = …   beside   W[j,I] h[I,t-1]           exchanged: h is h[t, j]
-    α[k,t_1,t_2] = …   beside   α[k,t_2,t_1]         the numbers say that they are exchanged
-    y[j,t] = …   beside   x[t,j]                     t stands before j in all other tensors
-    h̃[k,t,i] = α[k,T,t] Value[k,T,i]                the weights add up to one along the other axis
+h[t,j] = …   beside   W[j,I] h[I,t-1]           exchanged: h is h[t, j]
+α[k,t_1,t_2] = …   beside   α[k,t_2,t_1]         the numbers say that they are exchanged
+y[j,t] = …   beside   x[t,j]                     t stands before j in all other tensors
+h̃[k,t,i] = α[k,T,t] Value[k,T,i]                the weights add up to one along the other axis
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 
 from indicial.notation.printers import name_key
 from indicial.notation.source import Span
@@ -18,6 +19,7 @@ from indicial.notation.syntax import Name
 from indicial.program import ir
 from indicial.program.context import Context, TensorInfo
 from indicial.program.places import describe
+from indicial.program.shapes import recurrences
 from indicial.program.timing import reads
 
 NUMBERED = re.compile(r"(.+)_\d \1_\d")
@@ -29,35 +31,74 @@ def shown(name: str) -> str:
     return name.partition("°")[0]
 
 
+Occurrence = tuple[Span, tuple[str, ...], int]
+"""Where a tensor stands, the families of its indices there, and the number of the equation."""
+
+
 def exchanged(context: Context) -> bool:
     """`h[j,t]` where h is `h[t,j]` elsewhere: the same indices in another order."""
+    positions = _positions(context)
     found = False
     for info in context.tensors.values():
         occurrences = [] if info.hidden else _occurrences(context, info)
-        counts = Counter(families for _, families, _ in occurrences)
-        if len(counts) < 2:
+        if len({families for _, families, _ in occurrences}) < 2:
             continue
-        usual = max(counts, key=lambda families: counts[families])
-        home = next(o for o in occurrences if o[1] == usual)
-        for span, families, number in occurrences:
-            both = any(n == number and f == usual for _, f, n in occurrences)
-            if not _permuted(families, usual) or both:
-                continue
+        for odd, usual in (*_moved(occurrences, positions), *_permuted(occurrences)):
             found = True
+            letters = ", ".join(usual[1]).replace("@", "…")
             context.messages.error(
                 "index-order",
-                f"the indices of {info.key} are exchanged: elsewhere it is {info.key}[{', '.join(usual)}]"
-                .replace("@", "…"),
-                (span, "exchanged here"), (home[0], "known from here"),
+                f"the indices of {info.key} are exchanged: elsewhere it is {info.key}[{letters}]",
+                (odd[0], "exchanged here"), (usual[0], "known from here"),
                 hint="put them in the same order, or use other letters if the exchange is meant",
             )  # fmt: skip
     return found
 
 
-def _occurrences(context: Context, info: TensorInfo) -> list[tuple[Span, tuple[str, ...], int]]:
+def _positions(context: Context) -> set[str]:
+    """The families that say where in a text, an image, a batch or a stack something stands."""
+    found = recurrences(context.outline) | {"b", "@"}
+    for reference, domain in context.outline.inputs.values():
+        items = reference.items if domain is not None else reference.items[:-1]
+        found |= {describe(i) for i in items}
+    return found - {"#"}
+
+
+def _moved(found: list[Occurrence], positions: set[str]) -> Iterator[tuple[Occurrence, Occurrence]]:
+    """Occurrences that have a position's letter at another place than most, each with a usual one."""
+    for letter in sorted(positions):
+        at = [
+            (tuple(n for n, f in enumerate(o[1]) if f == letter), o)
+            for o in found
+            if letter in o[1]
+        ]
+        counts = Counter(places for places, _ in at)
+        if len(counts) < 2:
+            continue
+        most = max(counts, key=lambda places: counts[places])
+        usual = next(o for places, o in at if places == most)
+        for places, one in at:
+            if len(places) == len(most) and places != most:
+                yield one, usual
+
+
+def _permuted(found: list[Occurrence]) -> Iterator[tuple[Occurrence, Occurrence]]:
+    """Occurrences with the same letters as a more frequent one, in another order."""
+    counts = Counter(families for _, families, _ in found)
+    for number, one in enumerate(found):
+        for earlier, other in enumerate(found):
+            rarer = (counts[other[1]], -earlier) > (counts[one[1]], -number)
+            if one[1] != other[1] and sorted(one[1]) == sorted(other[1]) and rarer:
+                # `A[I,J] A[J,I]`: one equation that reads both ways means it.
+                if one[2] != other[2]:
+                    yield one, other
+                    break
+
+
+def _occurrences(context: Context, info: TensorInfo) -> list[Occurrence]:
     """Where a tensor is declared, defined and read: the families of its indices, and the statement."""
     outline = context.outline
-    found: list[tuple[Span, tuple[str, ...], int]] = []
+    found: list[Occurrence] = []
     declared = [r for r, _ in outline.inputs.values()] + list(outline.parameters.values())
     for reference in declared:
         if reference.key == info.key:
@@ -65,21 +106,9 @@ def _occurrences(context: Context, info: TensorInfo) -> list[tuple[Span, tuple[s
     for number, definition in enumerate(outline.definitions):
         if definition.key == info.key and definition.probability is None:
             families = tuple(describe(i) for i in (*info.lifted, *definition.items))
-            found.append((definition.left.span, families, -1 - number))
+            found.append((definition.left.span, families, -2 - number))
     found.extend(info.reads)
-    whole = [o for o in found if len(o[1]) == len(info.axes)]
-    return [o for o in whole if not any(not f or f == "#" for f in o[1])]
-
-
-def _permuted(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    """The same letters in another order; the `(k,i)` of a joined index is the letter that reads it."""
-    joined = any(f.startswith("(") for f in (*one, *other))
-    if joined:
-        one, other = (
-            tuple(f if f in against and not f.startswith("(") else "*" for f in families)
-            for families, against in ((one, other), (other, one))
-        )
-    return one != other and sorted(one) == sorted(other)
+    return [o for o in found if len(o[1]) == len(info.axes)]
 
 
 def _names_of(context: Context, info: TensorInfo) -> tuple[str, ...]:
@@ -89,7 +118,9 @@ def _names_of(context: Context, info: TensorInfo) -> tuple[str, ...]:
         return tuple(name_key(i) if isinstance(i, Name) else "" for i in items)
     for statement in context.statements:
         if statement.target == info.key:
-            return tuple(p.shift[0] if isinstance(p, ir.Affine) and p.shift else "" for p in statement.left)
+            return tuple(
+                p.shift[0] if isinstance(p, ir.Affine) and p.shift else "" for p in statement.left
+            )
     return ()
 
 
@@ -98,7 +129,7 @@ def numbers(context: Context) -> None:
     for statement in context.statements:
         names = [p.shift[0] if isinstance(p, ir.Affine) and p.shift else "" for p in statement.left]
         if not context.tensors[statement.target].hidden and not isinstance(statement.body, ir.Read):
-            for a, b in zip(names, names[1:], strict=False):
+            for a, b in pairwise(names):
                 if NUMBERED.fullmatch(f"{a} {b}") and a > b:
                     _say_numbers(context, statement.left_span, a, b, statement.body.span)
         found = list(reads(statement))
@@ -132,7 +163,8 @@ def _say_numbers(context: Context, span: Span, a: str, b: str, body: Span) -> No
 
 def _plain(read: ir.Read) -> tuple[str, ...]:
     return tuple(
-        p.shift[0] if isinstance(p, ir.Affine) and p.shift and not p.shift[1] else "" for p in read.places
+        p.shift[0] if isinstance(p, ir.Affine) and p.shift and not p.shift[1] else ""
+        for p in read.places
     )
 
 
@@ -145,8 +177,7 @@ def order(context: Context) -> None:
         if info.hidden or not (info.role in ("defined", "input") or declared):
             continue
         letters = [a.letter for a in info.axes if a.letter and not a.letter.startswith("(")]
-        if len(set(letters)) == len(letters):
-            seen.append((info, letters))
+        seen.append((info, letters))
     counts = Counter(pair for _, letters in seen for pair in _pairs(letters))
     for info, letters in seen:
         for pair in _pairs(letters):
@@ -169,9 +200,12 @@ def order(context: Context) -> None:
 
 
 def _pairs(letters: list[str]) -> Iterator[tuple[str, str]]:
-    for number, first in enumerate(letters):
-        for second in letters[number + 1 :]:
-            yield first, second
+    """Each two letters of which the one stands wholly before the other."""
+    last = {letter: number for number, letter in enumerate(letters)}
+    for first in dict.fromkeys(letters):
+        for second in dict.fromkeys(letters):
+            if first != second and last[first] < letters.index(second):
+                yield first, second
 
 
 def _copied(context: Context, key: str) -> bool:

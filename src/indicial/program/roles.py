@@ -8,6 +8,7 @@ then it must be a slip. In a document such a name is an input or a parameter by 
 from __future__ import annotations
 
 import difflib
+import unicodedata
 
 from indicial.notation.source import Span
 from indicial.program import ir
@@ -16,9 +17,9 @@ from indicial.program.lower import Lowering
 from indicial.program.naming import Reference
 from indicial.program.orders import exchanged
 from indicial.program.places import describe
-from indicial.program.spelling import counterpart
+from indicial.program.spelling import MOST_MESSAGES, counterpart, say_unused
 from indicial.program.suspicions import suspect
-from indicial.program.timing import reads
+from indicial.program.timing import expanded, reads
 
 
 def assign_roles(context: Context, lowering: Lowering) -> None:
@@ -28,13 +29,16 @@ def assign_roles(context: Context, lowering: Lowering) -> None:
     # Where indices are exchanged, sizes have met that have nothing to do with each other.
     sequence = {} if met else _sequence_classes(context)
     shifted = _shifted(context)
+    siblings = _siblings(context)
     for info in list(context.tensors.values()):
         if info.role:
             continue
         if context.document:
-            _guess(context, info, shifted)
+            _guess(context, info, shifted, siblings)
         else:
-            _plain(context, info, shifted, sequence)
+            _plain(context, lowering, info, shifted, sequence)
+    if context.faulty:
+        return
     _unused(context)
     _joined_letters(context)
     suspect(context, lowering, set(_sequence_classes(context)))
@@ -67,11 +71,12 @@ def _listed(context: Context) -> None:
             _listed_shape(context, info, reference)
     for info in context.tensors.values():
         if not info.role and context.document is False and not info.hidden:
-            near = [k for k in difflib.get_close_matches(info.key, list(listed), 1, 0.6) if k != info.key]
+            close = difflib.get_close_matches(info.key, list(listed), 1, 0.6)
+            near = close[0] if close and close[0] != info.key else None
             context.messages.error(
                 "not-listed", f"{info.key} is neither defined nor listed as a parameter", info.span,
                 *([(context.outline.list_span, "the list")] if context.outline.list_span else []),
-                hint=f"did you mean {near[0]}?" if near else f"add {info.key} to the list, or declare `input {info.key}`",
+                hint=f"did you mean {near}?" if near else f"add {info.key} to the list, or declare `input {info.key}`",
             )  # fmt: skip
             info.role = "parameter"
 
@@ -131,7 +136,9 @@ def _shifted(context: Context) -> dict[str, tuple[Span, Span]]:
     found: dict[str, tuple[Span, Span]] = {}
     for statement in context.statements:
         layers = {v.name for v in statement.variables if v.shift}
-        for read in reads(statement):
+        if context.tensors[statement.target].hidden:
+            continue
+        for read in expanded(context, statement):
             for place in read.places:
                 if isinstance(place, ir.Affine) and place.shift is not None and place.shift[1]:
                     if place.shift[0] not in layers:
@@ -139,18 +146,29 @@ def _shifted(context: Context) -> dict[str, tuple[Span, Span]]:
     return found
 
 
+def _stated(context: Context, key: str) -> bool:
+    """An input that the text declares; the first layer of a stack may be one by default."""
+    return key in context.outline.inputs or key.removesuffix("_0") in context.outline.inputs
+
+
+def _lefts(context: Context, key: str) -> list[tuple[Span, str]]:
+    """The left sides of the equations that read a tensor."""
+    return [
+        (st.left_span, f"no {key} here")
+        for st in context.statements
+        if any(r.tensor == key for r in reads(st))
+    ]
+
+
 def _plain(
     context: Context,
+    lowering: Lowering,
     info: TensorInfo,
     shifted: dict[str, tuple[Span, Span]],
     sequence: dict[int, str],
 ) -> None:
     """In `.eq`: a parameter, unless it moves with the data."""
     info.role = "parameter"
-    near = _near(info.key, context)
-    unread = counterpart(context, info)
-    sites = [(unread.span, f"{unread.key} is never read")] if unread is not None else []
-    hint = f"did you mean {unread.key if unread is not None else near}? " if unread or near else ""
     if info.probability:
         context.messages.error(
             "unknown-name", f"{info.key} is read, and no equation defines it", info.span,
@@ -158,14 +176,23 @@ def _plain(
         )  # fmt: skip
         return
     if info.values is not None:
+        hint, sites = _meant(context, info)
         context.messages.error(
             "unknown-name", f"{info.key} is used as a token, and nothing defines it",
             (info.span, "never defined"), *sites,
             hint=f"{hint}Declare `input {info.key}[…] in V`, if it is a token",
         )  # fmt: skip
         return
+    if not info.axes and info.key in lowering.index_keys:
+        context.messages.error(
+            "unbound-index", f"{info.key} stands here as a number, and is no index of this equation",
+            (info.span, "not bound"), *_lefts(context, info.key),
+            hint=f"put {info.key} on the left, or declare `parameter {info.key}` if it is a number",
+        )  # fmt: skip
+        return
     moved = shifted.get(info.key)
     if moved is not None:
+        hint, sites = _meant(context, info)
         context.messages.error(
             "unknown-name", f"{info.key} is read at a shifted index, and nothing defines it",
             (moved[0], "never defined"), (moved[1], "not shifted like that"), *sites,
@@ -174,8 +201,9 @@ def _plain(
         return
     for axis in info.axes:
         owner = sequence.get(context.classes.find(axis.size))
-        if owner is not None and owner != info.key:
+        if owner is not None and owner != info.key and _stated(context, owner):
             letters = ",".join(a.letter or "·" for a in info.axes)
+            hint, sites = _meant(context, info)
             context.messages.error(
                 "unknown-name",
                 f"{info.key} is never defined, and along {axis.letter} it is as long as the input {owner}",
@@ -186,13 +214,27 @@ def _plain(
             return
 
 
+def _meant(context: Context, info: TensorInfo) -> tuple[str, list[tuple[Span, str]]]:
+    """What the writer may have meant by a name that nothing defines: a hint, and where that is."""
+    near = _near(info.key, context)
+    unread = counterpart(context, info)
+    sites = [(unread.span, f"{unread.key} is never read")] if unread is not None else []
+    hint = f"did you mean {unread.key if unread is not None else near}? " if unread or near else ""
+    return hint, sites
+
+
 CONVENTION = {"input": "xywu", "parameter": "eWBbVUEg"}
 
 
-def _guess(context: Context, info: TensorInfo, shifted: dict[str, tuple[Span, Span]]) -> None:
+def _guess(
+    context: Context,
+    info: TensorInfo,
+    shifted: dict[str, tuple[Span, Span]],
+    siblings: dict[str, list[TensorInfo]],
+) -> None:
     """In a document: by list, by movement, by letter."""
     base = info.key[:1]
-    sibling = _sibling(context, info)
+    sibling = _sibling(info, siblings)
     if sibling is not None:
         info.role, info.guess = "input", "never defined"
         context.messages.error(
@@ -217,21 +259,29 @@ def _guess(context: Context, info: TensorInfo, shifted: dict[str, tuple[Span, Sp
         info.role, info.guess = "input", "never defined"
 
 
-def _sibling(context: Context, info: TensorInfo) -> TensorInfo | None:
+def _undecorated(key: str) -> str:
+    decomposed = unicodedata.normalize("NFD", key)
+    return "".join(c for c in decomposed if not unicodedata.combining(c)).replace("'", "")
+
+
+def _siblings(context: Context) -> dict[str, list[TensorInfo]]:
+    """The defined tensors by their names without decoration and case."""
+    found: dict[str, list[TensorInfo]] = {}
+    for info in context.tensors.values():
+        if info.role == "defined" and not info.hidden:
+            found.setdefault(_undecorated(info.key).casefold(), []).append(info)
+    return found
+
+
+def _sibling(info: TensorInfo, siblings: dict[str, list[TensorInfo]]) -> TensorInfo | None:
     """A defined tensor that differs from an undefined, decorated one in its decoration only."""
-    import unicodedata
-
-    def plain(key: str) -> str:
-        decomposed = unicodedata.normalize("NFD", key)
-        return "".join(c for c in decomposed if not unicodedata.combining(c)).replace("'", "")
-
-    for other in context.tensors.values():
-        if other.role != "defined" or other.hidden or len(other.axes) != len(info.axes) or not info.axes:
+    for other in siblings.get(_undecorated(info.key).casefold(), ()):
+        if len(other.axes) != len(info.axes) or not info.axes:
             continue
         if other.key.swapcase() == info.key.swapcase():
             continue
-        decorated = plain(info.key) != unicodedata.normalize("NFD", info.key)
-        if decorated and plain(other.key) == plain(info.key):
+        decorated = _undecorated(info.key) != unicodedata.normalize("NFD", info.key)
+        if decorated and _undecorated(other.key) == _undecorated(info.key):
             return other
         first = (other.key[:1].swapcase() + other.key[1:]) == info.key
         if first and ("^" in info.key or "_" in info.key):
@@ -241,6 +291,8 @@ def _sibling(context: Context, info: TensorInfo) -> TensorInfo | None:
 
 def _near(key: str, context: Context) -> str | None:
     """A known name that the writer may have meant."""
+    if len(context.messages.items) > MOST_MESSAGES:
+        return None
     known = [
         k for k, i in context.tensors.items()
         if k != key and not i.hidden and i.role in ("defined", "input")
@@ -268,11 +320,7 @@ def _unused(context: Context) -> None:
         info = context.tensors.get(key)
         if info is None or info.role != "input" or key in read or key in generated:
             continue
-        near = [k for k in difflib.get_close_matches(key, [k for k in context.tensors if k != key], 1, 0.5)]
-        context.messages.warning(
-            "unused-input", f"the input {key} is never used", reference.span,
-            hint=f"did you mean {near[0]} somewhere?" if near else "take the line out, or use it",
-        )  # fmt: skip
+        say_unused(context, "input", key, reference.span)
 
 
 def _joined_letters(context: Context) -> None:
@@ -281,7 +329,11 @@ def _joined_letters(context: Context) -> None:
         if info.role == "defined" or info.hidden:
             continue
         for number in range(len(info.axes)):
-            reads = [(span, families[number]) for span, families, _ in info.reads if number < len(families)]
+            reads = [
+                (span, families[number])
+                for span, families, _ in info.reads
+                if number < len(families)
+            ]
             letters = [f for _, f in reads if f not in ("#", "@", *context.outline.labels)]
             for letter in sorted(set(letters)):
                 others = sorted(set(letters) - {letter})

@@ -1,8 +1,8 @@
 """Names that are almost surely misspelt: read and never defined, defined and never read.
 
-    R[t,j] = …   beside   h[t,j] = … Q[t,j]      R is never read, Q is never defined
-    tnah(…)                                      no function; tanh is one
-    los = 1/T Σ_t -ln P(w_t | …)                 nothing is called loss
+R[t,j] = …   beside   h[t,j] = … Q[t,j]      R is never read, Q is never defined
+tnah(…)                                      no function; tanh is one
+los = 1/T Σ_t -ln P(w_t | …)                 nothing is called loss
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from __future__ import annotations
 import difflib
 import re
 import unicodedata
+from collections import defaultdict
+from collections.abc import Callable, Iterable
 
 from indicial.notation.source import Span
 from indicial.program import ir
@@ -20,6 +22,11 @@ from indicial.program.uses import BUILT_IN
 
 SPECIAL = ("loss", "ℒ_{total}", "L_{total}")
 """Names with a meaning of their own."""
+
+MOST_MESSAGES = 200
+"""Behind so many messages no further one guesses what was meant."""
+MOST_PAIRS = 40_000
+"""How many pairs of names are compared with each other; in a longer program, only the first names."""
 
 
 def suspect_names(context: Context, lowering: Lowering) -> None:
@@ -51,7 +58,9 @@ def _read(context: Context) -> set[str]:
 def plain(key: str) -> str:
     """A name without accents, primes and case: `h̃'` and `H` are both `h`."""
     decomposed = unicodedata.normalize("NFD", key)
-    return "".join(c for c in decomposed if not unicodedata.combining(c)).replace("'", "").casefold()
+    return (
+        "".join(c for c in decomposed if not unicodedata.combining(c)).replace("'", "").casefold()
+    )
 
 
 def alike(one: str, other: str) -> float:
@@ -105,6 +114,8 @@ def _special(context: Context, read: set[str]) -> None:
 
 def counterpart(context: Context, info: TensorInfo) -> TensorInfo | None:
     """For a name that nothing defines: a tensor of the same shape that nothing reads."""
+    if len(context.messages.items) > MOST_MESSAGES:
+        return None
     read = _read(context)
     unread = [
         i for k, i in context.tensors.items()
@@ -126,20 +137,24 @@ def _never_read(context: Context, read: set[str]) -> None:
         i for i in context.tensors.values()
         if _undeclared(context, i) and not i.hidden and not i.probability
     ]  # fmt: skip
+    undefined = undefined[: max(10, MOST_PAIRS // max(1, len(lonely)))]
+    by_case, by_word = _by(context, lambda key: [_uncased(key)]), _by(context, _slips)
     for info in lonely:
         # A matrix V beside a column v is no slip of the pen.
+        near = [*by_case[_uncased(info.key)], *(o for slip in _slips(info.key) for o in by_word[slip])]
         again = [
-            i for i in context.tensors.values()
-            if i.role == "defined" and _recased(i.key, info.key) and len(i.axes) == len(info.axes)
+            i for i in near
+            if i.role == "defined" and len(i.axes) == len(info.axes)
+            and (_recased(i.key, info.key) or _mistyped(i.key, info.key))
         ]  # fmt: skip
         fitting = [o for o in undefined if _fits(info, o) and info.key not in outputs] + again
         best = max(fitting, key=lambda o: alike(o.key, info.key), default=None)
         if best is None or alike(best.key, info.key) < (0.75 if context.document else 0.3):
-            if best is None or not _one_letter(best.key, info.key):
+            if best is None or not _one_letter(best.key, info.key) or len(info.axes) < 2:
                 continue
         context.messages.warning(
             "unused-name", f"{info.key} is never read, and {best.key} is never defined"
-            if best not in again else f"{info.key} is never read; {best.key} differs only in case",
+            if best not in again else f"{info.key} is never read; {best.key} is nearly that",
             (best.span, f"{best.key} is here"), (info.span, f"{info.key} is defined here"),
             hint="are the two meant to be one?",
         )  # fmt: skip
@@ -147,16 +162,11 @@ def _never_read(context: Context, read: set[str]) -> None:
 
 def _one_letter(one: str, other: str) -> bool:
     """`g̃` and `h̃`: one letter each, with the same decorations."""
-    return len(one) == len(other) and one[1:] == other[1:] and len(one) > 1 and one[1] not in "_^"
+    return one[1:] == other[1:] and not any(c in "_^" for c in one)
 
 
 def _undeclared(context: Context, info: TensorInfo) -> bool:
-    outline = context.outline
-    if info.role not in ("parameter", "input"):
-        return False
-    declared = {**outline.inputs, **outline.parameters, **outline.constants}
-    listed = {r.key for r in outline.parameter_list}
-    return info.key not in declared and info.key not in listed
+    return info.role in ("parameter", "input") and info.key not in context.outline.declared
 
 
 def _fits(one: TensorInfo, other: TensorInfo) -> bool:
@@ -170,10 +180,26 @@ def _fits(one: TensorInfo, other: TensorInfo) -> bool:
 
 def _similar(context: Context) -> None:
     """`E[w,I]` beside `e[w,I]`, `e_{otu}` beside `e_{out}`: an undeclared name that is nearly another."""
+    said = {m.span for m in context.messages.items if m.severity == "error"}
+    by_case, by_word = _by(context, lambda key: [_uncased(key)]), _by(context, _slips)
+    by_base = _by(context, lambda key: [key.partition("_")[0]])
+    position = {key: number for number, key in enumerate(context.tensors)}
     for info in context.tensors.values():
-        if not _undeclared(context, info) or info.hidden or not info.axes:
+        if not _undeclared(context, info) or info.hidden or not info.axes or info.span in said:
             continue
-        for other in context.tensors.values():
+        found = {
+            other.key: other
+            for other in (
+                *by_case[_uncased(info.key)],
+                *(o for slip in _slips(info.key) for o in by_word[slip]),
+                *by_base[info.key],
+            )
+        }
+        worded = sum(
+            1 for o in by_base[info.key]
+            if o.key.startswith(info.key + "_{") and len(o.axes) == len(info.axes)
+        )  # fmt: skip
+        for other in sorted(found.values(), key=lambda o: position[o.key]):
             if other is info or other.hidden or len(other.axes) != len(info.axes):
                 continue
             how = ""
@@ -181,7 +207,7 @@ def _similar(context: Context) -> None:
                 how = "differ only in case"
             elif _mistyped(info.key, other.key):
                 how = "differ in one letter"
-            elif info.key == other.key.partition("_")[0] and _worded(context, info) > 1:
+            elif info.key == other.key.partition("_")[0] and worded > 1:
                 how = "differ only in the subscript, which all others have"
             later = info.span.start >= other.span.start or other.role != info.role
             if how and later:
@@ -193,6 +219,33 @@ def _similar(context: Context) -> None:
 
 
 WORD = re.compile(r"[A-Za-z]{2,}")
+MOST_WORDS, LONGEST_WORD = 8, 40
+
+
+def _by(
+    context: Context, signs: Callable[[str], Iterable[str]]
+) -> defaultdict[str, list[TensorInfo]]:
+    """The tensors by what their names have in common with names that are nearly the same."""
+    found: defaultdict[str, list[TensorInfo]] = defaultdict(list)
+    for key, info in context.tensors.items():
+        for sign in signs(key):
+            found[sign].append(info)
+    return found
+
+
+def _slips(key: str) -> set[str]:
+    """What a name shares with every name that is mistyped for it: see `_mistyped`."""
+    words = WORD.findall(key)
+    if len(words) > MOST_WORDS or any(len(word) > LONGEST_WORD for word in words):
+        return set()
+    found: set[str] = set()
+    gaps = WORD.sub("·", key)
+    for number, word in enumerate(words):
+        rest = " ".join([gaps, *words[:number], "·", *words[number + 1 :]])
+        found.add(f"{rest} {''.join(sorted(word))}")
+        found.add(f"{rest} {word}")
+        found.update(f"{rest} {word[:n]}{word[n + 1 :]}" for n in range(len(word)))
+    return found
 
 
 def _mistyped(one: str, other: str) -> bool:
@@ -210,12 +263,10 @@ def _mistyped(one: str, other: str) -> bool:
     return len(long) > 2 and any(long[:n] + long[n + 1 :] == short for n in range(len(long)))
 
 
-def _worded(context: Context, info: TensorInfo) -> int:
-    """How many tensors have this name with a word below it."""
-    return sum(
-        1 for key, other in context.tensors.items()
-        if key.startswith(info.key + "_{") and len(other.axes) == len(info.axes)
-    )  # fmt: skip
+def _uncased(key: str) -> str:
+    """A name with its letter in one case: see `_recased`."""
+    base = key.partition("^")[0].partition("_")[0]
+    return f"{base.casefold()} {key[len(base) :]}"
 
 
 def _recased(one: str, other: str) -> bool:
@@ -234,7 +285,11 @@ def _starts_only(context: Context) -> None:
             continue
         for axis in info.axes:
             numbers = [p for p, _ in axis.left if isinstance(p, ir.Affine) and not p.terms]
-            if numbers and len(numbers) == len(axis.left) and any((p.offset.number or 0) < 0 for p in numbers):
+            if (
+                numbers
+                and len(numbers) == len(axis.left)
+                and any((p.offset.number or 0) < 0 for p in numbers)
+            ):
                 near = [k for k in context.tensors if k != key and context.tensors[k].role == "defined"
                         and alike(k, key) >= 0.6]  # fmt: skip
                 context.messages.warning(
@@ -248,7 +303,11 @@ def _declared(context: Context, read: set[str]) -> None:
     """A constant or a parameter that is declared and never read."""
     outline = context.outline
     rates = {
-        n.tensor for draw in context.draws for a in draw.arguments for n in a.walk() if isinstance(n, ir.Read)
+        n.tensor
+        for draw in context.draws
+        for a in draw.arguments
+        for n in a.walk()
+        if isinstance(n, ir.Read)
     }
     for kind, found in (
         ("constant", {k: r.span for k, (r, _) in outline.constants.items()}),
@@ -257,14 +316,15 @@ def _declared(context: Context, read: set[str]) -> None:
         for key, span in found.items():
             if key in read or key in rates or key not in context.tensors:
                 continue
-            _say_unused(context, kind, key, span)
+            say_unused(context, kind, key, span)
 
 
-def _say_unused(context: Context, kind: str, key: str, span: Span) -> None:
+def say_unused(context: Context, kind: str, key: str, span: Span) -> None:
     info = context.tensors[key]
     near = [
         i for i in context.tensors.values()
         if _undeclared(context, i) and len(i.axes) == len(info.axes) and not i.hidden
+        and (alike(i.key, key) >= 0.5 or not info.axes)
     ]  # fmt: skip
     best = max(near, key=lambda i: alike(i.key, key), default=None)
     context.messages.warning(

@@ -9,21 +9,23 @@ All of these are warnings: the equations run, and mean what they say.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
+from itertools import accumulate
 
-from indicial.notation.source import Span
-from indicial.notation.syntax import Number
+from indicial.notation.source import Source, Span
 from indicial.program import ir
-from indicial.program.context import Context, RawStatement, TensorInfo, Variable
+from indicial.program.context import Context, RawStatement, TensorInfo
 from indicial.program.lower import Lowering
 from indicial.program.naming import capital
+from indicial.program.oddities import first_layers, generated, loose_sizes, vacuous, variables_of
 from indicial.program.orders import numbers, order, shown, weights
 from indicial.program.rewrite import free_indices
 from indicial.program.shapes import recurrences
+from indicial.program.shifts import suspect_times
 from indicial.program.spelling import suspect_names
-from indicial.program.timing import expanded, suspect_times
+from indicial.program.timing import expanded
 
-FIRST_LAYER = "the first layer of"
 BATCH = "b"
 """The letter of the batch, which is put in where it is left out."""
 
@@ -31,23 +33,27 @@ BATCH = "b"
 def suspect(context: Context, lowering: Lowering, sequence: set[int]) -> None:
     """Adds warnings about a program; `sequence` are the sizes that change from text to text."""
     over = recurrences(context.outline)
-    sequence = sequence | {context.classes.find(v.size) for v in context.variables if v.family in over}
+    sequence = sequence | {
+        context.classes.find(v.size) for v in context.variables if v.family in over
+    }
     suspect_names(context, lowering)
     wrong = [site for m in context.messages.items if m.severity == "error" for site, _ in m.sites]
+    touched = _touched(wrong, context.statements)
     for statement in context.statements:
-        if any(_inside(w, statement.span) for w in wrong):
+        if statement.span in touched:
             continue  # one mistake is enough for one equation
         if not context.tensors[statement.target].hidden:
             _constant(context, statement)
             _fixed(context, statement)
-        _vacuous(context, statement)
+        vacuous(context, statement)
         _terms(context, statement, sequence)
         _factors(context, statement, sequence)
         _cancelled(context, statement)
-    _generated(context, lowering)
+    generated(context, lowering)
+    loose_sizes(context)
     if wrong:
         return  # what is read how depends on the other equations
-    _first_layers(context)
+    first_layers(context)
     _shared_by_layers(context)
     numbers(context)
     order(context)
@@ -62,10 +68,19 @@ def suspect(context: Context, lowering: Lowering, sequence: set[int]) -> None:
     suspect_times(context, predicted)
 
 
-def _inside(site: Span, equation: Span) -> bool:
-    return (
-        site.source is equation.source and site.start < equation.end and equation.start < site.end
-    )
+def _touched(sites: list[Span], statements: list[RawStatement]) -> set[Span]:
+    """The spans of the equations that a site stands in."""
+    found: set[Span] = set()
+    starts: dict[Source, list[Span]] = {}
+    for site in sorted(sites, key=lambda site: site.start):
+        starts.setdefault(site.source, []).append(site)
+    ends = {source: list(accumulate((s.end for s in all_), max)) for source, all_ in starts.items()}
+    for span in (statement.span for statement in statements):
+        before = bisect_left(starts.get(span.source, []), span.end, key=lambda site: site.start)
+        # Of the sites that begin before the equation ends, one ends behind its beginning.
+        if before and ends[span.source][before - 1] > span.start:
+            found.add(span)
+    return found
 
 
 # ---------------------------------------------------------------------- indices that are missing
@@ -109,11 +124,23 @@ def _fixed(context: Context, statement: RawStatement) -> None:
                     )  # fmt: skip
 
 
-def _parameters(context: Context, expression: ir.Expression) -> Iterator[tuple[ir.Read, TensorInfo]]:
+def _parameters(
+    context: Context, expression: ir.Expression
+) -> Iterator[tuple[ir.Read, TensorInfo]]:
     """The reads of parameters that nobody declared."""
     for node in expression.walk():
         if isinstance(node, ir.Read) and _is_parameter(context, node):
             yield node, context.tensors[node.tensor]
+
+
+def _learned(context: Context, expression: ir.Expression) -> set[str]:
+    """The indices of all parameters of an expression."""
+    return {
+        name for node in expression.walk()
+        if isinstance(node, ir.Read) and node.tensor in context.tensors
+        and context.tensors[node.tensor].role == "parameter"
+        for name in free_indices(node)
+    }  # fmt: skip
 
 
 def _is_parameter(context: Context, read: ir.Read) -> bool:
@@ -122,19 +149,9 @@ def _is_parameter(context: Context, read: ir.Read) -> bool:
     return usual and read.tensor not in context.outline.parameters
 
 
-def _variables(context: Context, statement: RawStatement) -> dict[str, Variable]:
-    found = {v.name: v for v in statement.variables}
-    for node in statement.body.walk():
-        if isinstance(node, ir.Reduce | ir.Softmax):
-            for index in node.indices:
-                number = int((index.extent.name or "#ex0")[3:])
-                found.setdefault(index.name, context.variables[number])
-    return found
-
-
 def _terms(context: Context, statement: RawStatement, sequence: set[int]) -> None:
     """A term of a sum without an index that all the other terms have."""
-    known = _variables(context, statement)
+    known = variables_of(context, statement)
     for node in statement.body.walk():
         if not isinstance(node, ir.Apply) or node.function != "+":
             continue
@@ -143,11 +160,14 @@ def _terms(context: Context, statement: RawStatement, sequence: set[int]) -> Non
             others = [f for n, f in enumerate(free) if n != number]
             missing = set.intersection(*others) - free[number] if others else set()
             at = list(_parameters(context, term))
-            for name in sorted(missing):
+            rest = [a for n, a in enumerate(node.arguments) if n != number]
+            learned = {x for a in rest for x in _learned(context, a)}
+            for name in sorted(missing & learned):
                 variable = known.get(name)
-                if variable is None or not at or context.classes.find(variable.size) in sequence:
+                if variable is None or not at or variable.shift:
                     continue
-                rest = [a for n, a in enumerate(node.arguments) if n != number]
+                if context.classes.find(variable.size) in sequence:
+                    continue
                 context.messages.warning(
                     "term-index",
                     f"this term is the same for all {shown(name)}, which every other term has",
@@ -159,7 +179,7 @@ def _terms(context: Context, statement: RawStatement, sequence: set[int]) -> Non
 
 def _factors(context: Context, statement: RawStatement, sequence: set[int]) -> None:
     """`Σ_i W[j] h[i]`: a parameter inside a sum over an index that only the other factor has."""
-    known = _variables(context, statement)
+    known = variables_of(context, statement)
     for node in statement.body.walk():
         if not isinstance(node, ir.Reduce) or not isinstance(node.body, ir.Apply):
             continue
@@ -215,7 +235,7 @@ def _shared_by_layers(context: Context) -> None:
                 having.setdefault(read.tensor, read.span)
             else:
                 lacking.setdefault(read.tensor, (read.span, statement, sorted(layers)[0]))
-    if len(lacking) == 1 and len(having) >= 2:
+    if len(lacking) == 1 and having:
         key, (span, statement, layer) = next(iter(lacking.items()))
         other, at = next(iter(having.items()))
         context.messages.warning(
@@ -223,78 +243,3 @@ def _shared_by_layers(context: Context) -> None:
             (span, f"no {layer} here"), (at, f"{other} has {layer}"),
             hint=f"write {key}_{{{layer}+1}}, or declare `parameter {key}[…]` if it is shared",
         )  # fmt: skip
-
-
-# ---------------------------------------------------------------------- layers, conditions, draws
-
-
-def _first_layers(context: Context) -> None:
-    """A tensor read at ℓ that only has layers from 1 on, where another tensor has a layer 0."""
-    made = [i for k, i in context.tensors.items() if i.role == "input" and i.guess.startswith(FIRST_LAYER)]
-    started = [
-        d for d in context.outline.definitions if d.items and isinstance(d.items[0], Number)
-    ]  # fmt: skip
-    declared = [r for r, _ in context.outline.inputs.values() if r.items and isinstance(r.items[0], Number)]
-    if context.document or not made or not (started or declared or len(made) > 1):
-        return
-    stated = {r.key for r in declared}
-    for info in made:
-        key = info.key.removesuffix("_0")
-        if key in stated:
-            continue
-        spans = [
-            (read.span, statement.left_span)
-            for statement in context.statements
-            for read in expanded(context, statement)
-            if read.tensor == key and statement.target != key and _below(statement, read)
-        ]
-        context.messages.warning(
-            "first-layer", f"{key} is read one layer down, and nothing says what {info.key} is",
-            *((span, "a layer down") for span, _ in spans), (info.span, "from layer 1 on"),
-            hint=f"is {key}_{{ℓ+1}} meant? If not, write an equation for {info.key}, or `input {info.key}[…]`",
-        )  # fmt: skip
-
-
-def _below(statement: RawStatement, read: ir.Read) -> bool:
-    layers = {v.name: v.shift for v in statement.variables if v.shift > 0}
-    shifts = [p.shift for p in read.places if isinstance(p, ir.Affine) and p.shift is not None]
-    return any(name in layers and by < layers[name] for name, by in shifts)
-
-
-def _vacuous(context: Context, statement: RawStatement) -> None:
-    """`t' ≤ T` below a softmax: it always holds."""
-    for node in statement.body.walk():
-        condition = node.condition if isinstance(node, ir.Reduce | ir.Softmax) else None
-        for part in condition.walk() if condition is not None else ():
-            if not isinstance(part, ir.Apply) or part.function not in ("≤", "<", "≥", ">"):
-                continue
-            one, two = part.arguments
-            if isinstance(one, ir.SizeValue):
-                one, two = two, one
-            if not isinstance(one, ir.IndexValue) or not isinstance(two, ir.SizeValue):
-                continue
-            known = _variables(context, statement)
-            name = one.place.shift[0] if one.place.shift else ""
-            atom = two.size.name or ""
-            if name not in known or not atom.startswith("#"):
-                continue
-            if context.classes.find(int(atom[1:])) == context.classes.find(known[name].size):
-                large = capital(known[name].family)
-                context.messages.warning(
-                    "condition", f"{shown(name)} never passes {large}, its own size: this decides nothing",
-                    (part.span, "the same for all"), hint="is an index meant in place of the size?",
-                )  # fmt: skip
-
-
-def _generated(context: Context, lowering: Lowering) -> None:
-    """`W[t] ~ P(w_t | …)`: what is drawn is not what P is about."""
-    for reference, call, equation in context.outline.generated:
-        token = lowering.token_of(call.arguments[0]) if call.arguments else None
-        if token is None:
-            continue
-        if token[0].key != reference.key or token[0].items != reference.items:
-            context.messages.error(
-                "draw", f"what is drawn is not what the distribution is about",
-                (equation.sides[0].span, "drawn"), (call.arguments[0].span, "distributed so"),
-                hint=f"write {call.arguments[0].span.text} ~ {call.span.text}",
-            )  # fmt: skip

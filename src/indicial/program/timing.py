@@ -43,20 +43,14 @@ class Step:
         return [family for family, lag in self.lags if lag]
 
 
-def suspect_times(context: Context, predicted: set[str]) -> None:
-    """Adds warnings; `predicted` are the tokens that some P predicts."""
-    steps = list(_steps(context))
+def suspect_loops(context: Context, steps: list[Step]) -> None:
+    """Adds warnings about lags that no recurrence explains, and about loops that take two steps."""
     circles = _circles(steps)
     _explained(context, steps, circles)
     _two_steps(context, circles)
-    _inputs(context, steps, predicted)
-    _parameters(context)
-    _lefts(context, steps)
-    _definitions(context)
-    _sums(context)
 
 
-def _shifts(statement: RawStatement) -> dict[str, tuple[Variable, int]]:
+def shifts(statement: RawStatement) -> dict[str, tuple[Variable, int]]:
     """The indices of a left side, each with what is added to it there."""
     by_name = {v.name: v for v in statement.variables}
     return {
@@ -66,9 +60,10 @@ def _shifts(statement: RawStatement) -> dict[str, tuple[Variable, int]]:
     }
 
 
-def _steps(context: Context) -> Iterator[Step]:
+def all_steps(context: Context) -> Iterator[Step]:
+    """Every read of every equation, with its lags."""
     for statement in context.statements:
-        left = _shifts(statement)
+        left = shifts(statement)
         if context.tensors[statement.target].hidden:
             continue
         for read in expanded(context, statement):
@@ -84,7 +79,12 @@ def _steps(context: Context) -> Iterator[Step]:
                         if lag or variable.family not in lags:
                             lags[variable.family] = lag
             yield Step(
-                statement.target, read.tensor, tuple(lags.items()), read.span, statement, tuple(at.items())
+                statement.target,
+                read.tensor,
+                tuple(lags.items()),
+                read.span,
+                statement,
+                tuple(at.items()),
             )
 
 
@@ -146,12 +146,12 @@ def _totals(circle: list[Step]) -> dict[str, int]:
 
 def _explained(context: Context, steps: list[Step], circles: list[list[Step]]) -> None:
     """A lag that belongs to no recurrence: what is read before the beginning is nothing."""
-    good: set[tuple[str, str]] = set()
+    good: set[tuple[str, str, bool]] = set()
     for circle in circles:
         totals = _totals(circle)
         if len(totals) == 1:
             family = next(iter(totals))
-            good.update((s.source, family) for s in circle if s.lag(family))
+            good.update((s.source, family, s.lag(family) > 0) for s in circle if s.lag(family))
     for step in steps:
         source, target = context.tensors.get(step.source), context.tensors.get(step.target)
         if source is None or target is None or source.role != "defined" or target.probability:
@@ -159,9 +159,9 @@ def _explained(context: Context, steps: list[Step], circles: list[list[Step]]) -
         if source.probability or not _told(step.span):
             continue
         for family in step.moves:
-            if (step.source, family) in good:
+            if (step.source, family, step.lag(family) > 0) in good:
                 continue
-            if _layered(source, family) and not _layered(target, family):
+            if layered(source, family) and not layered(target, family):
                 continue
             context.messages.warning(
                 "shifted-read",
@@ -170,7 +170,7 @@ def _explained(context: Context, steps: list[Step], circles: list[list[Step]]) -
                 if abs(step.lag(family)) == 1 else
                 f"{step.target} reads {step.source} {abs(step.lag(family))} steps off in {family}, "
                 f"and no recurrence runs there",
-                (step.span, f"{_where(step, family)}"), (step.statement.left_span, "for this"),
+                (step.span, f"{where(step, family)}"), (step.statement.left_span, "for this"),
                 hint=f"at the end of its range this reads what is not there, a 0; is {family} meant?",
             )  # fmt: skip
 
@@ -179,11 +179,11 @@ def _told(span: Span) -> bool:
     return span.end > span.start
 
 
-def _where(step: Step, family: str) -> str:
+def where(step: Step, family: str) -> str:
     return "a step earlier" if step.lag(family) < 0 else "a step later"
 
 
-def _layered(info: TensorInfo, family: str) -> bool:
+def layered(info: TensorInfo, family: str) -> bool:
     """A tensor that is defined at `ℓ+1` along this family."""
     return any(
         isinstance(place, ir.Affine) and place.shift is not None and place.shift[1] > 0
@@ -211,7 +211,7 @@ def _two_steps(context: Context, circles: list[list[Step]]) -> None:
 
 def _mixed(step: Step) -> bool:
     """`h[t+1] = … h[t-1] …`: both sides are shifted, and the two shifts do not meet."""
-    return any(by for _, by in _shifts(step.statement).values()) and any(
+    return any(by for _, by in shifts(step.statement).values()) and any(
         abs(lag) > 1 for _, lag in step.lags
     )
 
@@ -226,8 +226,8 @@ def _say_two_steps(context: Context, family: str, total: int, circle: list[Step]
     context.messages.warning(
         "two-steps",
         f"from {suspect.target} back to itself it takes {abs(total)} steps in {family} this way",
-        (suspect.span, f"{_where(suspect, family)}"),
-        *((s.span, f"and {_where(s, family)} again") for s in others),
+        (suspect.span, f"{where(suspect, family)}"),
+        *((s.span, f"and {where(s, family)} again") for s in others),
         (suspect.statement.left_span, "for this"),
         hint=f"is {suspect.source} meant at the same {family} here?",
     )  # fmt: skip
@@ -238,162 +238,3 @@ def _shifted_reads(info: TensorInfo) -> Iterator[int]:
         for place, variables in axis.reads:
             if isinstance(place, ir.Affine) and place.shift is not None and variables:
                 yield int(place.shift[1] - variables[0][0].shift != 0)
-
-
-# ---------------------------------------------------------------------- inputs and parameters
-
-
-def _inputs(context: Context, steps: list[Step], predicted: set[str]) -> None:
-    """An input that is read a step off in one equation alone, or in all of them."""
-    for key, info in context.tensors.items():
-        if info.role != "input":
-            continue
-        mine = [s for s in steps if s.source == key]
-        for family in dict.fromkeys(f for s in mine for f, _ in s.lags):
-            along = [s for s in mine if family in dict(s.lags) and not _stepping(s, family)]
-            off = [s for s in along if s.lag(family) and not _within(s, along, family)]
-            places = {s.span for s in off}
-            if not off or any(context.tensors[s.target].probability for s in off):
-                continue
-            even = [s for s in along if not s.lag(family)]
-            if even and len(places) == 1:
-                context.messages.warning(
-                    "shifted-input", f"{key} is read at {family} everywhere else",
-                    (off[0].span, _where(off[0], family)), (even[0].span, f"at {family} here"),
-                    hint=f"write {family} here too, if no delay is meant",
-                )  # fmt: skip
-            elif not even and key not in predicted:
-                context.messages.warning(
-                    "shifted-input", f"{key} is never read at {family} itself, only a step off",
-                    *((span, "a step off") for span in dict.fromkeys(s.span for s in off)),
-                    (info.span, f"the input {key}"),
-                    hint=f"one end of {key} is never used; is {family} meant?",
-                )  # fmt: skip
-
-
-def _stepping(step: Step, family: str) -> bool:
-    """`L_{ℓ+1} = … L_ℓ …`: an equation from one step to the next."""
-    return any(v.family == family and by for v, by in _shifts(step.statement).values())
-
-
-def _within(step: Step, along: list[Step], family: str) -> bool:
-    """`x[t] - x[t-1]`: an equation that reads several steps of one index means them."""
-    return any(
-        name == other and lag != by
-        for s in along if s.statement is step.statement
-        for name, lag in s.at for other, by in step.at
-    )  # fmt: skip
-
-
-def _parameters(context: Context) -> None:
-    """A declared parameter at a shifted index: it has no step before."""
-    for statement in context.statements:
-        left = _shifts(statement)
-        for read in reads(statement):
-            info = context.tensors.get(read.tensor)
-            if info is None or info.key not in context.outline.parameters:
-                continue
-            for place in read.places:
-                if isinstance(place, ir.Affine) and place.shift is not None:
-                    name, shift = place.shift
-                    if shift and name in left and not left[name][1]:
-                        context.messages.warning(
-                            "shifted-parameter", f"the parameter {info.key} is read at a shifted index",
-                            (read.span, "shifted"), (info.span, "declared here"),
-                            hint=f"write {left[name][0].family}: a parameter has one element for each",
-                        )  # fmt: skip
-
-
-# ---------------------------------------------------------------------- left sides and sums
-
-
-def _lefts(context: Context, steps: list[Step]) -> None:
-    """`L_0[t+1,i] = e[w[t],i]`: a step on the left that nothing on the right takes part in."""
-    for statement in context.statements:
-        info = context.tensors[statement.target]
-        for name, (variable, by) in _shifts(statement).items():
-            if not by or info.hidden:
-                continue
-            mine = [s for s in steps if s.statement is statement]
-            if any(s.source == statement.target for s in mine):
-                continue
-            places = [
-                p.shift[1] for r in expanded(context, statement) for p in r.places
-                if isinstance(p, ir.Affine) and p.shift is not None and p.shift[0] == name
-            ]  # fmt: skip
-            if by in places or _defined_so(context, mine, variable.family, by):
-                continue
-            context.messages.warning(
-                "shifted-left",
-                f"the left side has {variable.family}{by:+d}, and nothing on the right has it",
-                (statement.left_span, f"{variable.family}{by:+d}"), (statement.body.span, ""),
-                hint=f"write {variable.family} on the left, or say what the first element is",
-            )  # fmt: skip
-
-
-def _definitions(context: Context) -> None:
-    """`L_0[t-1,j] = …` beside `L_{ℓ+1}[t,j] = …`: equations of one tensor that are out of step."""
-    known: dict[tuple[str, int], tuple[int, RawStatement]] = {}
-    for statement in context.statements:
-        if not statement.left_span.text or context.tensors[statement.target].hidden:
-            continue
-        for number, place in enumerate(statement.left):
-            if not isinstance(place, ir.Affine) or place.shift is None:
-                continue
-            by, other = known.setdefault((statement.target, number), (place.shift[1], statement))
-            if by != place.shift[1] and statement.guard is None:
-                family = context.tensors[statement.target].axes[number].letter
-                context.messages.warning(
-                    "shifted-left", f"two equations of {statement.target} are out of step in {family}",
-                    (statement.left_span, "this one"), (other.left_span, "and this one"),
-                    hint=f"write {family} on both left sides",
-                )  # fmt: skip
-
-
-def _defined_so(context: Context, mine: list[Step], family: str, by: int) -> bool:
-    """Whether what is read is defined at `ℓ+1` too, so that this equation is part of a stack."""
-    for step in mine:
-        info = context.tensors.get(step.source)
-        if info is None or info.role not in ("defined", "input"):
-            continue
-        if info.role == "defined" and _layered(info, family) and by > 0:
-            return True
-        if info.role == "input" and context.document:
-            return True
-    return False
-
-
-def _sums(context: Context) -> None:
-    """`Σ_t -ln P(w_{t-1} | …)`: the sum runs over t, and all that it reads is a step off."""
-    for statement in context.statements:
-        for node in statement.body.walk():
-            if not isinstance(node, ir.Reduce | ir.Softmax):
-                continue
-            bound = {i.name: i for i in node.indices}
-            at: dict[str, list[tuple[int, Span]]] = defaultdict(list)
-            for read in node.body.walk():
-                if isinstance(read, ir.Read):
-                    for place in read.places:
-                        if isinstance(place, ir.Affine) and place.shift and place.shift[0] in bound:
-                            at[place.shift[0]].append((place.shift[1], read.span))
-            for name, found in at.items():
-                number = int((bound[name].extent.name or "#ex0")[3:])
-                variable = context.variables[number]
-                if variable.free or variable.lower is not None:
-                    continue
-                if node.condition is not None and not _same_way(node.condition, found[0][0]):
-                    continue
-                if any(shift for shift, _ in found) and len({shift for shift, _ in found}) == 1:
-                    context.messages.warning(
-                        "shifted-sum", f"this runs over {variable.family}, and reads only a step off",
-                        *((span, "a step off") for _, span in found), (node.span, ""),
-                        hint=f"one end is left out and one is outside; write {variable.family}, or give "
-                             f"the range: Σ_{{{variable.family}=1}}^{{…}}",
-                    )  # fmt: skip
-
-
-def _same_way(condition: ir.Expression, shift: int) -> bool:
-    """`Σ_{t ≥ 1}` and a read at t+1: the condition does not make room for the step."""
-    if not isinstance(condition, ir.Apply) or not isinstance(condition.arguments[0], ir.IndexValue):
-        return False
-    return condition.function in ((">", "≥") if shift > 0 else ("<", "≤"))

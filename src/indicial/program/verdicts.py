@@ -63,7 +63,7 @@ def _round(code: ir.Code, outline: Outline, error: CycleError) -> list[tuple[Spa
     names = [element.partition("[")[0] for element in error.path]
     left = {d.key: d.left.span for d in reversed(outline.definitions)}
     sites: dict[Span, str] = {}
-    for name, needed in zip(names, names[1:], strict=False):
+    for name, needed in itertools.pairwise(names):
         for statement in code.of(name):
             for node in statement.body.walk():
                 if isinstance(node, ir.Read) and node.tensor == needed and node.span.text:
@@ -140,7 +140,10 @@ def _counterexample(code: ir.Code, test: ir.Test) -> str | None:
         try:
             machine = Machine(code, gather_given(code, arrays, sizes, {}))
             for env in _points(test.indices, sizes):
-                left, right = machine.value(test.left, dict(env)), machine.value(test.right, dict(env))
+                left, right = (
+                    machine.value(test.left, dict(env)),
+                    machine.value(test.right, dict(env)),
+                )
                 if not _same(left, right):
                     at = ", ".join(f"{k} = {v}" for k, v in env.items())
                     where = f" at {at}" if at else ""
