@@ -348,7 +348,7 @@ def _index_families(outline: Outline, statements: Iterable[s.Statement]) -> set[
             elif isinstance(node, s.Reduction):
                 items = node.under
             elif isinstance(node, s.Call):
-                items = tuple(a for a in node.arguments if not isinstance(a, s.Index | s.Call))
+                items = tuple(a for a in node.arguments if index_name(a) is not None)
             elif isinstance(node, s.Name):
                 items = tuple(i for i in node.sub if not isinstance(i, s.Number))
             for item in items:
