@@ -351,10 +351,12 @@ def _index_families(outline: Outline, statements: Iterable[s.Statement]) -> set[
                 items = tuple(a for a in node.arguments if index_name(a) is not None)
             elif isinstance(node, s.Name):
                 items = tuple(i for i in node.sub if not isinstance(i, s.Number))
+            sure = isinstance(node, s.Index | s.Reduction)
             for item in items:
                 for name in item.walk():
                     if isinstance(name, s.Name) and index_name(name) is not None:
-                        found.add(family(name))
+                        # A capital is an index for sure only in square brackets: not in f(Q, K).
+                        found.update({family(name)} if sure or not is_capital(name.base) else ())
                     elif isinstance(name, s.Name) and name.bare and len(name.base) < 4:
                         found.update(c for c in name.base if c in outline.naming.live)
     return found
