@@ -125,6 +125,15 @@ def counterpart(context: Context, info: TensorInfo) -> TensorInfo | None:
     return max(unread, key=lambda i: alike(i.key, info.key), default=None)
 
 
+def _ingredients(context: Context) -> dict[str, set[str]]:
+    """For each name the tensors that its equations read."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for statement in context.statements:
+        reads = (n.tensor for n in statement.body.walk() if isinstance(n, ir.Read))
+        found[statement.target].update(reads)
+    return found
+
+
 def _never_read(context: Context, read: set[str]) -> None:
     """A tensor that nobody reads, beside one of the same shape that nobody defines."""
     outputs = {context.outline.definitions[-1].key} if context.outline.definitions else set()
@@ -139,6 +148,7 @@ def _never_read(context: Context, read: set[str]) -> None:
     ]  # fmt: skip
     undefined = undefined[: max(10, MOST_PAIRS // max(1, len(lonely)))]
     by_case, by_word = _by(context, lambda key: [_uncased(key)]), _by(context, _slips)
+    made_of = _ingredients(context)
     for info in lonely:
         # A matrix V beside a column v is no slip of the pen.
         near = [*by_case[_uncased(info.key)], *(o for slip in _slips(info.key) for o in by_word[slip])]
@@ -147,7 +157,11 @@ def _never_read(context: Context, read: set[str]) -> None:
             if i.role == "defined" and len(i.axes) == len(info.axes)
             and (_recased(i.key, info.key) or _mistyped(i.key, info.key))
         ]  # fmt: skip
-        fitting = [o for o in undefined if _fits(info, o) and info.key not in outputs] + again
+        # What a tensor is made of cannot be the tensor itself.
+        fitting = [
+            o for o in undefined
+            if _fits(info, o) and info.key not in outputs and o.key not in made_of[info.key]
+        ] + again  # fmt: skip
         best = max(fitting, key=lambda o: alike(o.key, info.key), default=None)
         if best is None or alike(best.key, info.key) < (0.75 if context.document else 0.3):
             if best is None or not _one_letter(best.key, info.key) or len(info.axes) < 2:
