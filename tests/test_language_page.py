@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from pathlib import Path
@@ -27,7 +28,7 @@ def pairs() -> list[tuple[str, str]]:
     found = blocks()
     return [
         (before[1], after[1])
-        for before, after in zip(found, found[1:], strict=False)
+        for before, after in itertools.pairwise(found)
         if before[0] == "eq" and "loop" in after[0].split()
     ]
 

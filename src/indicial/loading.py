@@ -42,7 +42,9 @@ def load(*what: str | os.PathLike[str], fills: Mapping[str, str] | None = None) 
     if not document:
         # In a document such a formula is prose; among equations it is a slip.
         faults += [
-            Fault("no-equation", f"this line says nothing: {s.reason}", (s.span,), "is a `=` missing?")
+            Fault(
+                "no-equation", f"this line says nothing: {s.reason}", (s.span,), "is a `=` missing?"
+            )
             for s in skipped
         ]
         skipped = []

@@ -79,7 +79,7 @@ class Grammar(Cursor):
     def expression(self, conditions: bool = True) -> Expression:
         raise NotImplementedError
 
-    def conjunction(self, commas: bool) -> Expression:
+    def condition(self, commas: bool) -> Expression:
         raise NotImplementedError
 
     def sum(self) -> Expression:

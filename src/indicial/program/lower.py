@@ -146,8 +146,9 @@ class Lowering(Reading):
             isinstance(p, ir.Affine) and p.shift and p.shift[1] > 0 for p, _ in info.axes[axis].left
         ):
             return True
-        letter = info.axes[axis].letter
-        return letter in self.layered or self.shifted_left(tensor, axis) or self.bounds.get(of_family) not in (None, (0, -1))
+        if info.axes[axis].letter in self.layered or self.shifted_left(tensor, axis):
+            return True
+        return self.bounds.get(of_family) not in (None, (0, -1))
 
     def shifted_left(self, tensor: str, axis: int) -> bool:
         """Whether the tensor is defined at `ℓ+1` along this axis."""
@@ -238,12 +239,12 @@ class Lowering(Reading):
         defined = key in self.outline.defined
         if token is None and not defined:
             letters = (*use.call.arguments, *(use.call.given or ()))
-            bound = tuple(
+            over = tuple(
                 a for a in letters if isinstance(a, s.Name) and name_key(a) in scope.variables
             )
-            if bound and index_name(argument) is not None and argument in bound:
+            if index_name(argument) is not None and argument in over:
                 # `Σ_y P(y) …`: a distribution over what the Σ binds.
-                result = self.read(Reference(use.reference.key, bound, span), scope)
+                result = self.read(Reference(use.reference.key, over, span), scope)
                 self.context.tensors[use.reference.key].probability = True
                 return result
         if token is None or len(use.call.arguments) != 1:

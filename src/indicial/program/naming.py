@@ -173,7 +173,11 @@ class Naming:
         words = tuple(s for s in name.sub if self._is_decoration(s))
         scripts = tuple(s for s in name.sub if not self._is_decoration(s) and not _is_group(s))
         stem = Name(name.base, name.accents, name.primes, words)
-        self._stems[id(name)] = name, stem, scripts  # the name is kept, so that its id stays its own
+        self._stems[id(name)] = (
+            name,
+            stem,
+            scripts,
+        )  # the name is kept, so that its id stays its own
         return stem, scripts
 
     def _is_decoration(self, script: Expression) -> bool:
@@ -385,9 +389,8 @@ def _letters(node: Expression) -> Iterator[str]:
     for inner in node.walk():
         if isinstance(inner, Name) and is_letter(inner.base) and inner.base not in GROUPS:
             yield inner.base
-    if isinstance(node, Name) and node.bare and node.base not in WORDS and node.base.islower():
-        if 1 < len(node.base) <= 3 and node.base.isalpha():
-            yield from node.base  # `Σ_{ij}`
+    if isinstance(node, Name) and node.bare and node.base not in WORDS and 1 < len(node.base) <= 3:
+        yield from node.base if node.base.isalpha() and node.base.islower() else ()  # `Σ_{ij}`
 
 
 def _script_letters(node: Node) -> Iterator[str]:

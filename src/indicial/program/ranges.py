@@ -425,13 +425,15 @@ class _Finish:
         bound = {index.name for index in node.indices}
         conditions = [node.condition] if node.condition is not None else []
         for read in node.body.walk():
-            for number, place in enumerate(read.places if isinstance(read, ir.Read) else ()):
-                window = isinstance(place, ir.Affine) and len(place.terms) > 1
-                key = (read.tensor, number) if isinstance(read, ir.Read) else ("", 0)
-                if not window or key not in self.axes or not bound & {n for n, _ in place.terms}:
+            if not isinstance(read, ir.Read):
+                continue
+            for number, place in enumerate(read.places):
+                if not isinstance(place, ir.Affine) or len(place.terms) < 2:
                     continue
-                assert isinstance(place, ir.Affine)
-                lower, upper = (ir.SizeValue(self.size(end)) for end in self.axes[key])
+                if not bound & {name for name, _ in place.terms}:
+                    continue
+                ends = self.axes[read.tensor, number]
+                lower, upper = (ir.SizeValue(self.size(end)) for end in ends)
                 value = ir.IndexValue(place, span=read.span)
                 conditions += [ir.Apply("≤", (lower, value)), ir.Apply("≤", (value, upper))]
         if not conditions:
