@@ -9,7 +9,7 @@ h̃[k,t,i] = α[k,T,t] Value[k,T,i]                the weights add up to one alo
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -17,11 +17,13 @@ from indicial.notation.printers import name_key
 from indicial.notation.source import Span
 from indicial.notation.syntax import Name
 from indicial.program import ir
-from indicial.program.context import Context, TensorInfo
+from indicial.program.context import Context, RawStatement, TensorInfo
 from indicial.program.places import describe
 from indicial.program.shapes import recurrences
 from indicial.program.timing import reads
 
+FEATURES = "cdfijkmn"
+"""Letters that may number the rows of a matrix as well as its columns."""
 NUMBERED = re.compile(r"(.+)_\d \1_\d")
 """`t_1 t_2`: the same letter with two numbers."""
 
@@ -38,9 +40,10 @@ Occurrence = tuple[Span, tuple[str, ...], int]
 def exchanged(context: Context) -> bool:
     """`h[j,t]` where h is `h[t,j]` elsewhere: the same indices in another order."""
     positions = _positions(context)
+    written = _written(context)
     found = False
     for info in context.tensors.values():
-        occurrences = [] if info.hidden else _occurrences(context, info)
+        occurrences = [] if info.hidden else _occurrences(info, written)
         if len({families for _, families, _ in occurrences}) < 2:
             continue
         for odd, usual in (*_moved(occurrences, positions), *_permuted(occurrences)):
@@ -60,7 +63,7 @@ def _positions(context: Context) -> set[str]:
     found = recurrences(context.outline) | {"b", "@"}
     for reference, domain in context.outline.inputs.values():
         items = reference.items if domain is not None else reference.items[:-1]
-        found |= {describe(i) for i in items}
+        found |= {f for f in map(describe, items) if domain is not None or f[0] not in FEATURES}
     return found - {"#"}
 
 
@@ -83,49 +86,65 @@ def _moved(found: list[Occurrence], positions: set[str]) -> Iterator[tuple[Occur
 
 
 def _permuted(found: list[Occurrence]) -> Iterator[tuple[Occurrence, Occurrence]]:
-    """Occurrences with the same letters as a more frequent one, in another order."""
+    """Occurrences with the same letters as more frequent ones, in another order."""
     counts = Counter(families for _, families, _ in found)
-    for number, one in enumerate(found):
-        for earlier, other in enumerate(found):
-            rarer = (counts[other[1]], -earlier) > (counts[one[1]], -number)
-            if one[1] != other[1] and sorted(one[1]) == sorted(other[1]) and rarer:
-                # `A[I,J] A[J,I]`: one equation that reads both ways means it.
-                if one[2] != other[2]:
-                    yield one, other
-                    break
+    usual: dict[tuple[str, ...], tuple[str, ...]] = {}
+    for families in counts:
+        key = tuple(sorted(families))
+        usual[key] = max(usual.get(key, families), families, key=lambda f: counts[f])
+    home = {families: occurrence for occurrence in reversed(found) for families in [occurrence[1]]}
+    equations = {(families, number) for _, families, number in found}
+    for one in found:
+        most = usual[tuple(sorted(one[1]))]
+        # `A[I,J] A[J,I]`: an equation that reads it both ways means it.
+        if one[1] != most and (most, one[2]) not in equations:
+            yield one, home[most]
 
 
-def _occurrences(context: Context, info: TensorInfo) -> list[Occurrence]:
-    """Where a tensor is declared, defined and read: the families of its indices, and the statement."""
+def _written(context: Context) -> dict[str, list[Occurrence]]:
+    """Where each name is declared and defined, without what was put in front of its indices."""
     outline = context.outline
-    found: list[Occurrence] = []
-    declared = [r for r, _ in outline.inputs.values()] + list(outline.parameters.values())
-    for reference in declared:
-        if reference.key == info.key:
-            found.append((reference.span, tuple(describe(i) for i in reference.items), -1))
+    found: dict[str, list[Occurrence]] = {}
+    for reference in (*(r for r, _ in outline.inputs.values()), *outline.parameters.values()):
+        families = tuple(describe(i) for i in reference.items)
+        found.setdefault(reference.key, []).append((reference.span, families, -1))
     for number, definition in enumerate(outline.definitions):
-        if definition.key == info.key and definition.probability is None:
-            families = tuple(describe(i) for i in (*info.lifted, *definition.items))
-            found.append((definition.left.span, families, -2 - number))
+        if definition.probability is None:
+            families = tuple(describe(i) for i in definition.items)
+            one = (definition.left.span, families, -2 - number)
+            found.setdefault(definition.key, []).append(one)
+    return found
+
+
+def _occurrences(info: TensorInfo, written: dict[str, list[Occurrence]]) -> list[Occurrence]:
+    """Where a tensor is declared, defined and read: the families of its indices, and the statement."""
+    lifted = tuple(describe(i) for i in info.lifted)
+    found = [
+        (span, families if number == -1 else (*lifted, *families), number)
+        for span, families, number in written.get(info.key, ())
+    ]
     found.extend(info.reads)
     return [o for o in found if len(o[1]) == len(info.axes)]
 
 
-def _names_of(context: Context, info: TensorInfo) -> tuple[str, ...]:
+def _names_of(
+    context: Context, info: TensorInfo, firsts: dict[str, RawStatement]
+) -> tuple[str, ...]:
     """The indices of a tensor as its definition or declaration writes them."""
     if info.key in context.outline.inputs:
         items = context.outline.inputs[info.key][0].items
         return tuple(name_key(i) if isinstance(i, Name) else "" for i in items)
-    for statement in context.statements:
-        if statement.target == info.key:
-            return tuple(
-                p.shift[0] if isinstance(p, ir.Affine) and p.shift else "" for p in statement.left
-            )
-    return ()
+    if info.key not in firsts:
+        return ()
+    left = firsts[info.key].left
+    return tuple(p.shift[0] if isinstance(p, ir.Affine) and p.shift else "" for p in left)
 
 
 def numbers(context: Context) -> None:
     """`α[k,t_2,t_1]` where α is defined as `α[k,t_1,t_2]`; numbers that count down on a left side."""
+    firsts: dict[str, RawStatement] = {}
+    for statement in context.statements:
+        firsts.setdefault(statement.target, statement)
     for statement in context.statements:
         names = [p.shift[0] if isinstance(p, ir.Affine) and p.shift else "" for p in statement.left]
         if not context.tensors[statement.target].hidden and not isinstance(statement.body, ir.Read):
@@ -135,7 +154,9 @@ def numbers(context: Context) -> None:
         found = list(reads(statement))
         for read in found:
             info = context.tensors.get(read.tensor)
-            defined = _names_of(context, info) if info is not None and not info.hidden else ()
+            defined = (
+                _names_of(context, info, firsts) if info is not None and not info.hidden else ()
+            )
             here = _plain(read)
             if len(defined) != len(here) or statement.target == read.tensor:
                 continue
@@ -169,43 +190,27 @@ def _plain(read: ir.Read) -> tuple[str, ...]:
 
 
 def order(context: Context) -> None:
-    """`y[j,t]` in a program whose other tensors have t before j."""
-    known: dict[tuple[str, str], TensorInfo] = {}
-    seen: list[tuple[TensorInfo, list[str]]] = []
+    """`y[j,t]` in a program whose other tensors of these letters are `x[t,j]`."""
+    found: dict[tuple[str, ...], list[tuple[tuple[str, ...], TensorInfo]]] = defaultdict(list)
     for info in context.tensors.values():
         declared = info.key in context.outline.parameters
-        if info.hidden or not (info.role in ("defined", "input") or declared):
-            continue
-        letters = [a.letter for a in info.axes if a.letter and not a.letter.startswith("(")]
-        seen.append((info, letters))
-    counts = Counter(pair for _, letters in seen for pair in _pairs(letters))
-    for info, letters in seen:
-        for pair in _pairs(letters):
-            known.setdefault(pair, info)
-    for info, letters in seen:
-        for a, b in _pairs(letters):
-            other = known.get((b, a))
-            if other is None or known[a, b] is not info or other is info:
-                continue
-            mine, same = counts[a, b], counts[b, a]
-            if mine > same or (mine == same and info.span.start < other.span.start) or mine > 1:
-                continue
-            if _copied(context, info.key):
+        letters = tuple(a.letter for a in info.axes)
+        if not info.hidden and (info.role in ("defined", "input") or declared) and all(letters):
+            found[tuple(sorted(letters))].append((letters, info))
+    for group in found.values():
+        counts = Counter(letters for letters, _ in group)
+        most = max(counts, key=lambda letters: counts[letters])
+        usual = next(info for letters, info in group if letters == most)
+        for letters, info in group:
+            if letters == most or counts[letters] > 1 or _copied(context, info.key):
                 continue
             context.messages.warning(
-                "axis-order", f"{info.key} has {a} before {b}, and {other.key} has {b} before {a}",
-                (info.span, f"{a}, {b}"), (other.span, f"{b}, {a}"),
-                hint=f"write {b} first here too, if no exchange is meant",
+                "axis-order",
+                f"{info.key}[{', '.join(letters)}] and {usual.key}[{', '.join(most)}] have the same "
+                f"indices in different orders",
+                (info.span, "here"), (usual.span, "and here"),
+                hint=f"write [{', '.join(most)}] here too, if no exchange is meant",
             )  # fmt: skip
-
-
-def _pairs(letters: list[str]) -> Iterator[tuple[str, str]]:
-    """Each two letters of which the one stands wholly before the other."""
-    last = {letter: number for number, letter in enumerate(letters)}
-    for first in dict.fromkeys(letters):
-        for second in dict.fromkeys(letters):
-            if first != second and last[first] < letters.index(second):
-                yield first, second
 
 
 def _copied(context: Context, key: str) -> bool:
