@@ -3,7 +3,6 @@
     cell.eq:3:22: error: h has 2 indices, but 1 is written [index-count]
       3 | h[t,j] = G[t,j] h[t-1] + R[t,j]
         |                 ^^^^^^ 1 index
-      3 | h[t,j] = G[t,j] h[t-1] + R[t,j]
         | ^^^^^^ 2 indices
       hint: write h[t-1,j]
 
@@ -75,8 +74,8 @@ class Message:
         known = bool(self.sites) and span.source is not NOWHERE.source
         place = f"{span.source.name}:{span.line}:{span.column}: " if known else ""
         lines = wrapped(f"{place}{self.severity}: {self.text} [{self.code}]", width, "    ")
-        for site, remark in self.sites:
-            lines.extend(_excerpt(site, remark, width, self.span.source))
+        for excerpt in _excerpts(self.sites, width):
+            lines.extend(excerpt.lines(width, self.span.source))
         if self.hint:
             lines.extend(wrapped(f"  hint: {self.hint}", width, "        "))
         return "\n".join(lines)
@@ -105,30 +104,68 @@ def columns(text: str) -> int:
     return total
 
 
-def _excerpt(span: Span, remark: str, width: int, home: Source) -> list[str]:
-    """The line that a span begins on, with carets below it; a long line is cut around the span."""
-    if span.source is NOWHERE.source:
-        return []
-    line = span.source.line(span.line)
-    start = span.column - 1
-    end = max(start + 1, min(len(line), start + (span.end - span.start)))
-    number = f"{span.line:>4} | "
-    room = max(20, width - len(number) - 2)
-    left = 0
-    if len(line) > room:
-        left = max(0, min(start - room // 4, len(line) - room))
-    shown = line[left : left + room].replace("\t", " ")
-    shown = ("…" + shown[1:]) if left and shown else shown
-    shown = (shown[:-1] + "…") if left + room < len(line) else shown
-    before = columns(shown[: start - left])
-    marked = max(1, columns(shown[start - left : end - left]))
-    elsewhere = f"{span.source.name}:\n" if span.source is not home else ""
-    pad = " " * (len(number) - 2) + "| "
-    return [
-        *([f"  {elsewhere.rstrip()}"] if elsewhere else []),
-        f"{number}{shown}",
-        f"{pad}{' ' * before}{'^' * marked}{' ' + remark if remark else ''}".rstrip(),
-    ]
+@dataclass
+class _Excerpt:
+    """A line of the text, as far as it is shown, with the carets below it."""
+
+    source: Source
+    number: int
+    shown: str
+    carets: list[tuple[list[tuple[int, int]], str]] = field(default_factory=list)
+    """For each line of carets: where each run begins and how long it is, and the remark."""
+
+    def mark(self, start: int, length: int, remark: str) -> None:
+        """Adds carets: beside others of the same remark, where there is room, else below."""
+        for runs, known in self.carets:
+            if known == remark and all(start > s + n or s > start + length for s, n in runs):
+                runs.append((start, length))
+                return
+        self.carets.append(([(start, length)], remark))
+
+    def lines(self, width: int, home: Source) -> list[str]:
+        gutter = f"{self.number:>4} | "
+        pad = " " * (len(gutter) - 2) + "| "
+        result = [] if self.source is home else [f"  {self.source.name}:"]
+        result.append(gutter + self.shown)
+        for runs, remark in self.carets:
+            row = ""
+            for start, length in sorted(runs):
+                row += " " * (start - len(row)) + "^" * length
+            if not remark or len(pad) + len(row) + 1 + columns(remark) <= width:
+                result.append(f"{pad}{row} {remark}".rstrip())
+                continue
+            # No room behind the carets: the remark ends where the line ends.
+            indent = max(0, width - len(pad) - columns(remark))
+            result += [pad + row, f"{pad}{' ' * indent}{remark}"]
+        return result
+
+
+def _excerpts(sites: Iterable[tuple[Span, str]], width: int) -> list[_Excerpt]:
+    """The lines that the spans begin on; a long line is cut around the span."""
+    found: list[_Excerpt] = []
+    for span, remark in sites:
+        if span.source is NOWHERE.source:
+            continue
+        line = span.source.line(span.line)
+        start = span.column - 1
+        end = max(start + 1, min(len(line), start + (span.end - span.start)))
+        room = max(20, width - len(f"{span.line:>4} | "))
+        left = 0
+        if len(line) > room:
+            left = max(0, min(start - room // 4, len(line) - room))
+        shown = line[left : left + room].replace("\t", " ")
+        shown = ("…" + shown[1:]) if left and shown else shown
+        shown = (shown[:-1] + "…") if left + room < len(line) else shown
+        before = columns(shown[: start - left])
+        marked = max(1, columns(shown[start - left : end - left]))
+        same = [
+            e for e in found if (e.source, e.number, e.shown) == (span.source, span.line, shown)
+        ]
+        excerpt = same[0] if same else _Excerpt(span.source, span.line, shown)
+        if not same:
+            found.append(excerpt)
+        excerpt.mark(before, marked, remark)
+    return found
 
 
 @dataclass
