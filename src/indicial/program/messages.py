@@ -111,8 +111,16 @@ class _Excerpt:
     source: Source
     number: int
     shown: str
+    left: int = 0
+    """How much of the line is cut off before it."""
     carets: list[tuple[list[tuple[int, int]], str]] = field(default_factory=list)
     """For each line of carets: where each run begins and how long it is, and the remark."""
+
+    def holds(self, span: Span, start: int, end: int) -> bool:
+        """Whether a stretch of the same line can be seen here."""
+        inside = self.left + bool(self.left) <= start and end < self.left + len(self.shown)
+        whole = not self.left and not self.shown.endswith("…")
+        return (self.source, self.number) == (span.source, span.line) and (inside or whole)
 
     def mark(self, start: int, length: int, remark: str) -> None:
         """Adds carets: beside others of the same remark, where there is room, else below."""
@@ -149,22 +157,18 @@ def _excerpts(sites: Iterable[tuple[Span, str]], width: int) -> list[_Excerpt]:
         line = span.source.line(span.line)
         start = span.column - 1
         end = max(start + 1, min(len(line), start + (span.end - span.start)))
-        room = max(20, width - len(f"{span.line:>4} | "))
-        left = 0
-        if len(line) > room:
-            left = max(0, min(start - room // 4, len(line) - room))
-        shown = line[left : left + room].replace("\t", " ")
-        shown = ("…" + shown[1:]) if left and shown else shown
-        shown = (shown[:-1] + "…") if left + room < len(line) else shown
-        before = columns(shown[: start - left])
-        marked = max(1, columns(shown[start - left : end - left]))
-        same = [
-            e for e in found if (e.source, e.number, e.shown) == (span.source, span.line, shown)
-        ]
-        excerpt = same[0] if same else _Excerpt(span.source, span.line, shown)
-        if not same:
+        excerpt = next((e for e in found if e.holds(span, start, end)), None)
+        if excerpt is None:
+            room = max(20, width - len(f"{span.line:>4} | "))
+            left = max(0, min(start - room // 4, len(line) - room)) if len(line) > room else 0
+            shown = line[left : left + room].replace("\t", " ")
+            shown = ("…" + shown[1:]) if left and shown else shown
+            shown = (shown[:-1] + "…") if left + room < len(line) else shown
+            excerpt = _Excerpt(span.source, span.line, shown, left)
             found.append(excerpt)
-        excerpt.mark(before, marked, remark)
+        first, last = start - excerpt.left, end - excerpt.left
+        marked = max(1, columns(excerpt.shown[first:last]))
+        excerpt.mark(columns(excerpt.shown[:first]), marked, remark)
     return found
 
 

@@ -49,6 +49,8 @@ class Reading:
         key = name_key(node)
         others = sorted(k for k in scope.variables if not is_capital(k[0]))
         known = f"bound here are {', '.join(others)}" if others else "no index is bound here"
+        if len(others) == 1:
+            known = f"only {others[0]} is bound here"
         index = index_name(node)
         hint = f"put {key} on the left, or sum over it: Σ_{{{key}}} …"
         if index is not None and not is_capital(index.base):
@@ -56,7 +58,7 @@ class Reading:
         sites = [(node.span, "not bound")]
         for other, variable in scope.variables.items():
             if index is not None and variable.family == family(index) and is_capital(other[0]):
-                sites.append((variable.span, f"{other} is, in capitals"))
+                sites.append((variable.span, f"{other} is bound, not {key}"))
                 hint = f"write {key} there too, or {other} in both places"
         sites.extend(self.left_site(scope, f"no {key} here"))
         self.messages.join("unbound-index", f"{key} is bound nowhere: {known}", *sites, hint=hint)
@@ -195,14 +197,22 @@ class Reading:
 
     def wrong_count(self, info: TensorInfo, reference: Reference, families: list[str]) -> None:
         have, want = len(families), len(info.axes)
-        shape = f"{info.key}[{', '.join(a.letter or '·' for a in info.axes)}]" if want else info.key
+        letters = [a.letter or "·" for a in info.axes]
+        for definition in self.outline.definitions:
+            if definition.key == info.key and len(definition.items) == want:
+                letters = [describe(i) for i in definition.items]
+        shape = f"{info.key}[{', '.join(letters)}]" if want else info.key
+        hint = f"it is known as {shape}"
+        if _missing(families, letters):
+            texts = dict(zip(families, (i.span.text for i in reference.items), strict=False))
+            hint += f": write {info.key}[{', '.join(texts.get(x, x) for x in letters)}]"
         stand = {0: "none stands", 1: "1 index stands"}.get(have, f"{have} indices stand")
         self.messages.error(
             "index-count",
             f"{info.key} has {_count(want)}, but {stand} here",
             (reference.span, _count(have)),
             (info.span, _count(want)),
-            hint=f"it is known as {shape}",
+            hint=hint,
         )
         info.wrong = True
 
@@ -223,6 +233,13 @@ class Reading:
         if use is None or use.kind != "tensor" or not use.reference.items:
             return None
         return use.reference, (use.reference.key, use.reference.items)
+
+
+def _missing(families: list[str], letters: list[str]) -> bool:
+    """Whether what is written is what is known, with some letters left out."""
+    rest = iter(letters)
+    plain = not any(x in "·#@" for x in (*families, *letters))
+    return 0 < len(families) < len(letters) and plain and all(f in rest for f in families)
 
 
 def _count(number: int) -> str:
