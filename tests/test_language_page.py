@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import indicial
-from indicial.program.sample import sample, small_sizes
+from indicial.program.meaning.sample import sample, small_sizes
 
 PAGE = Path(__file__).parents[1] / "docs" / "language.md"
 BLOCK = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)

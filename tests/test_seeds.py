@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import seeds_table
+from indicial.program.meaning.sample import sample, small_sizes
 from indicial.program.program import Program
-from indicial.program.sample import sample, small_sizes
 
 pytestmark = pytest.mark.skipif(not seeds_table.documents(), reason="shared/seeds is not there")
 

@@ -76,7 +76,7 @@ def add_commands(commands: Commands[Any], command: Command, filling: Filling) ->
 
 def _explain(options: argparse.Namespace) -> int:
     from indicial.cli import settings
-    from indicial.program.explain import explain
+    from indicial.program.explain.explain import explain
 
     given, fills = settings(options)
     programs = _programs(options.what, fills)
@@ -85,8 +85,8 @@ def _explain(options: argparse.Namespace) -> int:
     if options.graph and good:
         _draw(good, options.graph)
     elif options.json:
-        from indicial.program.facts import read
-        from indicial.program.report import to_json
+        from indicial.program.explain.facts import read
+        from indicial.program.explain.report import to_json
 
         found: list[Any] = [
             to_json(read(p, s)) for p, s in zip(good, sizes, strict=True)
@@ -183,7 +183,7 @@ def _try(options: argparse.Namespace) -> int:
     from indicial.cli import settings
     from indicial.inspect.trial import trial
     from indicial.paste import pasted, written
-    from indicial.program.explain import equations
+    from indicial.program.explain.explain import equations
     from indicial.program.messages import IndicialError
 
     given, fills = settings(options)

@@ -18,7 +18,7 @@ from html import escape
 from typing import Any
 
 from indicial.paste import written
-from indicial.program.explain import equations
+from indicial.program.explain.explain import equations
 from indicial.program.messages import Message
 from indicial.program.program import Program
 

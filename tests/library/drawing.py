@@ -9,9 +9,9 @@ import numpy as np
 import torch
 
 from indicial import load
-from indicial.program.interpret import Result
+from indicial.program.meaning.interpret import Result
+from indicial.program.meaning.sample import Sample, sample, small_sizes
 from indicial.program.program import Program
-from indicial.program.sample import Sample, sample, small_sizes
 
 Array = np.ndarray
 

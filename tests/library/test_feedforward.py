@@ -11,8 +11,8 @@ import torch.nn.functional as F
 from drawing import Array, close, draw, model, run, softmax, tensor
 
 from indicial import library, load
+from indicial.program.meaning.sample import Sample
 from indicial.program.program import Program
-from indicial.program.sample import Sample
 
 Weights = dict[str, torch.Tensor]
 SIZES = {"T": 4, "J": 4, "K": 2, "I": 2, "I_{Value}": 2, "J_y": 4}

@@ -11,8 +11,8 @@ from drawing import LEAST, Array, draw, model, run
 from indicial import library, load
 from indicial.notation.parse import parse_text
 from indicial.notation.printers import latex, plain, unicode
-from indicial.program.arrays import stored_extents
-from indicial.program.cost import order
+from indicial.program.cost.cost import order
+from indicial.program.meaning.arrays import stored_extents
 from indicial.program.program import Program
 
 NAMES = library.names()

@@ -10,7 +10,7 @@ import torch
 from drawing import Array, close, draw, model, run, softmax, tensor
 
 from indicial import load
-from indicial.program.sample import Sample
+from indicial.program.meaning.sample import Sample
 
 Step = Callable[[Array, Array], Array]
 

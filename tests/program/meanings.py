@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 
 from indicial.program import ir
-from indicial.program.arrays import InterpretError
-from indicial.program.interpret import interpret
-from indicial.program.machine import CycleError
+from indicial.program.meaning.arrays import InterpretError
+from indicial.program.meaning.interpret import interpret
+from indicial.program.meaning.machine import CycleError
+from indicial.program.meaning.sample import Sample, sample, small_sizes
 from indicial.program.program import Program
-from indicial.program.sample import Sample, sample, small_sizes
 
 TRIES = ((2, 1), (3, 2))
 """Sizes and seeds that both are tried on."""

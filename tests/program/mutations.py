@@ -29,7 +29,7 @@ from indicial.loading import load, resolve
 from indicial.notation import syntax as s
 from indicial.notation.documents import parse_document, read_text
 from indicial.program.messages import Message
-from indicial.program.naming import GROUPS, index_name
+from indicial.program.names.naming import GROUPS, index_name
 from indicial.program.program import Program
 
 KINDS = (

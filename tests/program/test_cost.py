@@ -30,13 +30,13 @@ from hypothesis import strategies as st
 
 import indicial
 from indicial.loading import load
-from indicial.program.arrays import stored_extents
-from indicial.program.chain import longest_chain
-from indicial.program.cost import cost, order
-from indicial.program.domains import Domain
-from indicial.program.interpret import interpret
+from indicial.program.cost.chain import longest_chain
+from indicial.program.cost.cost import cost, order
+from indicial.program.cost.domains import Domain
 from indicial.program.ir import Apply, Axis, Code, Constant, Join, Part, Select, Statement, Tensor
-from indicial.program.sample import sample, small_sizes
+from indicial.program.meaning.arrays import stored_extents
+from indicial.program.meaning.interpret import interpret
+from indicial.program.meaning.sample import sample, small_sizes
 from indicial.program.sizes import Size, Strided
 from indicial.program.verify import verify
 

@@ -31,8 +31,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from indicial.notation.source import Source, Span
-from indicial.program.functions import FUNCTIONS
-from indicial.program.interpret import CycleError, InterpretError, evaluate, interpret
 from indicial.program.ir import (
     Axis,
     Constant,
@@ -43,6 +41,8 @@ from indicial.program.ir import (
     Statement,
     Tensor,
 )
+from indicial.program.meaning.functions import FUNCTIONS
+from indicial.program.meaning.interpret import CycleError, InterpretError, evaluate, interpret
 from indicial.program.sizes import Size, Strided
 from indicial.program.verify import verify
 

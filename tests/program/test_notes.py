@@ -11,7 +11,7 @@ import pytest
 
 import indicial
 from indicial.loading import load_document
-from indicial.program.sample import sample, small_sizes
+from indicial.program.meaning.sample import sample, small_sizes
 
 Values = Mapping[str, Any]
 

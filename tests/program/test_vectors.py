@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from indicial.loading import load_document
 from indicial.notation.printers import unicode
+from indicial.program.meaning.sample import sample, small_sizes
 from indicial.program.program import Program
-from indicial.program.sample import sample, small_sizes
 
 SEEDS = Path("/work/shared/seeds")
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from indicial.program import ir
-from indicial.program.dependence import edges, groups
-from indicial.program.facts import Facts, Named, read
+from indicial.program.cost.dependence import edges, groups
+from indicial.program.explain.facts import Facts, Named, read
 
 if TYPE_CHECKING:
     from indicial.program.program import Program

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 from indicial.inspect.heatmap import SLICES, heatmap
 from indicial.program import ir
-from indicial.program.facts import Facts, read, tie
-from indicial.program.interpret import InterpretError, interpret
+from indicial.program.explain.facts import Facts, read, tie
+from indicial.program.explain.numbers import count, short
+from indicial.program.meaning.interpret import InterpretError, interpret
+from indicial.program.meaning.sample import least_sizes, sample
 from indicial.program.messages import IndicialError
-from indicial.program.numbers import count, short
-from indicial.program.sample import least_sizes, sample
 
 if TYPE_CHECKING:
     from indicial.program.program import Program

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from indicial.notation import syntax as s
 from indicial.notation.printers import name_key, unicode
 from indicial.notation.source import NOWHERE, Span
-from indicial.program import ir, shapes
-from indicial.program.context import (
+from indicial.program import ir
+from indicial.program.checks.roles import assign_roles
+from indicial.program.lowering.context import (
     AxisInfo,
     Context,
     Note,
@@ -23,14 +24,14 @@ from indicial.program.context import (
     TensorInfo,
     Variable,
 )
-from indicial.program.lower import Lowering
+from indicial.program.lowering.lower import Lowering
+from indicial.program.lowering.places import Placed, describe, place
+from indicial.program.lowering.ranges import settle
+from indicial.program.lowering.scope import Scope
 from indicial.program.messages import Messages
-from indicial.program.naming import Reference, capital, index_name, is_capital
-from indicial.program.outline import Definition, Outline, outline
-from indicial.program.places import Placed, describe, place
-from indicial.program.ranges import settle
-from indicial.program.roles import assign_roles
-from indicial.program.scope import Scope
+from indicial.program.names import shapes
+from indicial.program.names.naming import Reference, capital, index_name, is_capital
+from indicial.program.names.outline import Definition, Outline, outline
 
 
 @dataclass

@@ -17,15 +17,16 @@ from indicial.notation.faults import Fault, Skipped
 from indicial.notation.parse import canonical_name, parse_text
 from indicial.notation.printers import latex, plain, unicode
 from indicial.notation.syntax import Equation, Name, Statement
-from indicial.program import ir, vectors
+from indicial.program import ir
 from indicial.program.analyse import Analysis, analyse
-from indicial.program.fills import Resolver, fill, overridden
-from indicial.program.loops import unroll
 from indicial.program.messages import IndicialError, Message, Messages, in_order
+from indicial.program.names.fills import Resolver, fill, overridden
+from indicial.program.names.loops import unroll
+from indicial.program.vectors import vectors
 
 if TYPE_CHECKING:
-    from indicial.program.cost import Cost
-    from indicial.program.interpret import Result
+    from indicial.program.cost.cost import Cost
+    from indicial.program.meaning.interpret import Result
 
 Silencer = Callable[[Message], bool]
 
@@ -83,7 +84,7 @@ class Program:
         """How the equations were read. Also fills the messages."""
         result = analyse(self.statements, self._messages, self.document)
         if not any(m.severity == "error" for m in self._messages.items):
-            from indicial.program.verdicts import judge
+            from indicial.program.checks.verdicts import judge
 
             judge(result.code, result.outline, self._messages, self._prose)
         return result
@@ -148,7 +149,7 @@ class Program:
         x: (T, K), parameters by name → {"h": (T, J), …}; with a batch in front of the inputs,
         x: (B, T, K) → {"h": (B, T, J), …}.
         """
-        from indicial.program.interpret import InterpretError, interpret
+        from indicial.program.meaning.interpret import InterpretError, interpret
 
         code = self.code
         given = [
@@ -183,7 +184,7 @@ class Program:
     @cached_property
     def cost(self) -> Cost:
         """Parameters, work, memory and parallel time as formulas of the sizes."""
-        from indicial.program.cost import cost
+        from indicial.program.cost.cost import cost
 
         return cost(self.code)
 
@@ -206,7 +207,7 @@ class Program:
 
     def explain(self, **options: Any) -> str:
         """How the program was read, what it costs: see `indicial explain`."""
-        from indicial.program.explain import explain
+        from indicial.program.explain.explain import explain
 
         return explain(self, **options)
 

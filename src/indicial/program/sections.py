@@ -21,12 +21,12 @@ from indicial.notation.syntax import (
     Name,
     Statement,
 )
-from indicial.program.loops import STEPS
+from indicial.program.lowering.places import describe
 from indicial.program.messages import Messages
-from indicial.program.naming import GROUPS, Reference
-from indicial.program.outline import Definition, outline
-from indicial.program.places import describe
-from indicial.program.shapes import uses
+from indicial.program.names.loops import STEPS
+from indicial.program.names.naming import GROUPS, Reference
+from indicial.program.names.outline import Definition, outline
+from indicial.program.names.shapes import uses
 
 FRESH = ("problem", "exercise", "question", "task", "assignment")
 """Headings that begin with one of these words share nothing with what stood before."""

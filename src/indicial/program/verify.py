@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from indicial.program.functions import FUNCTIONS, takes
 from indicial.program.ir import (
     REDUCE,
     ROLES,
@@ -30,6 +29,7 @@ from indicial.program.ir import (
     Softmax,
     Statement,
 )
+from indicial.program.meaning.functions import FUNCTIONS, takes
 from indicial.program.show import show_expression, show_left
 from indicial.program.sizes import Size, Strided
 

@@ -1,0 +1,1 @@
+"""Mistakes in how names, indices and steps are used."""

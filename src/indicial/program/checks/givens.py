@@ -1,0 +1,234 @@
+"""What stands behind the bar of a `P`, against what is really read.
+
+    P(w_t | w_0, …, w_{t-1}) = softmax_{w_t} e[w_t,I] h[t,I]      where h[t] reads w[t]:
+                                                                  it looks ahead
+
+The program is run on small random values, and run again with one token changed: a distribution may
+change only if that token is listed, and must change for the nearest ones that are.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from indicial.notation import syntax as s
+from indicial.notation.printers import unicode
+from indicial.notation.source import Span
+from indicial.program import ir
+from indicial.program.meaning.arrays import InterpretError
+from indicial.program.meaning.interpret import interpret
+from indicial.program.meaning.sample import Sample, sample, small_sizes
+from indicial.program.messages import Messages
+from indicial.program.names.naming import family, index_name
+from indicial.program.names.outline import Definition, Outline
+
+Bound = tuple[str, int]
+"""A place behind the bar: ("number", 0), ("index", -1) for t-1, ("size", 0) for T."""
+
+
+def run(code: ir.Code, drawn: Sample, want: list[str] | None) -> Any:
+    """The values of a program on a sample."""
+    return interpret(
+        code,
+        {**code.constants, **drawn.inputs},
+        drawn.parameters,
+        sizes=drawn.sizes,
+        want=want,
+        draws=drawn.draws,
+    )
+
+
+def check_given(code: ir.Code, outline: Outline, messages: Messages) -> None:
+    """Says which tokens a distribution reads and should not, or does not read and should."""
+    for definition in outline.definitions:
+        call = definition.probability
+        if call is None or call.given is None or definition.key not in code.tensors:
+            continue
+        subject = _token(outline, call.arguments[0])
+        if subject is None or subject[0] not in code.tensors:
+            continue
+        listed = _listed(outline, call.given, subject[0])
+        if listed and len(code.tensors[subject[0]].axes) == 1:
+            _judge(code, definition, call, subject, listed, messages)
+
+
+def _judge(
+    code: ir.Code,
+    definition: Definition,
+    call: s.Call,
+    subject: tuple[str, s.Expression],
+    listed: list[tuple[Bound, Bound]],
+    messages: Messages,
+) -> None:
+    key, place = subject
+    base = index_name(place.terms[0] if isinstance(place, s.Add) else place)
+    bound = _bound(place)
+    if bound is None or bound[0] != "index" or base is None:
+        return
+    tried = _dependence(code, definition.key, key, bound[1], 5)
+    if tried is None:
+        return
+    needs, first, last = tried
+    name = unicode(call.arguments[0])
+    reads = [(span, f"{key} is read here") for span in _token_reads(code, definition.key, key)]
+    for t, changed in sorted(needs):
+        if needs[t, changed] and not _within(changed, t, listed, last):
+            at = _place(family(base), changed - t)
+            messages.error(
+                "looks-ahead", f"{name} is predicted from {key}[{at}], which is not behind the bar",
+                (definition.left.span, "depends on less than this"),
+                (definition.body.span, "depends on it"), *reads,
+                hint=f"read {key} or the state one step earlier, or list {key}[{at}] behind the bar",
+            )  # fmt: skip
+            return
+    if _carried(code, definition.key, key):
+        return
+    for offset in sorted({b[1] for pair in listed for b in pair if b[0] == "index"}):
+        pairs = [p for p in needs if p[1] - p[0] == offset and first <= p[0] <= last]
+        if not pairs or any(needs[p] for p in pairs):
+            continue
+        again = _dependence(code, definition.key, key, bound[1], 6)
+        if again is not None and not any(again[0][p] for p in pairs):
+            at = _place(family(base), offset)
+            messages.warning(
+                "given-unused", f"{key}[{at}] stands behind the bar, and {name} does not depend on it",
+                (definition.left.span, "may depend on it"), (definition.body.span, "does not"), *reads,
+                hint=f"is {key}, or what is made of it, read a step too early?",
+            )  # fmt: skip
+            return
+
+
+def _carried(code: ir.Code, target: str, tokens: str) -> bool:
+    """Whether another input along the text is read: it may carry what the tokens say."""
+    letter = code.tensors[tokens].axes[0].letter
+    pending, seen = [target], {target}
+    while pending:
+        for statement in code.of(pending.pop()):
+            for node in statement.body.walk():
+                if isinstance(node, ir.Read) and node.tensor not in seen:
+                    seen.add(node.tensor)
+                    pending.append(node.tensor)
+    return any(
+        code.tensors[name].role == "input" and any(a.letter == letter for a in code.tensors[name].axes)
+        for name in seen - {tokens} if name in code.tensors
+    )  # fmt: skip
+
+
+def _place(letter: str, offset: int) -> str:
+    return f"{letter}{offset:+d}" if offset else letter
+
+
+def _token_reads(code: ir.Code, target: str, tokens: str) -> list[Span]:
+    """Where the equations that a tensor needs read the tokens."""
+    found: dict[Span, None] = {}
+    pending, seen = [target], {target}
+    while pending:
+        for statement in code.of(pending.pop()):
+            for node in statement.body.walk():
+                if not isinstance(node, ir.Read):
+                    continue
+                if node.tensor == tokens and node.span.text:
+                    found.setdefault(node.span)
+                elif node.tensor not in seen:
+                    seen.add(node.tensor)
+                    pending.append(node.tensor)
+    return list(found)[:4]
+
+
+def _token(outline: Outline, node: s.Expression) -> tuple[str, s.Expression] | None:
+    use = outline.use(node) if isinstance(node, s.Name | s.Index) else None
+    if use is None or use.kind != "tensor" or len(use.reference.items) != 1:
+        return None
+    return use.reference.key, use.reference.items[0]
+
+
+def _listed(
+    outline: Outline, given: tuple[s.Expression, ...], key: str
+) -> list[tuple[Bound, Bound]] | None:
+    """The stretches of tokens behind the bar; None if they cannot be told."""
+    result: list[tuple[Bound, Bound]] = []
+    position = 0
+    while position < len(given):
+        token = _token(outline, given[position])
+        if token is None or token[0] != key:
+            if isinstance(given[position], s.Dots):
+                return None
+            position += 1
+            continue
+        first = _bound(token[1])
+        last = first
+        if position + 2 < len(given) and isinstance(given[position + 1], s.Dots):
+            end = _token(outline, given[position + 2])
+            if end is None or end[0] != key:
+                return None
+            last = _bound(end[1])
+            position += 2
+        position += 1
+        if first is None or last is None:
+            return None
+        result.append((first, last))
+    return result
+
+
+def _bound(node: s.Expression) -> Bound | None:
+    if isinstance(node, s.Number) and node.text.isdigit():
+        return ("number", int(node.text[:6]))
+    offset = 0
+    if isinstance(node, s.Add) and len(node.terms) == 2:
+        node, rest = node.terms
+        sign = -1 if isinstance(rest, s.Negative) else 1
+        rest = rest.body if isinstance(rest, s.Negative) else rest
+        if not isinstance(rest, s.Number) or not rest.text.isdigit():
+            return None
+        offset = sign * int(rest.text[:6])
+    name = index_name(node)
+    if name is None:
+        return None
+    return ("size" if name.base.isupper() else "index", offset)
+
+
+def _dependence(
+    code: ir.Code, target: str, tokens: str, shift: int, seed: int
+) -> tuple[dict[tuple[int, int], bool], int, int] | None:
+    """For places t and c whether P at t changes with the token at c; the first and the last place."""
+    axis = code.tensors[tokens].axes[0]
+    length = axis.extent.name
+    if length is None:
+        return None
+    sizes = small_sizes(code, 2)
+    for tensor in code.tensors.values():
+        for number, of in enumerate(tensor.axes):
+            if of.letter == "ℓ" and of.extent.name in sizes and number == 0:
+                sizes[of.extent.name] = 1  # one layer shows what many would
+    sizes[length] = max(3, sizes[length])
+    vocabulary = code.tensors[tokens].values
+    if vocabulary is not None and vocabulary.name is not None:
+        sizes[vocabulary.name] = max(3, sizes[vocabulary.name])
+    drawn = sample(code, sizes, seed)
+    lower = int(axis.lower.number or 0)
+    start = int(code.tensors[target].axes[0].lower.number or 0)  # `P(w_{t+2} | …)` begins at 2
+    needs: dict[tuple[int, int], bool] = {}
+    try:
+        before = run(code, drawn, [target])[target]
+        for changed in (sizes[length] - 1, 1, 0):
+            count = vocabulary.value(sizes) if vocabulary is not None else 2
+            text = drawn.inputs[tokens].copy()
+            text[changed] = (text[changed] + 1) % max(2, count)
+            other = Sample(sizes, {**drawn.inputs, tokens: text}, drawn.parameters, drawn.draws)
+            after = run(code, other, [target])[target]
+            for position in range(min(len(before), sizes[length])):
+                differs = bool((abs(before[position] - after[position]) > 1e-12).any())
+                needs[position + start - shift, changed + lower] = differs
+    except (InterpretError, ValueError, KeyError):
+        return None
+    return needs, start - shift, sizes[length] + lower - 1
+
+
+def _within(value: int, t: int, listed: list[tuple[Bound, Bound]], last: int) -> bool:
+    def at(bound: Bound) -> int:
+        kind, offset = bound
+        if kind == "number":
+            return offset
+        return t + offset if kind == "index" else last + 1 + offset
+
+    return any(at(first) <= value <= at(end) for first, end in listed)

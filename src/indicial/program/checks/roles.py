@@ -1,0 +1,346 @@
+"""What each name is: input, parameter, constant or defined; and mistakes in how names are used.
+
+In an `.eq` file a name that is used and never defined is a parameter, unless it moves with the data:
+then it must be a slip. In a document such a name is an input or a parameter by convention, and
+`explain` says which guess was made.
+"""
+
+from __future__ import annotations
+
+import difflib
+import unicodedata
+
+from indicial.notation.source import Span
+from indicial.program import ir
+from indicial.program.checks.orders import exchanged
+from indicial.program.checks.spelling import MOST_MESSAGES, counterpart, say_unused
+from indicial.program.checks.suspicions import suspect
+from indicial.program.checks.timing import expanded, reads
+from indicial.program.lowering.context import Context, TensorInfo
+from indicial.program.lowering.lower import Lowering
+from indicial.program.lowering.places import describe
+from indicial.program.names.naming import Reference
+from indicial.program.names.shapes import counts
+
+
+def assign_roles(context: Context, lowering: Lowering) -> None:
+    """Gives every tensor its role, and says what does not fit."""
+    _listed(context)
+    met = exchanged(context)
+    # Where indices are exchanged, sizes have met that have nothing to do with each other.
+    sequence = {} if met else _sequence_classes(context)
+    shifted = _shifted(context)
+    siblings = _siblings(context)
+    for info in list(context.tensors.values()):
+        if info.role:
+            continue
+        if context.document:
+            _guess(context, info, shifted, siblings)
+        else:
+            _plain(context, lowering, info, shifted, sequence)
+    if context.faulty:
+        return
+    _unused(context)
+    _joined_letters(context)
+    suspect(context, lowering, set(_sequence_classes(context)))
+
+
+# ---------------------------------------------------------------------- lists of parameters
+
+
+def _listed(context: Context) -> None:
+    """`Φ = (W, B, …)`: list and equations must agree."""
+    listed = {r.key: r for r in context.outline.parameter_list}
+    if not listed:
+        return
+    for key, reference in listed.items():
+        info = context.tensors.get(key)
+        if info is None:
+            near = _near(key, context)
+            context.messages.error(
+                "unused-parameter", f"{key} is listed as a parameter and used nowhere",
+                (reference.span, "listed here"),
+                hint=f"did you mean {near}?" if near else "take it out of the list, or use it",
+            )  # fmt: skip
+        elif info.role == "defined":
+            context.messages.error(
+                "listed-defined", f"{key} is listed as a parameter, but an equation defines it",
+                (reference.span, "listed here"), (info.span, "defined here"),
+            )  # fmt: skip
+        else:
+            info.role = "parameter"
+            _listed_shape(context, info, reference)
+    for info in context.tensors.values():
+        if not info.role and context.document is False and not info.hidden:
+            close = difflib.get_close_matches(info.key, list(listed), 1, 0.6)
+            near = close[0] if close and close[0] != info.key else None
+            context.messages.error(
+                "not-listed", f"{info.key} is neither defined nor listed as a parameter", info.span,
+                *([(context.outline.list_span, "the list")] if context.outline.list_span else []),
+                hint=f"did you mean {near}?" if near else f"add {info.key} to the list, or declare `input {info.key}`",
+            )  # fmt: skip
+            info.role = "parameter"
+
+
+def _listed_shape(context: Context, info: TensorInfo, reference: Reference) -> None:
+    """The indices in the list, if there are any, must be those of the equations, in that order."""
+    if not reference.items or not info.reads:
+        return
+    span, families, _ = info.reads[0]
+    listed = tuple(describe(i) for i in reference.items)
+    if len(listed) != len(families):
+        context.messages.error(
+            "index-count",
+            f"{info.key} is listed with {len(listed)} indices and used with {len(families)}",
+            (reference.span, f"{len(listed)} indices"), (span, f"{len(families)} indices"),
+        )  # fmt: skip
+        return
+    used = tuple(_item_texts(span, info))
+    written = tuple(i.span.text for i in reference.items[len(reference.items) - len(used) :])
+    if used and sorted(written) == sorted(used) and written != used:
+        context.messages.warning(
+            "index-order",
+            f"{info.key} is listed as [{', '.join(written)}] and used as [{', '.join(used)}]",
+            (reference.span, "listed here"), (span, "used here"),
+            hint="put the indices in the same order in both places",
+        )  # fmt: skip
+
+
+def _item_texts(span: Span, info: TensorInfo) -> list[str]:
+    """The indices of a use as they were typed: what stands in its brackets."""
+    text = span.text
+    opening = text.rfind("[")
+    if opening < 0 or not text.rstrip().endswith("]"):
+        return []
+    inside = text[opening + 1 : text.rstrip().rfind("]")]
+    items = [i.strip() for i in inside.split(",")]
+    return items if len(items) <= len(info.axes) else []
+
+
+# ---------------------------------------------------------------------- names that nothing defines
+
+
+def _sequence_classes(context: Context) -> dict[int, str]:
+    """The sizes that change from example to example: positions in a text or an image, members of a batch."""
+    found: dict[int, str] = {}
+    for info in context.tensors.values():
+        if info.role != "input":
+            continue
+        axes = info.axes if info.values is not None else info.axes[:-1]
+        for axis in axes:
+            found.setdefault(context.classes.find(axis.size), f"{info.key}")
+    return found
+
+
+def _shifted(context: Context) -> dict[str, tuple[Span, Span]]:
+    """The tensors that are read at a shifted index, where, and for what; along layers that is usual."""
+    found: dict[str, tuple[Span, Span]] = {}
+    for statement in context.statements:
+        layers = {v.name for v in statement.variables if v.shift}
+        if context.tensors[statement.target].hidden:
+            continue
+        for read in expanded(context, statement):
+            for place in read.places:
+                if isinstance(place, ir.Affine) and place.shift is not None and place.shift[1]:
+                    if place.shift[0] not in layers:
+                        found.setdefault(read.tensor, (read.span, statement.left_span))
+    return found
+
+
+def _stated(context: Context, key: str) -> bool:
+    """An input that the text declares; the first layer of a stack may be one by default."""
+    return key in context.outline.inputs or key.removesuffix("_0") in context.outline.inputs
+
+
+def _lefts(context: Context, key: str) -> list[tuple[Span, str]]:
+    """The left sides of the equations that read a tensor."""
+    return [
+        (st.left_span, f"no {key} here")
+        for st in context.statements
+        if any(r.tensor == key for r in reads(st))
+    ]
+
+
+def _plain(
+    context: Context,
+    lowering: Lowering,
+    info: TensorInfo,
+    shifted: dict[str, tuple[Span, Span]],
+    sequence: dict[int, str],
+) -> None:
+    """In `.eq`: a parameter, unless it moves with the data."""
+    info.role = "parameter"
+    if info.probability:
+        context.messages.error(
+            "unknown-name", f"{info.key} is read, and no equation defines it", info.span,
+            hint="define it: P(w_t | …) = softmax_{w_t} …",
+        )  # fmt: skip
+        return
+    if info.values is not None:
+        hint, sites = _meant(context, info)
+        context.messages.error(
+            "unknown-name", f"{info.key} is used as a token, and nothing defines it",
+            (info.span, "never defined"), *sites,
+            hint=f"{hint}Declare `input {info.key}[…] in V`, if it is a token",
+        )  # fmt: skip
+        return
+    if not info.axes and info.key in lowering.index_keys:
+        context.messages.error(
+            "unbound-index", f"{info.key} stands here as a number, and is no index of this equation",
+            (info.span, "not bound"), *_lefts(context, info.key),
+            hint=f"put {info.key} on the left, or declare `parameter {info.key}` if it is a number",
+        )  # fmt: skip
+        return
+    moved = shifted.get(info.key)
+    if moved is not None:
+        hint, sites = _meant(context, info)
+        context.messages.error(
+            "unknown-name", f"{info.key} is read at a shifted index, and nothing defines it",
+            (moved[0], "never defined"), (moved[1], "not shifted like that"), *sites,
+            hint=f"{hint}A parameter cannot be shifted; write an equation for {info.key}, or `input {info.key}[…]`",
+        )  # fmt: skip
+        return
+    for axis in info.axes:
+        owner = sequence.get(context.classes.find(axis.size))
+        if owner is not None and owner != info.key and _stated(context, owner):
+            letters = ",".join(a.letter or "·" for a in info.axes)
+            hint, sites = _meant(context, info)
+            context.messages.error(
+                "unknown-name",
+                f"{info.key} is never defined, and along {axis.letter} it is as long as the input {owner}",
+                (info.span, "never defined"), *sites, (context.tensors[owner].span, f"the input {owner}"),
+                hint=f"{hint}If it is meant to be learned for each position, say so: "
+                     f"`parameter {info.key}[{letters}]`",
+            )  # fmt: skip
+            return
+
+
+def _meant(context: Context, info: TensorInfo) -> tuple[str, list[tuple[Span, str]]]:
+    """What the writer may have meant by a name that nothing defines: a hint, and where that is."""
+    near = _near(info.key, context)
+    unread = counterpart(context, info)
+    sites = [(unread.span, f"{unread.key} is never read")] if unread is not None else []
+    hint = f"did you mean {unread.key if unread is not None else near}? " if unread or near else ""
+    return hint, sites
+
+
+CONVENTION = {"input": "xywu", "parameter": "eWBbVUEg"}
+
+
+def _guess(
+    context: Context,
+    info: TensorInfo,
+    shifted: dict[str, tuple[Span, Span]],
+    siblings: dict[str, list[TensorInfo]],
+) -> None:
+    """In a document: by list, by movement, by letter."""
+    base = info.key[:1]
+    sibling = _sibling(info, siblings)
+    if sibling is not None:
+        info.role, info.guess = "input", "never defined"
+        context.messages.error(
+            "unknown-name", f"{info.key} is never defined, but {sibling.key} is",
+            (info.span, "never defined"), (sibling.span, f"{sibling.key} is defined here"),
+            hint=f"did you mean {sibling.key}?",
+        )  # fmt: skip
+        return
+    if context.outline.parameter_list:
+        info.role, info.guess = "input", "neither defined nor in the list of parameters"
+    elif info.probability:
+        info.role, info.guess = "input", info.guess or "an open probability"
+    elif info.key in shifted:
+        info.role, info.guess = "input", "read at a shifted index and never defined"
+    elif base in CONVENTION["input"]:
+        info.role, info.guess = "input", f"by its letter {base}"
+    elif base in CONVENTION["parameter"]:
+        info.role, info.guess = "parameter", f"by its letter {base}"
+    elif info.values is not None:
+        info.role, info.guess = "input", "used as a token"
+    else:
+        info.role, info.guess = "input", "never defined"
+
+
+def _undecorated(key: str) -> str:
+    decomposed = unicodedata.normalize("NFD", key)
+    return "".join(c for c in decomposed if not unicodedata.combining(c)).replace("'", "")
+
+
+def _siblings(context: Context) -> dict[str, list[TensorInfo]]:
+    """The defined tensors by their names without decoration and case."""
+    found: dict[str, list[TensorInfo]] = {}
+    for info in context.tensors.values():
+        if info.role == "defined" and not info.hidden:
+            found.setdefault(_undecorated(info.key).casefold(), []).append(info)
+    return found
+
+
+def _sibling(info: TensorInfo, siblings: dict[str, list[TensorInfo]]) -> TensorInfo | None:
+    """A defined tensor that differs from an undefined, decorated one in its decoration only."""
+    for other in siblings.get(_undecorated(info.key).casefold(), ()):
+        if len(other.axes) != len(info.axes) or not info.axes:
+            continue
+        if other.key.swapcase() == info.key.swapcase():
+            continue
+        decorated = _undecorated(info.key) != unicodedata.normalize("NFD", info.key)
+        if decorated and _undecorated(other.key) == _undecorated(info.key):
+            return other
+        first = (other.key[:1].swapcase() + other.key[1:]) == info.key
+        if first and ("^" in info.key or "_" in info.key):
+            return other
+    return None
+
+
+def _near(key: str, context: Context) -> str | None:
+    """A known name that the writer may have meant."""
+    if len(context.messages.items) > MOST_MESSAGES:
+        return None
+    known = [
+        k for k, i in context.tensors.items()
+        if k != key and not i.hidden and i.role in ("defined", "input")
+    ]  # fmt: skip
+    for other in known:
+        if other.casefold() == key.casefold():
+            return other
+    close = difflib.get_close_matches(key, known, 1, 0.6)
+    return close[0] if close else None
+
+
+# ---------------------------------------------------------------------- how names are used
+
+
+def _unused(context: Context) -> None:
+    """Inputs that no equation mentions; one that is broken mentions them all the same."""
+    read = {node.tensor for statement in context.statements for node in reads(statement)}
+    read |= set(counts(context.outline))
+    generated = {r.key for r, _, _ in context.outline.generated}
+    for key, (reference, _) in context.outline.inputs.items():
+        info = context.tensors.get(key)
+        if info is None or info.role != "input" or key in read or key in generated:
+            continue
+        say_unused(context, "input", key, reference.span)
+
+
+def _joined_letters(context: Context) -> None:
+    """An input that is read as `x[t,K]` and once as `x[t,j]`: that alone may make J and K one size."""
+    for info in context.tensors.values():
+        if info.role == "defined" or info.hidden:
+            continue
+        for number in range(len(info.axes)):
+            reads = [
+                (span, families[number])
+                for span, families, _ in info.reads
+                if number < len(families)
+            ]
+            letters = [f for _, f in reads if f not in ("#", "@", *context.outline.labels)]
+            for letter in sorted(set(letters)):
+                others = sorted(set(letters) - {letter})
+                if letters.count(letter) == 1 and len(letters) > 2 and len(others) == 1:
+                    span = next(s for s, f in reads if f == letter)
+                    context.messages.note(
+                        "sizes-joined",
+                        f"{info.key} is read with {others[0]} elsewhere and with {letter} here: "
+                        f"the two become one size",
+                        (span, f"{letter} here"), (reads[0][0] if reads[0][1] != letter else reads[1][0],
+                                                   f"{others[0]} here"),
+                        hint=f"is it really {info.key} that is meant here?",
+                    )  # fmt: skip

@@ -1,0 +1,240 @@
+"""Steps in time, and from layer to layer, that are well-formed and almost surely slips.
+
+    h[t,j] = G[t-1,j] h[t-1,j] + (1 - G[t,j]) R[t,j]      G itself reads h[t-1]: through G[t-1] the
+                                                          loop takes two steps, elsewhere one
+    Key[k,t,i] = W^K[k,i,J] x[t-1,J]                      x is read at t everywhere else
+    L_0[t+1,i] = e[w[t],i]                                nothing steps from t to t+1 here
+
+An equation for `B[n]` that reads `A[n-1]` has the lag -1 along that index. A lag is explained by a
+recurrence: a circle of reads that comes back one step earlier. `P(w_t | …)` may read a step back.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from indicial.notation.source import Span
+from indicial.program import ir
+from indicial.program.lowering.context import Context, RawStatement, TensorInfo, Variable
+
+PATHS = 4000
+"""No more circles than this are looked at."""
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One read of `source` by an equation for `target`, with its lag along each family."""
+
+    target: str
+    source: str
+    lags: tuple[tuple[str, int], ...]
+    span: Span
+    statement: RawStatement
+    at: tuple[tuple[str, int], ...] = ()
+    """The indices of the left side that it reads at, each with its lag."""
+
+    def lag(self, family: str) -> int:
+        return dict(self.lags).get(family, 0)
+
+    @property
+    def moves(self) -> list[str]:
+        return [family for family, lag in self.lags if lag]
+
+
+def suspect_loops(context: Context, steps: list[Step]) -> None:
+    """Adds warnings about lags that no recurrence explains, and about loops that take two steps."""
+    circles = _circles(steps)
+    _explained(context, steps, circles)
+    _two_steps(context, circles)
+
+
+def shifts(statement: RawStatement) -> dict[str, tuple[Variable, int]]:
+    """The indices of a left side, each with what is added to it there."""
+    by_name = {v.name: v for v in statement.variables}
+    return {
+        place.shift[0]: (by_name[place.shift[0]], place.shift[1])
+        for place in statement.left
+        if isinstance(place, ir.Affine) and place.shift is not None and place.shift[0] in by_name
+    }
+
+
+def all_steps(context: Context) -> Iterator[Step]:
+    """Every read of every equation, with its lags."""
+    for statement in context.statements:
+        left = shifts(statement)
+        if context.tensors[statement.target].hidden:
+            continue
+        for read in expanded(context, statement):
+            lags: dict[str, int] = {}
+            at: dict[str, int] = {}
+            for place in read.places:
+                if isinstance(place, ir.Affine) and place.shift is not None:
+                    name, shift = place.shift
+                    if name in left:
+                        variable, by = left[name]
+                        lag = shift - by
+                        at[name] = lag
+                        if lag or variable.family not in lags:
+                            lags[variable.family] = lag
+            yield Step(
+                statement.target,
+                read.tensor,
+                tuple(lags.items()),
+                read.span,
+                statement,
+                tuple(at.items()),
+            )
+
+
+def reads(statement: RawStatement) -> Iterator[ir.Read]:
+    """The reads of a right side, in the order of writing."""
+    for root in (statement.body, *((statement.guard,) if statement.guard else ())):
+        for node in root.walk():
+            if isinstance(node, ir.Read):
+                yield node
+
+
+def expanded(context: Context, statement: RawStatement) -> Iterator[ir.Read]:
+    """The reads of a right side; for what the analysis named, those of its own right side."""
+    pending = [statement]
+    seen = {statement.target}
+    while pending:
+        for read in reads(pending.pop()):
+            info = context.tensors.get(read.tensor)
+            if info is None or not info.hidden or info.role != "defined":
+                yield read
+            elif read.tensor not in seen:
+                seen.add(read.tensor)
+                pending += [st for st in context.statements if st.target == read.tensor]
+
+
+# ---------------------------------------------------------------------- circles
+
+
+def _circles(steps: list[Step]) -> list[list[Step]]:
+    """The ways from a tensor back to itself that pass through no tensor twice."""
+    outgoing: dict[str, list[Step]] = defaultdict(list)
+    for step in steps:
+        same = [o for o in outgoing[step.target] if o.source == step.source and o.lags == step.lags]
+        if not same:
+            outgoing[step.target].append(step)
+    order = {name: number for number, name in enumerate(outgoing)}
+    found: list[list[Step]] = []
+    tried = 0
+    for start in outgoing:
+        pending: list[list[Step]] = [[step] for step in outgoing[start]]
+        while pending and tried < PATHS:
+            tried += 1
+            path = pending.pop()
+            last = path[-1].source
+            if last == start:
+                found.append(path)
+            elif order.get(last, -1) > order[start] and all(last != p.target for p in path):
+                pending.extend([*path, step] for step in outgoing[last])
+    return found
+
+
+def _totals(circle: list[Step]) -> dict[str, int]:
+    totals: dict[str, int] = defaultdict(int)
+    for step in circle:
+        for family, lag in step.lags:
+            totals[family] += lag
+    return {family: lag for family, lag in totals.items() if lag}
+
+
+def _explained(context: Context, steps: list[Step], circles: list[list[Step]]) -> None:
+    """A lag that belongs to no recurrence: what is read before the beginning is nothing."""
+    good: set[tuple[str, str, bool]] = set()
+    for circle in circles:
+        totals = _totals(circle)
+        if len(totals) == 1:
+            family = next(iter(totals))
+            good.update((s.source, family, s.lag(family) > 0) for s in circle if s.lag(family))
+    for step in steps:
+        source, target = context.tensors.get(step.source), context.tensors.get(step.target)
+        if source is None or target is None or source.role != "defined" or target.probability:
+            continue
+        if source.probability or not _told(step.span):
+            continue
+        for family in step.moves:
+            if (step.source, family, step.lag(family) > 0) in good:
+                continue
+            if layered(source, family) and not layered(target, family):
+                continue
+            context.messages.warning(
+                "shifted-read",
+                f"{step.target} reads {step.source} one step off in {family}, and no recurrence "
+                f"runs there"
+                if abs(step.lag(family)) == 1 else
+                f"{step.target} reads {step.source} {abs(step.lag(family))} steps off in {family}, "
+                f"and no recurrence runs there",
+                (step.span, f"{where(step, family)}"), (step.statement.left_span, "for this"),
+                hint=f"at the end of its range this reads what is not there, a 0; is {family} meant?",
+            )  # fmt: skip
+
+
+def _told(span: Span) -> bool:
+    return span.end > span.start
+
+
+def where(step: Step, family: str) -> str:
+    return "a step earlier" if step.lag(family) < 0 else "a step later"
+
+
+def layered(info: TensorInfo, family: str) -> bool:
+    """A tensor that is defined at `ℓ+1` along this family."""
+    return any(
+        isinstance(place, ir.Affine) and place.shift is not None and place.shift[1] > 0
+        for axis in info.axes if axis.letter == family for place, _ in axis.left
+    )  # fmt: skip
+
+
+def _two_steps(context: Context, circles: list[list[Step]]) -> None:
+    """A circle of several equations that goes back two steps, where others go back one."""
+    by_family: dict[str, list[tuple[int, list[Step]]]] = defaultdict(list)
+    for circle in circles:
+        totals = _totals(circle)
+        if len(totals) == 1:
+            family, total = next(iter(totals.items()))
+            by_family[family].append((total, circle))
+    for family, found in by_family.items():
+        states = {c[0].target for _, c in found if len(c) == 1}
+        for total, circle in found:
+            if abs(total) < 2 or (len(circle) == 1 and not _mixed(circle[0])):
+                continue
+            if len(circle) > 1 and all(s.source in states for s in circle if s.lag(family)):
+                continue  # two states that drive each other
+            _say_two_steps(context, family, total, circle)
+
+
+def _mixed(step: Step) -> bool:
+    """`h[t+1] = … h[t-1] …`: both sides are shifted, and the two shifts do not meet."""
+    return any(by for _, by in shifts(step.statement).values()) and any(
+        abs(lag) > 1 for _, lag in step.lags
+    )
+
+
+def _say_two_steps(context: Context, family: str, total: int, circle: list[Step]) -> None:
+    shifted = [s for s in circle if s.lag(family)]
+    counts: dict[str, int] = defaultdict(int)
+    for info in context.tensors.values():
+        counts[info.key] = sum(_shifted_reads(info))
+    suspect = min(shifted, key=lambda s: (counts[s.source], -circle.index(s)))
+    others = [s for s in shifted if s is not suspect]
+    context.messages.warning(
+        "two-steps",
+        f"from {suspect.target} back to itself it takes {abs(total)} steps in {family} this way",
+        (suspect.span, f"{where(suspect, family)}"),
+        *((s.span, f"and {where(s, family)} again") for s in others),
+        (suspect.statement.left_span, "for this"),
+        hint=f"is {suspect.source} meant at the same {family} here?",
+    )  # fmt: skip
+
+
+def _shifted_reads(info: TensorInfo) -> Iterator[int]:
+    for axis in info.axes:
+        for place, variables in axis.reads:
+            if isinstance(place, ir.Affine) and place.shift is not None and variables:
+                yield int(place.shift[1] - variables[0][0].shift != 0)

@@ -1,0 +1,169 @@
+"""Mistakes that show when a program runs: circles, false steps of a chain, looking ahead.
+
+A program that reads well is tried on small random values, at corner sizes. A step `A = B` of a chain
+that does not hold there does not follow; the message shows the values. `P(w_t | w_0, …, w_{t-1})` says
+what the distribution may depend on: changing another token must not change it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+
+from indicial.notation.source import Span
+from indicial.program import ir
+from indicial.program.checks.givens import check_given, run
+from indicial.program.cost.chain import longest_chain
+from indicial.program.meaning.arrays import InterpretError
+from indicial.program.meaning.machine import CycleError
+from indicial.program.meaning.sample import sample, small_sizes
+from indicial.program.messages import Messages
+from indicial.program.names.outline import Outline
+
+TRIES = ((2, 1), (3, 2), (1, 3))
+"""Sizes and seeds that steps are tried on."""
+
+LIMIT = 4000
+"""No check computes more elements than this in one try."""
+
+
+def judge(code: ir.Code, outline: Outline, messages: Messages, prose: bool = False) -> None:
+    """Adds what only shows on values. Call it for a program without errors.
+
+    `prose` says that the steps of chains may use facts that no equation states: that vectors are
+    orthogonal, that one has length 1. A step that fails is then worth a note, and no error.
+    """
+    if _circle(code, outline, messages):
+        return
+    _steps(code, messages, prose)
+    check_given(code, outline, messages)
+
+
+def _circle(code: ir.Code, outline: Outline, messages: Messages) -> bool:
+    """An element that needs itself. Only programs that no order of steps was found for are tried."""
+    if longest_chain(code).exact:
+        return False
+    for size in (2, 3):
+        try:
+            run(code, sample(code, small_sizes(code, size), 1), None)
+        except CycleError as error:
+            messages.error(
+                "cycle", str(error), *_round(code, outline, error),
+                hint="a recurrence reads an earlier step (h[t-1,j]), a stack a lower layer",
+            )  # fmt: skip
+            return True
+        except (InterpretError, ValueError, KeyError):
+            return False
+    return False
+
+
+def _round(code: ir.Code, outline: Outline, error: CycleError) -> list[tuple[Span, str]]:
+    """The places of a circle: each read that goes on in it, and what it is read for."""
+    names = [element.partition("[")[0] for element in error.path]
+    left = {d.key: d.left.span for d in reversed(outline.definitions)}
+    sites: dict[Span, str] = {}
+    for name, needed in itertools.pairwise(names):
+        for statement in code.of(name):
+            for node in statement.body.walk():
+                if isinstance(node, ir.Read) and node.tensor == needed and node.span.text:
+                    sites.setdefault(node.span, f"needs {needed}")
+        if name in left:
+            sites.setdefault(left[name], f"for {name}")
+    return list(sites.items()) or [(span, "") for span in dict.fromkeys(error.spans)]
+
+
+# ---------------------------------------------------------------------- steps of chains
+
+
+def _steps(code: ir.Code, messages: Messages, prose: bool) -> None:
+    for test in code.tests:
+        if test.kind != "step" or test.relation != "=":
+            continue
+        loose = _undetermined(code, test)
+        if loose:
+            names = ", ".join(sorted(loose))
+            messages.note(
+                "step-open", f"this step uses what is not given here ({names}) and was not tried",
+                test.span,
+            )  # fmt: skip
+            continue
+        found = _counterexample(code, test)
+        if found is not None and prose:
+            messages.note(
+                "step-open", f"this step needs more than the equations say: {found}", (test.left.span, "this"),
+                (test.right.span, "is not always this"),
+                hint="does the text say that vectors are orthogonal, or of length 1?",
+            )  # fmt: skip
+        elif found is not None:
+            messages.error(
+                "step", f"this step does not follow: {found}", (test.left.span, "this"),
+                (test.right.span, "is not always this"),
+                hint="tried on random values; look for an exchanged index or a lost factor",
+            )  # fmt: skip
+
+
+def _open_names(code: ir.Code, expression: ir.Expression) -> set[str]:
+    """The inputs and parameters that an expression depends on."""
+    found: set[str] = set()
+    pending = [expression]
+    seen: set[str] = set()
+    while pending:
+        for node in pending.pop().walk():
+            if not isinstance(node, ir.Read) or node.tensor in seen:
+                continue
+            seen.add(node.tensor)
+            tensor = code.tensors.get(node.tensor)
+            if tensor is None:
+                continue
+            if tensor.role == "defined":
+                pending.extend(st.body for st in code.of(node.tensor))
+            elif tensor.role != "constant":
+                found.add(node.tensor)
+    return found
+
+
+def _undetermined(code: ir.Code, test: ir.Test) -> set[str]:
+    """What stands on one side only, and is not given: then the step uses a fact from elsewhere."""
+    left, right = _open_names(code, test.left), _open_names(code, test.right)
+    return set() if left <= right or (right <= left and not right - left) else left ^ right
+
+
+def _counterexample(code: ir.Code, test: ir.Test) -> str | None:
+    from indicial.program.meaning.arrays import gather_given
+    from indicial.program.meaning.machine import Machine
+
+    for size, seed in TRIES:
+        sizes = small_sizes(code, size)
+        drawn = sample(code, sizes, seed)
+        arrays = {**drawn.inputs, **drawn.parameters, **drawn.draws, **code.constants}
+        try:
+            machine = Machine(code, gather_given(code, arrays, sizes, {}))
+            for env in _points(test.indices, sizes):
+                left, right = (
+                    machine.value(test.left, dict(env)),
+                    machine.value(test.right, dict(env)),
+                )
+                if not _same(left, right):
+                    at = ", ".join(f"{k} = {v}" for k, v in env.items())
+                    where = f" at {at}" if at else ""
+                    shown = ", ".join(f"{k} = {v}" for k, v in sizes.items())
+                    return f"{left:.4g} is not {right:.4g}{where} (sizes {shown})"
+        except (InterpretError, ValueError, KeyError, ZeroDivisionError):
+            return None
+    return None
+
+
+def _same(a: float, b: float) -> bool:
+    if math.isnan(a) or math.isnan(b) or math.isinf(a) or math.isinf(b):
+        return True
+    return abs(a - b) <= 1e-7 * max(1.0, abs(a), abs(b))
+
+
+def _points(indices: tuple[ir.Index, ...], sizes: dict[str, int]) -> Iterator[dict[str, int]]:
+    ranges = []
+    for index in indices:
+        lower, extent = index.lower.value(sizes), index.extent.value(sizes)
+        ranges.append(range(lower, lower + extent))
+    for values in itertools.islice(itertools.product(*ranges), LIMIT):
+        yield dict(zip((i.name for i in indices), values, strict=True))

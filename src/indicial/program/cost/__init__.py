@@ -1,0 +1,1 @@
+"""What a program costs, as formulas in its sizes."""

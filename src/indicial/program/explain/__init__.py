@@ -1,0 +1,1 @@
+"""How a program was read, for people and for programs."""

@@ -1,0 +1,1 @@
+"""Expressions become code: sums appear, places and sizes are settled."""

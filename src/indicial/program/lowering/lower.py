@@ -1,0 +1,381 @@
+"""Expressions of the notation become expressions of the IR: sums appear, slices are resolved.
+
+    W[j,I] h[t-1,I]   with j, t on the left
+      →  Reduce("sum", (I,), Apply("*", (Read("W", (j, I)), Read("h", (t-1, I)))))
+
+The one procedure: a capital that is not bound is open; it is summed in the innermost product in
+which it occurs at least twice, a bracket counting as one occurrence. What is still open at the end
+of an equation is a mistake, or the element of that number (`h[L,t,j]`, the top layer).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+
+from indicial.notation import syntax as s
+from indicial.notation.printers import name_key, unicode
+from indicial.notation.source import Span
+from indicial.program import ir
+from indicial.program.lowering import calls, cases, reductions
+from indicial.program.lowering.context import Context, Term, merge
+from indicial.program.lowering.places import describe, place
+from indicial.program.lowering.reads import Reading
+from indicial.program.lowering.scope import Scope
+from indicial.program.names.naming import Reference, index_name
+from indicial.program.names.outline import probability_key
+from indicial.program.names.uses import Use
+from indicial.program.rewrite import substitute
+from indicial.program.sizes import Size
+
+ZERO = ir.Constant(0.0)
+
+
+class Lowering(Reading):
+    """Lowers the expressions of one program into its context."""
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._table: dict[type, Callable[..., Term]] = {
+            s.Number: self._number,
+            s.Name: self._named,
+            s.Index: self._named,
+            s.Call: self._named,
+            s.Group: self._group,
+            s.Add: self._add,
+            s.Negative: self._negative,
+            s.Product: self._product,
+            s.Hadamard: self._hadamard,
+            s.Fraction: self._fraction,
+            s.Power: self._power,
+            s.Transpose: lambda node, scope: self.lower(node.body, scope),
+            s.Norm: self._norm,
+            s.Reduction: partial(reductions.reduction, self),
+            s.Expectation: lambda node, scope: self.lower(node.body, scope),
+            s.Cases: partial(cases.cases, self),
+            s.Comparison: partial(cases.comparison, self),
+            s.Conjunction: partial(cases.conjunction, self),
+            s.Disjunction: partial(cases.disjunction, self),
+            s.Join: partial(cases.join, self),
+            s.ListLiteral: partial(cases.list_literal, self),
+        }
+
+    # ------------------------------------------------------------------ entry points
+
+    def lower(self, node: s.Expression, scope: Scope) -> Term:
+        """An expression with what is still open in it."""
+        handler = self._table.get(type(node))
+        if handler is None:
+            self.messages.error(
+                "no-value", f"{unicode(node)} has no value here", node.span,
+                hint="only numbers, tensors, sums, products and functions can stand here",
+            )  # fmt: skip
+            return Term(ZERO)
+        return handler(node, scope)
+
+    def term(self, node: s.Expression, scope: Scope) -> Term:
+        """A whole term: what occurs twice in it is summed."""
+        return self.close([self.lower(node, scope)], node.span)
+
+    def whole(self, node: s.Expression, scope: Scope) -> ir.Expression:
+        """A side of an equation: nothing may stay open."""
+        term = self.term(node, scope)
+        return self.finish(term, scope)
+
+    def condition(self, node: s.Expression, scope: Scope) -> ir.Expression:
+        return self.whole(node, scope)
+
+    def close(self, factors: list[Term], span: Span) -> Term:
+        """The product of the factors, summed over what occurs in it twice or more."""
+        opens = merge(factors, brackets=False)
+        expressions = tuple(f.expression for f in factors)
+        body = expressions[0] if len(expressions) == 1 else ir.Apply("*", expressions, span=span)
+        summed = [o for o in opens.values() if o.count >= 2]
+        if summed:
+            indices = tuple(o.variable.index for o in summed)
+            body = ir.Reduce("sum", indices, None, body, span=span)
+        left = {k: o for k, o in opens.items() if o.count < 2}
+        for key, opened in left.items():
+            opened.beside = opened.beside + [
+                f.expression.span for f in factors
+                if key not in f.opens and any(isinstance(n, ir.Read) for n in f.expression.walk())
+            ]  # fmt: skip
+        return Term(body, left)
+
+    def elements(self, term: Term, scope: Scope) -> Term:
+        """Capitals that name the element of that number: the top layer `h[L,t,j]`."""
+        expression, opens = term.expression, dict(term.opens)
+        for key, opened in term.opens.items():
+            if opened.sites and self._has_element(
+                opened.sites[0][1], opened.sites[0][2], opened.variable.family
+            ):
+                size = self.context.classes.atom(opened.variable.size)
+                expression = substitute(expression, {opened.variable.name: ir.Affine((), size)})
+                scope.capitals.pop(key, None)
+                del opens[key]
+        return Term(expression, opens)
+
+    def finish(self, term: Term, scope: Scope) -> ir.Expression:
+        """Deals with what is left open: an element of that number, or a mistake."""
+        term = self.elements(term, scope)
+        expression = term.expression
+        for key, opened in term.opens.items():
+            span = opened.sites[0][0] if opened.sites else expression.span
+            letter = opened.variable.family
+            if scope.number in self.broken:
+                expression = substitute(expression, {opened.variable.name: ir.Affine()})
+                continue
+            self.messages.error(
+                "left-alone",
+                f"{key} stands alone: it is not on the left, and the product has no other {key}",
+                (span, f"the only {key}"),
+                *((beside, f"no {key} here") for beside in opened.beside),
+                *self.left_site(scope, f"no {key} here"),
+                hint=f"sum over it with Σ_{{{letter}}}, use it a second time in the same product, "
+                     f"or write it on the left",
+            )  # fmt: skip
+            expression = substitute(expression, {opened.variable.name: ir.Affine()})
+        return expression
+
+    def _has_element(self, tensor: str, axis: int, of_family: str) -> bool:
+        """Whether an axis has an element whose number is its size: layers 0..L, times 1..T."""
+        info = self.context.tensors.get(tensor)
+        if info is None or axis >= len(info.axes):
+            return False
+        if any(
+            isinstance(p, ir.Affine) and p.shift and p.shift[1] > 0 for p, _ in info.axes[axis].left
+        ):
+            return True
+        if info.axes[axis].letter in self.layered or self.shifted_left(tensor, axis):
+            return True
+        return self.bounds.get(of_family) not in (None, (0, -1))
+
+    def shifted_left(self, tensor: str, axis: int) -> bool:
+        """Whether the tensor is defined at `ℓ+1` along this axis."""
+        for definition in self.outline.definitions:
+            if definition.key == tensor and axis < len(definition.items):
+                item = definition.items[axis]
+                if isinstance(item, s.Add):
+                    return True
+        return False
+
+    # ------------------------------------------------------------------ names
+
+    def _number(self, node: s.Number, scope: Scope) -> Term:
+        return Term(ir.Constant(_number(node.text), span=node.span))
+
+    def _named(self, node: s.Expression, scope: Scope) -> Term:
+        use = self.outline.use(node)
+        if use is None:
+            # Brackets after something that is no name: `(a + b)[j]`.
+            self.messages.error("no-name", "indices can only follow a name", node.span,
+                                hint="give the expression a name on a line of its own")  # fmt: skip
+            return Term(ZERO)
+        if use.kind == "probability":
+            result = self._probability(use, scope, node.span)
+        elif use.kind == "function":
+            result = calls.call(self, use, scope, node)
+        elif use.kind == "factor":
+            assert use.call is not None
+            base = self._value(use.reference, scope)
+            factor = self._brackets(use.call.arguments, scope)
+            result = self.close([base, factor], node.span)
+        else:
+            result = self._value(use.reference, scope)
+        power = use.reference.power
+        if power is not None:
+            if use.reference.key == "e" and "e" not in self.outline.bracketed:
+                return self._apply("exp", [self.term(power, scope)], node.span)
+            return self._raise(result, power, scope, node.span)
+        return result
+
+    def _brackets(self, arguments: tuple[s.Expression, ...], scope: Scope) -> Term:
+        if len(arguments) != 1:
+            return Term(ZERO)
+        inner = self.term(arguments[0], scope)
+        return Term(inner.expression, merge([inner], brackets=True))
+
+    def _value(self, reference: Reference, scope: Scope) -> Term:
+        """A name in a product or a sum: a tensor, an index's value, a size or a number."""
+        key = reference.key
+        if key in scope.locals:
+            return calls.local(self, reference, scope)
+        info = self.context.tensors.get(key)
+        bare = not reference.items and info is not None and bool(info.axes)
+        if bare and key in self.sizes_named:
+            # `L_ℓ[t,j] / L`: a capital without brackets is the size, whatever else it names.
+            return Term(
+                ir.SizeValue(self.size_of(self.sizes_named[key], scope), span=reference.span)
+            )
+        if info is not None and not (bare and key in scope.variables):
+            return self.read(reference, scope)
+        if not reference.items:
+            if key in scope.variables:
+                variable = scope.variables[key]
+                return Term(ir.IndexValue(ir.Affine.of(variable.name), span=reference.span))
+            if key in self.outline.labels:
+                return Term(ir.Constant(float(self.outline.labels[key][0]), span=reference.span))
+            if key == "π":
+                return Term(ir.Constant(math.pi, span=reference.span))
+            size = self._size_key(key, scope)
+            if size is not None:
+                return Term(ir.SizeValue(size, span=reference.span))
+        return self.read(reference, scope)
+
+    def _size_key(self, key: str, scope: Scope) -> Size | None:
+        """A capital outside brackets: the size of its family in this equation, or of that name."""
+        if key in self.sizes_named:
+            return self.size_of(self.sizes_named[key], scope)
+        return None
+
+    # ------------------------------------------------------------------ probabilities
+
+    def _probability(self, use: Use, scope: Scope, span: Span) -> Term:
+        """`P(w_t | …)` on a right side: the distribution at the actual token."""
+        assert use.call is not None
+        key = probability_key(use.reference.key, use.call)
+        argument = use.call.arguments[0]
+        token = self.token_of(argument)
+        defined = key in self.outline.defined
+        if token is None and not defined:
+            letters = (*use.call.arguments, *(use.call.given or ()))
+            over = tuple(
+                a for a in letters if isinstance(a, s.Name) and name_key(a) in scope.variables
+            )
+            if index_name(argument) is not None and argument in over:
+                # `Σ_y P(y) …`: a distribution over what the Σ binds.
+                result = self.read(Reference(use.reference.key, over, span), scope)
+                self.context.tensors[use.reference.key].probability = True
+                return result
+        if token is None or len(use.call.arguments) != 1:
+            if defined and key in self.context.tensors and isinstance(argument, s.Name):
+                info = self.context.tensors[key]
+                name = index_name(argument)
+                if name is not None and name_key(name) in scope.variables and len(info.axes) == 1:
+                    return self.read(Reference(key, (argument,), span), scope)
+                if not info.axes:
+                    return self.read(Reference(key, (), span), scope)
+            open_key = unicode(use.call)
+            info = self.tensor(open_key, 0, span)
+            info.probability = True
+            info.guess = "an open probability: nothing here says what it is"
+            return Term(ir.Read(open_key, (), span=span))
+        reference, bound = token
+        info = self.context.tensors.get(key) or self.tensor(key, len(reference.items) + 1, span)
+        info.probability = True
+        vocabulary = place(self, argument, scope)
+        placed = [place(self, i, scope) for i in reference.items]
+        lifted = [place(self, i, scope) for i in info.lifted]
+        if len(lifted) + len(placed) + 1 != len(info.axes):
+            self.wrong_count(info, Reference(key, (*reference.items, argument), span),
+                             [describe(i) for i in reference.items] + ["@"])  # fmt: skip
+            return Term(ZERO)
+        spans = [span] * len(lifted) + [i.span for i in reference.items] + [argument.span]
+        result = self.read_at(info, [*lifted, *placed, vocabulary], spans, scope)
+        if bound in scope.tokens:
+            self.context.classes.union(info.axes[-1].size, scope.tokens[bound].size, span)
+        assert isinstance(result.expression, ir.Read)
+        return Term(ir.Read(key, result.expression.places, span=span), result.opens)
+
+    # ------------------------------------------------------------------ arithmetic
+
+    def _group(self, node: s.Group, scope: Scope) -> Term:
+        inner = self.term(node.body, scope)
+        return Term(inner.expression, merge([inner], brackets=True))
+
+    def _apply(self, function: str, terms: list[Term], span: Span) -> Term:
+        arguments = tuple(t.expression for t in terms)
+        return Term(ir.Apply(function, arguments, span=span), merge(terms, brackets=True))
+
+    def _add(self, node: s.Add, scope: Scope) -> Term:
+        return self._apply("+", [self.term(t, scope) for t in node.terms], node.span)
+
+    def _negative(self, node: s.Negative, scope: Scope) -> Term:
+        inner = self.term(node.body, scope)
+        return Term(
+            ir.Apply("neg", (inner.expression,), span=node.span), merge([inner], brackets=True)
+        )
+
+    def _product(self, node: s.Product, scope: Scope) -> Term:
+        return self.close([self.lower(f, scope) for f in node.factors], node.span)
+
+    def _hadamard(self, node: s.Hadamard, scope: Scope) -> Term:
+        return self._apply("*", [self.term(f, scope) for f in node.factors], node.span)
+
+    def _fraction(self, node: s.Fraction, scope: Scope) -> Term:
+        above, below = self.term(node.above, scope), self.term(node.below, scope)
+        if isinstance(above.expression, ir.Constant) and above.expression.value == 1.0:
+            body: ir.Expression = ir.Apply(
+                "/", (above.expression, below.expression), span=node.span
+            )
+            return Term(body, merge([below], brackets=True))
+        both = merge(
+            [Term(ZERO, merge([above], brackets=True)), Term(ZERO, merge([below], brackets=True))],
+            brackets=False,
+        )
+        body = ir.Apply("/", (above.expression, below.expression), span=node.span)
+        closed = self.close([Term(body, both)], node.span)
+        return Term(closed.expression, merge([closed], brackets=True))
+
+    def _power(self, node: s.Power, scope: Scope) -> Term:
+        use = self.outline.use(node.base) if isinstance(node.base, s.Call) else None
+        if use is not None and use.kind == "factor":
+            # `m_i (a - b)^2`: the power belongs to the bracket.
+            assert use.call is not None and isinstance(node.base, s.Call)
+            inside = s.Group(use.call.arguments[0], span=node.base.span)
+            raised = s.Power(inside, node.exponent, span=node.span)
+            return self.lower(s.Product((node.base.function, raised), span=node.span), scope)
+        base = self.lower(node.base, scope)
+        return self._raise(base, node.exponent, scope, node.span)
+
+    def _raise(self, base: Term, exponent: s.Expression, scope: Scope, span: Span) -> Term:
+        return self._apply("^", [self.close([base], span), self.term(exponent, scope)], span)
+
+    def _norm(self, node: s.Norm, scope: Scope) -> Term:
+        """`‖x[t,J]‖`: over all slices of its body, also those that are on the left."""
+        inner_scope = scope.slicing()
+        inner = self.term(self._whole_tensor(node.body), inner_scope)
+        variables = [o.variable for o in inner.opens.values()]
+        body = inner.expression
+        if not variables and isinstance(body, ir.Read) and not body.places:
+            return self._apply("abs", [inner], node.span)
+        order = node.order.text if isinstance(node.order, s.Number) else "2"
+        indices = tuple(v.index for v in variables)
+        if not indices:
+            return self._apply("abs", [inner], node.span)
+        if order == "1":
+            body = ir.Reduce(
+                "sum", indices, None, ir.Apply("abs", (body,), span=node.span), span=node.span
+            )
+        elif order == "∞":
+            body = ir.Reduce(
+                "max", indices, None, ir.Apply("abs", (body,), span=node.span), span=node.span
+            )
+        else:
+            square = ir.Apply("^", (body, ir.Constant(2.0)), span=node.span)
+            total = ir.Reduce("sum", indices, None, square, span=node.span)
+            body = ir.Apply("sqrt", (total,), span=node.span)
+        return Term(body)
+
+    def _whole_tensor(self, node: s.Expression) -> s.Expression:
+        """A bare name in a norm means all its elements: `‖x‖` is `‖x[I]‖` where x has an index."""
+        use = self.outline.use(node) if isinstance(node, s.Name) else None
+        info = self.context.tensors.get(use.reference.key) if use is not None else None
+        if use is None or info is None or not info.axes or use.reference.items:
+            return node
+        letters = tuple(
+            s.Name("I", primes=number, span=node.span) for number in range(len(info.axes))
+        )
+        return s.Index(node, letters, span=node.span)
+
+    # ------------------------------------------------------------------ cases, conditions, joins
+
+
+def _number(text: str) -> float:
+    if text in ("∞", "inf"):
+        return math.inf
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan

@@ -1,0 +1,213 @@
+"""Sums, products, maxima and softmaxes: what stands below them is bound, the body follows.
+
+Σ_{t=1}^T x[t]                  →  Reduce("sum", (t: 1..T), None, x[t])
+softmax_{s ≤ t} a[t,s]          →  Softmax((s,), s ≤ t, a[t,s]); s stays free
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from indicial.notation import syntax as s
+from indicial.notation.printers import name_key, unicode
+from indicial.program import ir
+from indicial.program.lowering.cases import conjoin
+from indicial.program.lowering.context import Open, Term, Variable, merge
+from indicial.program.lowering.scope import Binder, Scope, binders
+from indicial.program.names.naming import index_name, is_capital
+from indicial.program.rewrite import free_indices
+from indicial.program.sizes import Size
+
+if TYPE_CHECKING:
+    from indicial.program.lowering.lower import Lowering
+
+
+def reduction(lowering: Lowering, node: s.Reduction, scope: Scope) -> Term:
+    if node.operator == "softmax":
+        return softmax(lowering, node, scope)
+    found, conditions = binders(node, set(scope.variables))
+    inner = scope.child()
+    variables: list[Variable] = []
+    for binder in found:
+        variable = _bind(lowering, binder, inner, node)
+        if variable is not None:
+            variables.append(variable)
+    if not variables:
+        lowering.messages.error(
+            "no-index", f"{node.operator} needs an index to run over", node.span,
+            hint=f"write it below: {node.operator}_{{i}} …",
+        )  # fmt: skip
+        return lowering.lower(node.body, scope)
+    body = lowering.term(node.body, inner)
+    parts = [lowering.condition(c, inner) for c in conditions]
+    condition = conjoin(parts)
+    used = free_indices(body.expression) | (free_indices(condition) if condition else set())
+    for variable in variables:
+        if variable.name not in used:
+            lowering.messages.warning(
+                "sum-index",
+                f"{node.operator} runs over {variable.name}, which does not occur behind it",
+                (variable.span, f"{variable.name} here"), (node.body.span, "and not in this"),
+                hint="is an index missing in the body?",
+            )  # fmt: skip
+    indices = tuple(v.index for v in variables)
+    reduced = ir.Reduce(node.operator, indices, condition, body.expression, span=node.span)
+    return Term(reduced, merge([body], brackets=True))
+
+
+def _bind(lowering: Lowering, binder: Binder, scope: Scope, node: s.Reduction) -> Variable | None:
+    """Binds what stands below a Σ."""
+    token = lowering.token_of(binder.name)
+    if token is not None:
+        reference, key = token
+        lowering.tensor(reference.key, len(reference.items), reference.span)
+        size = lowering.token_values(reference.key, reference.span)
+        variable = lowering.context.variable(
+            unicode(binder.name), reference.key, size, reference.span
+        )
+        scope.tokens[key] = variable
+        return variable
+    name = index_name(binder.name)
+    if name is None:
+        lowering.messages.error(
+            "no-index", f"{unicode(binder.name)} cannot be an index to run over", binder.name.span,
+            hint="below a Σ stand indices: Σ_{t=1}^T, Σ_{i,j}, Σ_{t_2 ≤ t_1}",
+        )  # fmt: skip
+        return None
+    letter = name_key(name)
+    if letter in scope.variables and not is_capital(name.base):
+        outer = scope.variables[letter]
+        lowering.messages.error(
+            "bound-twice", f"{letter} is bound already, and {node.operator} binds it again",
+            (name.span, "again here"), (outer.span, "bound here"),
+            hint=f"use another letter of its range, for example {name.base}'",
+        )  # fmt: skip
+    variable = scope.bind(lowering.context, name)
+    if binder.lower is not None and binder.upper is not None:
+        variable.lower = bound(lowering, binder.lower, scope) + (1 if binder.strict_lower else 0)
+        variable.upper = bound(lowering, binder.upper, scope) - (1 if binder.strict_upper else 0)
+        extent = (variable.upper - variable.lower + 1).name
+        if extent is not None and extent.startswith("#"):
+            # `Σ_{i=1}^n`: the size of i is called n.
+            lowering.context.classes.union(int(extent[1:]), variable.size, name.span)
+    return variable
+
+
+def bound(lowering: Lowering, node: s.Expression, scope: Scope) -> Size:
+    """The end of a range: a number, a size, or both (`L-2`)."""
+    if isinstance(node, s.Number):
+        return Size.of(int(node.text)) if node.text.isdigit() and len(node.text) < 10 else Size()
+    if isinstance(node, s.Name):
+        key = name_key(node)
+        if is_capital(node.base) or key in lowering.sizes_named:
+            return lowering.size_of(node, scope)
+    if isinstance(node, s.Negative):
+        return -bound(lowering, node.body, scope)
+    if isinstance(node, s.Add):
+        total = Size()
+        for part in node.terms:
+            total = total + bound(lowering, part, scope)
+        return total
+    if isinstance(node, s.Product):
+        product = Size.of(1)
+        for part in node.factors:
+            product = product * bound(lowering, part, scope)
+        return product
+    lowering.messages.error(
+        "range", f"{unicode(node)} cannot end a range", node.span,
+        hint="a range ends at a size or a number: T, L-2, 10; write a condition for the rest: "
+             "Σ_{s ≤ t}",
+    )  # fmt: skip
+    return Size()
+
+
+def softmax(lowering: Lowering, node: s.Reduction, scope: Scope) -> Term:
+    """`softmax_{t_2 ≤ t_1} …`: its indices stay free."""
+    found, conditions = binders(node, set())
+    if conditions and all(isinstance(u, s.Comparison) for u in node.under):
+        found = _last_on_left(conditions, scope) or found
+    body = lowering.term(node.body, scope)
+    variables: list[Variable] = []
+    opens = merge([body], brackets=True)
+    bodies = free_indices(body.expression)
+    # In `softmax_{t_2 ≤ t_1}` both letters are bound: the one that is meant comes first.
+    named = [b for b in found if isinstance(b.name, s.Name | s.Index)]
+    for binder in named:
+        variable = _softmax_index(lowering, binder, scope, opens)
+        if variable is not None and variable not in variables:
+            variables.append(variable)
+    if not named:
+        variables = _softmax_default(lowering, scope, opens)
+    if not variables:
+        if not named:
+            lowering.messages.error(
+                "softmax-index", "nothing says what this softmax runs over", node.span,
+                hint="write its index below: softmax_{t_2} …",
+            )  # fmt: skip
+        return body
+    for variable in variables:
+        if variable.name not in bodies:
+            lowering.messages.error(
+                "softmax-index",
+                f"softmax runs over {variable.name}, which its body does not have",
+                (node.span, f"over {variable.name}"), (node.body.span, "the body"),
+                hint=f"all values would be equal; the body has {_listed(bodies)}",
+            )  # fmt: skip
+    condition = conjoin([lowering.condition(c, scope) for c in conditions])
+    indices = tuple(v.index for v in variables)
+    return Term(ir.Softmax(indices, condition, body.expression, span=node.span), opens)
+
+
+def _last_on_left(conditions: list[s.Expression], scope: Scope) -> list[Binder]:
+    """`softmax_{t_2 ≤ t_1}`, `softmax_{|t-s| ≤ 3}`: of the letters in the condition, the one that
+    stands last on the left."""
+    letters = {name_key(n): n for c in conditions for n in c.walk() if isinstance(n, s.Name)}
+    for variable in reversed(scope.left):
+        for key, name in letters.items():
+            if scope.variables.get(key) is variable:
+                return [Binder(name)]
+    return []
+
+
+def _softmax_index(
+    lowering: Lowering, binder: Binder, scope: Scope, opens: dict[str, Open]
+) -> Variable | None:
+    token = lowering.token_of(binder.name)
+    if token is not None:
+        if token[1] in scope.tokens:
+            return scope.tokens[token[1]]
+        subject = scope.subject
+        lowering.messages.error(
+            "softmax-variable",
+            f"softmax runs over {unicode(binder.name)}, which is not the variable on the left",
+            (binder.name.span, "over this"),
+            *([(subject.span, "the variable is this")] if subject else []),
+            hint=f"write softmax_{{{subject.name}}}" if subject else "bind it on the left",
+        )  # fmt: skip
+        return subject
+    name = index_name(binder.name)
+    if name is None:
+        return None
+    key = name_key(name)
+    if key in scope.variables:
+        return scope.variables[key]
+    if key in opens:
+        return opens[key].variable
+    lowering.messages.error(
+        "softmax-index", f"softmax runs over {key}, which is not on the left", name.span,
+        hint=f"put {key} on the left, or use its capital in the body",
+    )  # fmt: skip
+    return None
+
+
+def _softmax_default(lowering: Lowering, scope: Scope, opens: dict[str, Open]) -> list[Variable]:
+    """Without an index: the variable of P, else a slice, else the last index on the left."""
+    if scope.subject is not None:
+        return [scope.subject]
+    if opens:
+        return [o.variable for o in opens.values()]
+    return scope.left[-1:]
+
+
+def _listed(names: set[str]) -> str:
+    return ", ".join(sorted(names)) if names else "no index"

@@ -1,0 +1,1 @@
+"""The oracle: what a program means, element by element."""

@@ -1,0 +1,381 @@
+"""One example's elements, each computed when it is needed: the loop that `interpret` promises.
+
+    compute(("h", (2, 0)))  →  the right side of `h[t,j] = …` at t = 2, j = 0
+
+Only expressions recurse, and the notation limits their nesting; elements wait for each other on
+a list (`demand`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from indicial.notation.source import NOWHERE, Span
+from indicial.program.ir import (
+    Affine,
+    Apply,
+    Axis,
+    Code,
+    Constant,
+    Expression,
+    Flat,
+    Gather,
+    Index,
+    IndexValue,
+    Join,
+    Place,
+    Read,
+    Reduce,
+    Select,
+    SizeValue,
+    Softmax,
+    Statement,
+)
+from indicial.program.meaning.arrays import BATCH, Given, InterpretError, stored_extents
+from indicial.program.meaning.demand import Demand, Unit
+from indicial.program.meaning.functions import (
+    FUNCTIONS,
+    SOFTMAX_OPERATIONS,
+    combine,
+    operations,
+    reduce_operations,
+)
+from indicial.program.sizes import Size
+from indicial.program.verify import free_indices, is_constant, size_indices
+
+if TYPE_CHECKING:
+    from indicial.program.meaning.arrays import Array
+
+Environment = dict[str, int]
+NO_TOKEN = -1.0
+"""What the place of a token outside the text reads as, where its number is asked for."""
+
+
+class CycleError(InterpretError):
+    """An element that needs itself: `h[2,0] → G[2,0] → h[2,0]`."""
+
+    def __init__(self, path: Sequence[str], spans: Sequence[Span]) -> None:
+        super().__init__(f"an element needs itself: {' → '.join(path)}", spans)
+        self.path = tuple(path)
+
+
+class Machine(Demand):
+    """The evaluation of one program on one example."""
+
+    def __init__(self, code: Code, given: Given) -> None:
+        super().__init__()
+        self.code = code
+        self.arrays = given.arrays
+        self.sizes = given.sizes
+        self.lengths = given.lengths  # by the value of a written batch index
+        self.nodes: dict[int, tuple[Reduce | Softmax, tuple[str, ...]]] = {}
+        self.fixed: dict[int, tuple[Size, int]] = {}
+        self.boxes: dict[str, list[range] | None] = {}
+        self.folded: dict[int, tuple[Expression, bool]] = {}
+        self.statements: dict[str, list[Statement]] = {}
+        for statement in code.statements:
+            self.statements.setdefault(statement.target, []).append(statement)
+        self.rules: dict[type[Expression], Callable[[Any, Environment], float]] = {
+            Constant: lambda e, env: float(e.value),
+            SizeValue: lambda e, env: float(self.size(e.size, env)),
+            IndexValue: lambda e, env: float(self.place(e.place, env)),
+            Read: self.read,
+            Apply: self.apply,
+            Reduce: self.reduction,
+            Softmax: self.softmax,
+            Select: self.select,
+            Join: self.join,
+        }
+
+    # ---- arrays out ----
+
+    def array(self, name: str) -> Array:
+        """All elements of a tensor in its ranges; nan where an array has more room than that."""
+        import numpy as np
+
+        tensor = self.code.tensors[name]
+        lowers = self.lowers(name)
+        letters = {axis.letter: low for axis, low in zip(tensor.axes, lowers, strict=True)}
+        letters.pop(BATCH, None)  # the longest example decides how much room there is
+        extents = [self.size(extent, letters) for extent in stored_extents(tensor)]
+        result = np.full(extents, np.nan)
+        for place in np.ndindex(*extents):
+            element = tuple(low + at for low, at in zip(lowers, place, strict=True))
+            if self.inside(name, element):
+                if name in self.statements and name not in self.arrays:
+                    self.demand((name, element))
+                result[place] = self.outside(name, self.stored(name, element))
+        return cast("Array", result)
+
+    def lowers(self, name: str) -> tuple[int, ...]:
+        return tuple(self.size(axis.lower, {}) for axis in self.code.tensors[name].axes)
+
+    def value(self, expression: Expression, env: Environment) -> float:
+        """An expression's value, with all that it needs."""
+        return self.settle(lambda: self.evaluate(expression, env))
+
+    # ---- elements ----
+
+    def cycle(self, units: list[Unit]) -> CycleError:
+        elements = [(name, place) for name, place in units if isinstance(name, str)]
+        path = [_element(*element) for element in (*elements, elements[0])]
+        spans = []
+        for name, place in elements:
+            statement, _ = self.match(name, place)
+            spans.append(statement.span if statement is not None else NOWHERE)
+        return CycleError(path, spans)
+
+    def compute(self, unit: Unit) -> Any:
+        key, values = unit
+        if isinstance(key, str):
+            statement, env = self.match(key, values)
+            return None if statement is None else self.evaluate(statement.body, env)
+        node, names = self.nodes[key]
+        env = dict(zip(names, values, strict=True))
+        return self.reduced(node, env) if isinstance(node, Reduce) else self.normalised(node, env)
+
+    def match(self, name: str, element: tuple[int, ...]) -> tuple[Statement | None, Environment]:
+        """The first statement that defines an element, with the values of its indices."""
+        for statement in self.statements.get(name, ()):
+            env: Environment = {}
+            if not all(self.solve(p, v, env) for p, v in zip(statement.left, element, strict=True)):
+                continue
+            if not all(env[i.name] in self.range(i, env) for i in statement.indices):
+                continue
+            if statement.guard is None or self.holds(statement.guard, env):
+                return statement, env
+        return None, {}
+
+    def solve(self, place: Affine | Flat, value: int, env: Environment) -> bool:
+        """Let the place have this value, if it can: `ℓ+1` at 3 makes `ℓ` 2 in the environment."""
+        if isinstance(place, Flat):
+            for index in reversed(place.indices):
+                values = self.range(index, env)
+                if not values:
+                    return False
+                value, digit = divmod(value, len(values))
+                if env.setdefault(index.name, values[digit]) != values[digit]:
+                    return False
+            return value == 0
+        rest = value - self.size(place.offset, env)
+        if not place.terms:
+            return rest == 0
+        ((name, factor),) = place.terms
+        if rest % factor:
+            return False
+        return env.setdefault(name, rest // factor) == rest // factor
+
+    # ---- sizes, ranges, places ----
+
+    def size(self, size: Size, env: Environment) -> int:
+        found = self.fixed.get(id(size))
+        if found is not None:
+            return found[1]
+        names = size.names
+        sizes = self.sizes
+        if self.lengths and BATCH in env:
+            own = {
+                n: of[env[BATCH]] for n, of in self.lengths.items() if env[BATCH] in range(len(of))
+            }
+            sizes = {**sizes, **own}
+        if not names <= sizes.keys():
+            unknown = ", ".join(sorted(names - sizes.keys()))
+            raise InterpretError(f"nothing that was given says how large {unknown} is")
+        try:
+            value = size.value(sizes, env)
+        except ValueError as error:
+            raise InterpretError(str(error)) from None
+        except KeyError as error:
+            raise InterpretError(f"{size} needs {error.args[0]}, which nothing gives") from None
+        if not self.varies(size):
+            # Kept by identity, which is faster than by value; the pair keeps the identity alive.
+            self.fixed[id(size)] = (size, value)
+        return value
+
+    def varies(self, size: Size) -> bool:
+        """Whether a size depends on the values of indices."""
+        return bool(size_indices(size)) or not size.names.isdisjoint(self.lengths)
+
+    def range(self, index: Index | Axis, env: Environment) -> range:
+        lower = self.size(index.lower, env)
+        return range(lower, lower + self.size(index.extent, env))
+
+    def domain(self, indices: tuple[Index, ...], env: Environment) -> Iterator[None]:
+        """Bind the indices in `env` to all their values in turn, the last one fastest."""
+        if not indices:
+            yield
+            return
+        first, *rest = indices
+        for value in self.range(first, env):
+            env[first.name] = value
+            yield from self.domain(tuple(rest), env)
+
+    def inside(self, name: str, element: tuple[int, ...]) -> bool:
+        axes = self.code.tensors[name].axes
+        if name not in self.boxes:
+            sizes = [size for axis in axes for size in (axis.lower, axis.extent)]
+            same = not any(self.varies(size) for size in sizes)
+            self.boxes[name] = [self.range(axis, {}) for axis in axes] if same else None
+        box = self.boxes[name]
+        if box is None:
+            env = {axis.letter: value for axis, value in zip(axes, element, strict=True)}
+            box = [self.range(axis, env) for axis in axes]
+        return all(value in values for value, values in zip(element, box, strict=True))
+
+    def place(self, place: Affine | Flat, env: Environment) -> int:
+        if isinstance(place, Flat):
+            value = 0
+            for index in place.indices:
+                values = self.range(index, env)
+                value = value * len(values) + env[index.name] - values.start
+            return value
+        value = self.size(place.offset, env)
+        for name, factor in place.terms:
+            value += factor * env[name]
+        return value
+
+    def element(self, places: tuple[Place, ...], env: Environment) -> tuple[int, ...] | None:
+        """Where a read goes; None if a token on the way is outside the text."""
+        result = []
+        for place in places:
+            at = (
+                self.token(place.read, env) if isinstance(place, Gather) else self.place(place, env)
+            )
+            if at is None:
+                return None
+            result.append(at)
+        return tuple(result)
+
+    def token(self, read: Read, env: Environment) -> int | None:
+        with self.decisive():
+            element = self.element(read.places, env)
+            value = None if element is None else self.stored(read.tensor, element)
+        if element is None or value is None:
+            return None
+        values = self.code.tensors[read.tensor].values
+        name = _element(read.tensor, element)
+        if not float(value).is_integer():
+            raise InterpretError(f"{name} is {value}, which is no index", [read.span])
+        if values is not None and not 0 <= value < self.size(values, env):
+            raise InterpretError(
+                f"{name} is token {int(value)}, outside the vocabulary "
+                f"({values} = {self.size(values, env)})",
+                [read.span],
+            )
+        return int(value)
+
+    # ---- expressions ----
+
+    def evaluate(self, expression: Expression, env: Environment) -> float:
+        return self.rules[type(expression)](expression, env)
+
+    def holds(self, condition: Expression, env: Environment) -> bool:
+        """Whether a condition is true; deciding counts no operations."""
+        before = self.operations
+        with self.decisive():
+            value = self.evaluate(condition, env)
+        self.operations = before
+        return value != 0
+
+    def stored(self, name: str, element: tuple[int, ...]) -> float | None:
+        """An element's value; None outside the tensor (and, noted as missing, if not yet known)."""
+        if name in self.arrays:
+            axes = self.code.tensors[name].axes
+            if not self.inside(name, element):
+                return None
+            place = (i - self.size(a.lower, {}) for a, i in zip(axes, element, strict=True))
+            return float(self.arrays[name].item(*place))
+        if name not in self.statements:
+            tensor = self.code.tensors[name]
+            raise InterpretError(f"the {tensor.role} {name} was not given", [tensor.span])
+        return cast("float | None", self.require((name, element)))
+
+    def read(self, read: Read, env: Environment) -> float:
+        tensor = self.code.tensors[read.tensor]
+        element = self.element(read.places, env)
+        if element is None:
+            return 1.0 if tensor.probability else 0.0
+        return self.outside(read.tensor, self.stored(read.tensor, element))
+
+    def outside(self, name: str, value: float | None) -> float:
+        """The value, or what the tensor gives outside its ranges."""
+        if value is not None:
+            return value
+        return 0.0 if self.code.tensors[name].values is None else NO_TOKEN
+
+    def apply(self, node: Apply, env: Environment) -> float:
+        if not self.constant(node):
+            self.operations += operations(node.function, len(node.arguments))
+        values = []
+        for argument in node.arguments:  # no comprehension: it would double the depth of the stack
+            values.append(self.evaluate(argument, env))
+        return FUNCTIONS[node.function](*values)
+
+    def constant(self, node: Apply) -> bool:
+        """Whether it depends on sizes only, as `1/√I` does: known before anything is read."""
+        found = self.folded.get(id(node))
+        if found is None:
+            found = self.folded[id(node)] = (node, is_constant(node))
+        return found[1]
+
+    def shared(self, node: Reduce | Softmax, env: Environment, bound: set[str]) -> Any:
+        if id(node) not in self.nodes:
+            free = (free_indices(node) - bound) & env.keys()  # the depth of a stride may be a size
+            if self.lengths and BATCH in env and BATCH not in bound:
+                free.add(BATCH)  # the ranges depend on it even where the text does not say so
+            self.nodes[id(node)] = (node, tuple(sorted(free)))
+        return self.require((id(node), tuple(env[name] for name in self.nodes[id(node)][1])))
+
+    def reduction(self, node: Reduce, env: Environment) -> float:
+        value = self.shared(node, env, set())
+        return 0.0 if value is None else cast("float", value)
+
+    def reduced(self, node: Reduce, env: Environment) -> float:
+        items = []
+        for _ in self.domain(node.indices, env):
+            if node.condition is None or self.holds(node.condition, env):
+                items.append((env[node.indices[0].name], self.evaluate(node.body, env)))
+        self.operations += reduce_operations(node.operator, len(items))
+        return combine(node.operator, items)
+
+    def softmax(self, node: Softmax, env: Environment) -> float:
+        names = [index.name for index in node.indices]
+        distribution = self.shared(node, env, set(names))
+        if distribution is None:
+            return 0.0
+        return cast("float", distribution.get(tuple(env[name] for name in names), 0.0))
+
+    def normalised(self, node: Softmax, env: Environment) -> dict[tuple[int, ...], float]:
+        """The whole distribution, by the values of its indices, where the condition holds."""
+        names = [index.name for index in node.indices]
+        scores = {}
+        for _ in self.domain(node.indices, env):
+            if node.condition is None or self.holds(node.condition, env):
+                scores[tuple(env[name] for name in names)] = self.evaluate(node.body, env)
+        self.operations += SOFTMAX_OPERATIONS * len(scores)
+        top = FUNCTIONS["max"](*scores.values())
+        weights = {key: FUNCTIONS["exp"](score - top) for key, score in scores.items()}
+        total = math.fsum(weights.values())
+        return {key: FUNCTIONS["/"](weight, total) for key, weight in weights.items()}
+
+    def select(self, node: Select, env: Environment) -> float:
+        for condition, value in node.branches:
+            if self.holds(condition, env):
+                return self.evaluate(value, env)
+        return self.evaluate(node.otherwise, env)
+
+    def join(self, node: Join, env: Environment) -> float:
+        place = self.place(node.place, env)
+        ends = [0]
+        for part in node.parts:
+            values = self.range(part.index, env)
+            ends.append(ends[-1] + len(values))
+            if ends[-2] <= place < ends[-1]:
+                return self.evaluate(part.body, {**env, part.index.name: values[place - ends[-2]]})
+        raise InterpretError(f"element {place} of a join that has {ends[-1]}", [node.span])
+
+
+def _element(name: str, place: tuple[int, ...]) -> str:
+    return name + (f"[{','.join(map(str, place))}]" if place else "")

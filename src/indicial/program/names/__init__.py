@@ -1,0 +1,1 @@
+"""Which names a program has, and what each statement is."""

@@ -1,0 +1,295 @@
+"""How a name with its brackets is used: as a tensor, a function, a factor or a probability.
+
+    e(w)[I], h[t-1,j], H(k, t)     a tensor: the brackets hold indices
+    f(x + y), CELL_Φ(h[t-1,J], x)  a function with its arguments
+    M(k_a + k_b), λ(a - b), T(L-1) a factor before brackets
+    P(w_t | w_0, …)                a probability
+
+Round brackets are told apart by what stands in them and by how the name is used elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from indicial.notation.source import Span
+from indicial.notation.syntax import (
+    Add,
+    Call,
+    Dots,
+    Equation,
+    Expression,
+    Index,
+    Name,
+    Negative,
+    Number,
+    Product,
+    Reduction,
+    Statement,
+)
+from indicial.program.names.naming import (
+    Naming,
+    Reference,
+    index_expression,
+    index_name,
+    is_capital,
+    is_letter,
+)
+
+ELEMENTWISE = frozenset(
+    [
+        "tanh",
+        "σ",
+        "ReLU",
+        "GELU",
+        "exp",
+        "ln",
+        "log",
+        "sqrt",
+        "abs",
+        "sign",
+        "cos",
+        "sin",
+        "min",
+        "max",
+        "softplus",
+        "floor",
+        "erf",
+    ]
+)
+SPECIAL = frozenset(["onehot", "dropout", "softmax"])
+BUILT_IN = ELEMENTWISE | SPECIAL | {"layernorm", "rmsnorm"}
+PROBABILITY = frozenset({"P", "p", "Pr", "ℙ", "𝒫"})
+FUNCTION_LETTERS = frozenset("fgφψ")
+"""Letters that are a function where nothing says otherwise; any other letter is a factor."""
+
+
+@dataclass(frozen=True)
+class FunctionDefinition:
+    """`key(parameters)[result] = body`."""
+
+    key: str
+    parameters: tuple[tuple[str, tuple[Name, ...]], ...]
+    """Each parameter with the capitals of its slice."""
+    result: tuple[Name, ...]
+    body: Expression
+    span: Span
+
+
+@dataclass
+class Uses:
+    """What is known of all names of a program, and from that, how each is used."""
+
+    naming: Naming
+    functions: dict[str, FunctionDefinition] = field(default_factory=dict)
+    fills: dict[str, tuple[str, Span]] = field(default_factory=dict)
+    bracketed: set[str] = field(default_factory=set)
+    """The keys that have indices somewhere."""
+    bare: set[str] = field(default_factory=set)
+    """The keys that stand somewhere without any brackets."""
+    complete: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
+    """How many indices each key has where no round brackets follow."""
+    known: dict[int, tuple[Expression, Use | None]] | None = None
+    """Answers that were given, by node, once nothing that they depend on changes any more."""
+
+    def use(self, node: Expression) -> Use | None:
+        """How a name with its brackets is used; None if the node is not a name with brackets."""
+        if self.known is None:
+            return self._use(node)
+        if id(node) not in self.known:
+            self.known[id(node)] = node, self._use(node)  # the node is kept: its id stays its own
+        return self.known[id(node)][1]
+
+    def _use(self, node: Expression) -> Use | None:
+        groups: list[Call | Index] = []
+        base = node
+        while isinstance(base, Call | Index):
+            groups.append(base)
+            base = base.function if isinstance(base, Call) else base.base
+        if not isinstance(base, Name):
+            return None
+        groups.reverse()
+        reference = self.naming.read(base, span=base.span)
+        first = groups[0] if groups else None
+        if isinstance(first, Call):
+            kind = self._round(base, reference, first)
+            if kind != "tensor":
+                return Use(kind, reference, call=first, rest=_items(groups[1:]))
+            if reference.key not in self.bracketed and len(groups) == 1:
+                # `H(k, t, T)`, never defined: what it does with the slice is its own affair.
+                kept = tuple(a for a in first.arguments if not self._is_slice(a))
+                items = (*reference.items, *kept)
+                return Use("tensor", replace(reference, items=items, span=node.span))
+        items = (*reference.items, *_items(groups))
+        return Use("tensor", replace(reference, items=items, span=node.span))
+
+    def _round(self, name: Name, reference: Reference, call: Call) -> str:
+        """What round brackets directly behind a name mean."""
+        key = reference.key
+        if self._is_probability(name, key, call):
+            return "probability"
+        if self.is_function(key) or call.given is not None:
+            return "function"
+        indices = all(self._is_index(a) or self._is_token(a, name) for a in call.arguments)
+        if len(call.arguments) != 1:
+            return "tensor" if indices or key in self.bracketed else "function"
+        if reference.items and len(reference.items) in self.complete[key]:
+            return "factor"  # `m_h (i - j)`: m has its index already
+        scalar = key in self.bare and key not in self.bracketed
+        if indices:
+            return "factor" if scalar or self.is_size(key, name) else "tensor"
+        named = len(name.base) > 1 and not is_letter(name.base)
+        unknown = key not in self.bare and key not in self.bracketed
+        if unknown and (named or name.base in FUNCTION_LETTERS or reference.group is not None):
+            return "function"
+        return "factor"
+
+    def is_function(self, key: str) -> bool:
+        if key in self.functions or key in self.fills:
+            return True
+        return key in BUILT_IN and key not in self.bracketed
+
+    def is_size(self, key: str, name: Name) -> bool:
+        """A bare capital that is never a tensor."""
+        return is_capital(name.base) and not name.accents and key not in self.bracketed
+
+    def _is_probability(self, name: Name, key: str, call: Call) -> bool:
+        if name.base not in PROBABILITY:
+            return False
+        if call.given is not None:
+            return True
+        if key in self.bracketed or (key in self.bare and len(call.arguments) == 1):
+            return False
+        return all(
+            isinstance(a, Dots | Name) or (isinstance(a, Index) and isinstance(a.base, Name))
+            for a in call.arguments
+        )
+
+    def _is_index(self, node: Expression) -> bool:
+        """Whether something in round brackets is an index: its letters are indices elsewhere."""
+        if isinstance(node, Number):
+            return True
+        if isinstance(node, Add):
+            return all(self._is_index(t) for t in node.terms)
+        if isinstance(node, Negative):
+            return self._is_index(node.body)
+        if isinstance(node, Product):
+            return all(self._is_index(f) for f in node.factors)
+        name = index_name(node)
+        if name is not None:
+            return name.base in self.naming.live or is_capital(name.base)
+        # The name of an element: `dobj`.
+        return isinstance(node, Name) and node.bare and len(node.base) > 1
+
+    def _is_token(self, node: Expression, function: Name) -> bool:
+        """`w_t`, `w[t]`: tokens by their letter, or because what follows is an embedding."""
+        base = node.base if isinstance(node, Index) else node
+        if not isinstance(base, Name) or not (isinstance(node, Index) or base.sub):
+            return False
+        return base.base in self.naming.tokens or function.base in ("e", "E")
+
+    def _is_slice(self, node: Expression) -> bool:
+        name = index_name(node)
+        if name is None or not is_capital(name.base):
+            return False
+        return name.base not in self.naming.bound
+
+
+@dataclass(frozen=True)
+class Use:
+    """One occurrence of a name with its brackets: `tensor`, `function`, `factor`, `probability`."""
+
+    kind: str
+    reference: Reference
+    call: Call | None = None
+    rest: tuple[Expression, ...] = ()
+    """The square brackets after the round ones: the `[j]` of `f(x[J])[j]`."""
+
+
+def _items(groups: Sequence[Call | Index]) -> tuple[Expression, ...]:
+    return tuple(
+        item
+        for group in groups
+        for item in (group.items if isinstance(group, Index) else group.arguments)
+    )
+
+
+def survey(statements: Sequence[Statement], into: Uses) -> None:
+    """Notes which names have indices somewhere, and which stand alone somewhere."""
+    inside: set[int] = set()
+    for statement in statements:
+        for node in statement.walk():
+            if isinstance(node, Index):
+                base = node.base
+                while isinstance(base, Call | Index):
+                    base = base.function if isinstance(base, Call) else base.base
+                if isinstance(base, Name):
+                    inside.add(id(base))
+                    called = isinstance(node.base, Call) and node.base.function is base
+                    if node.base is base or (called and _index_call(node.base)):
+                        reference = into.naming.read(base)
+                        into.bracketed.add(reference.key)
+                        if node.base is base:
+                            into.complete[reference.key].add(len(reference.items) + len(node.items))
+            elif isinstance(node, Call) and isinstance(node.function, Name):
+                inside.add(id(node.function))
+            elif isinstance(node, Name):
+                reference = into.naming.read(node)
+                if reference.items:
+                    into.bracketed.add(reference.key)
+                    if id(node) not in inside:
+                        into.complete[reference.key].add(len(reference.items))
+                elif id(node) not in inside:
+                    into.bare.add(reference.key)
+    # A left side with round brackets that hold plain indices is a tensor.
+    for statement in statements:
+        if isinstance(statement, Equation) and isinstance(statement.sides[0], Call):
+            call = statement.sides[0]
+            if (
+                isinstance(call.function, Name)
+                and call.given is None
+                and call.function.base not in PROBABILITY
+                and all(index_expression(a) for a in call.arguments)
+                and not parameter_used(call, statement.sides[1:])
+            ):
+                into.bracketed.add(into.naming.read(call.function).key)
+
+
+def _index_call(node: Expression) -> bool:
+    """`h(t)[N]`, `e(w_t)[I]`: round brackets with indices, and square ones behind them."""
+    if not isinstance(node, Call) or node.given is not None or not isinstance(node.function, Name):
+        return False
+    if node.function.base in BUILT_IN:
+        return False
+    return all(index_expression(a) for a in node.arguments)
+
+
+def parameter_used(call: Call, sides: Sequence[Expression]) -> bool:
+    """Whether `f(x) = …x…` uses x as a value: then it is a function, not a tensor."""
+    names = {replace(a, sup=()) for a in call.arguments if isinstance(a, Name)}
+    values: set[Name] = set()
+    for side in sides:
+        hidden: set[int] = set()
+        for node in side.walk():
+            if isinstance(node, Index):
+                hidden.update(id(n) for item in node.items for n in item.walk())
+            elif isinstance(node, Name):
+                hidden.update(id(n) for s in (*node.sub, *node.sup) for n in s.walk())
+                if id(node) not in hidden:
+                    values.add(replace(node, sup=()))
+            elif isinstance(node, Reduction):
+                hidden.update(id(n) for u in node.under for n in u.walk())
+            elif isinstance(node, Call) and _holds_indices(node, call):
+                hidden.update(id(n) for a in node.arguments for n in a.walk())
+    return bool(names & values)
+
+
+def _holds_indices(node: Call, left: Call) -> bool:
+    """`F(t-1)` on the right of `F(t) = …`, and any other name with plain indices in brackets."""
+    if not isinstance(node.function, Name) or node.function.base in BUILT_IN:
+        return False
+    if node.function == left.function:
+        return True
+    return all(index_name(a) is not None for a in node.arguments)

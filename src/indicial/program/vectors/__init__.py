@@ -1,0 +1,1 @@
+"""Vector style, rewritten as index notation."""

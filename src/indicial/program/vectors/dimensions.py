@@ -1,0 +1,133 @@
+"""The indices that vector style leaves out: which of them have one size, and how they are called.
+
+    y = V x      y[D] = V[D,E] x[E]        three places that have two sizes
+    x = y        then D and E are one size, and it is y[D] = V[D,D'] x[D']
+
+A size has the letter that was declared (`vector k[i,D]`), or a capital that the program has no use
+for.
+Inside one equation, indices of one size are told apart by primes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+from indicial.notation import syntax as s
+from indicial.notation.printers import name_key
+from indicial.notation.source import Span
+from indicial.program.messages import Messages
+from indicial.program.names.naming import family
+
+POOL = "DEFGHJKMNOPQRSUVWXYZ"
+
+
+class Dimensions:
+    """Indices by number. A program is walked through twice: to join sizes, then to name them."""
+
+    def __init__(self, statements: Sequence[s.Statement]) -> None:
+        self._parent: list[int] = []
+        self._places: dict[tuple[str, int], int] = {}
+        self._declared: dict[str, tuple[int, s.Name]] = {}
+        self._clashes: list[tuple[s.Name, s.Name, Span]] = []
+        self._letters: dict[int, s.Name] = {}
+        self._issued: list[int] = []
+        self._next = 0
+        self._active: list[int] = []
+        self._settled = False
+        names = [n.base for st in statements for n in st.walk() if isinstance(n, s.Name)]
+        used = {*names, *(base[-1] for base in names)}
+        self._free = iter([c for c in POOL if c not in used and c.lower() not in used])
+
+    # ------------------------------------------------------------------ sizes
+
+    def _fresh(self) -> int:
+        self._parent.append(len(self._parent))
+        return len(self._parent) - 1
+
+    def root(self, number: int) -> int:
+        while self._parent[number] != number:
+            number = self._parent[number]
+        return number
+
+    def declare(self, key: str, position: int, letter: s.Name) -> None:
+        """`vector k[i,D]`: the last place of k has the size of D."""
+        of = family(letter)
+        if of not in self._declared:
+            self._declared[of] = (self._fresh(), replace(letter, primes=0))
+        self._places[key, position] = self._declared[of][0]
+
+    def meet(self, key: str, position: int, index: int, span: Span) -> None:
+        """An index stands at a place of a tensor: their sizes are the same."""
+        place = self._places.setdefault((key, position), -1)
+        if place < 0:
+            place = self._places[key, position] = self._fresh()
+        self._unite(place, index, span)
+
+    def join(self, one: int, *others: int) -> int:
+        for other in others:
+            self._unite(one, other, None)
+        return one
+
+    def _unite(self, one: int, other: int, span: Span | None) -> None:
+        a, b = self.root(one), self.root(other)
+        if a == b:
+            return
+        if span is not None:
+            declared = {self.root(n): letter for n, letter in self._declared.values()}
+            if a in declared and b in declared:
+                self._clashes.append((declared[a], declared[b], span))
+        # The declared one stays the root's first letter.
+        self._parent[b] = a
+
+    # ------------------------------------------------------------------ indices
+
+    def new(self) -> int:
+        """An index that stands nowhere else; the second walk gets those of the first."""
+        if self._settled:
+            number = self._issued[self._next]
+            self._next += 1
+        else:
+            number = self._fresh()
+            self._issued.append(number)
+        self._active.append(number)
+        return number
+
+    @contextmanager
+    def inside(self) -> Iterator[None]:
+        """Indices made inside are forgotten at the end: a neighbour may have their letters."""
+        before = len(self._active)
+        yield
+        del self._active[before:]
+
+    def settle(self, messages: Messages) -> None:
+        """Ends the first walk."""
+        self._settled = True
+        self._active.clear()
+        for number, letter in self._declared.values():
+            self._letters.setdefault(self.root(number), letter)
+        for one, other, span in self._clashes:
+            messages.warning(
+                "size-mismatch",
+                f"{name_key(one)} and {name_key(other)} meet here, and are declared as two sizes",
+                span,
+                (one.span, f"{name_key(one)} here"), (other.span, f"{name_key(other)} here"),
+                hint="is a ⊤ missing, are two factors exchanged? or declare both with one letter",
+            )  # fmt: skip
+
+    def letter(self, number: int, span: Span) -> s.Name:
+        root = self.root(number)
+        if root not in self._letters:
+            base = next(self._free, "")
+            numbered = s.Name("D", sub=(s.Name(f"size{root}"),))
+            self._letters[root] = s.Name(base) if base else numbered
+        return replace(self._letters[root], span=span)
+
+    def name(self, index: int, span: Span) -> s.Name:
+        """The name of an index: the letter of its size, with primes if another one has it."""
+        if not self._settled:
+            return s.Name("D", span=span)
+        same = [n for n in dict.fromkeys(self._active) if self.root(n) == self.root(index)]
+        letter = self.letter(index, span)
+        return replace(letter, primes=same.index(index))

@@ -1,0 +1,98 @@
+"""What can be a column or a matrix in vector style: names, with the indices that are written.
+
+k_i^⊤ q + h_Φ(e(w))^⊤ e[w,I]      →  k_i, q, h_Φ(e(w)), e(w); and e[w,I], which is indexed in full
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from indicial.notation import syntax as s
+from indicial.notation.printers import name_key
+from indicial.program.names.naming import index_name, is_capital, is_letter
+from indicial.program.names.outline import Outline
+from indicial.program.names.uses import BUILT_IN, Use
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A name with its indices, as far as they are written."""
+
+    stem: str
+    key: str
+    use: Use
+    capital: bool | None
+    """Whether it is written with a capital letter; None for a word."""
+
+
+class Leaves:
+    """Finds the names of a program that have a rank."""
+
+    def __init__(self, outline: Outline) -> None:
+        self.outline = outline
+
+    def leaf(self, node: s.Expression) -> Leaf | None:
+        """The node as a name that can be a column or a matrix; None for all else."""
+        if not isinstance(node, s.Name | s.Index | s.Call):
+            return None
+        use = self.outline.use(node)
+        if use is None or use.kind not in ("tensor", "function"):
+            return None
+        base: s.Expression = node
+        while isinstance(base, s.Index | s.Call):
+            base = base.base if isinstance(base, s.Index) else base.function
+        assert isinstance(base, s.Name)
+        if use.kind == "function" and (base.base in BUILT_IN or use.rest or self.defined(use)):
+            return None
+        words = tuple(i for i in base.sub if isinstance(i, s.Name) and not is_letter(i.base))
+        sup = base.sup if use.reference.power is None else ()
+        stem = name_key(s.Name(base.base, base.accents, base.primes, words, sup))
+        case = base.base[-1].isupper() if len(base.base) == 1 else None
+        return Leaf(stem, use.reference.key, use, case)
+
+    def defined(self, use: Use) -> bool:
+        """Whether it is a function that the program defines or fills."""
+        return use.reference.key in {*self.outline.functions, *self.outline.fills}
+
+    def values(self, node: s.Expression) -> Iterator[s.Expression]:
+        """The names that an expression takes the values of: not those inside indices."""
+        leaf = self.leaf(node)
+        if leaf is not None or isinstance(node, s.Name | s.Index):
+            yield node
+            for argument in leaf.use.call.arguments if leaf and leaf.use.call is not None else ():
+                yield from self.values(argument)
+            return
+        if isinstance(node, s.Call):
+            use = self.outline.use(node)
+            opaque = use is None or use.kind == "probability"
+            children: Sequence[s.Node] = () if opaque else node.arguments
+        elif isinstance(node, s.Reduction):
+            children = (node.body,)
+        else:
+            children = list(node.children())
+        for child in children:
+            if isinstance(child, s.Expression):
+                yield from self.values(child)
+
+
+def full_counts(outline: Outline, statements: Sequence[s.Statement]) -> dict[str, int]:
+    """How many indices a name has where it is indexed in full.
+
+    `h[t,J]` is, and so is `y[t,j]` beside `y_t`; but `α[t,s]` alone may be a column at t and s.
+    """
+    counts: dict[str, set[int]] = defaultdict(set)
+    full: set[str] = set()
+    for statement in statements:
+        inside = {id(n.base) for n in statement.walk() if isinstance(n, s.Index)}
+        for node in statement.walk():
+            use = outline.use(node) if isinstance(node, s.Name | s.Index) else None
+            if use is None or use.kind != "tensor" or id(node) in inside:
+                continue
+            key, items = use.reference.key, use.reference.items
+            counts[key].add(len(items))
+            names = [index_name(i) for i in items]
+            if isinstance(node, s.Index) and any(n and is_capital(n.base) for n in names):
+                full.add(key)
+    return {k: max(c) for k, c in counts.items() if k in full or (len(c) > 1 and min(c) > 0)}
