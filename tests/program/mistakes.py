@@ -104,14 +104,39 @@ WRITING = {
 
 LATEX = {
     "command": "$$y[t] = \\unheardof{x[t]}$$",
-    "environment": "$$y[t] = \\tanh(\\begin{align} x[t] \\end{align})$$",
     "exponent": "$$y[t] = x[t]^{a,b}$$",
     "prime": "$$y[t] = (x[t])^\\prime$$",
     "script": "$$y[t] = x_a_b[t]$$",
     "accent": "$$y[t] = \\tilde{2}$$",
-    "stacked": "$$y[t] = \\stackrel{a}{2} x[t]$$",
     "macro-arguments": "\\newcommand{\\vv}[2]{#1 #2}\n\n$$y = \\vv$$",
     "macro-limit": "\\newcommand{\\vv}{\\vv \\vv}\n\n$$y = \\vv$$",
     "open-display": "$$y = 2\n\nText.",
     "rank": "Let $u$ be a vector.\n\n$$c = u^\\top u + u$$",
 }
+
+GROUPS = {
+    "indices": INDICES,
+    "sizes": SIZES,
+    "names": NAMES,
+    "functions": FUNCTIONS,
+    "times": TIMES,
+    "steps": STEPS,
+    "writing": WRITING,
+    "latex": LATEX,
+}
+
+ELSEWHERE = {
+    "encoding": "a file that is no UTF-8",
+    "file": "a file that cannot be read",
+    "notebook": "a notebook that is no JSON",
+    "input": "a file that another one inputs",
+    "environment": "an environment that no expression can hold",
+    "stacked": "a sign above a number",
+    "no-name": "brackets after something that is no name",
+    "no-equation": "a line of an `.eq` file that says nothing",
+    "words": "words in a formula: it is skipped",
+    "size-mismatch": "vectors of two lengths",
+    "rank-guess": "a note about a vector",
+    "label-guard": "a note about a guard",
+}
+"""Codes whose texts are tested with what gives them."""

@@ -25,7 +25,7 @@ from pathlib import Path
 from meanings import same_meaning
 
 from indicial import library
-from indicial.loading import load, resolve
+from indicial.loading import resolve
 from indicial.notation import syntax as s
 from indicial.notation.documents import parse_document, read_text
 from indicial.program.messages import Message
@@ -196,12 +196,12 @@ def _cases(item: s.Expression, holder: tuple[int, int]) -> Iterator[_Edit]:
         if name is None:
             continue
         start, text = name.span.start, name.span.text
-        for old, new in (("\\ell", "L"), ("ℓ", "L"), ("\\Delta ", ""), ("Δ", ""), ("", "")):
-            if text.startswith(old):
-                break
-        if old in ("\\Delta ", "Δ", ""):
-            start += len(old)
-            old = text[len(old) : len(old) + 1]
+        if text.startswith(("\\ell", "ℓ")):
+            old, new = ("\\ell" if text.startswith("\\") else "ℓ"), "L"
+        else:
+            window = next(w for w in ("\\Delta ", "Δ", "") if text.startswith(w))
+            start += len(window)
+            old = text[len(window) : len(window) + 1]
             new = old.swapcase()
         yield _Edit("case swapped", start, start + len(old), new, holder)
 

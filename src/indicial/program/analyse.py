@@ -480,6 +480,7 @@ def _literal_definition(
             "literal", "the rows of these numbers differ in length" if shape is None else
             f"these numbers have {len(shape)} indices, and {definition.key} has {len(info.axes)}",
             definition.body.span, (definition.left.span, f"{len(info.axes)} indices"),
+            hint="write [1, 2] for a vector, [[1, 2], [3, 4]] for a matrix with rows of one length",
         )  # fmt: skip
         return
     from indicial.program.sizes import Size

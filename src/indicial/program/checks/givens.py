@@ -76,8 +76,8 @@ def _judge(
             at = _place(family(base), changed - t)
             messages.error(
                 "looks-ahead", f"{name} is predicted from {key}[{at}], which is not behind the bar",
-                (definition.left.span, "depends on less than this"),
-                (definition.body.span, "depends on it"), *reads,
+                (definition.left.span, "says it depends on no more"),
+                (definition.body.span, "and depends on it"), *reads,
                 hint=f"read {key} or the state one step earlier, or list {key}[{at}] behind the bar",
             )  # fmt: skip
             return
@@ -92,7 +92,7 @@ def _judge(
             at = _place(family(base), offset)
             messages.warning(
                 "given-unused", f"{key}[{at}] stands behind the bar, and {name} does not depend on it",
-                (definition.left.span, "may depend on it"), (definition.body.span, "does not"), *reads,
+                (definition.left.span, "it is listed here"), (definition.body.span, "and changes nothing"), *reads,
                 hint=f"is {key}, or what is made of it, read a step too early?",
             )  # fmt: skip
             return

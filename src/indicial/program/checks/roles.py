@@ -66,6 +66,7 @@ def _listed(context: Context) -> None:
             context.messages.error(
                 "listed-defined", f"{key} is listed as a parameter, but an equation defines it",
                 (reference.span, "listed here"), (info.span, "defined here"),
+                hint="take it out of the list, or take the equation out",
             )  # fmt: skip
         else:
             info.role = "parameter"

@@ -50,7 +50,7 @@ def _inputs(context: Context, steps: list[Step], predicted: set[str]) -> None:
             even = [s for s in along if not s.lag(family)]
             if even and len(places) == 1:
                 context.messages.warning(
-                    "shifted-input", f"{key} is read at {family} everywhere else",
+                    "shifted-input", f"{key} is read a step off here, and at {family} everywhere else",
                     (off[0].span, where(off[0], family)), (even[0].span, f"at {family} here"),
                     hint=f"write {family} here too, if no delay is meant",
                 )  # fmt: skip

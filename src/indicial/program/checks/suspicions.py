@@ -121,7 +121,7 @@ def _fixed(context: Context, statement: RawStatement) -> bool:
                     found = True
                     small, large = shown(variable.name), capital(variable.family)
                     context.messages.warning(
-                        "fixed-index", f"{read.tensor} is read at the same {small} for all {small}",
+                        "fixed-index", f"{read.tensor} is read at one and the same place for all {small}",
                         (read.span, f"{large} is a size"), (statement.left_span, f"for all {small}"),
                         hint=f"write {small} in place of {large}, if every {small} reads its own",
                     )  # fmt: skip

@@ -193,7 +193,7 @@ class Reading:
                 self.messages.warning(
                     "batch-index", f"{info.key} has the batch index b, which is left out here",
                     (reference.span, "read as with b in front"), (info.span, "b is written here"),
-                    hint=f"write {info.key}[b, …]",
+                    hint=f"write {reference.span.text.replace('[', '[b,', 1)}",
                 )  # fmt: skip
                 return (s.Name("b", span=reference.span), *items)
             self.wrong_count(info, reference, families)
