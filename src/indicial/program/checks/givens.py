@@ -65,7 +65,9 @@ def _judge(
     bound = _bound(place)
     if bound is None or bound[0] != "index" or base is None:
         return
-    tried = _dependence(code, definition.key, key, bound[1], 5)
+    offsets = sorted({b[1] for pair in listed for b in pair if b[0] == "index"})
+    changes = (-1, 1, 0) if offsets and offsets[0] < -1 else (-1, 1)
+    tried = _dependence(code, definition.key, key, bound[1], changes, 5)
     if tried is None:
         return
     needs, first, last = tried
@@ -77,17 +79,17 @@ def _judge(
             messages.error(
                 "looks-ahead", f"{name} is predicted from {key}[{at}], which is not behind the bar",
                 (definition.left.span, "says it depends on no more"),
-                (definition.body.span, "and depends on it"), *reads,
+                (definition.body.span, "depends on it"), *reads,
                 hint=f"read {key} or the state one step earlier, or list {key}[{at}] behind the bar",
             )  # fmt: skip
             return
     if _carried(code, definition.key, key):
         return
-    for offset in sorted({b[1] for pair in listed for b in pair if b[0] == "index"}):
+    for offset in offsets:
         pairs = [p for p in needs if p[1] - p[0] == offset and first <= p[0] <= last]
         if not pairs or any(needs[p] for p in pairs):
             continue
-        again = _dependence(code, definition.key, key, bound[1], 6)
+        again = _dependence(code, definition.key, key, bound[1], changes, 6)
         if again is not None and not any(again[0][p] for p in pairs):
             at = _place(family(base), offset)
             messages.warning(
@@ -188,7 +190,7 @@ def _bound(node: s.Expression) -> Bound | None:
 
 
 def _dependence(
-    code: ir.Code, target: str, tokens: str, shift: int, seed: int
+    code: ir.Code, target: str, tokens: str, shift: int, changes: tuple[int, ...], seed: int
 ) -> tuple[dict[tuple[int, int], bool], int, int] | None:
     """For places t and c whether P at t changes with the token at c; the first and the last place."""
     axis = code.tensors[tokens].axes[0]
@@ -210,7 +212,7 @@ def _dependence(
     needs: dict[tuple[int, int], bool] = {}
     try:
         before = run(code, drawn, [target])[target]
-        for changed in (sizes[length] - 1, 1, 0):
+        for changed in (change % sizes[length] for change in changes):
             count = vocabulary.value(sizes) if vocabulary is not None else 2
             text = drawn.inputs[tokens].copy()
             text[changed] = (text[changed] + 1) % max(2, count)
