@@ -142,9 +142,9 @@ def _shifted(context: Context) -> dict[str, tuple[Span, Span]]:
             continue
         for read in expanded(context, statement):
             for place in read.places:
-                if isinstance(place, ir.Affine) and place.shift is not None and place.shift[1]:
-                    if place.shift[0] not in layers:
-                        found.setdefault(read.tensor, (read.span, statement.left_span))
+                shift = place.shift if isinstance(place, ir.Affine) else None
+                if shift is not None and shift[1] and shift[0] not in layers:
+                    found.setdefault(read.tensor, (read.span, statement.left_span))
     return found
 
 

@@ -167,11 +167,11 @@ def _never_read(context: Context, read: set[str]) -> None:
             if _fits(info, o) and info.key not in outputs and o.key not in made_of[info.key]
         ] + again  # fmt: skip
         best = max(fitting, key=lambda o: alike(o.key, info.key), default=None)
-        if best is not None and best.span in said:
+        if best is None or best.span in said:
             continue
-        if best is None or alike(best.key, info.key) < (0.75 if context.document else 0.3):
-            if best is None or not _one_letter(best.key, info.key) or len(info.axes) < 2:
-                continue
+        letter = _one_letter(best.key, info.key) and len(info.axes) > 1
+        if not letter and alike(best.key, info.key) < (0.75 if context.document else 0.3):
+            continue
         context.messages.warning(
             "unused-name", f"{info.key} is never read, and {best.key} is never defined"
             if best not in again else f"{info.key} is never read; {best.key} is nearly that",

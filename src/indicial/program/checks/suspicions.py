@@ -43,9 +43,8 @@ def suspect(context: Context, lowering: Lowering, sequence: set[int]) -> None:
     for statement in context.statements:
         if statement.span in touched:
             continue  # one mistake is enough for one equation
-        if not context.tensors[statement.target].hidden:
-            if not _fixed(context, statement):
-                _constant(context, statement)
+        if not context.tensors[statement.target].hidden and not _fixed(context, statement):
+            _constant(context, statement)
         vacuous(context, statement)
         _terms(context, statement, sequence)
         _factors(context, statement, sequence)
