@@ -11,13 +11,13 @@ import itertools
 import math
 from collections.abc import Iterator
 
-from indicial.notation.source import Span
+from indicial.notation.source import NOWHERE, Span
 from indicial.program import ir
 from indicial.program.checks.givens import check_given, run
 from indicial.program.cost.chain import longest_chain
-from indicial.program.meaning.arrays import InterpretError
-from indicial.program.meaning.machine import CycleError
-from indicial.program.meaning.sample import sample, small_sizes
+from indicial.program.meaning.arrays import InterpretError, gather_given
+from indicial.program.meaning.machine import CycleError, Machine
+from indicial.program.meaning.sample import sample, small_sizes, work
 from indicial.program.messages import Messages
 from indicial.program.names.outline import Outline
 
@@ -25,7 +25,12 @@ TRIES = ((2, 1), (3, 2), (1, 3))
 """Sizes and seeds that steps are tried on."""
 
 LIMIT = 4000
-"""No check computes more elements than this in one try."""
+"""No step is tried at more values of its indices than this."""
+
+MOST_WORK = 1_000_000
+"""A program that computes more numbers than this, at sizes of 3, is not tried."""
+MOST_WORK_EACH = 2_000
+"""A long program may compute so many for each of its equations."""
 
 
 def judge(code: ir.Code, outline: Outline, messages: Messages, prose: bool = False) -> None:
@@ -34,10 +39,26 @@ def judge(code: ir.Code, outline: Outline, messages: Messages, prose: bool = Fal
     `prose` says that the steps of chains may use facts that no equation states: that vectors are
     orthogonal, that one has length 1. A step that fails is then worth a note, and no error.
     """
+    if _too_large(code):
+        span = code.statements[0].span if code.statements else NOWHERE
+        messages.note(
+            "not-tried", "this takes too many numbers to be tried on values: steps, circles and what "
+            "stands behind the bar were not checked", span, hint="are a range or a size larger than meant?",
+        )  # fmt: skip
+        return
     if _circle(code, outline, messages):
         return
     _steps(code, messages, prose)
     check_given(code, outline, messages)
+
+
+def _too_large(code: ir.Code) -> bool:
+    """Whether a try would take long: a number as the end of a range, a tensor with very many axes."""
+    try:
+        needed = work(code, small_sizes(code, 3))
+    except (ValueError, KeyError):
+        return False  # what cannot be counted cannot be run either
+    return needed > max(MOST_WORK, MOST_WORK_EACH * len(code.statements))
 
 
 def _circle(code: ir.Code, outline: Outline, messages: Messages) -> bool:
@@ -77,6 +98,7 @@ def _round(code: ir.Code, outline: Outline, error: CycleError) -> list[tuple[Spa
 
 
 def _steps(code: ir.Code, messages: Messages, prose: bool) -> None:
+    trials = Trials(code)
     for test in code.tests:
         if test.kind != "step" or test.relation != "=":
             continue
@@ -88,7 +110,7 @@ def _steps(code: ir.Code, messages: Messages, prose: bool) -> None:
                 test.span,
             )  # fmt: skip
             continue
-        found = _counterexample(code, test)
+        found = _counterexample(test, trials)
         if found is not None and prose:
             messages.note(
                 "step-open", f"this step needs more than the equations say: {found}", (test.left.span, "this"),
@@ -129,16 +151,27 @@ def _undetermined(code: ir.Code, test: ir.Test) -> set[str]:
     return set() if left <= right or (right <= left and not right - left) else left ^ right
 
 
-def _counterexample(code: ir.Code, test: ir.Test) -> str | None:
-    from indicial.program.meaning.arrays import gather_given
-    from indicial.program.meaning.machine import Machine
+class Trials:
+    """A program on random values, once for each of `TRIES`: all steps use the same."""
 
+    def __init__(self, code: ir.Code) -> None:
+        self.code = code
+        self.machines: dict[tuple[int, int], tuple[dict[str, int], Machine]] = {}
+
+    def at(self, size: int, seed: int) -> tuple[dict[str, int], Machine]:
+        if (size, seed) not in self.machines:
+            sizes = small_sizes(self.code, size)
+            drawn = sample(self.code, sizes, seed)
+            arrays = {**drawn.inputs, **drawn.parameters, **drawn.draws, **self.code.constants}
+            machine = Machine(self.code, gather_given(self.code, arrays, sizes, {}))
+            self.machines[size, seed] = sizes, machine
+        return self.machines[size, seed]
+
+
+def _counterexample(test: ir.Test, trials: Trials) -> str | None:
     for size, seed in TRIES:
-        sizes = small_sizes(code, size)
-        drawn = sample(code, sizes, seed)
-        arrays = {**drawn.inputs, **drawn.parameters, **drawn.draws, **code.constants}
         try:
-            machine = Machine(code, gather_given(code, arrays, sizes, {}))
+            sizes, machine = trials.at(size, seed)
             for env in _points(test.indices, sizes):
                 left, right = (
                     machine.value(test.left, dict(env)),
