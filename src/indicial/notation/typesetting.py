@@ -262,10 +262,8 @@ class Typesetter:
         for i, term in enumerate(node.terms):
             minus = i > 0 and isinstance(term, Negative)
             body = term.body if minus and isinstance(term, Negative) else term
-            if i < last and tail(body) > 1:
-                piece = self.round(self.bare(body), body)
-            else:
-                piece = self.show(body, _TERM)
+            grows = i < last and tail(body) > 1  # it would swallow the terms behind it
+            piece = self.round(self.bare(body), body) if grows else self.show(body, _TERM)
             text += (f"{blank}{'-' if minus else '+'}{blank}" if i else "") + piece
         return text
 

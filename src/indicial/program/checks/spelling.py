@@ -8,13 +8,20 @@ los = 1/T Σ_t -ln P(w_t | …)                 nothing is called loss
 from __future__ import annotations
 
 import difflib
-import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Iterable
 
 from indicial.notation.source import Span
 from indicial.program import ir
+from indicial.program.checks.similar import (
+    by,
+    mistyped,
+    recased,
+    similar,
+    slips,
+    uncased,
+    undeclared,
+)
 from indicial.program.checks.timing import reads
 from indicial.program.lowering.context import Context, TensorInfo
 from indicial.program.lowering.lower import Lowering
@@ -35,7 +42,7 @@ def suspect_names(context: Context, lowering: Lowering) -> None:
     _functions(context, lowering)
     _special(context, read)
     _never_read(context, read)
-    _similar(context)
+    similar(context)
     _starts_only(context)
     _declared(context, read)
 
@@ -144,22 +151,22 @@ def _never_read(context: Context, read: set[str]) -> None:
     ]  # fmt: skip
     undefined = [
         i for i in context.tensors.values()
-        if _undeclared(context, i) and not i.hidden and not i.probability
+        if undeclared(context, i) and not i.hidden and not i.probability
     ]  # fmt: skip
     undefined = undefined[: max(10, MOST_PAIRS // max(1, len(lonely)))]
-    by_case, by_word = _by(context, lambda key: [_uncased(key)]), _by(context, _slips)
+    by_case, by_word = by(context, lambda key: [uncased(key)]), by(context, slips)
     made_of = _ingredients(context)
     said = {m.span for m in context.messages.items if m.severity == "error"}
     for info in lonely:
         # A matrix V beside a column v is no slip of the pen.
         near = [
-            *by_case[_uncased(info.key)],
-            *(o for slip in _slips(info.key) for o in by_word[slip]),
+            *by_case[uncased(info.key)],
+            *(o for slip in slips(info.key) for o in by_word[slip]),
         ]
         again = [
             i for i in near
             if i.role == "defined" and len(i.axes) == len(info.axes)
-            and (_recased(i.key, info.key) or _mistyped(i.key, info.key))
+            and (recased(i.key, info.key) or mistyped(i.key, info.key))
         ]  # fmt: skip
         # What a tensor is made of cannot be the tensor itself.
         fitting = [
@@ -185,10 +192,6 @@ def _one_letter(one: str, other: str) -> bool:
     return one[1:] == other[1:] and not any(c in "_^" for c in one)
 
 
-def _undeclared(context: Context, info: TensorInfo) -> bool:
-    return info.role in ("parameter", "input") and info.key not in context.outline.declared
-
-
 def _fits(one: TensorInfo, other: TensorInfo) -> bool:
     """Whether both have the same letters at the same places, as far as letters are known."""
     if len(one.axes) != len(other.axes):
@@ -196,104 +199,6 @@ def _fits(one: TensorInfo, other: TensorInfo) -> bool:
     pairs = [(a.letter, b.letter) for a, b in zip(one.axes, other.axes, strict=True)]
     same = [a == b or "(" in a + b for a, b in pairs if a and b]
     return all(same) or (len(same) > 1 and sum(same) >= len(same) - 1)
-
-
-def _similar(context: Context) -> None:
-    """`E[w,I]` beside `e[w,I]`, `e_{otu}` beside `e_{out}`: an undeclared name that is nearly another."""
-    said = {m.span for m in context.messages.items if m.severity == "error"}
-    by_case, by_word = _by(context, lambda key: [_uncased(key)]), _by(context, _slips)
-    by_base = _by(context, lambda key: [key.partition("_")[0]])
-    position = {key: number for number, key in enumerate(context.tensors)}
-    for info in context.tensors.values():
-        if not _undeclared(context, info) or info.hidden or not info.axes or info.span in said:
-            continue
-        found = {
-            other.key: other
-            for other in (
-                *by_case[_uncased(info.key)],
-                *(o for slip in _slips(info.key) for o in by_word[slip]),
-                *by_base[info.key],
-            )
-        }
-        worded = sum(
-            1 for o in by_base[info.key]
-            if o.key.startswith(info.key + "_{") and len(o.axes) == len(info.axes)
-        )  # fmt: skip
-        for other in sorted(found.values(), key=lambda o: position[o.key]):
-            if other is info or other.hidden or len(other.axes) != len(info.axes):
-                continue
-            how = ""
-            if _recased(info.key, other.key):
-                how = "differ only in case"
-            elif _mistyped(info.key, other.key):
-                how = "differ in one letter"
-            elif info.key == other.key.partition("_")[0] and worded > 1:
-                how = "differ only in the subscript, which all others have"
-            later = info.span.start >= other.span.start or other.role != info.role
-            if how and later:
-                context.messages.warning(
-                    "similar-names", f"{info.key} and {other.key} {how}",
-                    (info.span, f"{info.key} here"), (other.span, f"{other.key} here"),
-                    hint=f"did you mean {other.key}? If not, declare `parameter {info.key}[…]`",
-                )  # fmt: skip
-
-
-WORD = re.compile(r"[A-Za-z]{2,}")
-MOST_WORDS, LONGEST_WORD = 8, 40
-
-
-def _by(
-    context: Context, signs: Callable[[str], Iterable[str]]
-) -> defaultdict[str, list[TensorInfo]]:
-    """The tensors by what their names have in common with names that are nearly the same."""
-    found: defaultdict[str, list[TensorInfo]] = defaultdict(list)
-    for key, info in context.tensors.items():
-        for sign in signs(key):
-            found[sign].append(info)
-    return found
-
-
-def _slips(key: str) -> set[str]:
-    """What a name shares with every name that is mistyped for it: see `_mistyped`."""
-    words = WORD.findall(key)
-    if len(words) > MOST_WORDS or any(len(word) > LONGEST_WORD for word in words):
-        return set()
-    found: set[str] = set()
-    gaps = WORD.sub("·", key)
-    for number, word in enumerate(words):
-        rest = " ".join([gaps, *words[:number], "·", *words[number + 1 :]])
-        found.add(f"{rest} {''.join(sorted(word))}")
-        found.add(f"{rest} {word}")
-        found.update(f"{rest} {word[:n]}{word[n + 1 :]}" for n in range(len(word)))
-    return found
-
-
-def _mistyped(one: str, other: str) -> bool:
-    """Whether two names differ in one word, by a letter that is missing, doubled or exchanged."""
-    words = [WORD.findall(key) for key in (one, other)]
-    if WORD.sub("·", one) != WORD.sub("·", other) or len(words[0]) != len(words[1]):
-        return False
-    different = [(a, b) for a, b in zip(*words, strict=True) if a != b]
-    if len(different) != 1:
-        return False
-    a, b = different[0]
-    if len(a) == len(b):
-        return len(a) > 2 and sorted(a) == sorted(b)
-    short, long = sorted(different[0], key=len)
-    return len(long) > 2 and any(long[:n] + long[n + 1 :] == short for n in range(len(long)))
-
-
-def _uncased(key: str) -> str:
-    """A name with its letter in one case: see `_recased`."""
-    base = key.partition("^")[0].partition("_")[0]
-    return f"{base.casefold()} {key[len(base) :]}"
-
-
-def _recased(one: str, other: str) -> bool:
-    """Whether two names differ in the case of their letter alone; `W^{h,r}` and `W^{h,R}` do not."""
-    bases = [key.partition("^")[0].partition("_")[0] for key in (one, other)]
-    tails = one[len(bases[0]) :] == other[len(bases[1]) :]
-    return tails and bases[0] != bases[1] and bases[0].casefold() == bases[1].casefold()
 
 
 def _starts_only(context: Context) -> None:
@@ -343,7 +248,7 @@ def say_unused(context: Context, kind: str, key: str, span: Span) -> None:
     info = context.tensors[key]
     near = [
         i for i in context.tensors.values()
-        if _undeclared(context, i) and len(i.axes) == len(info.axes) and not i.hidden
+        if undeclared(context, i) and len(i.axes) == len(info.axes) and not i.hidden
         and (alike(i.key, key) >= 0.5 or not info.axes)
     ]  # fmt: skip
     best = max(near, key=lambda i: alike(i.key, key), default=None)

@@ -119,8 +119,10 @@ def _affine(
                     product = product * _affine(lowering, f, scope, 1, {}, opened, True)
                 return product
             raise _NotAffine(node)
+        if any(len(number.text) > 9 for number in numbers):
+            raise _NotAffine(node)
         for number in numbers:
-            factor *= int(number.text[:9])
+            factor *= int(number.text)
         if not others:
             return Size.of(factor)
         return _affine(lowering, others[0], scope, factor, total, opened, sizes)

@@ -298,6 +298,7 @@ def _name_sizes(context: Context, lowering: Lowering) -> dict[int, str]:
     order.extend(context.size_classes.values())
     names: dict[int, str] = {}
     taken: set[str] = set()
+    counts: dict[str, int] = {}
     roots = list(dict.fromkeys(classes.find(c) for c in order))
     best: dict[int, tuple[int, str]] = {}
     for root in roots:
@@ -313,10 +314,10 @@ def _name_sizes(context: Context, lowering: Lowering) -> dict[int, str]:
             others = [n for _, n in sorted(classes.data[root].names, key=lambda x: x[0]) if n]
             free = [n for n in others if n not in taken]
             name = free[0] if free else f"{name}_{_plain_owner(owner.get(root, str(root)))}"
-            count = 2
+            stem = f"{best[root][1]}_{_plain_owner(owner.get(root, ''))}"
             while name in taken:
-                name = f"{best[root][1]}_{_plain_owner(owner.get(root, ''))}{count}"
-                count += 1
+                counts[stem] = counts.get(stem, 1) + 1
+                name = f"{stem}{counts[stem]}"
         taken.add(name)
         names[root] = name
     return names
@@ -531,7 +532,11 @@ class _Finish:
             for name in sorted(size.names):
                 found.setdefault(name, None)
         for key, (value, span) in self.lowering.outline.sizes.items():
-            if isinstance(value, s.Number) and value.text.isdigit() and len(value.text) < 10:
+            if isinstance(value, s.Number) and not (value.text.isdigit() and len(value.text) < 10):
+                self.context.messages.error(
+                    "declaration", f"the size {key} is a whole number below 10⁹", value.span
+                )
+            elif isinstance(value, s.Number):
                 if key in found:
                     found[key] = int(value.text)
                 else:

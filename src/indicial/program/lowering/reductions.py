@@ -95,8 +95,8 @@ def _bind(lowering: Lowering, binder: Binder, scope: Scope, node: s.Reduction) -
 
 def bound(lowering: Lowering, node: s.Expression, scope: Scope) -> Size:
     """The end of a range: a number, a size, or both (`L-2`)."""
-    if isinstance(node, s.Number):
-        return Size.of(int(node.text)) if node.text.isdigit() and len(node.text) < 10 else Size()
+    if isinstance(node, s.Number) and node.text.isdigit() and len(node.text) < 10:
+        return Size.of(int(node.text))
     if isinstance(node, s.Name):
         key = name_key(node)
         if is_capital(node.base) or key in lowering.sizes_named:
@@ -115,7 +115,7 @@ def bound(lowering: Lowering, node: s.Expression, scope: Scope) -> Size:
         return product
     lowering.messages.error(
         "range", f"{unicode(node)} cannot end a range", node.span,
-        hint="a range ends at a size or a number: T, L-2, 10; write a condition for the rest: "
+        hint="a range ends at a size or a whole number below 10⁹: T, L-2, 10; write a condition for the rest: "
              "Σ_{s ≤ t}",
     )  # fmt: skip
     return Size()

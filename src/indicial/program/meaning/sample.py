@@ -7,7 +7,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -63,6 +64,36 @@ def small_sizes(code: ir.Code, size: int) -> dict[str, int]:
     """Every size at this value, or as large as it must be."""
     least = least_sizes(code)
     return {name: max(size, least.get(name, 1)) for name in code.sizes}
+
+
+def work(code: ir.Code, sizes: Mapping[str, int]) -> int:
+    """About how many numbers a run at these sizes computes: for not trying what takes too long."""
+    total = 0
+    for tensor in code.tensors.values():
+        total += _volume(tensor.axes, sizes)
+    for statement in code.statements:
+        total += _nodes(statement.body, _volume(statement.indices, sizes), sizes)
+    for test in code.tests:
+        for side in (test.left, test.right):
+            total += _nodes(side, _volume(test.indices, sizes), sizes)
+    return total
+
+
+def _volume(indices: Iterable[ir.Index | ir.Axis], sizes: Mapping[str, int]) -> int:
+    return math.prod(max(1, extent_value(index.extent, sizes)) for index in indices)
+
+
+def _nodes(body: ir.Expression, times: int, sizes: Mapping[str, int]) -> int:
+    """The nodes of an expression, each as often as the reductions around it run."""
+    total = 0
+    stack = [(body, times)]
+    while stack:
+        node, times = stack.pop()
+        total += times
+        if isinstance(node, ir.Reduce | ir.Softmax):
+            times *= _volume(node.indices, sizes)
+        stack.extend((child, times) for child in node.children())
+    return total
 
 
 def sample(code: ir.Code, sizes: Mapping[str, int], seed: int = 0) -> Sample:

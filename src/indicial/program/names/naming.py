@@ -41,6 +41,9 @@ from indicial.notation.syntax import (
 WORDS = frozenset({"in", "out", "max", "min", "at", "is", "to", "on", "an"})
 """Short subscripts that are words even where their letters are indices."""
 
+MOST_DIGITS = 4
+"""A longer number below a name is one number, not an index for each digit."""
+
 GROUPS = frozenset("ΦΘΨΩ")
 """Letters that name a group of parameters: `P_Φ`, `CELL_Φ`."""
 
@@ -234,14 +237,16 @@ class Naming:
             elif isinstance(script, Number):
                 if not seen.indexed:
                     if (
-                        len(script.text) > 1
+                        1 < len(script.text) <= MOST_DIGITS
                         and seen.digit_lengths == {len(script.text)}
                         and script.text.isdigit()
                     ):
                         inside.extend(Number(d, span=script.span) for d in script.text)
                     else:
                         kept.append(script)
-                elif len(script.text) > 1 and seen.digit_lengths == {len(script.text)}:
+                elif 1 < len(script.text) <= MOST_DIGITS and seen.digit_lengths == {
+                    len(script.text)
+                }:
                     inside.extend(Number(d, span=script.span) for d in script.text)
                 else:
                     inside.append(script)

@@ -308,7 +308,8 @@ def _explicit(
             return
     if not isinstance(end, s.Name):
         return
-    into[family(name)] = (int(lower.text[:6]), offset)
+    if len(lower.text) < 10:
+        into[family(name)] = (int(lower.text), offset)
 
 
 def _listed(items: tuple[s.Expression, ...], into: dict[str, tuple[int, int]]) -> None:
@@ -317,14 +318,14 @@ def _listed(items: tuple[s.Expression, ...], into: dict[str, tuple[int, int]]) -
         if not isinstance(dots, s.Dots):
             continue
         a, b = _place_of(first), _place_of(last)
-        if not isinstance(a, s.Number) or not a.text.isdigit() or b is None:
+        if not isinstance(a, s.Number) or not a.text.isdigit() or len(a.text) > 9 or b is None:
             continue
         name = index_name(b)
         if name is None and isinstance(b, s.Add):
             name = index_name(b.terms[0])
         if name is None or name.base in GROUPS:
             continue
-        start = int(a.text[:6])
+        start = int(a.text)
         if is_capital(name.base) and isinstance(b, s.Name):
             into[family(name)] = (start, 0)
         elif start > 0:
