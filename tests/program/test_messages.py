@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from mistakes import ELSEWHERE, GROUPS
-from mutations import program
+from slips import program
 
 import indicial
 from indicial.notation.source import Source, Span

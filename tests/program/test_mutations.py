@@ -3,7 +3,8 @@
 from functools import cache
 
 import pytest
-from mutations import KINDS, Verdict, judge, mutants, originals, program, sampled, table
+from mutations import Verdict, judge, sampled, table
+from slips import KINDS, Original, mutants, originals, program
 
 from indicial.program.program import Program
 
@@ -25,7 +26,7 @@ def report() -> str:
 
 
 @pytest.mark.parametrize("original", originals(), ids=lambda o: o.name)
-def test_correct_equations_get_no_message(original: object) -> None:
+def test_correct_equations_get_no_message(original: Original) -> None:
     found = program(original.text, original.name).mistakes
     assert not found, "\n\n".join(m.render() for m in found)
 

@@ -27,7 +27,7 @@ TRIES = ((2, 1), (3, 2), (1, 3))
 LIMIT = 4000
 """No step is tried at more values of its indices than this."""
 
-MOST_WORK = 1_000_000
+MOST_WORK = 300_000
 """A program that computes more numbers than this, at sizes of 3, is not tried."""
 MOST_WORK_EACH = 2_000
 """A long program may compute so many for each of its equations."""
