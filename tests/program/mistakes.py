@@ -90,6 +90,7 @@ TIMES = {
 
 STEPS = {
     "step": "input x[t]\ny = Σ_t (x[t] + 1)^2 = Σ_t x[t]^2 + 1",
+    "not-tried": "range Δt = 0..100000000\ninput x[t]\ny[t] = W[ΔT] x[t-ΔT]",
     "step-open": "input x[t]\ny[t] = 2 x[t] = z[t]",
 }
 
