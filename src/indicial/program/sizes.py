@@ -53,11 +53,7 @@ class Size:
 
     @staticmethod
     def of(value: Sizeable | str | Strided) -> Size:
-        if isinstance(value, Size):
-            return value
-        if isinstance(value, (str, Strided)):
-            return Size(((((value, 1),), Fraction(1)),))
-        return _normal({(): Fraction(value)})
+        return value if isinstance(value, Size) else _of(value)
 
     @property
     def number(self) -> Fraction | None:
@@ -121,8 +117,11 @@ class Size:
         return result
 
     def __add__(self, other: Sizeable) -> Size:
+        other = Size.of(other)
+        if not self.terms or not other.terms:
+            return other if not self.terms else self
         total = dict(self.terms)
-        for monomial, coefficient in Size.of(other).terms:
+        for monomial, coefficient in other.terms:
             total[monomial] = total.get(monomial, Fraction(0)) + coefficient
         return _normal(total)
 
@@ -165,6 +164,13 @@ class Size:
 
     def __repr__(self) -> str:
         return f"Size({self})"
+
+
+@lru_cache(maxsize=4096)
+def _of(value: int | Fraction | str | Strided) -> Size:
+    if isinstance(value, str | Strided):
+        return Size(((((value, 1),), Fraction(1)),))
+    return _normal({(): Fraction(value)})
 
 
 def _atom_order(item: tuple[Atom, int]) -> str:

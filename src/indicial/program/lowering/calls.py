@@ -46,6 +46,9 @@ rmsnorm(x[J])[j] = x[j] / sqrt(mean_{j'} x[j']^2 + 0.00001)
 """
 """Functions of vectors that are there without being written, as equations like any other."""
 
+MOST_CALLS = 1000
+"""No program is read that calls its own functions more often than this, bodies unfolded."""
+
 
 @cache
 def prelude() -> dict[str, FunctionDefinition]:
@@ -246,13 +249,16 @@ def inline(
     """The body of a function with the arguments of this call."""
     context = lowering.context
     assert use.call is not None
-    if scope.depth > 20:
+    if function.key in scope.calling or context.calls > MOST_CALLS:
+        again = function.key in scope.calling
         lowering.messages.error(
             "recursion",
-            f"{function.key} calls itself",
+            f"{function.key} calls itself"
+            if again
+            else f"more than {MOST_CALLS} calls of functions",
             span,
             (function.span, "here"),
-            hint="a function's body may not need the function itself",
+            hint="a function's body may not need the function itself" if again else "",
         )
         return Term(ZERO)
     if len(use.call.arguments) != len(function.parameters):
@@ -267,7 +273,10 @@ def inline(
     name = f"{function.key}{context.calls}"
     arguments = _arguments(lowering, name, use.call, scope)
     inner = Scope(
-        scope.number, suffix=f"·{context.calls}", prefix=f"{name}.", depth=scope.depth + 1
+        scope.number,
+        suffix=f"·{context.calls}",
+        prefix=f"{name}.",
+        calling=(*scope.calling, function.key),
     )
     slices_by_family: dict[str, list[Variable]] = {}
     for (parameter, letters), argument in zip(function.parameters, arguments, strict=True):

@@ -56,7 +56,8 @@ class Scope:
     """Stands before the names of parameters of a function's own."""
     group: tuple[tuple[ir.Place, tuple[tuple[Variable, int], ...]], ...] = ()
     """The places of a parameter group: the ℓ of `CELL_{Φ[ℓ]}`, each with its indices."""
-    depth: int = 0
+    calling: tuple[str, ...] = ()
+    """The functions whose bodies this is inside of."""
 
     def child(self) -> Scope:
         """A scope inside this one: new bindings do not show outside."""
