@@ -334,3 +334,26 @@ def test_first_document_in_this_style() -> None:
         for size in (2, 3):
             if found.equations and not found.errors:
                 assert run(found, size)
+
+
+# ---------------------------------------------------------------------- names that are called
+
+
+@pytest.mark.parametrize(
+    ("lines", "becomes"),
+    [
+        (["score(h_t, s_i) = v^⊤ tanh(W_1 h_t + W_2 s_i)", "α_{ti} = softmax_t score(h_t, s_i)"],
+         ["score_{t,i} = v[D] tanh(W_1[D,E] h_t[E] + W_2[D,F] s_i[F])", "α_{ti} = softmax_t score_{t,i}"]),
+        (["y[t,j] = W[j,K] x[t,K]", "s[t,r] = y_t^⊤ y_r"],
+         ["y[t,j] = W[j,K] x[t,K]", "s[t,r] = y_t[D] y_r[D]"]),
+    ],
+)  # fmt: skip
+def test_names_with_brackets(lines: list[str], becomes: list[str]) -> None:
+    assert rewritten(*lines, document=True) == becomes
+    assert program(*lines, document=True).errors == []
+
+
+def test_a_function_that_calls_itself_ends() -> None:
+    """Two calls in a body are not unfolded into a million."""
+    found = program("f(x) = f(x) f(x) x", "y = f(3)")
+    assert {m.code for m in found.errors} == {"recursion"}
