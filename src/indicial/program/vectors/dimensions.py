@@ -37,7 +37,7 @@ class Dimensions:
         self._active: list[int] = []
         self._settled = False
         names = [n.base for st in statements for n in st.walk() if isinstance(n, s.Name)]
-        used = {*names, *(base[-1] for base in names)}
+        used = {*names, *(base[-1] for base in names if "_" in base)}
         self._free = iter([c for c in POOL if c not in used and c.lower() not in used])
 
     # ------------------------------------------------------------------ sizes
