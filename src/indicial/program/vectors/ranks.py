@@ -98,9 +98,8 @@ class Ranks(Leaves):
             case s.Add(terms=parts) | s.Hadamard(factors=parts):
                 return self.same(parts, wanted)
             case s.Cases(branches=branches):
-                for _, condition in branches:
-                    if condition is not None:
-                        self.visit(condition)
+                for condition in (c for _, c in branches if c is not None):
+                    self.visit(condition)
                 return self.same([value for value, _ in branches], wanted)
             case s.Product(factors=factors):
                 return self._product(factors, wanted)
@@ -172,10 +171,8 @@ class Ranks(Leaves):
         fits: dict[str, set[Shape]] = {name: set() for name in variables}
         for combination in itertools.product(*variables.values()):
             chosen = dict(zip(variables, combination, strict=True))
-            tried = [
-                (x if x is not None else self._seen(factors[n], chosen[unknown[n][0]]))
-                for n, x in enumerate(shapes)
-            ]
+            seen = {n: self._seen(factors[n], chosen[name]) for n, (name, _) in unknown.items()}
+            tried = [seen[n] if x is None else x for n, x in enumerate(shapes)]
             try:
                 shape = align(tried).shape
             except Mismatch:
