@@ -32,6 +32,7 @@ from indicial.program.messages import Messages
 from indicial.program.names import shapes
 from indicial.program.names.naming import Reference, capital, index_name, is_capital
 from indicial.program.names.outline import Definition, Outline, outline
+from indicial.program.sizes import Size
 
 
 @dataclass
@@ -130,7 +131,20 @@ def _declare(lowering: Lowering) -> None:
             key = name_key(domain)
             info.values = context.classes.new(key, domain.span, 1)
     for reference, value in outline.constants.values():
-        context.tensors[reference.key].literal = _literal(value, lowering)
+        info = context.tensors[reference.key]
+        info.literal = _literal(value, lowering)
+        shape = literal_shape(info.literal)
+        if info.literal is None or shape is None or len(shape) != len(info.axes):
+            lowering.messages.error(
+                "literal",
+                f"the value of {reference.key} does not have its {len(info.axes)} indices",
+                (value.span, "this value"),
+                (reference.span, f"{len(info.axes)} indices"),
+                hint="write `constant λ = 0.1`, or `constant q[i] = [1, 1, 2]`",
+            )
+            continue
+        for one, length in zip(info.axes, shape, strict=True):
+            context.classes.bind(one.size, Size.of(length), value.span)
 
 
 def _literal(node: s.Expression, lowering: Lowering) -> object:
@@ -483,8 +497,6 @@ def _literal_definition(
             hint="write [1, 2] for a vector, [[1, 2], [3, 4]] for a matrix with rows of one length",
         )  # fmt: skip
         return
-    from indicial.program.sizes import Size
-
     info.role, info.literal = "constant", literal
     for axis, length in zip(info.axes, shape, strict=True):
         axis.left.clear()

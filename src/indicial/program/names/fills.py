@@ -36,6 +36,8 @@ def fill(
     resolve: Resolver,
 ) -> list[s.Statement]:
     """The statements with every hole filled that a line like `CELL = lstm` names a cell for."""
+    if not any(_may_fill(statement) for statement in statements):
+        return statements
     sketch = outline(statements, Messages(), document)
     chosen = sketch.fills
     if not chosen:
@@ -120,6 +122,16 @@ def _never_called(
             *((at, f"{name} is called here, and not filled") for name, at in open_calls),
             hint=f"did you mean {open_calls[0][0]}?" if open_calls else "take the line out, or call it",
         )  # fmt: skip
+
+
+def _may_fill(statement: s.Statement) -> bool:
+    """`CELL = lstm`: a word in capitals, and a word."""
+    if not isinstance(statement, s.Equation) or len(statement.sides) != 2:
+        return False
+    left, right = statement.sides
+    if not isinstance(left, s.Name) or not isinstance(right, s.Name):
+        return False
+    return len(left.base) > 1 and left.base.isupper()
 
 
 def _is_fill(equation: s.Equation, chosen: Mapping[str, object]) -> bool:
