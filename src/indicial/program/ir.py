@@ -319,4 +319,9 @@ class Code:
 
     def of(self, tensor: str) -> list[Statement]:
         """The statements that define a tensor, in order of precedence."""
-        return [s for s in self.statements if s.target == tensor]
+        known: dict[str, list[Statement]] | None = self.__dict__.get("_by_target")
+        if known is None:
+            known = self.__dict__["_by_target"] = {}
+            for statement in self.statements:
+                known.setdefault(statement.target, []).append(statement)
+        return list(known.get(tensor, ()))

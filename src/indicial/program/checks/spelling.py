@@ -246,8 +246,9 @@ def _declared(context: Context, read: set[str]) -> None:
 
 def say_unused(context: Context, kind: str, key: str, span: Span) -> None:
     info = context.tensors[key]
+    few = len(context.messages.items) <= MOST_MESSAGES
     near = [
-        i for i in context.tensors.values()
+        i for i in (context.tensors.values() if few else ())
         if undeclared(context, i) and len(i.axes) == len(info.axes) and not i.hidden
         and (alike(i.key, key) >= 0.5 or not info.axes)
     ]  # fmt: skip

@@ -147,6 +147,12 @@ def _open_names(code: ir.Code, expression: ir.Expression) -> set[str]:
 
 def _undetermined(code: ir.Code, test: ir.Test) -> set[str]:
     """What stands on one side only, and is not given: then the step uses a fact from elsewhere."""
+    direct = [
+        {node.tensor for node in side.walk() if isinstance(node, ir.Read)}
+        for side in (test.left, test.right)
+    ]
+    if direct[0] <= direct[1] or direct[1] <= direct[0]:
+        return set()
     left, right = _open_names(code, test.left), _open_names(code, test.right)
     return set() if left <= right or (right <= left and not right - left) else left ^ right
 

@@ -52,11 +52,18 @@ def _time(code: Code, names: list[str], found: list[Edge], chain: Chain) -> Size
     """Along each chain of groups the times add; the longest chain counts."""
     finished: dict[str, Size] = {}
     total = Size()
+    outgoing: dict[str, list[tuple[int, Edge]]] = {}
+    for number, edge in enumerate(found):
+        outgoing.setdefault(edge.ends[0], []).append((number, edge))
     for group in groups(names, found):
-        inside = [edge for edge in found if set(edge.ends) <= set(group)]
+        members = set(group)
+        leaving = sorted(
+            (item for name in group for item in outgoing.get(name, ())), key=lambda item: item[0]
+        )
+        inside = [edge for _, edge in leaving if edge.ends[1] in members]
         before = Size()
-        for edge in found:
-            if edge.ends[0] in group and edge.ends[1] not in group:
+        for _, edge in leaving:
+            if edge.ends[1] not in members:
                 before = _longer(before, finished[edge.ends[1]])
         own = _group_time(code, group, inside, chain) if inside else Size()
         for name in group:

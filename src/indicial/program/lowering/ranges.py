@@ -123,6 +123,8 @@ def _adopt(context: Context, lowering: Lowering) -> list[Range]:
     """Each index's range: as the text says, else that of the axes that it reads just as it is."""
     starts = _starts(context, lowering)
     ranges = [_default(context, starts, v) for v in context.variables]
+    # A free index that reads the tensor it helps to define does not take its range from there.
+    own = {(st.target, v.number) for st in context.statements for v in st.variables if v.free}
     for _ in range(4):
         axes = _axis_ranges(context, ranges)
         changed = False
@@ -135,7 +137,7 @@ def _adopt(context: Context, lowering: Lowering) -> list[Range]:
                 if info.role != "defined" or number >= len(info.axes):
                     continue
                 found = axes.get((key, number))
-                if found is not None and not _own(context, variable, key):
+                if found is not None and (key, variable.number) not in own:
                     seen.append(found)
             if not seen:
                 continue
@@ -148,13 +150,6 @@ def _adopt(context: Context, lowering: Lowering) -> list[Range]:
         if not changed:
             break
     return ranges
-
-
-def _own(context: Context, variable: Variable, key: str) -> bool:
-    """A free index that reads the tensor it helps to define does not take its range from there."""
-    if not variable.free:
-        return False
-    return any(st.target == key and variable in st.variables for st in context.statements)
 
 
 def _later(a: Size, b: Size) -> Size:
@@ -379,6 +374,8 @@ class _Finish:
 
     def _strides(self, size: Size) -> Size:
         """Sizes inside `Strided` get their names too."""
+        if not any(isinstance(atom, Strided) for monomial, _ in size.terms for atom, _ in monomial):
+            return size
         result = Size()
         changed = False
         for monomial, coefficient in size.terms:

@@ -15,6 +15,7 @@ arguments, after a number or a size they are a factor.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -102,6 +103,8 @@ class Outline(Uses):
     ranges: dict[str, tuple[Expression, Name]] = field(default_factory=dict)
     labels: dict[str, tuple[int, str, Span]] = field(default_factory=dict)
     """A label, its number, and the family that it is a value of (empty if not said)."""
+    label_counts: Counter[str] = field(default_factory=Counter)
+    """How many labels each family has."""
     parameter_list: list[Reference] = field(default_factory=list)
     list_span: Span | None = None
     draws: list[tuple[Reference, Call | Name, Equation]] = field(default_factory=list)
@@ -152,7 +155,10 @@ def _declare(statement: Declaration, result: Outline, messages: Messages) -> Non
         if keyword == "label":
             if isinstance(item, Name):
                 domain = name_key(statement.domain) if isinstance(statement.domain, Name) else ""
-                number = sum(1 for _, d, _ in result.labels.values() if d == domain)
+                if name_key(item) in result.labels:
+                    result.label_counts[result.labels[name_key(item)][1]] -= 1
+                number = result.label_counts[domain]
+                result.label_counts[domain] += 1
                 result.labels[name_key(item)] = (number, domain, item.span)
             continue
         if use is None or use.kind not in ("tensor",):
