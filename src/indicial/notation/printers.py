@@ -40,7 +40,11 @@ def name_key(name: Name) -> str:
     >>> name_key(Name("W", sup=(Name("h"), Name("R"))))
     'W^{h,R}'
     """
-    return _Printer(KEY).name(name)
+    known: str | None = name.__dict__.get("_key")
+    if known is None:
+        # No field, so neither equality nor `replace` sees it; asked for many times.
+        known = name.__dict__["_key"] = _Printer(KEY).name(name)
+    return known
 
 
 def _print(node: Printable, surface: Surface) -> str:

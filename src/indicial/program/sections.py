@@ -25,7 +25,7 @@ from indicial.program.lowering.places import describe
 from indicial.program.messages import Messages
 from indicial.program.names.loops import STEPS
 from indicial.program.names.naming import GROUPS, Reference
-from indicial.program.names.outline import Definition, outline
+from indicial.program.names.outline import Definition, Outline, outline
 from indicial.program.names.shapes import uses
 
 FRESH = ("problem", "exercise", "question", "task", "assignment")
@@ -41,6 +41,13 @@ class Part:
     borrowed: list[Statement] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
+    sketch: Outline | None = None
+    """Its own statements sorted, once somebody has asked."""
+
+    def outline(self) -> Outline:
+        if self.sketch is None:
+            self.sketch = outline(self.statements, Messages(), document=True)
+        return self.sketch
 
 
 @dataclass(frozen=True)
@@ -67,7 +74,8 @@ def divide(blocks: Iterable[Block]) -> list[Part]:
 def _divide_section(title: str, blocks: list[Block]) -> list[Part]:
     """The programs under one heading: one more for each name that is defined anew."""
     every = [statement for block in blocks for statement in block.statements]
-    definitions = {id(d.equation): d for d in _definitions(every)}
+    sketch = outline(every, Messages(), document=True)
+    definitions = {id(d.equation): d for d in sketch.definitions}
     parts = [Part(title)]
     seen: set[Statement] = set()
     bodies: dict[tuple[object, ...], Expression] = {}
@@ -89,6 +97,8 @@ def _divide_section(title: str, blocks: list[Block]) -> list[Part]:
             parts[-1].statements.append(statement)
         parts[-1].faults.extend(block.faults)
         parts[-1].skipped.extend(block.skipped)
+    if len(parts) == 1 and len(parts[0].statements) == len(every):
+        parts[0].sketch = sketch
     return parts
 
 
@@ -110,19 +120,16 @@ def _trailing_lists(part: Part) -> list[Statement]:
     return moved
 
 
-def _definitions(statements: Iterable[Statement]) -> list[Definition]:
-    return outline(list(statements), Messages(), document=True).definitions
-
-
 def _borrow(part: Part, before: Part) -> None:
     """Takes over the equations for what the part reads and does not define."""
     available: dict[str, list[Definition]] = {}
     earlier = [*before.borrowed, *before.statements]
-    for definition in _definitions(earlier):
+    known = outline(earlier, Messages(), document=True) if before.borrowed else before.outline()
+    for definition in known.definitions:
         available.setdefault(definition.key, []).append(definition)
     if not available:
         return
-    sketch = outline(part.statements, Messages(), document=True)
+    sketch = part.outline()
     defined = sketch.defined
     pending = [d.body for d in sketch.definitions]
     taken: list[Statement] = []

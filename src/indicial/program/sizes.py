@@ -42,6 +42,8 @@ class Strided:
 
 Atom = str | Strided
 Monomial = tuple[tuple[Atom, int], ...]
+Coefficient = int | Fraction
+"""Whole numbers nearly always; halves come from counting pairs."""
 Sizeable = Union["Size", int, Fraction]
 
 
@@ -49,17 +51,17 @@ Sizeable = Union["Size", int, Fraction]
 class Size:
     """A polynomial: monomials with their coefficients, none of them zero, in a fixed order."""
 
-    terms: tuple[tuple[Monomial, Fraction], ...] = ()
+    terms: tuple[tuple[Monomial, Coefficient], ...] = ()
 
     @staticmethod
     def of(value: Sizeable | str | Strided) -> Size:
         return value if isinstance(value, Size) else _of(value)
 
     @property
-    def number(self) -> Fraction | None:
+    def number(self) -> Coefficient | None:
         """The value, if it is the same whatever the sizes are."""
         if not self.terms:
-            return Fraction(0)
+            return 0
         if len(self.terms) == 1 and self.terms[0][0] == ():
             return self.terms[0][1]
         return None
@@ -85,7 +87,7 @@ class Size:
 
     def value(self, sizes: Mapping[str, int], indices: Mapping[str, int] | None = None) -> int:
         """The number at these sizes; a fraction is an error of whoever made the formula."""
-        result = Fraction(0)
+        result: Coefficient = 0
         for monomial, coefficient in self.terms:
             factor = coefficient
             for atom, power in monomial:
@@ -122,26 +124,26 @@ class Size:
             return other if not self.terms else self
         total = dict(self.terms)
         for monomial, coefficient in other.terms:
-            total[monomial] = total.get(monomial, Fraction(0)) + coefficient
+            total[monomial] = total.get(monomial, 0) + coefficient
         return _normal(total)
 
     __radd__ = __add__
 
     def __mul__(self, other: Sizeable) -> Size:
-        total: dict[Monomial, Fraction] = {}
+        total: dict[Monomial, Coefficient] = {}
         for left, a in self.terms:
             for right, b in Size.of(other).terms:
                 powers: dict[Atom, int] = dict(left)
                 for atom, power in right:
                     powers[atom] = powers.get(atom, 0) + power
                 monomial = tuple(sorted(powers.items(), key=_atom_order))
-                total[monomial] = total.get(monomial, Fraction(0)) + a * b
+                total[monomial] = total.get(monomial, 0) + a * b
         return _normal(total)
 
     __rmul__ = __mul__
 
     def __neg__(self) -> Size:
-        return self * -1
+        return Size(tuple((monomial, -coefficient) for monomial, coefficient in self.terms))
 
     def __sub__(self, other: Sizeable) -> Size:
         return self + -Size.of(other)
@@ -169,21 +171,22 @@ class Size:
 @lru_cache(maxsize=4096)
 def _of(value: int | Fraction | str | Strided) -> Size:
     if isinstance(value, str | Strided):
-        return Size(((((value, 1),), Fraction(1)),))
-    return _normal({(): Fraction(value)})
+        return Size(((((value, 1),), 1),))
+    return _normal({(): value})
 
 
 def _atom_order(item: tuple[Atom, int]) -> str:
     return str(item[0])
 
 
-def _degree(term: tuple[Monomial, Fraction]) -> tuple[int, list[tuple[str, int]]]:
+def _degree(term: tuple[Monomial, Coefficient]) -> tuple[int, list[tuple[str, int]]]:
     monomial = term[0]
     return (-sum(power for _, power in monomial), [(str(a), -p) for a, p in monomial])
 
 
-def _normal(total: Mapping[Monomial, Fraction]) -> Size:
-    return Size(tuple(sorted(((m, c) for m, c in total.items() if c), key=_degree)))
+def _normal(total: Mapping[Monomial, Coefficient]) -> Size:
+    terms = [(m, c) for m, c in total.items() if c]
+    return Size(tuple(sorted(terms, key=_degree) if len(terms) > 1 else terms))
 
 
 @lru_cache(maxsize=64)

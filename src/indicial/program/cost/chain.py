@@ -22,7 +22,7 @@ from indicial.program.cost.conditions import larger
 from indicial.program.cost.dependence import ANYWHERE, Edge, Interval, edges, groups
 from indicial.program.cost.domains import bound_strides
 from indicial.program.ir import Code
-from indicial.program.sizes import Size
+from indicial.program.sizes import Coefficient, Size
 
 _WEIGHTS = {1: (1, -1), 2: (1, -1, 2, -2, 3, -3), 3: (1, -1, 2, -2)}
 
@@ -229,7 +229,7 @@ def _note_state(code: Code, scan: Scan, found: list[Edge], chain: Chain) -> None
     chain.state[letter] = chain.state.get(letter, Size()) + least
 
 
-def _weight(size: Size) -> tuple[int, Fraction, str]:
+def _weight(size: Size) -> tuple[int, Coefficient, str]:
     """For comparing: the degree, then the coefficients."""
     degree = max((sum(power for _, power in monomial) for monomial, _ in size.terms), default=0)
     return degree, sum((c for _, c in size.terms), Fraction(0)), str(size)
