@@ -26,9 +26,10 @@ from hand_built import (
 )
 
 from indicial.program.ir import Affine, Code, Constant, Flat, Index, Join, Part, Select, Statement
+from indicial.program.rewrite import free_indices, is_constant
 from indicial.program.show import show, show_expression
 from indicial.program.sizes import Size, Strided
-from indicial.program.verify import MalformedCode, free_indices, is_constant, verify
+from indicial.program.verify import MalformedCode, verify
 
 
 @pytest.mark.parametrize("make", [rnn, ugrnn, attention, language_model, stack])

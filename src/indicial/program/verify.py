@@ -30,8 +30,9 @@ from indicial.program.ir import (
     Statement,
 )
 from indicial.program.meaning.functions import FUNCTIONS, takes
+from indicial.program.rewrite import size_indices
 from indicial.program.show import show_expression, show_left
-from indicial.program.sizes import Size, Strided
+from indicial.program.sizes import Size
 
 
 class MalformedCode(Exception):
@@ -40,62 +41,6 @@ class MalformedCode(Exception):
     def __init__(self, problems: list[str]) -> None:
         super().__init__("\n".join(problems))
         self.problems = problems
-
-
-def size_indices(size: Size) -> set[str]:
-    """What the strides in a size depend on: `{"ℓ"}` for `⌈T/2^ℓ⌉`, nothing for `⌈T/2⌉`."""
-    return {atom.index for atom in size.atoms if isinstance(atom, Strided) and atom.index}
-
-
-def free_indices(expression: Expression) -> set[str]:
-    """The indices whose values the expression needs: `{"j", "t"}` for `Σ_i W[j,i] h[t-1,i]`.
-
-    The indices of a softmax stay free; those of a reduction and of the parts of a join do not.
-    """
-    match expression:
-        case Constant():
-            return set()
-        case SizeValue(size):
-            return size_indices(size)
-        case IndexValue(place):
-            return _free_in_place(place)
-        case Read(_, places):
-            return set().union(*map(_free_in_place, places))
-        case Reduce(_, indices, condition, body):
-            return _free_below(indices, condition, body)
-        case Softmax(indices, condition, body):
-            return _free_below(indices, condition, body) | {i.name for i in indices}
-        case Join(place, parts):
-            inside = (_free_below((p.index,), None, p.body) for p in parts)
-            return _free_in_place(place).union(*inside)
-        case _:
-            return set().union(*map(free_indices, expression.children()))
-
-
-def is_constant(expression: Expression) -> bool:
-    """Whether it is made of numbers and sizes only: `1/√I`, but not `1/√⌈T/2^ℓ⌉`."""
-    inside = (Constant, SizeValue, Apply)
-    nodes = expression.walk()
-    return all(isinstance(n, inside) for n in nodes) and not free_indices(expression)
-
-
-def _free_in_place(place: Place) -> set[str]:
-    if isinstance(place, Gather):
-        return free_indices(place.read)
-    if isinstance(place, Flat):
-        names = {index.name for index in place.indices}
-        return names.union(*(size_indices(index.extent) for index in place.indices))
-    return {name for name, _ in place.terms} | size_indices(place.offset)
-
-
-def _free_below(
-    indices: tuple[Index, ...], condition: Expression | None, body: Expression
-) -> set[str]:
-    free = free_indices(body) | (free_indices(condition) if condition is not None else set())
-    for index in reversed(indices):  # from the inside out: a range may need an index to its left
-        free.discard(index.name)
-        free |= size_indices(index.lower) | size_indices(index.extent)
-    return free
 
 
 def verify(code: Code) -> None:

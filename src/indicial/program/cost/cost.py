@@ -35,8 +35,8 @@ from indicial.program.ir import (
     Tensor,
 )
 from indicial.program.meaning.functions import SOFTMAX_OPERATIONS, operations
+from indicial.program.rewrite import free_indices, is_constant
 from indicial.program.sizes import Size
-from indicial.program.verify import free_indices, is_constant
 
 BACKWARD = 2
 """A product has two derivatives, each as much work as itself: backward is twice forward."""

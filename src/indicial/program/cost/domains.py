@@ -16,8 +16,8 @@ from functools import cached_property
 
 from indicial.program.cost.conditions import Constraint, constraints, larger, sign, smaller
 from indicial.program.ir import Affine, Expression, Index
+from indicial.program.rewrite import size_indices
 from indicial.program.sizes import Size, Strided
-from indicial.program.verify import size_indices
 
 
 @dataclass(frozen=True)

@@ -42,8 +42,8 @@ from indicial.program.meaning.functions import (
     operations,
     reduce_operations,
 )
+from indicial.program.rewrite import free_indices, is_constant, size_indices
 from indicial.program.sizes import Size
-from indicial.program.verify import free_indices, is_constant, size_indices
 
 if TYPE_CHECKING:
     from indicial.program.meaning.arrays import Array
