@@ -133,6 +133,7 @@ class BracketGrammar(NameGrammar):
     def environment(self, token: Token, cases: bool = False) -> Expression:
         """`cases` and the matrices."""
         name = token.text
+        self.enter(token)
         self.i += 1
         cases = cases or "cases" in name
         if not cases and name not in INNER and name != "array":
@@ -150,6 +151,7 @@ class BracketGrammar(NameGrammar):
             else:
                 rows.append(self.cells())
         self.bars.pop()
+        self.depth -= 1
         self.i += 1
         span = self.since(token)
         if cases and branches:

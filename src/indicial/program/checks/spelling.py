@@ -30,9 +30,9 @@ from indicial.program.names.uses import BUILT_IN
 SPECIAL = ("loss", "ℒ_{total}", "L_{total}")
 """Names with a meaning of their own."""
 
-MOST_MESSAGES = 200
+MOST_MESSAGES = 40
 """Behind so many messages no further one guesses what was meant."""
-MOST_PAIRS = 40_000
+MOST_PAIRS = 10_000
 """How many pairs of names are compared with each other; in a longer program, only the first names."""
 
 
