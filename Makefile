@@ -8,6 +8,9 @@ STAMP  := $(VENV)/.installed
 # Extra arguments for pytest, e.g. make test PYTEST_ARGS="-k layout -x"
 PYTEST_ARGS ?=
 
+# How long `make fuzz` searches with each of its four targets, once the property tests are done.
+FUZZ_SECONDS ?= 600
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup run test check fuzz format clean
@@ -39,13 +42,20 @@ check: $(STAMP) ## everything CI runs: format, lint, types, tests
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
 
-fuzz: $(STAMP) ## run the property tests with many random examples
+# The second half is guided by coverage; it is left out where its tool cannot be installed.
+fuzz: $(STAMP) ## look long for texts that break the reader (FUZZ_SECONDS for each of four searches)
 	HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest -n auto -m hypothesis $(PYTEST_ARGS)
+	if $(BIN)/python -m pip install --disable-pip-version-check --quiet \
+	    -c constraints.txt -e ".[fuzz]"; then \
+	  for what in plain latex document whole; do \
+	    $(BIN)/python tests/fuzz/target.py $$what -max_total_time=$(FUZZ_SECONDS) || exit 1; \
+	  done; \
+	fi
 
 format: $(STAMP) ## rewrite the code as `make check` wants it
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
 clean: ## remove .venv, caches and build products
-	rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .fuzz
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
