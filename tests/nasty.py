@@ -253,6 +253,7 @@ NASTY: dict[str, tuple[str, str]] = {
 SHORT = {
     "nothing": "",
     "one sign": "=",
+    "one word": "for ",
     "deep brackets": "y = " + "(" * 5000 + "x" + ")" * 5000,
     "deep scripts": "y = " + "x_{" * 3000 + "i" + "}" * 3000,
     "deep fractions": "y = " + "\\frac{1}{" * 2000 + "2" + "}" * 2000,

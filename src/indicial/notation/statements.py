@@ -87,7 +87,7 @@ class RowParser:
             if not _is(tokens[end], ","):
                 break
             end += 1
-        if tokens[end].kind == "quad" or _is(tokens[end], ":"):
+        if end < len(tokens) and (tokens[end].kind == "quad" or _is(tokens[end], ":")):
             end += 1
         if 1 < end < len(tokens) and not _is_relation(tokens[end]):
             self.tokens = tokens[end:]

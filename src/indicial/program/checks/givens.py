@@ -203,6 +203,8 @@ def _dependence(
         for number, of in enumerate(tensor.axes):
             if of.letter == "ℓ" and of.extent.name in sizes and number == 0:
                 sizes[of.extent.name] = 1  # one layer shows what many would
+    import numpy as np
+
     sizes[length] = max(3, sizes[length])
     vocabulary = code.tensors[tokens].values
     if vocabulary is not None and vocabulary.name is not None:
@@ -220,7 +222,8 @@ def _dependence(
             other = Sample(sizes, {**drawn.inputs, tokens: text}, drawn.parameters, drawn.draws)
             after = run(code, other, [target])[target]
             for position in range(min(len(before), sizes[length])):
-                differs = bool((abs(before[position] - after[position]) > 1e-12).any())
+                with np.errstate(all="ignore"):  # infinities do not differ
+                    differs = bool((abs(before[position] - after[position]) > 1e-12).any())
                 needs[position + start - shift, changed + lower] = differs
     except (InterpretError, ValueError, KeyError):
         return None
