@@ -1,0 +1,196 @@
+"""C text → functions that can be called, through the system's C compiler.
+
+    >>> library = load("double twice(double x) { return 2 * x; }")
+    >>> library.twice.argtypes = [ctypes.c_double]
+    >>> library.twice.restype = ctypes.c_double
+    >>> library.twice(21.0)
+    42.0
+
+`load(source)` compiles once for each text, compiler and processor, whatever the number of
+processes (`cache`); a second `load` of a text in one process returns the same library. ctypes lets
+go of Python's lock during a call.
+
+The text may `#include "vector_math.h"` and the other headers of this folder. They are put in
+before anything is hashed, so the cache notices when one of them changes.
+
+`available()` says whether there is a compiler; `INDICIAL_NATIVE=0` says no for it. Everything that
+goes wrong is a `NativeError`, with what the compiler said.
+
+**Arithmetic stays IEEE.** `-ffast-math` and its relatives are never passed: libraries linked with
+them switch the whole process to flushing denormals when they are loaded, and code compiled with
+them does not see nan. What is passed lets loops vectorise all the same: no errno, no traps, and
+`a*b+c` may become one operation. Sums are vectorised where the text says so:
+`#pragma omp simd reduction(+:s)`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import hashlib
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from indicial.compile.native import cache
+
+HEADERS = Path(__file__).parent
+
+FLAGS = (
+    "-std=gnu11",
+    "-O3",
+    "-fPIC",
+    "-shared",
+    "-pthread",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-ffp-contract=fast",
+    "-fopenmp-simd",
+    "-fno-stack-protector",
+    "-Werror=implicit-function-declaration",
+)
+TUNING = (
+    ("-march=native", "-mprefer-vector-width=512"),
+    ("-march=native",),
+    ("-mcpu=native",),
+    (),
+)
+"""The first of these that the compiler takes is used: not all processors know all options."""
+
+FORBIDDEN = re.compile(r"-Ofast|-f(fast-math|unsafe-math-optimizations|finite-math-only)")
+
+_libraries: dict[str, ctypes.CDLL] = {}
+
+
+class NativeError(RuntimeError):
+    """There is no compiler, or it does not compile this."""
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """A C compiler that works: how to call it, and what its output depends on besides the text."""
+
+    command: tuple[str, ...]
+    flags: tuple[str, ...]
+    identity: str
+
+    def compile(self, source: str, output: Path) -> None:
+        """Write the shared library for a C text to `output`."""
+        command = [*self.command, *self.flags, "-x", "c", "-", "-o", str(output), "-lm"]
+        result = _run(command, source)
+        if result.returncode:
+            raise NativeError(
+                f"{shlex.join(command)} failed ({result.returncode}):\n{result.stderr.strip()}"
+            )
+
+
+def available() -> bool:
+    """Whether kernels can be compiled here."""
+    try:
+        find_compiler()
+    except NativeError:
+        return False
+    return True
+
+
+def find_compiler() -> Compiler:
+    """The compiler that `$CC` names, else cc, gcc or clang; `NativeError` if there is none."""
+    if os.environ.get("INDICIAL_NATIVE", "") == "0":
+        raise NativeError("native kernels are switched off by INDICIAL_NATIVE=0")
+    chosen = os.environ.get("CC", "").strip()
+    return _find_compiler((chosen,) if chosen else ("cc", "gcc", "clang"), os.environ.get("PATH"))
+
+
+def load(source: str) -> ctypes.CDLL:
+    """Compile a C text, or find it compiled, and load it."""
+    compiler = find_compiler()
+    text = expand(source)
+    key = _key(compiler, text)
+    if key not in _libraries:  # no lock: threads that come at once compile twice, and one wins
+        _libraries.setdefault(key, _load(compiler, text, key))
+    return _libraries[key]
+
+
+def expand(source: str) -> str:
+    """A C text with the headers of this folder in the place of their `#include`, each once."""
+    seen: set[str] = set()
+
+    def put(match: re.Match[str]) -> str:
+        name = match[1]
+        if name in seen:
+            return ""
+        seen.add(name)
+        header = HEADERS / name
+        if not header.is_file():
+            raise NativeError(f"no header {name} in {HEADERS}")
+        return insert(header.read_text(encoding="utf-8"), name)
+
+    def insert(text: str, name: str) -> str:
+        lines = [f'#line 1 "{name}"']
+        for number, line in enumerate(text.splitlines(), 1):
+            lines.append(replaced := _INCLUDE.sub(put, line))
+            if replaced != line:
+                lines.append(f'#line {number + 1} "{name}"')
+        return "\n".join(lines) + "\n"
+
+    return insert(source, "kernel.c")
+
+
+_INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"\s*$')
+
+
+@functools.cache
+def _find_compiler(candidates: tuple[str, ...], path: str | None) -> Compiler:
+    tried = []
+    for candidate in candidates:
+        command = tuple(shlex.split(candidate))
+        if FORBIDDEN.search(candidate):
+            raise NativeError(f"CC={candidate} asks for arithmetic that is not IEEE")
+        if shutil.which(command[0], path=path) is None:
+            tried.append(f"{command[0]} is not there")
+            continue
+        for tuning in TUNING:
+            flags = FLAGS + tuning
+            if (identity := _identity(command, flags)) is not None:
+                return Compiler(command, flags, identity)
+        tried.append(f"{candidate} does not preprocess an empty file")
+    raise NativeError("no C compiler: " + "; ".join(tried))
+
+
+def _identity(command: tuple[str, ...], flags: tuple[str, ...]) -> str | None:
+    """What the compiler predefines: its version, and what the processor can do."""
+    result = _run([*command, *flags, "-dM", "-E", "-x", "c", "-"], "")
+    return result.stdout if result.returncode == 0 else None
+
+
+def _run(command: list[str], text: str) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"LC_ALL": "C"}
+    try:
+        return subprocess.run(
+            command, input=text, env=environment, capture_output=True, encoding="utf-8", check=False
+        )
+    except OSError as error:
+        raise NativeError(f"{command[0]} does not run: {error}") from error
+
+
+def _key(compiler: Compiler, text: str) -> str:
+    parts = ("1", *compiler.command, *compiler.flags, compiler.identity, text)
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:40]
+
+
+def _load(compiler: Compiler, text: str, key: str) -> ctypes.CDLL:
+    def build(output: Path) -> None:
+        compiler.compile(text, output)
+
+    try:
+        return ctypes.CDLL(str(cache.library(key, build)))
+    except OSError:  # the cache may lie on a file system that nothing is run from
+        path = cache.library(key, build, cache.temporary())
+    try:
+        return ctypes.CDLL(str(path))
+    except OSError as error:
+        raise NativeError(f"a compiled kernel does not load: {error}") from error

@@ -1,0 +1,206 @@
+"""C text becomes functions; the cache survives damage, crowds and bad directories."""
+
+import ctypes
+import os
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from indicial.compile.native import cache, toolchain
+from indicial.compile.native.toolchain import NativeError
+
+TWICE = "double twice(double x) { return 2 * x; }\n"
+
+needs_compiler = pytest.mark.skipif(not toolchain.available(), reason="no C compiler")
+
+
+@pytest.fixture(autouse=True)
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache, and nothing loaded."""
+    monkeypatch.setenv("INDICIAL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(toolchain, "_libraries", {})
+    return tmp_path / "cache" / "native"
+
+
+def twice(library: ctypes.CDLL) -> float:
+    library.twice.argtypes = [ctypes.c_double]
+    library.twice.restype = ctypes.c_double
+    return float(library.twice(21.0))
+
+
+def count_compilations(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """The outputs that the compiler is asked for from now on."""
+    outputs: list[Path] = []
+    original = toolchain.Compiler.compile
+
+    def compile(self: toolchain.Compiler, source: str, output: Path) -> None:
+        outputs.append(output)
+        original(self, source, output)
+
+    monkeypatch.setattr(toolchain.Compiler, "compile", compile)
+    return outputs
+
+
+@needs_compiler
+def test_a_text_is_compiled_once(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    outputs = count_compilations(monkeypatch)
+    assert twice(toolchain.load(TWICE)) == 42
+    toolchain._libraries.clear()  # as another process would
+    assert twice(toolchain.load(TWICE)) == 42
+    assert toolchain.load(TWICE) is toolchain.load(TWICE)
+    assert len(outputs) == 1
+    toolchain.load(TWICE + "// another text\n")
+    assert len(outputs) == 2
+    assert len(list(store.glob("*/*.so"))) == 2
+    assert list(store.glob("*/*.building")) == []
+
+
+@needs_compiler
+@pytest.mark.parametrize("damage", ["cut", "changed", "emptied"])
+def test_damage_is_noticed(store: Path, monkeypatch: pytest.MonkeyPatch, damage: str) -> None:
+    twice(toolchain.load(TWICE))
+    (path,) = store.glob("*/*.so")
+    content = path.read_bytes()
+    half = len(content) // 2
+    path.unlink()  # the old file stays mapped: a new one takes its name
+    path.write_bytes(
+        {
+            "cut": content[:half],
+            "changed": content[:half] + bytes([content[half] ^ 1]) + content[half + 1 :],
+            "emptied": b"",
+        }[damage]
+    )
+    toolchain._libraries.clear()
+    outputs = count_compilations(monkeypatch)
+    assert twice(toolchain.load(TWICE)) == 42
+    assert len(outputs) == 1
+    assert [cache._checksum(path) for path in store.glob("*/*.so")] == [
+        path.stem for path in store.glob("*/*.so")
+    ]
+
+
+@needs_compiler
+def test_many_processes_at_once(store: Path) -> None:
+    code = (
+        "import sys, ctypes, time; from indicial.compile.native import toolchain\n"
+        "time.sleep(max(0, float(sys.argv[1]) - time.time()))\n"
+        f"f = toolchain.load({TWICE!r}).twice\n"
+        "f.argtypes = [ctypes.c_double]; f.restype = ctypes.c_double\n"
+        "sys.exit(f(21.0) != 42)"
+    )
+    start = str(time.time() + 0.5)
+    crowd = [subprocess.Popen([sys.executable, "-c", code, start]) for _ in range(6)]
+    assert [process.wait(60) for process in crowd] == [0] * 6
+    assert list(store.glob("*/*.building")) == []
+
+
+@needs_compiler
+@pytest.mark.skipif(os.name != "posix", reason="permissions")
+def test_a_cache_that_cannot_be_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("no directory")
+    monkeypatch.setenv("INDICIAL_CACHE", str(tmp_path / "file"))
+    assert twice(toolchain.load(TWICE)) == 42
+    assert list(cache.temporary().glob("*/*.so"))
+
+
+def test_a_folder_without_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may write anywhere
+    path = cache.library("key", lambda output: output.write_text("content") and None, tmp_path)
+    assert path.parent.parent == cache.temporary()
+    assert path.read_text() == "content"
+
+
+def test_old_kernels_make_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "KEPT", 8)
+    for number in range(8):
+        cache.library(f"key{number}", lambda output: output.write_text("x") and None, tmp_path)
+        os.utime(tmp_path / f"key{number}", (number, number))
+    cache.library("key0", pytest.fail, tmp_path)  # used, so no longer the oldest
+    cache.library("key8", lambda output: output.write_text("x") and None, tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {f"key{n}" for n in (0, 4, 5, 6, 7, 8)}
+
+
+@needs_compiler
+def test_what_the_compiler_says_is_shown(store: Path) -> None:
+    with pytest.raises(NativeError, match=r"kernel\.c:2:.*nonsense"):
+        toolchain.load("int x;\nnonsense y;\n")
+    with pytest.raises(NativeError, match="missing_function"):
+        toolchain.load("int f(void) { return missing_function(); }")
+    assert list(store.glob("*/*")) == []
+
+
+@needs_compiler
+def test_headers_are_put_in_once_with_their_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(toolchain, "HEADERS", tmp_path)
+    (tmp_path / "a.h").write_text('#include "b.h"\nstatic int a(void) { return b() + 1; }\n')
+    (tmp_path / "b.h").write_text("static int b(void) { return 41; }\n")
+    source = '#include "a.h"\n#include "b.h"\nint f(void) { return a(); }\n'
+    assert toolchain.load(source).f() == 42
+    with pytest.raises(NativeError, match=r"kernel\.c:4:"):
+        toolchain.load(source + "nonsense y;\n")
+    (tmp_path / "b.h").write_text("static int b(void) { return 1; }\n")
+    assert toolchain.load(source).f() == 2
+    with pytest.raises(NativeError, match=r"no header c\.h"):
+        toolchain.load('#include "c.h"\n')
+
+
+def test_without_a_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CC", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert not toolchain.available()
+    with pytest.raises(NativeError, match="cc is not there; gcc is not there; clang is not there"):
+        toolchain.load(TWICE)
+
+
+def test_a_compiler_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = tmp_path / "broken-cc"
+    broken.write_text("#!/bin/sh\nexit 1\n")
+    broken.chmod(broken.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("CC", str(broken))
+    with pytest.raises(NativeError, match="broken-cc does not preprocess"):
+        toolchain.load(TWICE)
+
+
+def test_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("INDICIAL_NATIVE", "0")
+    assert not toolchain.available()
+    with pytest.raises(NativeError, match="INDICIAL_NATIVE=0"):
+        toolchain.load(TWICE)
+
+
+def test_fast_arithmetic_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", "cc -Ofast")
+    with pytest.raises(NativeError, match="IEEE"):
+        toolchain.load(TWICE)
+    assert not toolchain.FORBIDDEN.search(" ".join(toolchain.FLAGS))
+
+
+@needs_compiler
+def test_denormals_and_nan_survive() -> None:
+    """A library linked with -ffast-math would flush denormals in the whole process."""
+    source = "int is_nan(double x) { return x != x; }\ndouble half(double x) { return x / 2; }\n"
+    library = toolchain.load(source)
+    library.half.argtypes = library.is_nan.argtypes = [ctypes.c_double]
+    library.half.restype = ctypes.c_double
+    smallest = np.finfo(np.float64).tiny
+    assert np.array([smallest]) / 2 > 0  # numpy, in this process
+    assert library.half(smallest) > 0
+    assert library.is_nan(float("nan")) == 1
+    assert library.is_nan(1.0) == 0
+
+
+@needs_compiler
+def test_it_is_quick() -> None:
+    twice(toolchain.load(TWICE))
+    begin = time.perf_counter()
+    toolchain._libraries.clear()
+    for _ in range(20):
+        toolchain.load(TWICE)
+    assert time.perf_counter() - begin < 1
