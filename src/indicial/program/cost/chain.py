@@ -64,15 +64,15 @@ def _time(code: Code, names: list[str], found: list[Edge], chain: Chain) -> Size
         before = Size()
         for _, edge in leaving:
             if edge.ends[1] not in members:
-                before = _longer(before, finished[edge.ends[1]])
+                before = longer(before, finished[edge.ends[1]])
         own = _group_time(code, group, inside, chain) if inside else Size()
         for name in group:
             finished[name] = before + own
-        total = _longer(total, before + own)
+        total = longer(total, before + own)
     return total
 
 
-def _longer(a: Size, b: Size) -> Size:
+def longer(a: Size, b: Size) -> Size:
     """The larger one, or what is at least both where that depends on the sizes."""
     if a == b:
         return a
@@ -100,15 +100,15 @@ class Scan:
 
 
 def _group_time(code: Code, group: list[str], found: list[Edge], chain: Chain) -> Size:
-    scans = _scans(code, group, found)
+    ways = scans(code, group, found)
     for count, weights in _WEIGHTS.items():
-        for chosen in itertools.combinations(scans, count):
+        for chosen in itertools.combinations(ways, count):
             for signs in itertools.product(weights, repeat=count):
                 if _backward(group, found, _lags(chosen, signs)):
                     for scan, direction in zip(chosen, signs, strict=True):
                         _note_state(code, scan.turned(direction), found, chain)
                     return sum((_steps(code, scan.axes) for scan in chosen), Size())
-    for scan, direction in itertools.product(scans, (1, -1)):
+    for scan, direction in itertools.product(ways, (1, -1)):
         lags = _lags((scan,), (direction,))
         if max(lags) <= 0 and min(lags) < 0:
             # One step of this axis after the other, and in each step all that is left.
@@ -126,7 +126,7 @@ def _group_time(code: Code, group: list[str], found: list[Edge], chain: Chain) -
     return total
 
 
-def _scans(code: Code, group: list[str], found: list[Edge]) -> list[Scan]:
+def scans(code: Code, group: list[str], found: list[Edge]) -> list[Scan]:
     """The ways to choose one axis of each tensor that the reads connect."""
     result: list[dict[str, int]] = []
     for axis in range(len(code.tensors[group[0]].axes)):
@@ -208,7 +208,7 @@ def _steps(code: Code, axes: dict[str, int]) -> Size:
         extent = bound_strides(code.tensors[name].axes[axis].extent, ())
         if extent.number is None:
             extent = Size(tuple(term for term in extent.terms if term[0]))
-        total = _longer(total, extent)
+        total = longer(total, extent)
     return total
 
 

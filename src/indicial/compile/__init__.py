@@ -1,0 +1,1 @@
+"""Program → module: schedule, rewrites, PyTorch source, native kernels, the incremental step."""

@@ -1,0 +1,1 @@
+"""Source and kernels → a `torch.nn.Module` like any other."""

@@ -1,0 +1,1 @@
+"""Plan → C for the processor, compiled, cached and registered as PyTorch operators."""

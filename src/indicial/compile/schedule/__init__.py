@@ -1,0 +1,1 @@
+"""Code → plan: in which order, and what is walked step by step."""

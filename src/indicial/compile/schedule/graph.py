@@ -1,0 +1,120 @@
+"""Which statement has to run before which: `G` before `h`, and `h` at `t-1` before `G`.
+
+>>> [(need.reader.target, need.definer.target) for need in needs(code)]
+[('R', 'h'), ('G', 'h'), ('h', 'G'), ('h', 'h'), ('h', 'R')]
+
+The nodes are statements, not tensors, so that `L[0,t,j] = …` is no part of the recurrence of
+`L[ℓ+1,t,j] = …` that it starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from indicial.program.cost.conditions import add
+from indicial.program.cost.dependence import Edge, edges
+from indicial.program.ir import Affine, Code, Index, Statement
+from indicial.program.sizes import Size
+
+
+@dataclass(frozen=True)
+class Need:
+    """`reader` reads, along `edge`, what `definer` may define."""
+
+    reader: Statement
+    definer: Statement
+    edge: Edge
+
+
+def needs(code: Code) -> list[Need]:
+    """Every read of a defined tensor, once for each statement that it may meet."""
+    return [
+        Need(edge.statement, definer, edge)
+        for edge in edges(code)
+        for definer in code.of(edge.read.tensor)
+        if not _misses(edge, definer)
+    ]
+
+
+def _misses(edge: Edge, definer: Statement) -> bool:
+    """Whether a read can never meet what a statement defines: `L[0]` and `L[ℓ+1]`."""
+    ranges = {index.name: index for index in definer.indices}
+    for place, left in zip(edge.read.places, definer.left, strict=True):
+        if isinstance(place, Affine) and isinstance(left, Affine):
+            lowest, highest = _bounds(left, ranges)
+            below = add(place, Affine((), lowest), -1)  # always negative?
+            above = add(Affine((), highest), place, -1)
+            if _negative(_bounds(below, edge.indices)[1]):
+                return True
+            if _negative(_bounds(above, edge.indices)[1]):
+                return True
+    return False
+
+
+def _bounds(form: Affine, ranges: dict[str, Index]) -> tuple[Size, Size]:
+    low = high = form.offset
+    for name, factor in form.terms:
+        index = ranges[name]
+        ends = (index.lower, index.upper) if factor > 0 else (index.upper, index.lower)
+        low, high = low + factor * ends[0], high + factor * ends[1]
+    return low, high
+
+
+def _negative(size: Size) -> bool:
+    """Whether a size is below 0 at all values that its names can have, 1 among them."""
+    if any(not isinstance(atom, str) for atom in size.atoms):
+        return False
+    constant = sum(c for monomial, c in size.terms if not monomial)
+    others = [c for monomial, c in size.terms if monomial]
+    return all(c < 0 for c in others) and constant + sum(others) < 0
+
+
+def components(
+    statements: Sequence[Statement], found: Sequence[Need]
+) -> Iterator[tuple[list[Statement], list[Need]]]:
+    """The statements in groups that need each other, what is needed first coming first.
+
+    With each group come the needs inside it; none, if it is one statement that does not need
+    itself. (Tarjan 1972, with a list in place of the recursion.)
+    """
+    by_reader: dict[int, list[Need]] = {id(s): [] for s in statements}
+    for need in found:
+        if id(need.reader) in by_reader and id(need.definer) in by_reader:
+            by_reader[id(need.reader)].append(need)
+    order: dict[int, int] = {}
+    low: dict[int, int] = {}
+    open_: list[Statement] = []
+    closed: set[int] = set()
+    for root in statements:
+        if id(root) in order:
+            continue
+        waiting = [(root, iter(by_reader[id(root)]))]
+        order[id(root)] = low[id(root)] = len(order)
+        open_.append(root)
+        while waiting:
+            statement, rest = waiting[-1]
+            for need in rest:
+                other = need.definer
+                if id(other) not in order:
+                    order[id(other)] = low[id(other)] = len(order)
+                    open_.append(other)
+                    waiting.append((other, iter(by_reader[id(other)])))
+                    break
+                if id(other) not in closed:
+                    low[id(statement)] = min(low[id(statement)], order[id(other)])
+            else:
+                waiting.pop()
+                if waiting:
+                    above = waiting[-1][0]
+                    low[id(above)] = min(low[id(above)], low[id(statement)])
+                if low[id(statement)] == order[id(statement)]:
+                    at = next(n for n, s in enumerate(open_) if s is statement)
+                    group = open_[at:]
+                    del open_[at:]
+                    closed |= {id(s) for s in group}
+                    inside = {id(s) for s in group}
+                    yield (
+                        [s for s in statements if id(s) in inside],
+                        [n for s in group for n in by_reader[id(s)] if id(n.definer) in inside],
+                    )

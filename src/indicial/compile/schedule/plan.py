@@ -1,0 +1,95 @@
+"""The plan: statements in an order in which they can run, and the loops that have to be loops.
+
+    h[ℓ+1,t,j] = … h[ℓ+1,t-1,i] … h[ℓ,t,i] …
+
+    Loop(ℓ, stacked)            one layer after the other
+      Loop(t, scanned)          one step after the other
+        Run(R), Run(G), Run(h)  all their other indices at once
+
+What a loop's variable means: at value `v` a tensor's element `v - offsets[tensor]` along
+`axes[tensor]` is defined. A read of the loop's own tensors at an earlier value is its state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from indicial.program.ir import Affine, Statement
+from indicial.program.sizes import Size
+
+
+@dataclass(frozen=True)
+class Run:
+    """One statement, for all values of its indices that no loop around it fixes."""
+
+    statement: Statement
+
+    def statements(self) -> Iterator[Statement]:
+        yield self.statement
+
+
+@dataclass(frozen=True)
+class Loop:
+    """`steps` for one value of `variable` after the other, backwards if `direction` is -1.
+
+    `kind` is "stacked" where the axis is not an axis of an input (layers), else "scanned".
+    `lower` and `extent` span the values of the variable for all statements inside; a statement
+    whose own range is smaller sits out.
+    """
+
+    variable: str
+    letter: str
+    kind: str
+    direction: int
+    lower: Size
+    extent: Size
+    axes: dict[str, int]
+    steps: tuple[Step, ...]
+    offsets: dict[str, int] = field(default_factory=dict)
+
+    def statements(self) -> Iterator[Statement]:
+        for step in self.steps:
+            yield from step.statements()
+
+    def fixed(self, statement: Statement) -> tuple[str, Affine] | None:
+        """Which index of a statement the loop fixes, and its value in terms of the variable.
+
+        `("ℓ", v-1)` for `h[ℓ+1,t,j] = …`; None where the left side has a number at that axis,
+        and the statement runs at one value only (`at`).
+        """
+        place = statement.left[self.axes[statement.target]]
+        assert isinstance(place, Affine)
+        if not place.terms:
+            return None
+        ((name, factor),) = place.terms
+        assert factor == 1
+        shift = -place.offset - self.offsets.get(statement.target, 0)
+        return name, Affine(((self.variable, 1),), shift)
+
+    def at(self, statement: Statement) -> Size | None:
+        """The one value of the variable at which a statement with a number on its left runs."""
+        place = statement.left[self.axes[statement.target]]
+        assert isinstance(place, Affine)
+        if place.terms:
+            return None
+        return place.offset + self.offsets.get(statement.target, 0)
+
+
+Step = Run | Loop
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All statements of a program, each exactly once, in order."""
+
+    steps: tuple[Step, ...]
+
+    def loops(self) -> Iterator[Loop]:
+        """Every loop, an outer one before those inside it."""
+        waiting = list(self.steps)[::-1]
+        while waiting:
+            step = waiting.pop()
+            if isinstance(step, Loop):
+                yield step
+                waiting.extend(step.steps[::-1])

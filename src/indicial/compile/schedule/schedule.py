@@ -1,0 +1,201 @@
+"""Code → plan: what has to be a loop becomes one, all else runs at once.
+
+    L[0,t,j]   = …                              Run
+    N[ℓ+1,t,J] = layernorm(L[ℓ,t,J])            Loop over ℓ, stacked: N, …, L
+    L[ℓ+1,t,j] = … N[ℓ+1,t,J] …
+
+Statements that need each other are walked along an axis on which every read goes back, or stays;
+what stays is ordered within a step, if need be by a loop inside the loop (Allen and Kennedy 1987).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Collection, Iterator, Sequence
+
+from indicial.compile.schedule.graph import Need, components, needs
+from indicial.compile.schedule.plan import Loop, Plan, Run, Step
+from indicial.notation.source import NOWHERE
+from indicial.program.cost.chain import Scan, longer, scans
+from indicial.program.ir import Affine, Code, Flat, Statement
+from indicial.program.messages import IndicialError, Message
+from indicial.program.sizes import Size
+
+
+class ScheduleError(IndicialError):
+    """The statements need each other in a way that no order of loops serves."""
+
+
+def schedule(code: Code, want: Collection[str] | None = None) -> Plan:
+    """A plan for what the wanted tensors need, or for everything."""
+    statements = needed(code, want)
+    return Plan(tuple(_Scheduler(code).order(statements, needs(code))))
+
+
+def needed(code: Code, want: Collection[str] | None = None) -> list[Statement]:
+    """The statements that the wanted tensors depend on, in the order of the text."""
+    if want is None:
+        return list(code.statements)
+    reads: dict[str, set[str]] = {}
+    for need in needs(code):
+        reads.setdefault(need.reader.target, set()).add(need.definer.target)
+    found: set[str] = set()
+    waiting = list(want)
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting.extend(reads.get(name, ()))
+    return [s for s in code.statements if s.target in found]
+
+
+class _Scheduler:
+    def __init__(self, code: Code) -> None:
+        self.code = code
+        self.loops = itertools.count(1)
+        self.told = {
+            name
+            for tensor in code.tensors.values()
+            if tensor.role == "input"
+            for axis in tensor.axes
+            for name in axis.extent.names
+        }
+
+    def order(self, statements: Sequence[Statement], found: Sequence[Need]) -> Iterator[Step]:
+        for group, inside in components(statements, found):
+            if inside:
+                yield self.loop(group, inside)
+            else:
+                yield Run(group[0])
+
+    def loop(self, group: list[Statement], inside: list[Need]) -> Loop:
+        tensors = list(dict.fromkeys(s.target for s in group))
+        candidates = [
+            way
+            for scan in scans(self.code, tensors, [need.edge for need in inside])
+            if self.walkable(group, scan)
+            for direction in (1, -1)
+            if (way := self.walk(group, scan, direction, inside)) is not None
+        ]
+        if not candidates:
+            raise ScheduleError(_no_order(group))
+        scan, direction, offsets, rest = min(candidates, key=lambda way: self.rank(group, way))
+        lower, upper = self.span(group, scan, offsets)
+        letter = self.code.tensors[tensors[0]].axes[scan.axes[tensors[0]]].letter
+        return Loop(
+            variable=f"{letter}°{next(self.loops)}",
+            letter=letter,
+            kind="stacked" if self.stacked(scan) else "scanned",
+            direction=direction,
+            lower=lower,
+            extent=upper - lower + 1,
+            axes=dict(scan.axes),
+            steps=tuple(self.order(group, rest)),
+            offsets=offsets,
+        )
+
+    def walkable(self, group: list[Statement], scan: Scan) -> bool:
+        """Whether each left side has a single index, or a number, at the axis."""
+        for statement in group:
+            place = statement.left[scan.axes[statement.target]]
+            if isinstance(place, Flat) or len(place.terms) > 1:
+                return False
+            if place.terms and place.terms[0][1] != 1:
+                return False
+        return True
+
+    def walk(
+        self, group: list[Statement], scan: Scan, direction: int, inside: list[Need]
+    ) -> tuple[Scan, int, dict[str, int], list[Need]] | None:
+        """The offsets at which no read looks ahead, and the needs that stay within a step."""
+        lags = [high for _, high in scan.turned(direction).distances]
+        offsets = _potentials(self.starts(group, scan, direction), inside, lags)
+        if offsets is None:
+            return None
+        rest = [
+            need
+            for need, lag in zip(inside, lags, strict=True)
+            if lag + offsets[need.definer.target] - offsets[need.reader.target] >= 0
+        ]
+        if len(rest) == len(inside):
+            return None  # nothing is carried, so a loop would order nothing
+        first = next(iter(offsets.values()))
+        shifts = {name: direction * (offset - first) for name, offset in offsets.items()}
+        return scan, direction, shifts, rest
+
+    def starts(self, group: list[Statement], scan: Scan, direction: int) -> dict[str, int]:
+        """Offsets at which the tensors begin together, as far as numbers tell."""
+        result: dict[str, int] = {}
+        for statement in group:
+            low, high = self.ends(statement, scan)
+            first = low if direction > 0 else -high
+            number = int(sum(c for monomial, c in first.terms if not monomial))
+            result.setdefault(statement.target, -number)
+        return result
+
+    def ends(self, statement: Statement, scan: Scan) -> tuple[Size, Size]:
+        """The first and the last element that a statement defines along the axis."""
+        place = statement.left[scan.axes[statement.target]]
+        assert isinstance(place, Affine)
+        low = high = place.offset
+        for name, _ in place.terms:
+            index = next(i for i in statement.indices if i.name == name)
+            low, high = low + index.lower, high + index.upper
+        return low, high
+
+    def rank(
+        self, group: list[Statement], way: tuple[Scan, int, dict[str, int], list[Need]]
+    ) -> tuple[bool, bool, bool, int]:
+        """Layers outermost, then what leaves no loop inside, then forward, then as written."""
+        scan, direction, _, rest = way
+        nested = any(inside for _, inside in components(group, rest))
+        return not self.stacked(scan), nested, direction < 0, min(scan.axes.values())
+
+    def stacked(self, scan: Scan) -> bool:
+        extents = [self.code.tensors[name].axes[axis].extent for name, axis in scan.axes.items()]
+        return not any(extent.names & self.told for extent in extents)
+
+    def span(
+        self, group: list[Statement], scan: Scan, offsets: dict[str, int]
+    ) -> tuple[Size, Size]:
+        """The first and the last value of the variable."""
+        lowest: Size | None = None
+        highest: Size | None = None
+        for statement in group:
+            low, high = (end + offsets[statement.target] for end in self.ends(statement, scan))
+            lowest = low if lowest is None else -longer(-lowest, -low)
+            highest = high if highest is None else longer(highest, high)
+        assert lowest is not None and highest is not None
+        return lowest, highest
+
+
+def _potentials(
+    starts: dict[str, int], inside: list[Need], lags: list[float]
+) -> dict[str, int] | None:
+    """How much earlier or later each tensor runs, so that no read looks ahead (Bellman, Ford)."""
+    if math.inf in lags:
+        return None
+    offsets = dict(starts)
+    bounded = [
+        (need.reader.target, need.definer.target, int(lag))
+        for need, lag in zip(inside, lags, strict=True)
+        if lag != -math.inf
+    ]
+    for _ in range(len(starts) + 1):
+        changed = False
+        for reader, definer, lag in bounded:
+            if offsets[definer] > offsets[reader] - lag:
+                offsets[definer] = offsets[reader] - lag
+                changed = True
+        if not changed:
+            return offsets
+    return None
+
+
+def _no_order(group: list[Statement]) -> str:
+    names = ", ".join(dict.fromkeys(s.target for s in group))
+    sites = tuple((s.span, "needs the others first") for s in group if s.span is not NOWHERE)
+    text = f"{names} need each other in a way that no order of steps serves"
+    hint = "`interpret` evaluates such a program element by element; a module cannot"
+    return Message("error", "no-order", text, sites, hint).render()
