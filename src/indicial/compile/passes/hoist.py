@@ -1,0 +1,154 @@
+"""Work that does not read the state leaves the loop, to be done for all steps at once.
+
+    R[t,j] = tanh(Σ_I W^h[j,I] h[t-1,I] + Σ_K W^x[j,K] x[t,K] - B[j])
+
+    R^{in}[t,j] = Σ_K W^x[j,K] x[t,K] - B[j]
+    R[t,j]      = tanh(Σ_I W^h[j,I] h[t-1,I] + R^{in}[t,j])
+
+A sum or a softmax is worth a tensor of its own; what is merely elementwise stays where it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from indicial.compile.passes.derived import derived_name
+from indicial.compile.schedule.plan import Loop, Plan, Run
+from indicial.program.ir import (
+    Affine,
+    Apply,
+    Axis,
+    Code,
+    Expression,
+    Index,
+    Join,
+    Part,
+    Read,
+    Reduce,
+    Select,
+    Softmax,
+    Statement,
+    Tensor,
+)
+from indicial.program.rewrite import free_indices, size_indices
+
+
+def hoist(code: Code, plan: Plan) -> Code:
+    """The program with the work of its scanned loops reduced to what the state takes part in."""
+    inside = {
+        id(statement): set(loop.axes)
+        for loop in plan.loops()
+        if loop.kind == "scanned"
+        for statement in _own(loop)
+    }
+    tensors = dict(code.tensors)
+    statements: list[Statement] = []
+    for statement in code.statements:
+        if id(statement) not in inside:
+            statements.append(statement)
+            continue
+        hoisting = _Hoisting(tensors, statement, inside[id(statement)])
+        body = hoisting.outside_of(statement.body, {i.name: i for i in statement.indices})
+        statements += [*hoisting.made, replace(statement, body=body)]
+    return replace(code, tensors=tensors, statements=tuple(statements))
+
+
+def _own(loop: Loop) -> Iterator[Statement]:
+    """The statements of a loop that are not in a loop inside it."""
+    for step in loop.steps:
+        if isinstance(step, Run):
+            yield step.statement
+
+
+Scope = dict[str, Index]
+
+
+class _Hoisting:
+    """What leaves one statement; `made` has the new statements."""
+
+    def __init__(self, tensors: dict[str, Tensor], statement: Statement, state: set[str]) -> None:
+        self.tensors = tensors
+        self.statement = statement
+        self.state = state
+        self.made: list[Statement] = []
+
+    def outside_of(self, expression: Expression, scope: Scope) -> Expression:
+        """The expression with every part that leaves the loop replaced by a read."""
+        if not self.reads_state(expression):
+            return self.taken_out(expression, scope) if _worth(expression) else expression
+        match expression:
+            case Apply("+", arguments):
+                return self.split(expression, arguments, scope)
+            case Apply(_, arguments):
+                inside = tuple(self.outside_of(a, scope) for a in arguments)
+                return replace(expression, arguments=inside)
+            case Reduce("sum", _, None, Apply("*", _)):
+                return self.contraction(expression, scope)
+            case Reduce(_, indices, _, body) | Softmax(indices, _, body):
+                inner = scope | {i.name: i for i in indices}
+                return replace(expression, body=self.outside_of(body, inner))
+            case Select(branches, otherwise):
+                values = tuple((c, self.outside_of(v, scope)) for c, v in branches)
+                last = self.outside_of(otherwise, scope)
+                return replace(expression, branches=values, otherwise=last)
+            case Join(_, parts):
+                inner_parts = tuple(
+                    Part(p.index, self.outside_of(p.body, scope | {p.index.name: p.index}))
+                    for p in parts
+                )
+                return replace(expression, parts=inner_parts)
+            case _:
+                return expression
+
+    def reads_state(self, expression: Expression) -> bool:
+        return any(isinstance(n, Read) and n.tensor in self.state for n in expression.walk())
+
+    def split(self, node: Apply, arguments: Sequence[Expression], scope: Scope) -> Expression:
+        """A sum in two: what reads the state, and the rest, bias and all, in one tensor."""
+        loose = [a for a in arguments if not self.reads_state(a)]
+        if not any(_worth(a) for a in loose):
+            return replace(node, arguments=tuple(self.outside_of(a, scope) for a in arguments))
+        kept = [self.outside_of(a, scope) for a in arguments if self.reads_state(a)]
+        whole = loose[0] if len(loose) == 1 else replace(node, arguments=tuple(loose))
+        return replace(node, arguments=(*kept, self.taken_out(whole, scope)))
+
+    def contraction(self, node: Reduce, scope: Scope) -> Expression:
+        """`Σ_{J,K} h[t-1,J] W[J,K] M[x,K]`: the factors without the state are multiplied first.
+
+        Only over what they do not share with the state, `K` here; without such an index nothing
+        is gained.
+        """
+        assert isinstance(node.body, Apply)
+        inner = scope | {i.name: i for i in node.indices}
+        tied = [f for f in node.body.arguments if self.reads_state(f)]
+        loose = [f for f in node.body.arguments if not self.reads_state(f)]
+        used = set().union(*(free_indices(f) for f in tied))
+        own = tuple(i for i in node.indices if i.name not in used)
+        rest = tuple(i for i in node.indices if i.name in used)
+        if not own or not loose:
+            factors = tuple(self.outside_of(f, inner) for f in node.body.arguments)
+            return replace(node, body=replace(node.body, arguments=factors))
+        product = loose[0] if len(loose) == 1 else replace(node.body, arguments=tuple(loose))
+        taken = self.taken_out(Reduce("sum", own, None, product, span=node.span), inner)
+        kept = [self.outside_of(f, inner) for f in tied]
+        body = replace(node.body, arguments=(*kept, taken))
+        return Reduce("sum", rest, None, body, span=node.span) if rest else body
+
+    def taken_out(self, expression: Expression, scope: Scope) -> Expression:
+        """A read of a new tensor that is the expression at all values of its indices."""
+        free = free_indices(expression)
+        indices = tuple(scope[name] for name in scope if name in free)
+        if any(size_indices(i.extent) or size_indices(i.lower) for i in indices):
+            return expression  # ranges that depend on a layer stay with it
+        name = derived_name(self.tensors, self.statement.target, "in")
+        axes = tuple(Axis(i.name, i.lower, i.extent) for i in indices)
+        self.tensors[name] = Tensor(name, axes, "defined", span=expression.span)
+        places = tuple(Affine.of(i) for i in indices)
+        self.made.append(Statement(name, places, indices, expression, span=expression.span))
+        return Read(name, places, span=expression.span)
+
+
+def _worth(expression: Expression) -> bool:
+    """Whether a part costs more than reading it again would."""
+    return any(isinstance(node, (Reduce, Softmax)) for node in expression.walk())
