@@ -7,7 +7,7 @@ import pytest
 
 import indicial
 from indicial import library
-from indicial.compile.passes.hoist import hoist
+from indicial.compile.passes.hoist import hoist, nests, same_round
 from indicial.compile.schedule.schedule import schedule
 from indicial.program.ir import Code, Read, Reduce
 from indicial.program.meaning.interpret import interpret
@@ -50,10 +50,11 @@ def test_keys_are_made_once_and_not_at_every_step() -> None:
 @pytest.mark.parametrize("name", library.names())
 def test_every_sum_that_stays_reads_the_state(name: str) -> None:
     code = hoisted(indicial.load(name).code)
-    for loop in schedule(code).loops():
-        if loop.kind == "scanned":
-            for statement in loop.statements():
-                for node in statement.body.walk():
-                    if isinstance(node, Reduce):
-                        reads = {n.tensor for n in node.walk() if isinstance(n, Read)}
-                        assert reads & loop.axes.keys(), statement.target
+    for nest in nests(schedule(code).steps):
+        for statement in nest[-1].statements():
+            for node in statement.body.walk():
+                if isinstance(node, Reduce):
+                    reads = [n for n in node.walk() if isinstance(n, Read)]
+                    assert any(
+                        n.tensor in nest[-1].axes and same_round(nest, statement, n) for n in reads
+                    ), statement.target

@@ -5,7 +5,7 @@
     R^{in}[t,j] = Σ_K W^x[j,K] x[t,K] - B[j]
     R[t,j]      = tanh(Σ_I W^h[j,I] h[t-1,I] + R^{in}[t,j])
 
-A sum or a softmax is worth a tensor of its own; what is merely elementwise stays where it is.
+A sum, a softmax or a gather is worth a tensor of its own; what is merely elementwise stays.
 """
 
 from __future__ import annotations
@@ -14,13 +14,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from indicial.compile.passes.derived import derived_name
-from indicial.compile.schedule.plan import Loop, Plan, Run
+from indicial.compile.schedule.plan import Loop, Plan, Run, Step
+from indicial.program.cost.conditions import add
 from indicial.program.ir import (
     Affine,
     Apply,
     Axis,
     Code,
     Expression,
+    Gather,
     Index,
     Join,
     Part,
@@ -36,12 +38,7 @@ from indicial.program.rewrite import free_indices, size_indices
 
 def hoist(code: Code, plan: Plan) -> Code:
     """The program with the work of its scanned loops reduced to what the state takes part in."""
-    inside = {
-        id(statement): set(loop.axes)
-        for loop in plan.loops()
-        if loop.kind == "scanned"
-        for statement in _own(loop)
-    }
+    inside = {id(s): nest for nest in nests(plan.steps) for s in _own(nest[-1])}
     tensors = dict(code.tensors)
     statements: list[Statement] = []
     for statement in code.statements:
@@ -54,11 +51,43 @@ def hoist(code: Code, plan: Plan) -> Code:
     return replace(code, tensors=tensors, statements=tuple(statements))
 
 
+Nest = tuple[Loop, ...]
+"""A loop with the loops around it, the outermost first."""
+
+
+def nests(steps: Sequence[Step], around: Nest = ()) -> Iterator[Nest]:
+    """Every scanned loop of a plan."""
+    for step in steps:
+        if isinstance(step, Loop):
+            nest = (*around, step)
+            if step.kind == "scanned":
+                yield nest
+            yield from nests(step.steps, nest)
+
+
 def _own(loop: Loop) -> Iterator[Statement]:
     """The statements of a loop that are not in a loop inside it."""
     for step in loop.steps:
         if isinstance(step, Run):
             yield step.statement
+
+
+def same_round(nest: Nest, statement: Statement, read: Read) -> bool:
+    """Whether a read may meet what the loops outside are computing now: `h[ℓ+1,t-1,i]`.
+
+    `h[ℓ,t,i]` is of an earlier round of the loop over ℓ, and finished.
+    """
+    for loop in nest[:-1]:
+        if read.tensor in loop.axes:
+            left = statement.left[loop.axes[statement.target]]
+            place = read.places[loop.axes[read.tensor]]
+            if isinstance(left, Affine) and isinstance(place, Affine):
+                apart = add(place, left, -1)
+                shift = loop.offsets.get(read.tensor, 0) - loop.offsets.get(statement.target, 0)
+                number = (apart.offset + shift).number
+                if not apart.terms and number:
+                    return False
+    return True
 
 
 Scope = dict[str, Index]
@@ -67,10 +96,10 @@ Scope = dict[str, Index]
 class _Hoisting:
     """What leaves one statement; `made` has the new statements."""
 
-    def __init__(self, tensors: dict[str, Tensor], statement: Statement, state: set[str]) -> None:
+    def __init__(self, tensors: dict[str, Tensor], statement: Statement, nest: Nest) -> None:
         self.tensors = tensors
         self.statement = statement
-        self.state = state
+        self.nest = nest
         self.made: list[Statement] = []
 
     def outside_of(self, expression: Expression, scope: Scope) -> Expression:
@@ -102,7 +131,12 @@ class _Hoisting:
                 return expression
 
     def reads_state(self, expression: Expression) -> bool:
-        return any(isinstance(n, Read) and n.tensor in self.state for n in expression.walk())
+        return any(
+            isinstance(node, Read)
+            and node.tensor in self.nest[-1].axes
+            and same_round(self.nest, self.statement, node)
+            for node in expression.walk()
+        )
 
     def split(self, node: Apply, arguments: Sequence[Expression], scope: Scope) -> Expression:
         """A sum in two: what reads the state, and the rest, bias and all, in one tensor."""
@@ -150,5 +184,9 @@ class _Hoisting:
 
 
 def _worth(expression: Expression) -> bool:
-    """Whether a part costs more than reading it again would."""
-    return any(isinstance(node, (Reduce, Softmax)) for node in expression.walk())
+    """Whether a part costs more than reading it again would: sums, softmaxes, word vectors."""
+    return any(
+        isinstance(node, (Reduce, Softmax))
+        or (isinstance(node, Read) and any(isinstance(p, Gather) for p in node.places))
+        for node in expression.walk()
+    )

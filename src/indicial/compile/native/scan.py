@@ -1,0 +1,252 @@
+"""One scanned loop as a program of its own: what a kernel computes, and what its gradient is of.
+
+    for ℓ: for t:  h[ℓ+1,t,j] = tanh(Σ_i W[ℓ,j,i] h[ℓ+1,t-1,i] + R^{in}[ℓ+1,t,j])
+
+    h[t,j] = tanh(Σ_i W[j,i] h[t-1,i] + R^{in}[t,j])        with W, R^{in} as arguments
+
+What outer loops fix is fixed before the call, so the axes that they walk are gone. Everything that
+is read and not computed in the loop is an argument; so is the start of a recurrence, `h[-1,j]`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from indicial.compile.passes.derived import derived_name
+from indicial.compile.schedule.plan import Loop, Run
+from indicial.program.ir import (
+    Affine,
+    Code,
+    Expression,
+    Index,
+    Read,
+    Reduce,
+    Softmax,
+    Statement,
+    Tensor,
+)
+from indicial.program.rewrite import rebuild, size_indices, substitute
+from indicial.program.sizes import Size
+
+
+class Unsupported(Exception):
+    """Why a loop has no kernel; the emitted PyTorch runs instead."""
+
+
+@dataclass(frozen=True)
+class Slice:
+    """A tensor of the program with some axes fixed by the loops outside: `W[v-1, :, :]`."""
+
+    tensor: str
+    places: tuple[Affine | None, ...]
+
+
+@dataclass(frozen=True)
+class Scan:
+    """The loop as a program. `arguments` and `results` say what its names are outside."""
+
+    code: Code
+    arguments: dict[str, Slice]
+    results: dict[str, Slice]
+    unbatched: frozenset[str] = field(default_factory=frozenset)
+    """The arguments that are the same for all members of a batch."""
+
+
+def varying(code: Code) -> set[str]:
+    """The tensors that differ between the members of a batch: all that an input enters."""
+    found = {t.name for t in code.tensors.values() if t.role in ("input", "draw")}
+    grows = True
+    while grows:
+        grows = False
+        for statement in code.statements:
+            if statement.target not in found:
+                parts = (statement.body, statement.guard)
+                nodes = [n for part in parts if part is not None for n in part.walk()]
+                if any(isinstance(n, Read) and n.tensor in found for n in nodes):
+                    found.add(statement.target)
+                    grows = True
+    return found
+
+
+def extract(code: Code, outer: Sequence[Loop], loop: Loop) -> Scan:
+    """The program of one loop over time, `Unsupported` where it has no such form."""
+    if not all(isinstance(step, Run) for step in loop.steps):
+        raise Unsupported("there is a loop inside the loop")
+    return _Extraction(code, outer, loop).scan()
+
+
+class _Extraction:
+    def __init__(self, code: Code, outer: Sequence[Loop], loop: Loop) -> None:
+        self.code = code
+        self.outer = outer
+        self.loop = loop
+        self.variables = {o.variable for o in outer}
+        self.names: dict[Slice, str] = {}
+        self.tensors: dict[str, Tensor] = {}
+        self.varying = varying(code)
+
+    def scan(self) -> Scan:
+        inside = list(self.loop.statements())
+        moved = [self.without_outer(s) for s in inside]
+        own = dict.fromkeys(self.slice(s.target, s.left) for s in moved)
+        for piece in own:
+            self.name(piece, "defined")
+        starts = [start for piece in own for start in self.starts(piece, inside)]
+        statements = [self.renamed(s) for s in moved]
+        results = {self.names[piece]: piece for piece in own}
+        arguments = {name: piece for piece, name in self.names.items() if piece not in own}
+        sizes = dict(self.code.sizes)
+        constants = {n: v for n, v in self.code.constants.items() if n in self.tensors}
+        for name in constants:
+            del arguments[name]
+        code = Code(self.tensors, (*starts, *statements), sizes, constants)
+        fixed = frozenset(n for n, piece in arguments.items() if piece.tensor not in self.varying)
+        return Scan(code, arguments, results, fixed)
+
+    def without_outer(self, statement: Statement) -> Statement:
+        """The statement with the outer loops' variables in the place of its own indices."""
+        places: dict[str, Affine] = {}
+        for loop in self.outer:
+            if statement.target not in loop.axes:
+                continue
+            found = loop.fixed(statement)
+            if found is None:
+                raise Unsupported(f"{statement.target} is defined at one value of {loop.letter}")
+            places[found[0]] = found[1]
+        if any(size_indices(size) for i in statement.indices for size in (i.lower, i.extent)):
+            raise Unsupported(f"the ranges of {statement.target} depend on an index")
+        return replace(
+            statement,
+            left=tuple(_moved(place, places) for place in statement.left),
+            indices=tuple(i for i in statement.indices if i.name not in places),
+            body=substitute(statement.body, places),
+            guard=substitute(statement.guard, places) if statement.guard is not None else None,
+        )
+
+    def slice(self, tensor: str, places: Sequence[object]) -> Slice:
+        """Which axes of a read the outer loops fix."""
+        fixed = tuple(
+            place
+            if isinstance(place, Affine)
+            and place.terms
+            and {name for name, _ in place.terms} <= self.variables
+            else None
+            for place in places
+        )
+        return Slice(tensor, fixed)
+
+    def name(self, piece: Slice, role: str) -> str:
+        """The name of a slice in the new program; made when it is first asked for."""
+        if piece not in self.names:
+            old = self.code.tensors[piece.tensor]
+            name = old.name
+            if name in self.tensors:
+                name = derived_name(self.tensors, old.name, "at")
+            axes = [a for a, p in zip(old.axes, piece.places, strict=True) if p is None]
+            if any(size_indices(size) for a in axes for size in (a.lower, a.extent)):
+                raise Unsupported(f"the extent of {old.name} depends on an index")
+            self.names[piece] = name
+            self.tensors[name] = replace(old, name=name, axes=tuple(axes), role=role)
+        return self.names[piece]
+
+    def argument_role(self, tensor: str) -> str:
+        if tensor in self.code.constants:
+            return "constant"
+        return "input" if tensor in self.varying else "parameter"
+
+    def renamed(self, statement: Statement) -> Statement:
+        piece = self.slice(statement.target, statement.left)
+        kept = [p for p, f in zip(statement.left, piece.places, strict=True) if f is None]
+        guard = statement.guard
+        return replace(
+            statement,
+            target=self.names[piece],
+            left=tuple(kept),
+            body=self.reads_renamed(statement.body),
+            guard=self.reads_renamed(guard) if guard is not None else None,
+        )
+
+    def reads_renamed(self, expression: Expression) -> Expression:
+        def leaf(node: Expression) -> Expression:
+            if not isinstance(node, Read):
+                return node
+            piece = self.slice(node.tensor, node.places)
+            name = self.name(piece, self.argument_role(node.tensor))
+            kept = [p for p, f in zip(node.places, piece.places, strict=True) if f is None]
+            return replace(node, tensor=name, places=tuple(kept))
+
+        for node in expression.walk():
+            for size in _sizes(node):
+                if size_indices(size):
+                    raise Unsupported("a range depends on an index")
+        return rebuild(expression, leaf=leaf)
+
+    def starts(self, piece: Slice, inside: Sequence[Statement]) -> list[Statement]:
+        """`h[-1,j] = h^{start}[j]` for each element that is defined outside the loop."""
+        result = []
+        axis = self.loop.axes[piece.tensor]
+        for statement in self.code.of(piece.tensor):
+            if any(statement is s for s in inside) or not self.may_meet(statement, piece):
+                continue
+            place = statement.left[axis]
+            if not isinstance(place, Affine) or place.terms or statement.guard is not None:
+                raise Unsupported(f"{piece.tensor} is defined in two ways, one outside the loop")
+            result.append(self.start(piece, axis, place))
+        return result
+
+    def may_meet(self, statement: Statement, piece: Slice) -> bool:
+        """Whether a statement outside the loop defines elements of this slice.
+
+        `h[0,t,j] = …` is another layer than those that the loop over ℓ walks.
+        """
+        for place, fixed in zip(statement.left, piece.places, strict=True):
+            if fixed is not None and isinstance(place, Affine) and not place.terms:
+                return False
+        return True
+
+    def start(self, piece: Slice, axis: int, place: Affine) -> Statement:
+        fixed = list(piece.places)
+        fixed[axis] = place
+        at = Slice(piece.tensor, tuple(fixed))
+        own = self.names[piece]
+        name = derived_name(self.tensors, own, "start")
+        axes = [a for a, p in zip(self.code.tensors[piece.tensor].axes, fixed, strict=True)
+                if p is None]  # fmt: skip
+        starts = [s for s in self.code.of(piece.tensor) if s.left[axis] == place]
+        same = not any(s.target in self.varying and self._varies(s) for s in starts)
+        self.names[at] = name
+        self.tensors[name] = Tensor(name, tuple(axes), "parameter" if same else "input")
+        indices = tuple(Index(f"{a.letter}°{n}", a.lower, a.extent) for n, a in enumerate(axes))
+        spare = iter(indices)
+        left = tuple(
+            place if number == axis else Affine.of(next(spare))
+            for number, p in enumerate(piece.places)
+            if p is None
+        )
+        body = Read(name, tuple(Affine.of(i) for i in indices))
+        return Statement(own, left, indices, body)
+
+    def _varies(self, statement: Statement) -> bool:
+        return any(isinstance(n, Read) and n.tensor in self.varying for n in statement.body.walk())
+
+
+def _moved(place: object, places: Mapping[str, Affine]) -> Affine:
+    if not isinstance(place, Affine):
+        raise Unsupported("several indices share a place on the left")
+    moved = Affine((), place.offset)
+    for name, factor in place.terms:
+        by = places.get(name, Affine(((name, 1),)))
+        terms = dict(moved.terms)
+        for inner, times in by.terms:
+            terms[inner] = terms.get(inner, 0) + factor * times
+        moved = Affine(tuple(terms.items()), moved.offset + by.offset * factor)
+    return moved
+
+
+def _sizes(node: Expression) -> list[Size]:
+    match node:
+        case Reduce(_, indices, _, _) | Softmax(indices, _, _):
+            return [size for i in indices for size in (i.lower, i.extent)]
+        case _:
+            return []
