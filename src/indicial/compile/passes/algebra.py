@@ -1,0 +1,149 @@
+"""Arithmetic on expressions that folds as it goes, so that what is derived stays readable.
+
+times(1, x, neg(y))  →  neg(x * y)          plus(x, 0, neg(x_2))  →  x + neg(x_2)
+quotient(x, 1)       →  x                   power(x, 1)           →  x
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from indicial.program.ir import Apply, Constant, Expression, IndexValue, Select, SizeValue
+
+ZERO = Constant(0.0)
+ONE = Constant(1.0)
+
+
+def number(expression: Expression) -> float | None:
+    """The value of a constant, or of a size that is a number."""
+    if isinstance(expression, Constant):
+        return float(expression.value)
+    if isinstance(expression, SizeValue) and expression.size.number is not None:
+        return float(expression.size.number)
+    return None
+
+
+def times(*factors: Expression) -> Expression:
+    """The product, in one level, its numbers collected in front."""
+    coefficient = 1.0
+    rest: list[Expression] = []
+    for factor in _flat("*", factors):
+        while isinstance(factor, Apply) and factor.function == "neg":
+            coefficient, factor = -coefficient, factor.arguments[0]
+        for piece in _flat("*", (factor,)):
+            value = number(piece)
+            if value is None:
+                rest.append(piece)
+            else:
+                coefficient *= value
+    if coefficient == 0:
+        return ZERO
+    if not rest:
+        return Constant(coefficient)
+    if coefficient < 0:
+        return negative(_scaled(-coefficient, rest))
+    return _scaled(coefficient, rest)
+
+
+def _scaled(coefficient: float, rest: list[Expression]) -> Expression:
+    factors = rest if coefficient == 1 else [Constant(coefficient), *rest]
+    return factors[0] if len(factors) == 1 else Apply("*", tuple(factors))
+
+
+def plus(*terms: Expression) -> Expression:
+    """The sum, in one level, its numbers collected where the first stood."""
+    total = 0.0
+    rest: list[Expression] = []
+    place = 0
+    for term in _flat("+", terms):
+        value = number(term)
+        if value is None:
+            rest.append(term)
+        else:
+            place = place if total else len(rest)
+            total += value
+    if total or not rest:
+        rest.insert(place, Constant(total))
+    return rest[0] if len(rest) == 1 else Apply("+", tuple(rest))
+
+
+def minus(left: Expression, right: Expression) -> Expression:
+    return plus(left, negative(right))
+
+
+def negative(expression: Expression) -> Expression:
+    if isinstance(expression, Apply) and expression.function == "neg":
+        return expression.arguments[0]
+    value = number(expression)
+    return Apply("neg", (expression,)) if value is None else Constant(-value)
+
+
+def quotient(above: Expression, below: Expression) -> Expression:
+    if number(above) == 0:
+        return ZERO
+    if number(below) == 1:
+        return above
+    if isinstance(above, Apply) and above.function == "neg":
+        return negative(quotient(above.arguments[0], below))
+    return Apply("/", (above, below))
+
+
+def power(base: Expression, exponent: Expression) -> Expression:
+    value = number(exponent)
+    if value == 0:
+        return ONE
+    return base if value == 1 else Apply("^", (base, exponent))
+
+
+def both(*conditions: Expression | None) -> Expression | None:
+    """All of the conditions; None is one that always holds."""
+    given = [c for c in _flat("and", [c for c in conditions if c is not None]) if c != ONE]
+    if any(number(c) == 0 for c in given):
+        return ZERO
+    given = list(dict.fromkeys(given))
+    if not given:
+        return None
+    return given[0] if len(given) == 1 else Apply("and", tuple(given))
+
+
+def compare(left: Expression, sign: str, right: Expression) -> Expression:
+    return Apply(sign, (left, right))
+
+
+def otherwise_zero(condition: Expression | None, value: Expression) -> Expression:
+    """The value where a condition holds, and 0 elsewhere; the value is not asked for there."""
+    if condition is None or value == ZERO:
+        return value
+    return ZERO if number(condition) == 0 else Select(((condition, value),), ZERO)
+
+
+def is_total(expression: Expression) -> bool:
+    """Whether it is finite wherever what it reads is: no division, no logarithm, no root."""
+    for node in expression.walk():
+        if isinstance(node, Apply):
+            if node.function in ("/", "ln", "sqrt"):
+                if node.function == "/" and _positive(node.arguments[1]):
+                    continue
+                return False
+            if node.function == "^" and (number(node.arguments[1]) or -1.0) < 0:
+                return False
+    return True
+
+
+def _positive(expression: Expression) -> bool:
+    """Surely not 0: numbers, sizes that are names, their roots and products."""
+    if isinstance(expression, SizeValue):
+        return all(coefficient > 0 for _, coefficient in expression.size.terms)
+    if isinstance(expression, Apply) and expression.function in ("sqrt", "*"):
+        return all(map(_positive, expression.arguments))
+    return not isinstance(expression, IndexValue) and (number(expression) or 0.0) > 0
+
+
+def _flat(function: str, arguments: Iterable[Expression]) -> list[Expression]:
+    result: list[Expression] = []
+    for argument in arguments:
+        if isinstance(argument, Apply) and argument.function == function:
+            result += _flat(function, argument.arguments)
+        else:
+            result.append(argument)
+    return result

@@ -1,0 +1,212 @@
+"""Expressions with their free indices moved to other places, whatever binds indices inside.
+
+    R[t,j] h[t-1,j]  with t → t+1     →  R[t+1,j] h[t,j]
+    sum{i: 0..⌈T/2^ℓ⌉-1}(…)  ℓ → ℓ+1  →  sum{i: 0..⌈T/2^{ℓ+1}⌉-1}(…)
+
+`canonical` renames every index by where it first occurs: two expressions that differ in the names
+of their indices only have the same canonical form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from indicial.program.ir import (
+    Affine,
+    Apply,
+    Constant,
+    Expression,
+    Flat,
+    Gather,
+    Index,
+    IndexValue,
+    Join,
+    Part,
+    Place,
+    Read,
+    Reduce,
+    Select,
+    SizeValue,
+    Softmax,
+)
+from indicial.program.sizes import Size, Strided
+
+Places = Mapping[str, Affine]
+
+
+class Unmovable(Exception):
+    """A place where only an index can stand was to hold something else."""
+
+
+def moved(expression: Expression, places: Places) -> Expression:
+    """The expression with free indices replaced by places; raises `Unmovable`."""
+    return _Mover()(expression, dict(places))
+
+
+def canonical(expression: Expression, order: Sequence[str]) -> Expression:
+    """The expression with free indices named by their number in `order`, bound ones in sequence."""
+    places = {name: Affine.of(f"${number}") for number, name in enumerate(order)}
+    return _Mover(numbered=True)(expression, places)
+
+
+def moved_size(size: Size, places: Places) -> Size:
+    """A size whose strides depend on indices that move."""
+    if not any(isinstance(atom, Strided) and atom.index in places for atom in size.atoms):
+        return size
+    result = Size()
+    for monomial, coefficient in size.terms:
+        term = Size.of(coefficient)
+        for atom, power in monomial:
+            base = Size.of(_moved_atom(atom, places))
+            for _ in range(power):
+                term = term * base
+        result = result + term
+    return result
+
+
+def _moved_atom(atom: str | Strided, places: Places) -> str | Strided:
+    if isinstance(atom, str) or atom.index not in places:
+        return atom
+    target = places[atom.index]
+    if target.shift is not None:
+        name, shift = target.shift
+        return replace(atom, index=name, offset=atom.offset + shift)
+    if not target.terms and target.offset.number is not None:
+        return replace(atom, index="", offset=atom.offset + int(target.offset.number))
+    for name in target.offset.names if not target.terms else ():
+        rest = (target.offset - Size.of(name)).number
+        if rest is not None:
+            return replace(atom, index=name, offset=atom.offset + int(rest))
+    raise Unmovable(f"{atom} at {target}")
+
+
+def moved_place(place: Place, places: Places) -> Place:
+    """A place with indices replaced: `2t-1` with t → s+1 is `2s+1`."""
+    if isinstance(place, Gather):
+        read = moved(place.read, places)
+        assert isinstance(read, Read)
+        return Gather(read)
+    if isinstance(place, Flat):
+        return Flat(tuple(_moved_digit(index, places) for index in place.indices))
+    total: dict[str, int] = {}
+    offset = moved_size(place.offset, places)
+    for name, factor in place.terms:
+        target = places.get(name, Affine.of(name))
+        for inner, inner_factor in target.terms:
+            total[inner] = total.get(inner, 0) + factor * inner_factor
+        offset = offset + target.offset * factor
+    return Affine(tuple((name, factor) for name, factor in total.items() if factor), offset)
+
+
+def moved_affine(place: Place, places: Places) -> Affine:
+    """A place that is, and stays, a sum of indices and an offset."""
+    result = moved_place(place, places)
+    assert isinstance(result, Affine)
+    return result
+
+
+def _moved_digit(index: Index, places: Places) -> Index:
+    """An index of a `Flat`; it counts from its lower end, so a shift moves that end."""
+    lower, extent = moved_size(index.lower, places), moved_size(index.extent, places)
+    target = places.get(index.name)
+    if target is None:
+        return Index(index.name, lower, extent)
+    if len(target.terms) != 1 or target.terms[0][1] != 1:
+        raise Unmovable(f"({index.name},…) at {target}")
+    return Index(target.terms[0][0], lower - target.offset, extent)
+
+
+class _Mover:
+    """One replacement; what is bound inside is renamed if it could be mistaken."""
+
+    def __init__(self, numbered: bool = False) -> None:
+        self.numbered = numbered
+        self.bound = 0
+
+    def __call__(self, expression: Expression, places: dict[str, Affine]) -> Expression:
+        match expression:
+            case Constant():
+                return expression
+            case SizeValue(size):
+                return replace(expression, size=moved_size(size, places))
+            case IndexValue(place):
+                return replace(expression, place=moved_affine(place, places))
+            case Read(_, at_places):
+                return replace(expression, places=tuple(self.place(p, places) for p in at_places))
+            case Apply(_, arguments):
+                return replace(expression, arguments=tuple(self(a, places) for a in arguments))
+            case Select(branches, otherwise):
+                moved_branches = tuple((self(c, places), self(v, places)) for c, v in branches)
+                return replace(
+                    expression, branches=moved_branches, otherwise=self(otherwise, places)
+                )
+            case Reduce(_, indices, condition, body):
+                indices, inner = self.bind(indices, places)
+                return self.below(expression, indices, condition, body, inner)
+            case Softmax(indices, condition, body):
+                return self.below(
+                    expression, self.renamed(indices, places), condition, body, places
+                )
+            case Join(place, parts):
+                return replace(
+                    expression,
+                    place=moved_affine(place, places),
+                    parts=tuple(self.part(p, places) for p in parts),
+                )
+        raise TypeError(f"unknown node {type(expression).__name__}")
+
+    def below(
+        self,
+        node: Reduce | Softmax,
+        indices: tuple[Index, ...],
+        condition: Expression | None,
+        body: Expression,
+        places: dict[str, Affine],
+    ) -> Expression:
+        where = self(condition, places) if condition is not None else None
+        return replace(node, indices=indices, condition=where, body=self(body, places))
+
+    def part(self, part: Part, places: dict[str, Affine]) -> Part:
+        (index,), inner = self.bind((part.index,), places)
+        return Part(index, self(part.body, inner))
+
+    def place(self, place: Place, places: dict[str, Affine]) -> Place:
+        if isinstance(place, Gather):
+            read = self(place.read, places)
+            assert isinstance(read, Read)
+            return Gather(read)
+        return moved_place(place, places)
+
+    def bind(
+        self, indices: Sequence[Index], places: dict[str, Affine]
+    ) -> tuple[tuple[Index, ...], dict[str, Affine]]:
+        inner = dict(places)
+        result = []
+        for index in indices:
+            lower, extent = moved_size(index.lower, inner), moved_size(index.extent, inner)
+            inner.pop(index.name, None)
+            name = self.name(index.name, inner)
+            if name != index.name:
+                inner[index.name] = Affine.of(name)
+            result.append(Index(name, lower, extent))
+        return tuple(result), inner
+
+    def name(self, name: str, places: Places) -> str:
+        if self.numbered:
+            self.bound += 1
+            return f"$b{self.bound}"
+        while any(name == inside for target in places.values() for inside, _ in target.terms):
+            name += "'"
+        return name
+
+    def renamed(self, indices: Sequence[Index], places: dict[str, Affine]) -> tuple[Index, ...]:
+        """The indices of a softmax: they stand for themselves, so they can only be renamed."""
+        result = []
+        for index in indices:
+            shift = places[index.name].shift if index.name in places else (index.name, 0)
+            if shift is None or shift[1]:
+                raise Unmovable(f"softmax over {index.name} at {places[index.name]}")
+            lower, extent = moved_size(index.lower, places), moved_size(index.extent, places)
+            result.append(Index(shift[0], lower, extent))
+        return tuple(result)

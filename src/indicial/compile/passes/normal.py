@@ -1,0 +1,341 @@
+"""Normal form: every statement is one product, one reduction, one softmax, or pointwise.
+
+R[t,j] = tanh(sum{I}(W[j,I] * G[t,I] * h[t-1,I]) + -B[j])
+
+R^{(1)}[t,I] = G[t,I] * h[t-1,I]                    what varies together is one operand
+R^{(2)}[t,j] = sum{I}(W[j,I] * R^{(1)}[t,I])
+R[t,j]       = tanh(R^{(2)}[t,j] + -B[j])
+
+The meaning is kept: `interpret` gives the same before and after, up to rounding. Parts that are
+the same become one tensor. A join becomes one statement for each part. See `forms` for what a
+statement can be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from functools import reduce
+
+from indicial.compile.passes.algebra import ONE, is_total, number, plus, quotient, times
+from indicial.compile.passes.contraction import first_contraction, together
+from indicial.compile.passes.joins import length, parts
+from indicial.compile.passes.moving import canonical, moved_affine, moved_size
+from indicial.compile.passes.names import Names
+from indicial.program.ir import (
+    Affine,
+    Apply,
+    Axis,
+    Code,
+    Expression,
+    Gather,
+    Index,
+    Join,
+    Read,
+    Reduce,
+    Select,
+    SizeValue,
+    Softmax,
+    Statement,
+    Tensor,
+)
+from indicial.program.rewrite import free_indices, is_constant, size_indices
+from indicial.program.sizes import Size
+
+Scope = dict[str, Index]
+"""The indices that are bound at a point, an index after those that its range needs."""
+
+
+def normal(code: Code, targets: Collection[str] | None = None) -> Code:
+    """The code with the statements of these tensors, or all statements, in normal form."""
+    return _Normaliser(code).run(targets)
+
+
+class _Normaliser:
+    """One run: the tensors and statements so far, and which expressions are tensors already."""
+
+    def __init__(self, code: Code) -> None:
+        self.code = code
+        self.names = Names(code.tensors)
+        self.tensors = dict(code.tensors)
+        self.statements: list[Statement] = []
+        self.known: dict[object, str] = {}
+        self.target = ""
+
+    def run(self, targets: Collection[str] | None) -> Code:
+        for statement in self.code.statements:
+            if targets is None or statement.target in targets:
+                self.target = statement.target
+                for part in parts(statement):
+                    self.rewrite(part)
+            else:
+                self.statements.append(statement)
+        return replace(self.code, tensors=self.tensors, statements=tuple(self.statements))
+
+    def rewrite(self, statement: Statement) -> None:
+        scope = {index.name: index for index in statement.indices}
+        body, guard = statement.body, statement.guard
+        if guard is not None:
+            guard = self.pointwise(guard, scope)
+        if isinstance(body, Softmax) and not self.whole(statement, body):
+            body = self.pointwise(body, scope)
+        else:
+            body = self.normalised(body, scope)
+        self.statements.append(replace(statement, body=body, guard=guard))
+
+    def whole(self, statement: Statement, body: Softmax) -> bool:
+        """Whether the statement defines all elements of the distribution, and no other does."""
+        alone = statement.guard is None and len(self.code.of(statement.target)) <= 1
+        return alone and all(index in statement.indices for index in body.indices)
+
+    # ---- an expression → a body in normal form, a pointwise expression, a read ----
+
+    def normalised(self, expression: Expression, scope: Scope) -> Expression:
+        """A body in normal form with the meaning of the expression."""
+        if isinstance(expression, Softmax):
+            inner = _within(scope, expression.indices)
+            condition = expression.condition
+            return replace(
+                expression,
+                condition=None if condition is None else self.pointwise(condition, inner),
+                body=self.read(expression.body, inner),
+            )
+        spread = self.spread(expression, scope)
+        return (
+            spread
+            if isinstance(spread, Reduce)
+            else _scaled(spread) or self.extracted(spread, scope)
+        )
+
+    def pointwise(self, expression: Expression, scope: Scope) -> Expression:
+        """The expression with a read in the place of everything that is not pointwise."""
+        return self.extracted(self.spread(expression, scope), scope)
+
+    def read(self, expression: Expression, scope: Scope) -> Read:
+        """A read of a tensor that holds the values of the expression."""
+        body = self.normalised(expression, scope)
+        return body if isinstance(body, Read) else self.define(body, scope)
+
+    def spread(self, expression: Expression, scope: Scope) -> Expression:
+        """Each sum as sums of products of reads; a read in the place of softmaxes and joins."""
+        match expression:
+            case Apply(_, arguments):
+                return replace(
+                    expression, arguments=tuple(self.spread(a, scope) for a in arguments)
+                )
+            case Select(branches, otherwise):
+                return replace(
+                    expression,
+                    branches=tuple(
+                        (self.spread(c, scope), self.spread(v, scope)) for c, v in branches
+                    ),
+                    otherwise=self.spread(otherwise, scope),
+                )
+            case Reduce():
+                return self.reduction(expression, scope)
+            case Softmax():
+                return self.define(
+                    self.normalised(expression, scope), _within(scope, expression.indices)
+                )
+            case Join():
+                return self.joined(expression, scope)
+        return expression
+
+    def extracted(self, spread: Expression, scope: Scope) -> Expression:
+        """A read in the place of every reduction that is left."""
+        match spread:
+            case Reduce():
+                return self.define(spread, scope)
+            case Apply(_, arguments):
+                changed = replace(
+                    spread, arguments=tuple(self.extracted(a, scope) for a in arguments)
+                )
+                indices = _indices(changed, scope)
+                known = self.known.get(_key(changed, indices))
+                return changed if known is None else _at(known, indices, changed)
+            case Select(branches, otherwise):
+                return replace(
+                    spread,
+                    branches=tuple(
+                        (self.extracted(c, scope), self.extracted(v, scope)) for c, v in branches
+                    ),
+                    otherwise=self.extracted(otherwise, scope),
+                )
+        return spread
+
+    def joined(self, join: Join, scope: Scope) -> Read:
+        """A read of a tensor that holds the parts of a join one after the other."""
+        name = "c"
+        while name in scope:
+            name += "'"
+        inner = _within(scope, (Index(name, Size(), length(join)),))
+        read = self.define(replace(join, place=Affine.of(name)), inner)
+        at = {name: join.place}
+        return replace(read, places=tuple(moved_affine(p, at) for p in read.places))
+
+    # ---- reductions ----
+
+    def reduction(self, node: Reduce, scope: Scope) -> Expression:
+        """A reduction as reductions of reads, times what does not depend on their indices."""
+        inner = _within(scope, node.indices)
+        condition = None if node.condition is None else self.pointwise(node.condition, inner)
+        if node.operator == "mean":
+            if condition is None:
+                count: Expression = SizeValue(
+                    reduce(lambda n, i: n * i.extent, node.indices, Size.of(1))
+                )
+            else:
+                count = Reduce("sum", node.indices, condition, ONE)
+            return times(quotient(ONE, count), self.sum(node.indices, condition, node.body, inner))
+        if node.operator == "sum":
+            return self.sum(node.indices, condition, node.body, inner)
+        return replace(node, condition=condition, body=self.read(node.body, inner))
+
+    def sum(
+        self,
+        indices: tuple[Index, ...],
+        condition: Expression | None,
+        body: Expression,
+        inner: Scope,
+    ) -> Expression:
+        body = self.spread(body, inner)
+        if isinstance(body, Apply) and body.function == "+" and _contracts(body, indices):
+            return plus(*(self.sum(indices, condition, term, inner) for term in body.arguments))
+        names = {index.name for index in indices}
+        outside: list[Expression] = []
+        factors: list[Expression] = []
+        for factor in factors_of(body, names):
+            free = not free_indices(factor) & names
+            safe = condition is None or (is_constant(factor) and is_total(factor))
+            (outside if free and safe else factors).append(factor)
+        if condition is None:
+            indices, factors = self.contracted(indices, factors, inner)
+        else:
+            factors = self.grouped(factors, inner)
+        reads = [self.read(factor, inner) for factor in factors]
+        return times(*outside, Reduce("sum", indices, condition, times(*reads)))
+
+    def grouped(self, factors: list[Expression], inner: Scope) -> list[Expression]:
+        """The factors with those multiplied that vary together."""
+        while pair := together([_free(f, inner) for f in factors], self.fixed(factors)):
+            one, two = pair
+            both = times(factors[one], factors[two])
+            factors = [f for n, f in enumerate(factors) if n not in pair]
+            factors.insert(one, both)
+        return factors
+
+    def contracted(
+        self, indices: tuple[Index, ...], factors: list[Expression], inner: Scope
+    ) -> tuple[tuple[Index, ...], list[Expression]]:
+        """The factors with those multiplied, and summed, that can be before the others are."""
+        factors = self.grouped(factors, inner)
+        if any(size_indices(i.extent) or size_indices(i.lower) for i in indices):
+            return indices, factors
+        names = [index.name for index in indices]
+        free = [_free(f, inner) for f in factors]
+        while found := first_contraction(free, names, self.fixed(factors)):
+            one, two, first = found
+            pair = times(self.read(factors[one], inner), self.read(factors[two], inner))
+            before = tuple(index for index in indices if index.name in first)
+            indices = tuple(index for index in indices if index.name not in first)
+            factors = [f for n, f in enumerate(factors) if n not in (one, two)]
+            factors.insert(one, self.define(Reduce("sum", before, None, pair), inner))
+            factors = self.grouped(factors, inner)
+            free = [_free(f, inner) for f in factors]
+        return indices, factors
+
+    def fixed(self, factors: list[Expression]) -> set[int]:
+        """Which factors are parameters, at places that no token decides."""
+        return {
+            number
+            for number, factor in enumerate(factors)
+            if isinstance(factor, Read)
+            and self.tensors[factor.tensor].role == "parameter"
+            and not any(isinstance(place, Gather) for place in factor.places)
+        }
+
+    # ---- new tensors ----
+
+    def define(self, body: Expression, scope: Scope) -> Read:
+        """A read of the tensor with this body, a join or normal; new if there is none yet."""
+        indices = _indices(body, scope)
+        key = _key(body, indices)
+        if key not in self.known:
+            name = self.known[key] = self.names.part(self.target)
+            axes = tuple(Axis(i.name, i.lower, i.extent) for i in indices)
+            self.tensors[name] = Tensor(name, axes, "defined", span=body.span)
+            left = tuple(Affine.of(index) for index in indices)
+            statement = Statement(name, left, indices, body, span=body.span)
+            if isinstance(body, Join):
+                for part in parts(statement):
+                    self.rewrite(part)
+            else:
+                self.statements.append(statement)
+        return _at(self.known[key], indices, body)
+
+
+def factors_of(expression: Expression, names: set[str]) -> list[Expression]:
+    """The factors of a product, a minus as -1, a square of what depends on the names as two."""
+    match expression:
+        case Apply("*", arguments):
+            return [factor for a in arguments for factor in factors_of(a, names)]
+        case Apply("neg", (argument,)):
+            return [times(Apply("neg", (ONE,))), *factors_of(argument, names)]
+        case Apply("/", (above, below)) if number(above) != 1:
+            return [*factors_of(above, names), quotient(ONE, below)]
+        case Apply("^", (base, exponent)) if number(exponent) == 2 and free_indices(base) & names:
+            return [*factors_of(base, names), *factors_of(base, names)]
+    return [] if expression == ONE else [expression]
+
+
+def _contracts(body: Apply, indices: tuple[Index, ...]) -> bool:
+    """Whether a term is a product that has more indices than each of its factors."""
+    names = {index.name for index in indices}
+    for term in body.arguments:
+        sets = [free_indices(factor) for factor in factors_of(term, names)]
+        if len(sets) > 1 and all(set().union(*sets) - one for one in sets):
+            return True
+    return False
+
+
+def _within(scope: Scope, indices: tuple[Index, ...]) -> Scope:
+    return {**scope, **{index.name: index for index in indices}}
+
+
+def _free(expression: Expression, scope: Scope) -> frozenset[str]:
+    return frozenset(free_indices(expression) & scope.keys())
+
+
+def _indices(expression: Expression, scope: Scope) -> tuple[Index, ...]:
+    """The indices that the expression needs, those included that their ranges need."""
+    names: set[str] = set()
+    waiting = list(_free(expression, scope))
+    while waiting:
+        name = waiting.pop()
+        if name not in names:
+            names.add(name)
+            index = scope[name]
+            waiting += (size_indices(index.lower) | size_indices(index.extent)) & scope.keys()
+    return tuple(index for name, index in scope.items() if name in names)
+
+
+def _key(body: Expression, indices: tuple[Index, ...]) -> object:
+    """The same for two expressions that differ in the names of their indices only."""
+    order = [index.name for index in indices]
+    places = {name: Affine.of(f"${number}") for number, name in enumerate(order)}
+    ranges = tuple((moved_size(i.lower, places), moved_size(i.extent, places)) for i in indices)
+    return canonical(body, order), ranges
+
+
+def _at(tensor: str, indices: tuple[Index, ...], body: Expression) -> Read:
+    return Read(tensor, tuple(Affine.of(index) for index in indices), span=body.span)
+
+
+def _scaled(spread: Expression) -> Expression | None:
+    """The product of one sum with numbers and sizes, the sum last; None if it is not that."""
+    factors = factors_of(spread, set())
+    sums = [f for f in factors if isinstance(f, Reduce) and f.operator == "sum"]
+    scale = [f for f in factors if not isinstance(f, Reduce)]
+    if len(sums) != 1 or len(scale) + 1 < len(factors) or not all(map(is_constant, scale)):
+        return None
+    return times(*scale, *sums)
