@@ -111,15 +111,21 @@ def _ranks(graph: Graph, layout: Layout, down: list[Line]) -> None:
             if unit[line.source] == unit[line.target]:
                 inner[line.target] = max(inner[line.target], inner[line.source] + 1)
     tall = {u: 1 + max(inner[k] for k in boxes if unit[k] == u) for u in set(unit.values())}
-    needs = {(unit[x.source], unit[x.target]) for x in down} | {
-        (unit[x.source], unit[x.target]) for x in graph.lines if x.back
-    }
-    needs = {(a, b) for a, b in needs if a != b}
+    lines = [*down, *(line for line in graph.lines if line.back)]
+    # No set: a picture comes out the same every time.
+    needs = list(dict.fromkeys((unit[x.source], unit[x.target]) for x in lines))
+    needs = [(a, b) for a, b in needs if a != b]
     top = dict.fromkeys(tall, 0)
     units = list(dict.fromkeys(unit.values()))
-    for _ in units:
+
+    def lower() -> None:
         for a, b in needs:
             top[b] = max(top[b], top[a] + tall[a])
+
+    for _ in units:  # which frame comes first shows only when all of them have been lowered
+        lower()
+    for _ in units:
+        lower()
         _apart(units, top, tall)
     for _ in units:  # what is not in a frame moves down to what needs it
         for u in units:
