@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from indicial.notation.kept import kept
 from indicial.notation.letters import ASCII, KEY, LATEX, UNICODE, Surface
 from indicial.notation.syntax import Claim, Declaration, Dots, Equation, Expression, Name, Node
 from indicial.notation.typesetting import Typesetter
@@ -34,17 +35,14 @@ def latex(node: Printable) -> str:
     return _print(node, LATEX)
 
 
+@kept
 def name_key(name: Name) -> str:
     """The one spelling under which a name is known: `W^{h,R}`, `h_{in}`, `h̃`, `h'`, `ℒ_{focus}`.
 
     >>> name_key(Name("W", sup=(Name("h"), Name("R"))))
     'W^{h,R}'
     """
-    known: str | None = name.__dict__.get("_key")
-    if known is None:
-        # No field, so neither equality nor `replace` sees it; asked for many times.
-        known = name.__dict__["_key"] = _Printer(KEY).name(name)
-    return known
+    return name.base if name.bare else _Printer(KEY).name(name)
 
 
 def _print(node: Printable, surface: Surface) -> str:

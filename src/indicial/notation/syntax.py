@@ -34,8 +34,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, fields, replace
+from itertools import chain
 from typing import Any, Self
 
+from indicial.notation.kept import kept
 from indicial.notation.source import NOWHERE, Span
 
 
@@ -45,24 +47,28 @@ class Node:
 
     span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
 
+    @kept
     def children(self) -> tuple[Node, ...]:
         """The nodes directly below, in the order of writing."""
-        known: tuple[Node, ...] | None = self.__dict__.get("_below")
-        if known is None:
-            found: list[Node] = []
-            for name in self.__dataclass_fields__:
-                _collect(self.__dict__[name], found)
-            # No field, so neither equality nor `replace` sees it.
-            known = self.__dict__["_below"] = tuple(found)
-        return known
+        found: list[Node] = []
+        for name in self.__dataclass_fields__:
+            _collect(self.__dict__[name], found)
+        return tuple(found)
 
-    def walk(self) -> Iterator[Node]:
-        """This node and all below it, in the order of writing; no recursion."""
-        stack: list[Node] = [self]
+    @kept
+    def descendants(self) -> tuple[Node, ...]:
+        """All nodes below, in the order of writing; no recursion."""
+        found: list[Node] = []
+        stack = [*self.children()[::-1]]
         while stack:
             node = stack.pop()
-            yield node
+            found.append(node)
             stack.extend(node.children()[::-1])
+        return tuple(found)
+
+    def walk(self) -> Iterator[Node]:
+        """This node and all below it, in the order of writing."""
+        return chain((self,), self.descendants())
 
 
 def _collect(value: object, into: list[Node]) -> None:

@@ -29,8 +29,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import chain
 from typing import Union
 
+from indicial.notation.kept import kept
 from indicial.notation.source import NOWHERE, Span
 from indicial.program.sizes import Size
 
@@ -56,7 +59,7 @@ class Index:
     lower: Size
     extent: Size
 
-    @property
+    @cached_property
     def upper(self) -> Size:
         """The last value."""
         return self.lower + self.extent - 1
@@ -74,11 +77,12 @@ class Affine:
         name = index if isinstance(index, str) else index.name
         return Affine(((name, 1),), Size.of(shift))
 
-    @property
+    @cached_property
     def shift(self) -> tuple[str, int] | None:
         """`(t, -1)` for `t-1`: one index with factor 1, and a number."""
-        if len(self.terms) == 1 and self.terms[0][1] == 1 and self.offset.number is not None:
-            return self.terms[0][0], int(self.offset.number)
+        number = self.offset.number
+        if len(self.terms) == 1 and self.terms[0][1] == 1 and number is not None:
+            return self.terms[0][0], int(number)
         return None
 
     def __str__(self) -> str:
@@ -98,23 +102,28 @@ class Expression:
 
     span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
 
+    @kept
     def children(self) -> tuple[Expression, ...]:
         """The expressions directly below; those inside the places of a read included."""
-        known: tuple[Expression, ...] | None = self.__dict__.get("_below")
-        if known is None:
-            found: list[Expression] = []
-            for name in self.__dataclass_fields__:
-                _collect(self.__dict__[name], found)
-            # No field, so neither equality nor `replace` sees it.
-            known = self.__dict__["_below"] = tuple(found)
-        return known
+        found: list[Expression] = []
+        for name in self.__dataclass_fields__:
+            _collect(self.__dict__[name], found)
+        return tuple(found)
 
-    def walk(self) -> Iterator[Expression]:
-        stack: list[Expression] = [self]
+    @kept
+    def descendants(self) -> tuple[Expression, ...]:
+        """All expressions below; no recursion."""
+        found: list[Expression] = []
+        stack = [*self.children()[::-1]]
         while stack:
             node = stack.pop()
-            yield node
+            found.append(node)
             stack.extend(node.children()[::-1])
+        return tuple(found)
+
+    def walk(self) -> Iterator[Expression]:
+        """This expression and all below it."""
+        return chain((self,), self.descendants())
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from indicial.notation.kept import kept
 from indicial.notation.printers import name_key, unicode
 from indicial.notation.source import Span
 from indicial.notation.syntax import (
@@ -206,6 +207,7 @@ def _flat(lowering: Reading, item: TupleLiteral, scope: Scope) -> Placed:
     return Placed(ir.Flat(tuple(v.index for v, _ in variables)), variables, opened)
 
 
+@kept
 def describe(item: Expression) -> str:
     """The family of an index expression, for comparing how a tensor is used: `t-1` → `t`."""
     if isinstance(item, Group):

@@ -16,6 +16,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
+from indicial.notation.kept import kept
 from indicial.notation.printers import name_key
 from indicial.notation.source import Span
 from indicial.notation.syntax import (
@@ -85,6 +86,7 @@ def _worded(node: Expression) -> bool:
     return isinstance(node, Name) and len(node.base) > 1 and not is_letter(node.base)
 
 
+@kept
 def family(name: Name) -> str:
     """What an index shares its range with: `t_1`, `t'` and `T` are of the family `t`.
 
@@ -127,10 +129,10 @@ class Naming:
 
     def __init__(self, statements: Iterable[Statement]) -> None:
         statements = list(statements)
-        self.live = live_letters(statements)
-        self.bound = bound_letters(statements)
+        self.live = set[str]().union(*map(live_letters, statements))
+        self.bound = set[str]().union(*map(bound_letters, statements))
         """The letters that stand below a Σ, capitals too."""
-        self.tokens = token_letters(statements)
+        self.tokens = {"w", "y"}.union(*map(token_letters, statements))
         self.steps: set[str] = set()
         """The letters that are stepped above a name: the l of `h^{(l+1)}`."""
         self.seen: dict[Name, _Seen] = defaultdict(_Seen)
@@ -170,17 +172,16 @@ class Naming:
 
     def _stem(self, name: Name) -> tuple[Name, tuple[Expression, ...]]:
         """The name without indices and superscript, and its scripts that may be indices."""
+        if not name.sub and not name.sup:
+            return name, ()
         known = self._stems.get(id(name))
         if known is not None:
             return known[1], known[2]
         words = tuple(s for s in name.sub if self._is_decoration(s))
         scripts = tuple(s for s in name.sub if not self._is_decoration(s) and not _is_group(s))
         stem = Name(name.base, name.accents, name.primes, words)
-        self._stems[id(name)] = (
-            name,
-            stem,
-            scripts,
-        )  # the name is kept, so that its id stays its own
+        # The name is kept, so that its id stays its own.
+        self._stems[id(name)] = name, stem, scripts
         return stem, scripts
 
     def _is_decoration(self, script: Expression) -> bool:
@@ -224,6 +225,8 @@ class Naming:
         return reference
 
     def _read(self, name: Name) -> Reference:
+        if not name.sub and not name.sup:
+            return Reference(name_key(name), (), name.span)
         stem, scripts = self._stem(name)
         seen = self.seen.get(stem, _Seen())
         inside: list[Expression] = []
@@ -333,43 +336,43 @@ def _is_group(script: Expression) -> bool:
     return isinstance(base, Name) and base.base.split(".")[0] in GROUPS and not base.sub
 
 
-def live_letters(statements: Iterable[Statement]) -> set[str]:
+@kept
+def live_letters(statement: Statement) -> frozenset[str]:
     """The letters that are certainly used as indices: in brackets, as binders, on left sides."""
     live: set[str] = set()
-    for statement in statements:
-        for node in statement.walk():
-            if isinstance(node, Index):
-                called = node.base.arguments if isinstance(node.base, Call) else ()  # `e(w)[I]`
-                for item in (*called, *node.items):
-                    live.update(_letters(item))
-            elif isinstance(node, Reduction):
-                for under in node.under:
-                    live.update(_letters(under))
-        if isinstance(statement, Declaration) and statement.keyword in ("label", "range"):
-            for item in statement.items:
+    for node in statement.walk():
+        if isinstance(node, Index):
+            called = node.base.arguments if isinstance(node.base, Call) else ()  # `e(w)[I]`
+            for item in (*called, *node.items):
                 live.update(_letters(item))
-        if isinstance(statement, Equation) and len(statement.sides) > 1:
-            call = statement.sides[0]
-            call = call.base if isinstance(call, Index) else call
-            if isinstance(call, Call):  # the y of `P(y | h)` too
-                for item in call.arguments:
-                    live.update(_letters(item) if index_name(item) is not None else ())
-            left = set(_script_letters(statement.sides[0]))
-            right = {c for side in statement.sides[1:] for c in _script_letters(side)}
-            live.update(left & right)
-    return live
+        elif isinstance(node, Reduction):
+            for under in node.under:
+                live.update(_letters(under))
+    if isinstance(statement, Declaration) and statement.keyword in ("label", "range"):
+        for item in statement.items:
+            live.update(_letters(item))
+    if isinstance(statement, Equation) and len(statement.sides) > 1:
+        call = statement.sides[0]
+        call = call.base if isinstance(call, Index) else call
+        if isinstance(call, Call):  # the y of `P(y | h)` too
+            for item in call.arguments:
+                live.update(_letters(item) if index_name(item) is not None else ())
+        left = set(_script_letters(statement.sides[0]))
+        right = {c for side in statement.sides[1:] for c in _script_letters(side)}
+        live.update(left & right)
+    return frozenset(live)
 
 
-def token_letters(statements: Iterable[Statement]) -> set[str]:
-    """The names that stand for tokens: declared with a vocabulary, variables of a P, and w and y."""
-    found = {"w", "y"}
-    for statement in statements:
-        if isinstance(statement, Declaration) and statement.domain is not None:
-            found.update(_base(item) for item in statement.items)
-        for node in statement.walk():
-            if isinstance(node, Call) and node.given is not None:
-                found.update(_base(a) for a in node.arguments)
-    return found
+@kept
+def token_letters(statement: Statement) -> frozenset[str]:
+    """The names that stand for tokens: declared with a vocabulary, variables of a P."""
+    found: set[str] = set()
+    if isinstance(statement, Declaration) and statement.domain is not None:
+        found.update(_base(item) for item in statement.items)
+    for node in statement.walk():
+        if isinstance(node, Call) and node.given is not None:
+            found.update(_base(a) for a in node.arguments)
+    return frozenset(found)
 
 
 def _base(node: Expression) -> str:
@@ -377,16 +380,16 @@ def _base(node: Expression) -> str:
     return node.base if isinstance(node, Name) else ""
 
 
-def bound_letters(statements: Iterable[Statement]) -> set[str]:
+@kept
+def bound_letters(statement: Statement) -> frozenset[str]:
     """The letters that stand below a Σ or its kin."""
-    return {
+    return frozenset(
         letter
-        for statement in statements
         for node in statement.walk()
         if isinstance(node, Reduction)
         for under in node.under
         for letter in _letters(under)
-    }
+    )
 
 
 def _letters(node: Expression) -> Iterator[str]:

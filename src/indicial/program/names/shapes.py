@@ -20,8 +20,15 @@ from indicial.program.names.outline import Definition, Outline
 from indicial.program.names.uses import Use
 
 
-def uses(outline: Outline, node: s.Node) -> Iterator[Use]:
+def uses(outline: Outline, node: s.Node) -> list[Use]:
     """Every name with its brackets in a piece of syntax, those inside indices included."""
+    if id(node) not in outline.inside:
+        # The node is kept: its id stays its own.
+        outline.inside[id(node)] = node, list(_uses(outline, node))
+    return outline.inside[id(node)][1]
+
+
+def _uses(outline: Outline, node: s.Node) -> Iterator[Use]:
     stack: list[s.Node] = [node]
     while stack:
         current = stack.pop()

@@ -24,6 +24,7 @@ from indicial.notation.syntax import (
     Index,
     Name,
     Negative,
+    Node,
     Number,
     Product,
     Reduction,
@@ -93,6 +94,8 @@ class Uses:
     """How many indices each key has where no round brackets follow."""
     known: dict[int, tuple[Expression, Use | None]] | None = None
     """Answers that were given, by node, once nothing that they depend on changes any more."""
+    inside: dict[int, tuple[Node, list[Use]]] = field(default_factory=dict)
+    """All uses in a piece of syntax, by node: see `shapes.uses`."""
 
     def use(self, node: Expression) -> Use | None:
         """How a name with its brackets is used; None if the node is not a name with brackets."""
@@ -111,7 +114,7 @@ class Uses:
         if not isinstance(base, Name):
             return None
         groups.reverse()
-        reference = self.naming.read(base, span=base.span)
+        reference = self.naming.read(base)
         first = groups[0] if groups else None
         if isinstance(first, Call):
             kind = self._round(base, reference, first)
@@ -120,10 +123,8 @@ class Uses:
             if reference.key not in self.bracketed and len(groups) == 1:
                 # `H(k, t, T)`, never defined: what it does with the slice is its own affair.
                 kept = tuple(a for a in first.arguments if not self._is_slice(a))
-                items = (*reference.items, *kept)
-                return Use("tensor", replace(reference, items=items, span=node.span))
-        items = (*reference.items, *_items(groups))
-        return Use("tensor", replace(reference, items=items, span=node.span))
+                return Use("tensor", self.naming.read(base, kept, node.span))
+        return Use("tensor", self.naming.read(base, _items(groups), node.span))
 
     def _round(self, name: Name, reference: Reference, call: Call) -> str:
         """What round brackets directly behind a name mean."""

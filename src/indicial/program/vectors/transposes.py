@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from indicial.notation import syntax as s
 from indicial.notation.printers import name_key
@@ -21,15 +21,16 @@ from indicial.program.names.outline import DISTRIBUTIONS, outline
 from indicial.program.names.uses import BUILT_IN, PROBABILITY
 
 Change = Callable[[s.Expression], s.Expression]
+Node = TypeVar("Node", bound=s.Node)
 
 
 def rebuilt(node: s.Expression, change: Change) -> s.Expression:
     """The node with the values directly below it changed; indices and binders stay."""
 
-    def value(v: object) -> object:
+    def value(v: Any) -> Any:
         if isinstance(v, s.Expression):
             return change(v)
-        return tuple(value(i) for i in v) if isinstance(v, tuple) else v
+        return _same(v, tuple(value(i) for i in v)) if isinstance(v, tuple) else v
 
     if isinstance(node, s.Name | s.Number | s.Index):
         return node
@@ -37,7 +38,19 @@ def rebuilt(node: s.Expression, change: Change) -> s.Expression:
         return node
     kept = ("span", "under", "upper", "function", "given", "draws", "order")
     fields = [f for f in node.__dataclass_fields__ if f not in kept]
-    new: dict[str, Any] = {f: value(getattr(node, f)) for f in fields}
+    new = {f: value(getattr(node, f)) for f in fields}
+    return _replaced(node, **new)
+
+
+def _same(old: tuple[Any, ...], new: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The old one, if nothing in it was exchanged."""
+    return old if all(a is b for a, b in zip(old, new, strict=True)) else new
+
+
+def _replaced(node: Node, **new: Any) -> Node:
+    """The node itself, if nothing is new: what is known of it then stays known."""
+    if all(getattr(node, name) is value for name, value in new.items()):
+        return node
     return replace(node, **new)
 
 
@@ -52,10 +65,12 @@ def changed(statement: s.Statement, change: Change) -> s.Statement:
     """A statement with every side changed."""
     if isinstance(statement, s.Equation):
         guard = change(statement.guard) if statement.guard is not None else None
-        return replace(statement, sides=tuple(change(x) for x in statement.sides), guard=guard)
+        sides = _same(statement.sides, tuple(change(x) for x in statement.sides))
+        return _replaced(statement, sides=sides, guard=guard)
     if isinstance(statement, s.Claim):
-        operands = tuple(change(x) for x in statement.comparison.operands)
-        return replace(statement, comparison=replace(statement.comparison, operands=operands))
+        old = statement.comparison.operands
+        operands = _same(old, tuple(change(x) for x in old))
+        return _replaced(statement, comparison=_replaced(statement.comparison, operands=operands))
     return statement
 
 
@@ -175,7 +190,7 @@ def factors(statements: list[s.Statement]) -> list[s.Statement]:
             flat = [
                 i for f in result.factors for i in (f.factors if isinstance(f, s.Product) else (f,))
             ]
-            return replace(result, factors=tuple(flat))
+            return _replaced(result, factors=_same(result.factors, tuple(flat)))
         return result
 
     return [changed(statement, change) for statement in statements]
