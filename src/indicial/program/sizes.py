@@ -102,6 +102,9 @@ class Size:
 
     def substitute(self, values: Mapping[str, Sizeable]) -> Size:
         """The formula with some names replaced."""
+        name = self.name
+        if name is not None:
+            return Size.of(values[name]) if name in values else self
         if not any(isinstance(a, str) and a in values for a in self.atoms):
             return self
         result = Size()
@@ -130,9 +133,14 @@ class Size:
     __radd__ = __add__
 
     def __mul__(self, other: Sizeable) -> Size:
+        other = Size.of(other)
+        if (number := other.number) is not None:
+            return self._times(number)
+        if (number := self.number) is not None:
+            return other._times(number)
         total: dict[Monomial, Coefficient] = {}
         for left, a in self.terms:
-            for right, b in Size.of(other).terms:
+            for right, b in other.terms:
                 powers: dict[Atom, int] = dict(left)
                 for atom, power in right:
                     powers[atom] = powers.get(atom, 0) + power
@@ -142,8 +150,14 @@ class Size:
 
     __rmul__ = __mul__
 
+    def _times(self, factor: Coefficient) -> Size:
+        """A number times the formula."""
+        if factor == 1:
+            return self
+        return Size(tuple((monomial, factor * c) for monomial, c in self.terms) if factor else ())
+
     def __neg__(self) -> Size:
-        return Size(tuple((monomial, -coefficient) for monomial, coefficient in self.terms))
+        return self._times(-1)
 
     def __sub__(self, other: Sizeable) -> Size:
         return self + -Size.of(other)

@@ -342,11 +342,15 @@ class _Finish:
         self.axes = axes
         self.names = names
         self.strided: dict[int, Size] = {}
+        self.finished: dict[Size, Size] = {}
 
     def size(self, size: Size) -> Size:
         """A size in terms of the names that users know."""
-        if not size.terms:
-            return size
+        if size not in self.finished:
+            self.finished[size] = self._size(size)
+        return self.finished[size]
+
+    def _size(self, size: Size) -> Size:
         for _ in range(60):
             values: dict[str, Size] = {}
             for atom in size.atoms:
