@@ -9,14 +9,12 @@ change only if that token is listed, and must change for the nearest ones that a
 
 from __future__ import annotations
 
-from typing import Any
-
 from indicial.notation import syntax as s
 from indicial.notation.printers import unicode
 from indicial.notation.source import Span
 from indicial.program import ir
-from indicial.program.meaning.arrays import InterpretError
-from indicial.program.meaning.interpret import interpret
+from indicial.program.meaning.arrays import InterpretError, dependent, gather_given
+from indicial.program.meaning.machine import Machine
 from indicial.program.meaning.sample import Sample, sample, small_sizes
 from indicial.program.messages import Messages
 from indicial.program.names.naming import family, index_name
@@ -26,16 +24,10 @@ Bound = tuple[str, int]
 """A place behind the bar: ("number", 0), ("index", -1) for t-1, ("size", 0) for T."""
 
 
-def run(code: ir.Code, drawn: Sample, want: list[str] | None) -> Any:
-    """The values of a program on a sample."""
-    return interpret(
-        code,
-        {**code.constants, **drawn.inputs},
-        drawn.parameters,
-        sizes=drawn.sizes,
-        want=want,
-        draws=drawn.draws,
-    )
+def machine_on(code: ir.Code, drawn: Sample) -> Machine:
+    """The program, ready to be run on a sample."""
+    arrays = {**code.constants, **drawn.inputs, **drawn.parameters, **drawn.draws}
+    return Machine(code, gather_given(code, arrays, drawn.sizes, {}))
 
 
 def check_given(code: ir.Code, outline: Outline, messages: Messages) -> None:
@@ -90,7 +82,9 @@ def _judge(
         if not pairs or any(needs[p] for p in pairs):
             continue
         # A layer norm of two numbers gives 1 and -1 whatever they are: three tell more.
-        again = _dependence(code, definition.key, key, bound[1], changes, 3)
+        lower = int(code.tensors[key].axes[0].lower.number or 0)
+        those = tuple({place - lower for _, place in pairs})
+        again = _dependence(code, definition.key, key, bound[1], those, 3)
         if again is not None and not any(again[0][p] for p in pairs):
             at = _place(family(base), offset)
             messages.warning(
@@ -213,14 +207,18 @@ def _dependence(
     lower = int(axis.lower.number or 0)
     start = int(code.tensors[target].axes[0].lower.number or 0)  # `P(w_{t+2} | …)` begins at 2
     needs: dict[tuple[int, int], bool] = {}
+    differing = dependent(code, frozenset({tokens}))
     try:
-        before = run(code, drawn, [target])[target]
+        first = machine_on(code, drawn)
+        before = first.array(target)
         for changed in (change % sizes[length] for change in changes):
             count = vocabulary.value(sizes) if vocabulary is not None else 2
             text = drawn.inputs[tokens].copy()
             text[changed] = (text[changed] + 1) % max(2, count)
             other = Sample(sizes, {**drawn.inputs, tokens: text}, drawn.parameters, drawn.draws)
-            after = run(code, other, [target])[target]
+            machine = machine_on(code, other)
+            machine.adopt(first, differing)
+            after = machine.array(target)
             for position in range(min(len(before), sizes[length])):
                 with np.errstate(all="ignore"):  # infinities do not differ
                     differs = bool((abs(before[position] - after[position]) > 1e-12).any())

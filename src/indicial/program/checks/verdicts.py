@@ -13,9 +13,9 @@ from collections.abc import Iterator
 
 from indicial.notation.source import NOWHERE, Span
 from indicial.program import ir
-from indicial.program.checks.givens import check_given, run
+from indicial.program.checks.givens import check_given, machine_on
 from indicial.program.cost.chain import longest_chain
-from indicial.program.meaning.arrays import InterpretError, gather_given
+from indicial.program.meaning.arrays import InterpretError
 from indicial.program.meaning.machine import CycleError, Machine
 from indicial.program.meaning.sample import sample, small_sizes, work
 from indicial.program.messages import Messages
@@ -67,7 +67,9 @@ def _circle(code: ir.Code, outline: Outline, messages: Messages) -> bool:
         return False
     for size in (2, 3):
         try:
-            run(code, sample(code, small_sizes(code, size), 1), None)
+            machine = machine_on(code, sample(code, small_sizes(code, size), 1))
+            for name in dict.fromkeys(statement.target for statement in code.statements):
+                machine.array(name)
         except CycleError as error:
             messages.error(
                 "cycle", str(error), *_round(code, outline, error),
@@ -167,9 +169,7 @@ class Trials:
     def at(self, size: int, seed: int) -> tuple[dict[str, int], Machine]:
         if (size, seed) not in self.machines:
             sizes = small_sizes(self.code, size)
-            drawn = sample(self.code, sizes, seed)
-            arrays = {**drawn.inputs, **drawn.parameters, **drawn.draws, **self.code.constants}
-            machine = Machine(self.code, gather_given(self.code, arrays, sizes, {}))
+            machine = machine_on(self.code, sample(self.code, sizes, seed))
             self.machines[size, seed] = sizes, machine
         return self.machines[size, seed]
 

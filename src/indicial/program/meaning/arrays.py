@@ -213,10 +213,11 @@ def _root(extent: Size, name: str, found: int, sizes: Mapping[str, int], text: s
     return low
 
 
-def dependent(code: Code, given: Given) -> set[str]:
-    """The tensors that differ between the examples: they read a lifted array, or a length."""
-    result = set(given.lifted)
-    ragged = given.lengths.keys()
+def dependent(
+    code: Code, changing: frozenset[str], ragged: frozenset[str] = frozenset()
+) -> set[str]:
+    """The tensors that change with these tensors and sizes, themselves included."""
+    result = set(changing)
     grows = True
     while grows:
         grows = False

@@ -82,7 +82,7 @@ def interpret(
         machine = Machine(code, given)
         found = {name: machine.array(name) for name in want}
         return _result(code, found, [machine])
-    differing = dependent(code, given)
+    differing = dependent(code, given.lifted, frozenset(given.lengths))
     together = [name for name in want if name not in differing]
     apart = [name for name in want if name in differing]
     shared = Machine(code, given.shared())

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from operator import sub
 from typing import TYPE_CHECKING, Any, cast
 
 from indicial.notation.source import NOWHERE, Span
@@ -72,6 +73,8 @@ class Machine(Demand):
         self.lengths = given.lengths  # by the value of a written batch index
         self.nodes: dict[int, tuple[Reduce | Softmax, tuple[str, ...]]] = {}
         self.fixed: dict[int, tuple[Size, int]] = {}
+        self.ranges: dict[int, tuple[Index | Axis, range]] = {}
+        self.first: dict[str, tuple[int, ...]] = {}
         self.boxes: dict[str, list[range] | None] = {}
         self.folded: dict[int, tuple[Expression, bool]] = {}
         self.statements: dict[str, list[Statement]] = {}
@@ -110,7 +113,17 @@ class Machine(Demand):
         return cast("Array", result)
 
     def lowers(self, name: str) -> tuple[int, ...]:
-        return tuple(self.size(axis.lower, {}) for axis in self.code.tensors[name].axes)
+        """Where each axis of a tensor begins."""
+        if name not in self.first:
+            axes = self.code.tensors[name].axes
+            self.first[name] = tuple(self.size(axis.lower, {}) for axis in axes)
+        return self.first[name]
+
+    def adopt(self, other: Machine, changed: set[str]) -> None:
+        """Takes over what another machine knows, but for the elements of these tensors."""
+        for unit, value in other.known.items():
+            if isinstance(unit[0], str) and unit[0] not in changed:
+                self.known[unit] = value
 
     def value(self, expression: Expression, env: Environment) -> float:
         """An expression's value, with all that it needs."""
@@ -199,8 +212,14 @@ class Machine(Demand):
         return bool(size_indices(size)) or not size.names.isdisjoint(self.lengths)
 
     def range(self, index: Index | Axis, env: Environment) -> range:
+        found = self.ranges.get(id(index))
+        if found is not None:
+            return found[1]
         lower = self.size(index.lower, env)
-        return range(lower, lower + self.size(index.extent, env))
+        values = range(lower, lower + self.size(index.extent, env))
+        if not self.varies(index.lower) and not self.varies(index.extent):
+            self.ranges[id(index)] = (index, values)  # as for sizes
+        return values
 
     def domain(self, indices: tuple[Index, ...], env: Environment) -> Iterator[None]:
         """Bind the indices in `env` to all their values in turn, the last one fastest."""
@@ -231,7 +250,7 @@ class Machine(Demand):
                 values = self.range(index, env)
                 value = value * len(values) + env[index.name] - values.start
             return value
-        value = self.size(place.offset, env)
+        value = self.size(place.offset, env) if place.offset.terms else 0
         for name, factor in place.terms:
             value += factor * env[name]
         return value
@@ -282,11 +301,9 @@ class Machine(Demand):
     def stored(self, name: str, element: tuple[int, ...]) -> float | None:
         """An element's value; None outside the tensor (and, noted as missing, if not yet known)."""
         if name in self.arrays:
-            axes = self.code.tensors[name].axes
             if not self.inside(name, element):
                 return None
-            place = (i - self.size(a.lower, {}) for a, i in zip(axes, element, strict=True))
-            return float(self.arrays[name].item(*place))
+            return float(self.arrays[name].item(*map(sub, element, self.lowers(name))))
         if name not in self.statements:
             tensor = self.code.tensors[name]
             raise InterpretError(f"the {tensor.role} {name} was not given", [tensor.span])
