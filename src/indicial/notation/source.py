@@ -12,6 +12,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,6 +21,10 @@ class Source:
 
     name: str
     text: str
+
+    def __reduce__(self) -> tuple[Any, tuple[str, str]]:
+        # What stands nowhere still does after pickling.
+        return _source, (self.name, self.text)
 
     @cached_property
     def line_starts(self) -> list[int]:
@@ -67,6 +72,10 @@ class Span:
 
 NOWHERE = Span(Source("", ""), 0, 0)
 """The span of what was made by a program and stands in no text."""
+
+
+def _source(name: str, text: str) -> Source:
+    return Source(name, text) if name or text else NOWHERE.source
 
 
 def cover(spans: Iterable[Span]) -> Span:

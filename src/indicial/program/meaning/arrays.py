@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from indicial.notation.source import Span
 from indicial.program.ir import Code, Read, Reduce, SizeValue, Softmax, Tensor
@@ -70,7 +70,7 @@ def gather_given(
         if code.tensors[name].role == "defined":
             raise InterpretError(f"{name} was given, but the equations define it")
         known[name] = np.asarray(array, dtype=np.float64)
-    lifted = _lifted(code, known)
+    lifted = lifted_names(code, known)
     counts = {name: known[name].shape[0] for name in lifted}
     counts |= {f"lengths of {name}": len(values) for name, values in lengths.items()}
     written = any(axis.letter == BATCH for t in code.tensors.values() for axis in t.axes)
@@ -88,25 +88,33 @@ def gather_given(
     fixed = {name: n for name, n in code.sizes.items() if n is not None} | dict(sizes) | longest
     return Given(
         known,
-        _solve(code, known, lifted, fixed, set(lengths)),
+        solve_sizes(code, known, lifted, fixed, set(lengths)),
         {name: [int(n) for n in values] for name, values in lengths.items()},
         lifted,
         next(iter(counts.values()), 0) if lifted else 0,
     )
 
 
-def _lifted(code: Code, arrays: Mapping[str, Array]) -> frozenset[str]:
+class Shaped(Protocol):
+    """Anything that has a shape: an array, a tensor of PyTorch."""
+
+    @property
+    def shape(self) -> Sequence[int]: ...
+
+
+def lifted_names(code: Code, arrays: Mapping[str, Shaped]) -> frozenset[str]:
+    """The arrays that have one axis more than the text says: the batch, in front."""
     result = set()
     for name, array in arrays.items():
         tensor = code.tensors[name]
-        extra = array.ndim - len(tensor.axes)
+        extra = len(array.shape) - len(tensor.axes)
         written = any(axis.letter == BATCH for axis in tensor.axes)
         if extra == 1 and tensor.role in ("input", "draw") and not written:
             result.add(name)
         elif extra:
             letters = ",".join(axis.letter for axis in tensor.axes)
             raise InterpretError(
-                f"{name} was given with {array.ndim} axes, but {name}[{letters}] has "
+                f"{name} was given with {len(array.shape)} axes, but {name}[{letters}] has "
                 f"{len(tensor.axes)}",
                 [tensor.span],
             )
@@ -140,16 +148,25 @@ def _at_lower(size: Size, lowers: Mapping[str, Size]) -> Size:
     return result
 
 
-def _solve(
+def stored_shape(tensor: Tensor, sizes: Mapping[str, int]) -> tuple[int, ...]:
+    """The shape of a tensor's array: `(256, 128)` for `W[j,k]`."""
+    return tuple(_value(extent, tensor, sizes) for extent in stored_extents(tensor))
+
+
+def solve_sizes(
     code: Code,
-    arrays: Mapping[str, Array],
+    arrays: Mapping[str, Shaped],
     lifted: frozenset[str],
     fixed: Mapping[str, int],
     ragged: set[str],
+    origins: Mapping[str, str] | None = None,
 ) -> dict[str, int]:
-    """The sizes: first what was said, then each array axis that has one unknown left."""
+    """The sizes: first what was said, then each array axis that has one unknown left.
+
+    `origins` says where a fixed size comes from: `{"K": "W has {} along k (axis 2)"}`.
+    """
     sizes = dict(fixed)
-    origin: dict[str, str] = {}
+    origin = dict(origins or {})
     axes = [
         (code.tensors[name], number, extent, array.shape[number + (name in lifted)])
         for name, array in arrays.items()
