@@ -8,12 +8,16 @@ STAMP  := $(VENV)/.installed
 # Extra arguments for pytest, e.g. make test PYTEST_ARGS="-k layout -x"
 PYTEST_ARGS ?=
 
+# Extra arguments for the benchmark, e.g. make bench BENCH_ARGS="--only novel --quick"
+BENCH_ARGS ?=
+BENCH      := .venv-bench
+
 # How long `make fuzz` searches with each of its four targets, once the property tests are done.
 FUZZ_SECONDS ?= 600
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup run test check fuzz format clean
+.PHONY: help setup run test check fuzz bench format clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | \
@@ -52,10 +56,20 @@ fuzz: $(STAMP) ## look long for texts that break the reader (FUZZ_SECONDS for ea
 	  done; \
 	fi
 
+# The peers are large and nothing else needs them, so they have an environment of their own.
+$(BENCH)/.installed: pyproject.toml constraints.txt bench/requirements.txt bench/constraints.txt
+	test -x $(BENCH)/bin/pip || $(PYTHON) -m venv $(BENCH)
+	$(BENCH)/bin/python -m pip install --disable-pip-version-check --quiet \
+	  -c constraints.txt -c bench/constraints.txt -r bench/requirements.txt -e .
+	@touch $@
+
+bench: $(BENCH)/.installed ## measure the speed beside PyTorch, JAX and others (BENCH_ARGS=--help)
+	$(BENCH)/bin/python -m bench $(BENCH_ARGS)
+
 format: $(STAMP) ## rewrite the code as `make check` wants it
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
 clean: ## remove .venv, caches and build products
-	rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .fuzz
-	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf $(VENV) $(BENCH) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .fuzz
+	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,105 @@
+"""How long a model takes until it runs: with an empty cache, and with a full one.
+
+    python -m bench.compiling ugrnn      prints the seconds
+
+From the text to the end of the first training step, less what a second such step takes, because
+some of the work may wait for the first call. Each in a fresh process; importing PyTorch is not
+counted.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from typing import Any
+
+import torch
+
+import indicial
+from bench.options import Options
+from bench.ours import NotThere, explain, module
+from bench.table import Section, Verdict, number
+from indicial import library
+from indicial.inspect.trial import small
+from indicial.program.meaning.sample import sample
+
+HEADS = ["model", "cold", "warm", ""]
+QUICK = ("ugrnn", "lstm", "transformer")
+WANTED = {"cold": 2.0, "warm": 0.2}
+
+
+def compiling(options: Options) -> Section:
+    section = Section("Seconds to compile a model of the library", heads=HEADS)
+    taken: dict[str, dict[str, float]] = {"cold": {}, "warm": {}}
+    for name in QUICK if options.quick else library.names():
+        with tempfile.TemporaryDirectory() as cache:
+            why = ""
+            for known in taken.values():
+                seconds, why = _ask(name, cache)
+                if seconds is not None:
+                    known[name] = seconds
+        cells = [number(known[name]) if name in known else "–" for known in taken.values()]
+        section.rows.append([name, *cells, why])
+    for state, known in taken.items():
+        section.verdicts.append(_verdict(state, known, len(section.rows)))
+    return section
+
+
+def _verdict(state: str, known: dict[str, float], models: int) -> Verdict:
+    """The slowest decides; nothing is said if a model is missing."""
+    slowest = max(known, key=known.__getitem__, default="")
+    value = known[slowest] if len(known) == models else None
+    note = f"the slowest of {models}: {slowest}" if slowest else ""
+    return Verdict(f"compiling, {state}", "", value, WANTED[state], False, " s", note)
+
+
+def _ask(name: str, cache: str) -> tuple[float | None, str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "bench.compiling", name],
+        env={**os.environ, "INDICIAL_CACHE": cache},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode == 0:
+        return float(done.stdout), ""
+    return None, (done.stderr.strip().splitlines()[-1:] or ["it failed"])[0]
+
+
+def seconds_to_first_step(name: str) -> float:
+    """Small sizes: running is not what is measured."""
+    code = indicial.load(name).code
+    drawn = sample(code, small(code, {}))
+    inputs = {n: _tensor(values) for n, values in drawn.inputs.items()}
+    begin = time.perf_counter()
+    compiled = module(name, **drawn.sizes)
+    _training_step(compiled, inputs)
+    ready = time.perf_counter()
+    _training_step(compiled, inputs)
+    return 2 * ready - begin - time.perf_counter()
+
+
+def _training_step(compiled: Any, inputs: dict[str, torch.Tensor]) -> None:
+    try:
+        result = compiled(**inputs)
+        values = [result[name] for name in result]
+        sums = [v.sum() for v in values if isinstance(v, torch.Tensor) and v.requires_grad]
+        if sums:
+            torch.autograd.backward(sums)
+    except Exception as error:
+        raise NotThere(explain(error)) from error
+
+
+def _tensor(values: Any) -> torch.Tensor:
+    tensor = torch.as_tensor(values)
+    return tensor.float() if tensor.is_floating_point() else tensor
+
+
+if __name__ == "__main__":
+    try:
+        print(seconds_to_first_step(sys.argv[1]))
+    except NotThere as reason:
+        sys.exit(str(reason))

@@ -1,0 +1,197 @@
+"""The benchmark's statistics, its tables, and that its peers compute what the equations say.
+
+No time is measured here, and its environment is not needed: PyTorch's peers are tried, the others
+only where they are installed.
+"""
+
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import indicial
+from bench import cells, document, machine, same
+from bench.__main__ import arguments
+from bench.cells import Problem, Size
+from bench.peers.layer import TorchLayer
+from bench.peers.loops import HoistedLoop, NaiveLoop
+from bench.peers.modules import Module
+from bench.peers.nanogpt import NanoGPT
+from bench.peers.products import Products
+from bench.peers.shape import Shape
+from bench.table import Line, Section, Verdict, markdown, number, plain, verdict_of_mean
+from bench.timing import Contender, Pace, Race, Spread, geometric_mean, run_race
+
+ROOT = Path(__file__).resolve().parents[1]
+TINY = Size(2, 5, 4)
+
+
+def test_a_ratio_is_taken_inside_each_round() -> None:
+    """In the third round the machine is ten times as slow, for both."""
+    race = Race({"ours": [1.0, 1.0, 10.0], "theirs": [2.0, 3.0, 40.0]})
+    assert race.ratio("theirs", "ours") == Spread(3.0, 2.0, 4.0)
+    assert race.median("theirs") == 3.0
+
+
+def test_ratios_that_cancel_have_the_mean_one() -> None:
+    assert math.isclose(geometric_mean([2.0, 0.5]), 1.0)
+    assert math.isclose(geometric_mean([2.0, 4.0, 8.0]), 4.0)
+
+
+def test_everybody_runs_in_every_round_and_the_order_turns() -> None:
+    begun: list[str] = []
+
+    def contender(name: str) -> Contender:
+        def run() -> None:
+            if begun[-1:] != [name]:
+                begun.append(name)
+
+        return Contender(name, run)
+
+    race = run_race([contender(name) for name in "abc"], Pace(rounds=3, window=0, pause=0))
+    assert "".join(begun) == "abcbcacab"
+    assert {name: len(rounds) for name, rounds in race.seconds.items()} == dict.fromkeys("abc", 3)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "said"),
+    [
+        (Verdict("a", "b", 7.2, 7.0), "reached"),
+        (Verdict("a", "b", 6.9, 7.0), "not reached"),
+        (Verdict("a", "b", 1.9, 2.0, at_least=False), "reached"),
+        (Verdict("a", "b", 2.1, 2.0, at_least=False), "not reached"),
+        (Verdict("a", "b", None, 7.0), "not measured"),
+        (Verdict("a", "b", 3.0), ""),
+    ],
+)
+def test_verdicts(verdict: Verdict, said: str) -> None:
+    assert verdict.cells()[4] == said
+
+
+def test_a_mean_needs_all_its_sizes() -> None:
+    lines = [
+        Line("cell", "8", "loop", 1, 4, Spread(4, 3, 5)),
+        Line("cell", "9", "loop", 1, 16, Spread(16, 9, 20)),
+        Line("cell", "9", "other", 1, 2, Spread(2, 2, 2)),
+    ]
+    mean = verdict_of_mean(lines, "cell", "loop", 7.0)
+    assert mean.value is not None and math.isclose(mean.value, 8.0)
+    missing = [*lines, Line("cell", "10", "loop", note="not there yet")]
+    assert verdict_of_mean(missing, "cell", "loop", 7.0).value is None
+
+
+def test_numbers_have_three_digits() -> None:
+    shown = [number(value) for value in (0, 0.04731, 1.236, 7, 38.24, 295.4, 12345)]
+    assert shown == ["0", "0.0473", "1.24", "7.00", "38.2", "295", "12345"]
+
+
+def test_tables_leave_out_what_is_empty_and_align() -> None:
+    heads, rows = ["what", "size", "note"], [["h̃", "1", ""], ["lstm", "22", ""]]
+    assert plain(heads, rows) == "what  size\nh̃     1\nlstm  22"
+    assert markdown(heads, rows).splitlines() == [
+        "| what | size |",
+        "| --- | --- |",
+        "| h̃ | 1 |",
+        "| lstm | 22 |",
+    ]
+
+
+def test_a_line_fits_a_terminal() -> None:
+    line = Line("peephole_mgu", "32×128×256", "its products", 35.5, 91.2, Spread(2.57, 2.41, 2.7))
+    section = Section("A title", lines=[line, Line("a", "b", "c", 1, 2, rates=(140.2, 151.4))])
+    text = document.terminal(section)
+    assert max(map(len, text.splitlines())) <= 80
+    assert "2.57×  2.41–2.70" in text and "140/151" in text
+
+
+def test_the_document_holds_every_section_and_verdict(tmp_path: Path) -> None:
+    section = Section("A title", lines=[Line("a", "b", "c", 1, 2, Spread(2, 1, 3))])
+    section.verdicts.append(Verdict("cell", "loop", 8.0, 7.0))
+    section.remarks.append("A remark.")
+    (path,) = document.write([section], "16 November 2026, a machine", tmp_path)
+    text = path.read_text(encoding="utf-8")
+    for part in ("## A title (ms)", "A remark.", "- 16 November 2026, a machine"):
+        assert part in text
+    assert "| cell | loop | 8.00× | ≥ 7× | reached |" in text
+
+
+def test_a_part_is_not_written_as_the_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        arguments(["--write", "--quick"])
+    assert "--write without" in capsys.readouterr().err
+    assert arguments(["--write"]).write == ROOT / "docs"
+
+
+def test_a_busy_machine_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel counts five busy seconds of all cores, none of them ours."""
+    counts = iter([100.0, 105.0, 200.0, 200.0])
+    monkeypatch.setattr(machine, "_busy_seconds", lambda: next(counts))
+    monkeypatch.setattr(machine, "_own_seconds", lambda: 7.0)
+    assert "of the machine" in (machine.complaint(0.01) or "")
+    assert machine.complaint(0.01) is None
+
+
+def test_differences_are_found() -> None:
+    one, two = torch.tensor([1.0, 2.0]), torch.tensor([1.0, 2.5])
+    assert same.difference({"h": one, "x": one}, {"h": one, "x": two}) == ("x", pytest.approx(0.2))
+    same.check({"h": one}, {"h": one + 1e-6}, "both", {"h"})
+    with pytest.raises(same.Different, match="h differs"):
+        same.check({"h": one}, {"h": one * math.nan}, "both", {"h"})
+    with pytest.raises(same.Different, match="compare x with"):
+        same.check({"h": one}, {"h": one}, "both", {"h", "x"})
+
+
+@pytest.mark.parametrize("path", sorted(cells.EQUATIONS.glob("*.eq")), ids=lambda p: p.stem)
+def test_the_cells_have_no_mistakes(path: Path) -> None:
+    assert indicial.load(path).mistakes == []
+
+
+@pytest.mark.parametrize("name", sorted(set(cells.CELLS) - {"gru"}))
+def test_peers_compute_what_the_equations_say(name: str) -> None:
+    """nn.GRU is not the library's gru, and nobody claims it."""
+    cell = cells.CELLS[name]
+    problem = Problem.of(cell, TINY, input_gradient=True)
+    kinds: list[type[TorchLayer]] = [NaiveLoop, HoistedLoop] if cell.update else []
+    if name not in {novel.name for novel in cells.NOVEL}:
+        kinds.append(Module)
+    arrays = {name: value.numpy() for name, value in problem.weights.items()}
+    wanted = indicial.load(cell.source).interpret({"x": problem.x.numpy()}, arrays)["h"]
+    results = [kind(problem).result() for kind in kinds]
+    for result in results:
+        np.testing.assert_allclose(result["h"], wanted, rtol=1e-4, atol=1e-6)
+        same.check(result, results[0], name, {"h", "x", *problem.weights})
+
+
+def test_nanogpt_computes_what_the_transformer_says() -> None:
+    shape = Shape(layers=2, width=6, heads=2, inner=5, words=7, steps=4)
+    torch.manual_seed(0)
+    model, tokens = NanoGPT(shape), torch.tensor([[3, 1, 4, 1], [5, 2, 6, 5]])
+    arrays = {name: value.numpy() for name, value in model.by_equation().items()}
+    wanted = indicial.load("transformer").interpret({"w": tokens.numpy()}, arrays).loss
+    assert math.isclose(model(tokens).item(), float(wanted), rel_tol=1e-5)
+
+
+def test_products_are_counted() -> None:
+    """Five products of B T × J × 2J, and a sixth for the gradient of the input."""
+    one = 2 * (2 * 5) * 4 * (2 * 4)
+    assert Products(Problem.of(cells.UGRNN, TINY)).operations == 5 * one
+    assert Products(Problem.of(cells.UGRNN, TINY, input_gradient=True)).operations == 6 * one
+    gated = Problem.of(cells.CELLS["peephole_mgu"], TINY)
+    assert Products(gated).operations == 5 * one
+
+
+def test_the_peers_are_pinned_once_and_bring_no_gpu() -> None:
+    pins = [
+        (ROOT / folder / "constraints.txt").read_text().splitlines() for folder in (".", "bench")
+    ]
+    names = [[line.split("==")[0] for line in lines if not line.startswith("#")] for lines in pins]
+    assert not set(names[0]) & set(names[1])
+    assert [
+        line for line in pins[1][1:] if not re.fullmatch(r"[a-z0-9-]+==[0-9][0-9a-z.]*", line)
+    ] == []
+    assert [name for name in names[1] if re.match("nvidia|cuda|triton", name)] == []
+    wanted = (ROOT / "bench/requirements.txt").read_text().splitlines()[1:]
+    assert set(wanted) <= set(names[1])
