@@ -17,8 +17,8 @@ INDICIAL_INLINE double double_of_bits(long long bits) {
 /* 2^n for -1022 <= n <= 1023 */
 INDICIAL_INLINE double power_of_two_double(long long n) { return double_of_bits((n + 1023) << 52); }
 
-/* x = n ln 2 + r with |r| <= (ln 2)/2, |x| < 10^6: gives r, and n in *n. Adding 1.5 2^52 rounds to a
-   whole number, which then stands in the low bits. */
+/* x = n ln 2 + r with |r| <= (ln 2)/2, |x| < 10^6: gives r, and n in *n. Adding 1.5 2^52 rounds to
+   a whole number, which then stands in the low bits. */
 INDICIAL_INLINE double split_double(double x, long long *n) {
   const double shift = 0x1.8p52;
   double shifted = x * 0x1.71547652b82fep0 + shift;

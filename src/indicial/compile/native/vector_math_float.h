@@ -17,8 +17,8 @@ INDICIAL_INLINE float float_of_bits(int bits) {
 /* 2^n for -126 <= n <= 127 */
 INDICIAL_INLINE float power_of_two_float(int n) { return float_of_bits((n + 127) << 23); }
 
-/* x = n ln 2 + r with |r| <= (ln 2)/2, |x| < 10^5: gives r, and n in *n. Adding 1.5 2^23 rounds to a
-   whole number, which then stands in the low bits. */
+/* x = n ln 2 + r with |r| <= (ln 2)/2, |x| < 10^5: gives r, and n in *n. Adding 1.5 2^23 rounds to
+   a whole number, which then stands in the low bits. */
 INDICIAL_INLINE float split_float(float x, int *n) {
   const float shift = 0x1.8p23f;
   float shifted = x * 0x1.715476p0f + shift;
