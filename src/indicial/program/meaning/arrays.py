@@ -113,9 +113,10 @@ def lifted_names(code: Code, arrays: Mapping[str, Shaped]) -> frozenset[str]:
             result.add(name)
         elif extra:
             letters = ",".join(axis.letter for axis in tensor.axes)
+            count = len(array.shape)
             raise InterpretError(
-                f"{name} was given with {len(array.shape)} axes, but {name}[{letters}] has "
-                f"{len(tensor.axes)}",
+                f"{name} was given with {count} {'axis' if count == 1 else 'axes'}, but "
+                f"{name}[{letters}] has {len(tensor.axes)}",
                 [tensor.span],
             )
     return frozenset(result)
@@ -199,7 +200,9 @@ def solve_sizes(
                 if extent.name is None:
                     cause = f"its extent is {extent} = {wanted}" + (cause and f", where {cause}")
                 raise InterpretError(
-                    f"{tensor.name} has {found} elements {where}, but {cause}", [tensor.span]
+                    f"{tensor.name} has {found} {'element' if found == 1 else 'elements'} {where}, "
+                    f"but {cause}",
+                    [tensor.span],
                 )
         if len(later) == len(axes):
             break
