@@ -4,7 +4,7 @@
      #include "products.h"
 
      real *packed = ...;                            product_packed_size(k, n) elements
-     product_pack(packed, b, k, n, n, 1);           b[k,n]; (..., 1, k) packs the transpose of b[n,k]
+     product_pack(packed, b, k, n, n, 1);           b[k,n]; (..., 1, k): the transpose of b[n,k]
      for (each step) product(c, ldc, a, lda, packed, m, n, k, add);
 
      c[m,n] = sum_k a[m,k] b[k,n], or += with add

@@ -1,0 +1,73 @@
+"""The threads that PyTorch already has, for C kernels.
+
+    find()  →  a `Threads` for `torch.get_num_threads()` threads, or None
+
+    kernel(ctypes.byref(threads), …)     to `void kernel(const struct threads *, …)`
+
+`threads.h` divides work over them, and has a barrier for parts that need each other. A kernel gets
+NULL, and uses one thread, where PyTorch is set to one thread or was built without GNU's OpenMP.
+
+**Why PyTorch's.** Its workers spin for some milliseconds after each operation, so a second pool
+would compete with them for the same cores. Shared, they start a kernel in 1 µs (2 µs after an
+operation of PyTorch, 3 to 7 µs when they went to sleep); a pool of our own, woken by a condition
+variable, took 35 µs and more. The barrier of threads.h takes 0.2 µs, OpenMP's 0.3 µs. All this
+with a free core for each thread: where other processes use the cores, a start may wait for
+milliseconds until a worker has its turn, as PyTorch's own operations do. It pays to divide from
+about 20 µs of work a part on.
+
+Threads of Python that run kernels at once each get workers of their own from OpenMP. In a forked
+process the workers are gone, and kernels use one thread there.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+from pathlib import Path
+
+SYMBOLS = ("GOMP_parallel", "omp_get_thread_num", "omp_get_num_threads")
+"""What OpenMP's library exports, in the order of the fields."""
+
+_forked = False
+
+
+class Threads(ctypes.Structure):
+    """The `struct threads` of threads.h."""
+
+    _fields_ = (
+        ("parallel", ctypes.c_void_p),
+        ("number", ctypes.c_void_p),
+        ("count", ctypes.c_void_p),
+        ("most", ctypes.c_int),
+        ("process", ctypes.c_int),
+    )
+
+
+def find() -> Threads | None:
+    """PyTorch's threads as they are set now, or None if one is all there is."""
+    import torch
+
+    addresses = None if _forked else _addresses()
+    count = torch.get_num_threads()
+    return Threads(*addresses, count, os.getpid()) if addresses and count > 1 else None
+
+
+@functools.cache
+def _addresses() -> tuple[int | None, ...] | None:
+    import torch
+
+    path = Path(torch.__file__).parent / "lib" / "libtorch_cpu.so"
+    try:
+        library = ctypes.CDLL(str(path))
+        return tuple(ctypes.cast(library[symbol], ctypes.c_void_p).value for symbol in SYMBOLS)
+    except (OSError, AttributeError):
+        return None
+
+
+def _note_fork() -> None:
+    global _forked
+    _forked = True
+
+
+os.register_at_fork(after_in_child=_note_fork)
