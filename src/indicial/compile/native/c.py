@@ -1,0 +1,182 @@
+"""Sizes, places and elementwise expressions as C.
+
+2 J + 1                      →  (2 * n0 + 1)       or 513, if J is known to be 256
+tanh(R[t,j] + -B[j])         →  tanh_float(r0[i0] - r1[i0])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from indicial.compile.native.scan import Unsupported
+from indicial.program.ir import (
+    COMPARISONS,
+    Affine,
+    Apply,
+    Constant,
+    Expression,
+    IndexValue,
+    Read,
+    Select,
+    SizeValue,
+)
+from indicial.program.sizes import Size
+
+FUNCTIONS = {
+    "tanh": "tanh", "σ": "sigmoid", "ReLU": "relu", "GELU": "gelu", "exp": "exp", "ln": "ln",
+    "sqrt": "sqrt", "abs": "abs", "sign": "sign", "cos": "cos", "sin": "sin", "min": "min",
+    "max": "max", "softplus": "softplus", "floor": "floor", "erf": "erf",
+}  # fmt: skip
+"""The functions of the language by their names in vector_math.h."""
+
+_COMPARE = dict(zip(COMPARISONS, ("==", "!=", "<", "<=", ">", ">="), strict=True))
+_MOST_FACTORS = 8
+"""Up to this power a product is written out."""
+
+
+@dataclass
+class Sizes:
+    """Sizes as C: numbers where they are fixed, else variables; by member where they are ragged."""
+
+    fixed: Mapping[str, int]
+    ragged: frozenset[str]
+    names: dict[str, str] = field(default_factory=dict)
+
+    def c(self, size: Size, member: bool = False) -> str:
+        """The size for all, or (`member`) for the member `b` that the text is about."""
+        known = size.substitute({n: v for n, v in self.fixed.items() if n not in self.ragged})
+        number = known.number
+        if number is not None:
+            return str(_whole(number))
+        return "(" + " + ".join(self._term(m, c, member) for m, c in known.terms) + ")"
+
+    def varies(self, size: Size) -> bool:
+        return bool(size.names & self.ragged)
+
+    def variable(self, name: str) -> str:
+        return self.names.setdefault(name, f"n{len(self.names)}")
+
+    def _term(self, monomial: object, coefficient: int | Fraction, member: bool) -> str:
+        factors = [str(_whole(coefficient))]
+        assert isinstance(monomial, tuple)
+        for atom, power in monomial:
+            if not isinstance(atom, str):
+                raise Unsupported(f"the extent {atom} depends on a layer")
+            text = self.variable(atom)
+            if member and atom in self.ragged:
+                text = f"{text}_b"
+            factors += [text] * power
+        if len(factors) > 1 and factors[0] == "1":
+            del factors[0]
+        return " * ".join(factors)
+
+
+def _whole(number: int | Fraction) -> int:
+    if number.denominator != 1:
+        raise Unsupported(f"a size with a fraction, {number}")
+    return int(number)
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What the names in an expression are at some point of the text."""
+
+    real: str
+    sizes: Sizes
+    indices: Mapping[str, str]
+    read: Callable[[Read], str]
+    constants: Mapping[str, float]
+
+    def place(self, place: Affine, member: bool = True) -> str:
+        """Index arithmetic: `t-1` → `v - 1`."""
+        parts = []
+        for name, factor in place.terms:
+            if name not in self.indices:
+                raise Unsupported(f"the index {name} is bound nowhere")
+            text = self.indices[name]
+            parts.append(text if factor == 1 else f"{factor} * {text}")
+        if place.offset.terms or not parts:
+            parts.append(self.sizes.c(place.offset, member))
+        return parts[0] if len(parts) == 1 else "(" + " + ".join(parts) + ")"
+
+    def number(self, value: float) -> str:
+        if value != value or value in (float("inf"), float("-inf")):
+            name = '__builtin_nan("")' if value != value else "__builtin_inf()"
+            return f"({self.real}){'-' if value < 0 else ''}{name}"
+        return f"({self.real}){float(value)!r}"
+
+    def c(self, node: Expression) -> str:
+        """An expression without reductions."""
+        match node:
+            case Constant(value):
+                return self.number(value)
+            case SizeValue(size):
+                return f"({self.real}){self.sizes.c(size, member=True)}"
+            case IndexValue(place):
+                return f"({self.real}){self.place(place)}"
+            case Read():
+                if node.tensor in self.constants:
+                    return self.number(self.constants[node.tensor])
+                return self.read(node)
+            case Select(branches, otherwise):
+                text = self.c(otherwise)
+                for condition, chosen in reversed(branches):
+                    text = f"({self.truth(condition)} ? {self.c(chosen)} : {text})"
+                return text
+            case Apply(function, arguments):
+                return self.apply(function, arguments)
+            case _:
+                raise Unsupported(f"a {type(node).__name__.lower()} inside an expression")
+
+    def truth(self, condition: Expression) -> str:
+        """A condition, as C has them."""
+        if isinstance(condition, Apply) and condition.function in _COMPARE:
+            left, right = (self.c(a) for a in condition.arguments)
+            return f"({left} {_COMPARE[condition.function]} {right})"
+        if isinstance(condition, Apply) and condition.function == "and":
+            return "(" + " && ".join(self.truth(a) for a in condition.arguments) + ")"
+        return f"({self.c(condition)} != 0)"
+
+    def apply(self, function: str, arguments: tuple[Expression, ...]) -> str:
+        if function in _COMPARE or function == "and":
+            return f"({self.truth(Apply(function, arguments))} ? ({self.real})1 : ({self.real})0)"
+        if function == "+":
+            return self._sum(arguments)
+        if function == "neg":
+            return f"(-{self.c(arguments[0])})"
+        if function == "^":
+            return self._power(*arguments)
+        texts = [self.c(a) for a in arguments]
+        if function in ("*", "/"):
+            return "(" + f" {function} ".join(texts) + ")"
+        if function not in FUNCTIONS:
+            raise Unsupported(f"no kernel knows the function {function}")
+        name = f"{FUNCTIONS[function]}_{self.real}"
+        if function in ("min", "max"):
+            text = texts[0]
+            for other in texts[1:]:
+                text = f"{name}({text}, {other})"
+            return text
+        return f"{name}({', '.join(texts)})"
+
+    def _sum(self, arguments: tuple[Expression, ...]) -> str:
+        text = self.c(arguments[0])
+        for argument in arguments[1:]:
+            if isinstance(argument, Apply) and argument.function == "neg":
+                text += f" - {self.c(argument.arguments[0])}"
+            else:
+                text += f" + {self.c(argument)}"
+        return f"({text})"
+
+    def _power(self, base: Expression, exponent: Expression) -> str:
+        text = self.c(base)
+        if isinstance(exponent, Constant) and exponent.value in range(1, _MOST_FACTORS + 1):
+            # A leaf is repeated as it is; anything else is computed once, in a statement expression.
+            times = int(exponent.value)
+            if isinstance(base, Read | Constant):
+                return "(" + " * ".join([text] * times) + ")"
+            product = " * ".join(["p_"] * times)
+            return f"({{ const {self.real} p_ = {text}; {product}; }})"
+        return f"pow_{self.real}({text}, {self.c(exponent)})"

@@ -1,0 +1,54 @@
+/* What every kernel stands on: the call, scratch memory, products, threads. */
+#ifndef INDICIAL_KERNEL_H
+#define INDICIAL_KERNEL_H
+
+#include <stdint.h>
+#include <stdlib.h>
+#include "shared_products.h"
+#include "threads.h"
+#include "vector_math.h"
+
+/* One call: how many members, the sizes and lengths by number, the tensors' memory. */
+struct call {
+  const struct products *products;
+  const struct threads *threads;
+  long members;
+  const int64_t *sizes;
+  const int64_t *const *lengths;
+  void *const *tensors;
+};
+
+static inline long padded(long n) { return (n + 15) / 16 * 16; }
+static inline void *allocate(size_t bytes) { return aligned_alloc(64, (bytes + 63) / 64 * 64); }
+static inline long slot(long v, long slots) { return ((v % slots) + slots) % slots; }
+
+/* How much memory the weights [k,n] of a product take once they are packed. */
+static inline long packed_size(const struct call *call, long k, long n) {
+  const long panel = call->products->panel;
+  return padded((n + panel - 1) / panel * panel * k);
+}
+
+/* p[members,n] = a[members,k] w[k,n] */
+#define PRODUCT(call, members, n, k, a, w, p)                                                      \
+  (call)->products->product(p, n, a, k, w, members, n, k, 0)
+
+/* `pack` puts the weights into order, `part` takes some members through all steps. */
+#define KERNEL(pack, part)                                                                         \
+  struct job {                                                                                     \
+    const struct call *call;                                                                       \
+    const real *w;                                                                                 \
+  };                                                                                               \
+  static void run_part(void *data, int number, int parts) {                                        \
+    const struct job *job = data;                                                                  \
+    long first, last;                                                                              \
+    part_range(job->call->members, 1, number, parts, &first, &last);                               \
+    if (first < last) part(job->call, job->w, first, last);                                        \
+  }                                                                                                \
+  void run(const struct call *call) {                                                              \
+    real *w = pack(call);                                                                          \
+    struct job job = {call, w};                                                                    \
+    threads_run(call->threads, (int)(call->members < 64 ? call->members : 64), run_part, &job);    \
+    free(w);                                                                                       \
+  }
+
+#endif

@@ -1,0 +1,166 @@
+"""Sums, maxima and softmaxes of one member, and products that are none of matrices.
+
+for s: for d: c[d] += α[s] h[s,d]             along memory, where the summed index is the slower
+for s: y = Σ_m v[m] u[s,m]; α[s] = y          else one element after the other
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from indicial.compile.native.scan import Unsupported
+from indicial.compile.native.writer import Writer
+from indicial.compile.passes.forms import Distribution, Product, Reduction
+from indicial.program.ir import Affine, Index, Place, Statement
+
+_NOTHING = {"sum": "0", "prod": "1", "max": "-__builtin_inf()", "min": "__builtin_inf()"}
+"""What each operator gives of nothing."""
+
+
+@dataclass(frozen=True)
+class _Item:
+    """What is reduced, when it counts, by what the result is multiplied, and where it goes."""
+
+    value: str
+    condition: str
+    scale: str
+    target: str
+
+
+def write_reduction(w: Writer, statement: Statement, form: Product | Reduction) -> None:
+    """A reduction, element by element, or streaming along memory."""
+    w.comment(statement.target)
+    own = w.body.inner_indices(statement)
+    names = {i.name: w.fresh("i") for i in (*own, *form.indices)}
+    with w.members(statement):
+        w.bound = (*statement.indices, *form.indices)
+        item = _item(w, statement, form, names)
+        if _streams(own, form):
+            _write_streamed(w, own, form, names, item)
+        else:
+            _write_accumulated(w, own, form, names, item)
+
+
+def _item(
+    w: Writer, statement: Statement, form: Product | Reduction, names: Mapping[str, str]
+) -> _Item:
+    scope = w.scope(names)
+    condition = scope.truth(form.condition) if form.condition is not None else ""
+    if isinstance(form, Reduction):
+        value, scale = scope.c(form.read), ""
+    else:
+        value = " * ".join(scope.c(f) for f in form.factors) or scope.number(1.0)
+        scale = scope.c(form.scale)
+        scale = "" if scale == scope.number(1.0) else scale
+    return _Item(
+        value, condition, scale, f"{w.target_row(statement)}[{w.target_place(statement, names)}]"
+    )
+
+
+def _streams(own: Sequence[Index], form: Product | Reduction) -> bool:
+    """Whether the last index on the left, not a summed one, runs along memory."""
+    if not own or not isinstance(form, Product) or not form.indices:
+        return False
+    last = own[-1].name
+    summed = {i.name for i in form.indices}
+    mixed = False
+    for factor in form.factors:
+        at = [n for n, p in enumerate(factor.places) if last in _names(p)]
+        if at and at != [len(factor.places) - 1]:
+            return False
+        mixed |= bool(at) and any(summed & _names(p) for p in factor.places)
+    return mixed
+
+
+def _names(place: Place) -> set[str]:
+    return {name for name, _ in place.terms} if isinstance(place, Affine) else set()
+
+
+def _write_streamed(
+    w: Writer,
+    own: Sequence[Index],
+    form: Product | Reduction,
+    names: Mapping[str, str],
+    item: _Item,
+) -> None:
+    *outer, last = own
+    add = f"{item.target} += {item.value};"
+    with _loops(w, outer, names):
+        w.nest([last], names, [f"{item.target} = 0;"])
+        w.nest(
+            [*form.indices, last],
+            names,
+            [f"if ({item.condition}) {add}" if item.condition else add],
+        )
+        if item.scale:
+            w.nest([last], names, [f"{item.target} *= {item.scale};"])
+
+
+def _write_accumulated(
+    w: Writer,
+    own: Sequence[Index],
+    form: Product | Reduction,
+    names: Mapping[str, str],
+    item: _Item,
+) -> None:
+    operator = form.operator if isinstance(form, Reduction) else "sum"
+    if operator not in _NOTHING:
+        raise Unsupported(f"no kernel knows {operator}")
+    nothing = f"(real){_NOTHING[operator]}"
+    value = f"({item.condition} ? {item.value} : {nothing})" if item.condition else item.value
+    with _loops(w, own, names):
+        y = w.fresh("y")
+        w.line(f"real {y} = {nothing};")
+        if operator in ("sum", "prod"):
+            sign = "+" if operator == "sum" else "*"
+            w.nest(form.indices, names, [f"{y} {sign}= {value};"], f" reduction({sign}:{y})")
+        else:
+            w.nest(form.indices, names, [f"{y} = {operator}_{w.real}({y}, {value});"], simd=False)
+        w.line(f"{item.target} = {y}{f' * {item.scale}' if item.scale else ''};")
+
+
+@contextmanager
+def _loops(w: Writer, indices: Sequence[Index], names: Mapping[str, str]) -> Iterator[None]:
+    for index in indices:
+        w.line(w.loop_head(index, names[index.name]) + " {")
+        w.depth += 1
+    yield
+    for _ in indices:
+        w.depth -= 1
+        w.line("}")
+
+
+def write_softmax(w: Writer, statement: Statement, form: Distribution) -> None:
+    """The largest, the exponentials, their sum, the weights."""
+    w.comment(statement.target)
+    own = w.body.inner_indices(statement)
+    over = {i.name for i in form.indices}
+    names = {i.name: w.fresh("i") for i in own}
+    with w.members(statement):
+        w.bound = statement.indices
+        scope = w.scope(names)
+        value = scope.c(form.read)
+        condition = scope.truth(form.condition) if form.condition is not None else ""
+        target = f"{w.target_row(statement)}[{w.target_place(statement, names)}]"
+        inner = [i for i in own if i.name in over]
+        with _loops(w, [i for i in own if i.name not in over], names):
+            _write_weights(w, inner, names, _Item(value, condition, "", target))
+
+
+def _write_weights(
+    w: Writer, inner: Sequence[Index], names: Mapping[str, str], item: _Item
+) -> None:
+    top, y = w.fresh("y"), w.fresh("y")
+    low = "(real)-__builtin_inf()"
+    value = f"({item.condition} ? {item.value} : {low})" if item.condition else item.value
+    w.line(f"real {top} = {low}, {y} = 0;")
+    w.nest(inner, names, [f"{top} = max_{w.real}({top}, {value});"], simd=False)
+    weight = f"exp_{w.real}({item.value} - {top})"
+    weight = f"({item.condition} ? {weight} : 0)" if item.condition else weight
+    w.nest(inner, names, [f"{item.target} = {weight};"])
+    w.nest(inner, names, [f"{y} += {item.target};"], f" reduction(+:{y})")
+    # Where no index is allowed the sum is 0, and every weight is 0 already.
+    w.line(f"{y} = {y} == 0 ? 1 : 1 / {y};")
+    w.nest(inner, names, [f"{item.target} *= {y};"])

@@ -1,0 +1,103 @@
+"""Where each tensor of a kernel lives, and how to get at an element.
+
+    argument, kept       [member][axes …]         PyTorch's memory, row-major
+    ring                 [slot][member][axes …]   only as many steps as a read reaches back
+    column               [member][columns]        a part of the result of a matrix product
+
+An address is the sum of each place times its stride; strides are C, or numbers where sizes are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from indicial.compile.native.c import Sizes
+from indicial.program.ir import Tensor
+
+
+def times(*factors: str) -> str:
+    """A product in C, numbers multiplied out: `times("4", "n0", "8")` → `32 * n0`."""
+    number, names = 1, []
+    for factor in factors:
+        if factor.isdigit():
+            number *= int(factor)
+        else:
+            names.append(factor)
+    if number == 0:
+        return "0"
+    parts = ([str(number)] if number != 1 or not names else []) + names
+    return " * ".join(parts)
+
+
+def total(parts: Sequence[str]) -> str:
+    """A sum in C."""
+    kept = [p for p in parts if p != "0"]
+    return " + ".join(kept) if kept else "0"
+
+
+@dataclass(frozen=True)
+class Store:
+    """One tensor's memory. `walked` is the axis that the loop walks, None for most arguments.
+
+    A stride of None belongs to an axis that is not stored: the walked one of a ring.
+    """
+
+    pointer: str
+    member: str
+    member_stride: str
+    strides: tuple[str | None, ...]
+    slots: int = 0
+    slot_stride: str = "0"
+
+    def base(self, places: Sequence[tuple[int, str]], step: str = "") -> str:
+        """The address of an element whose other places are 0: `t3 + b * 512 + (v - 1) * 256`."""
+        parts = [times(self.member, self.member_stride) if self.member_stride != "0" else "0"]
+        if self.slots > 1:
+            parts.append(times(f"slot({step}, {self.slots})", self.slot_stride))
+        for axis, text in places:
+            stride = self.strides[axis]
+            if stride is not None:
+                parts.append(times(f"({text})", stride))
+        offset = total(parts)
+        return self.pointer if offset == "0" else f"{self.pointer} + {offset}"
+
+
+def row_major(extents: Sequence[str]) -> list[str]:
+    """The stride of each axis: `["n0", "256"]` → `["256", "1"]`."""
+    strides = ["1"]
+    for extent in reversed(extents[1:]):
+        strides.append(times(extent, strides[-1]))
+    return strides[::-1][: len(extents)] if extents else []
+
+
+def argument(pointer: str, tensor: Tensor, sizes: Sizes, batched: bool) -> Store:
+    """A tensor in PyTorch's memory."""
+    extents = [sizes.c(axis.extent) for axis in tensor.axes]
+    strides = row_major(extents)
+    return Store(pointer, "b", times(*extents) if batched else "0", tuple(strides))
+
+
+def ring(pointer: str, tensor: Tensor, sizes: Sizes, walked: int, slots: int) -> Store:
+    """The last steps of a tensor that nobody else needs."""
+    extents = [sizes.c(a.extent) for n, a in enumerate(tensor.axes) if n != walked]
+    inner = iter(row_major(extents))
+    strides = tuple(None if n == walked else next(inner) for n in range(len(tensor.axes)))
+    width = times(*extents)
+    return Store(pointer, "m", width, strides, slots, times("members", width))
+
+
+def column(
+    pointer: str, offset: str, width: str, tensor: Tensor, sizes: Sizes, walked: int
+) -> Store:
+    """A tensor that is some columns of a product's result."""
+    extents = [sizes.c(a.extent) for n, a in enumerate(tensor.axes) if n != walked]
+    inner = iter(row_major(extents))
+    strides = tuple(None if n == walked else next(inner) for n in range(len(tensor.axes)))
+    place = pointer if offset == "0" else f"({pointer} + {offset})"
+    return Store(place, "m", width, strides)
+
+
+def elements(tensor: Tensor, sizes: Sizes, walked: int | None) -> str:
+    """How many elements one member has, without the walked axis."""
+    return times(*(sizes.c(a.extent) for n, a in enumerate(tensor.axes) if n != walked))

@@ -1,0 +1,113 @@
+"""A loop over time as the text of a C kernel.
+
+    static void part(const struct call *call, const real *w, long first, long last) {
+      …
+      for (long v = 0; v <= n0 - 1; v++) {
+        /* [h] . [R^{(1)} G^{(1)}] */
+        …
+        /* R, G, h */
+        for (long b = first; b < last; b++) { … }
+      }
+    }
+
+`part` takes some members of the batch through all steps, so threads never wait for each other.
+"""
+
+from __future__ import annotations
+
+from indicial.compile.native.elementwise import write_fused
+from indicial.compile.native.matrix import write_matmul
+from indicial.compile.native.reductions import write_reduction, write_softmax
+from indicial.compile.native.stages import Fused, Matmul, Single, Stage
+from indicial.compile.native.storage import total
+from indicial.compile.native.writer import KernelPlan, Writer
+from indicial.compile.passes.forms import Distribution
+
+
+def write(plan: KernelPlan) -> str:
+    """The whole C text. Afterwards `plan.sizes.names` tells which sizes a call passes."""
+    for name in sorted(plan.sizes.ragged):
+        plan.sizes.variable(name)
+    w = Writer(plan)
+    first = w.c(plan.lower)
+    last = w.c(plan.lower + plan.extent - 1)
+    forward = f"for (long v = {first}; v <= {last}; v++)"
+    backward = f"for (long v = {last}; v >= {first}; v--)"
+    with w.block(forward if plan.direction > 0 else backward):
+        for stage in plan.stages:
+            _write_stage(w, stage)
+    head = [f"typedef {plan.real} real;", '#include "kernel.h"']
+    return "\n".join([*head, "", *_pack(w), "", *_part(w), "", "KERNEL(pack, part)", ""])
+
+
+def _write_stage(w: Writer, stage: Stage) -> None:
+    match stage:
+        case Matmul():
+            write_matmul(w, stage)
+        case Fused():
+            write_fused(w, stage)
+        case Single(statement, Distribution() as form):
+            write_softmax(w, statement, form)
+        case Single(statement, form):
+            assert not isinstance(form, Distribution)
+            write_reduction(w, statement, form)
+
+
+def _declarations(w: Writer) -> list[str]:
+    lines = [
+        f"  const long {variable} = call->sizes[{number}]; (void){variable};"
+        for number, variable in enumerate(w.sizes.names.values())
+    ]
+    for number, name in enumerate(sorted(w.sizes.ragged)):
+        lines.append(
+            f"  const int64_t *lengths_{w.sizes.variable(name)} = call->lengths[{number}];"
+        )
+    for number, name in enumerate((*w.plan.arguments, *w.plan.kept)):
+        const = "const " if number < len(w.plan.arguments) else ""
+        comment = name.replace("*/", "* /")
+        lines.append(f"  {const}real *t{number} = call->tensors[{number}];  /* {comment} */")
+        lines.append(f"  (void)t{number};")
+    return lines
+
+
+def _pack(w: Writer) -> list[str]:
+    """The weights of all products, each in the order in which the product reads it."""
+    lengths = [f"  (void)lengths_{w.sizes.variable(name)};" for name in sorted(w.sizes.ragged)]
+    space = total([f"packed_size(call, {k}, {n})" for _, k, n in w.packed])
+    plain = [f"  if ({k} * {n} > most) most = {k} * {n};" for _, k, n in w.packed]
+    return [
+        "static real *pack(const struct call *call) {",
+        *_declarations(w),
+        *lengths,
+        "  long at = 0, most = 0;",
+        *plain,
+        f"  real *packed = allocate(({space} + 16) * sizeof(real));",
+        "  real *w = allocate((most + 16) * sizeof(real));",
+        *w.packing,
+        "  (void)at;",
+        "  free(w);",
+        "  return packed;",
+        "}",
+    ]
+
+
+def _part(w: Writer) -> list[str]:
+    lines = [
+        "static void part(const struct call *call, const real *w, long first, long last) {",
+        *_declarations(w),
+        "  const long members = last - first;",
+        "  long need = 0, empty = 0;",
+    ]
+    for name, width in w.scratch:
+        lines += [f"  const long at_{name} = need;", f"  need += padded({width});"]
+    lines += [f"  if ({zeros} > empty) empty = {zeros};" for zeros in dict.fromkeys(w.zeros)]
+    lines += [
+        "  real *scratch = allocate((need + padded(empty)) * sizeof(real));",
+        "  const real *zero = scratch + need; (void)zero;",
+        "  for (long i = 0; i < empty; i++) scratch[need + i] = 0;",
+    ]
+    lines += [f"  real *{name} = scratch + at_{name};" for name, _ in w.scratch]
+    for number, (name, _, _) in enumerate(w.packed):
+        before = total([f"packed_size(call, {k}, {n})" for _, k, n in w.packed[:number]])
+        lines.append(f"  const real *{name} = w + {before};")
+    return [*lines, "  (void)w;", *w.lines, "  free(scratch);", "}"]
