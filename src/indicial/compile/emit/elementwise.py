@@ -1,0 +1,348 @@
+"""Functions of numbers, element by element; products, quotients and what guards them.
+
+    1/√I q[I]             q / math.sqrt(I)
+    a[t,j] b[j] / c[t]    a * b / c[:, None]
+
+Where only some elements count (a condition, a case), a function that has a singularity sees a
+harmless number at the others: so neither the value nor the gradient of what is left out matters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from indicial.compile.emit.contract import Contraction, Factor
+from indicial.compile.emit.graph import (
+    ATOM,
+    BOOL,
+    CHOICE,
+    COMPARE,
+    FLOAT,
+    NUMBER,
+    POWER,
+    PRODUCT,
+    SIGN,
+    SUM,
+    Node,
+)
+from indicial.compile.emit.numbers import SIGNS, number
+from indicial.compile.emit.operations import Torch
+from indicial.compile.emit.values import Environment, Value, aligned, merged
+from indicial.program.ir import COMPARISONS, Affine, Apply, Expression, Read
+
+Evaluate = Callable[[Expression, Environment], Value]
+
+_CALLS = {
+    "tanh": "torch.tanh({})", "σ": "torch.sigmoid({})", "ReLU": "F.relu({})",
+    "GELU": "F.gelu({})", "exp": "torch.exp({})", "ln": "torch.log({})",
+    "sqrt": "torch.sqrt({})", "abs": "{}.abs()", "sign": "torch.sign({})",
+    "cos": "torch.cos({})", "sin": "torch.sin({})", "softplus": "F.softplus({}, threshold=40)",
+    "floor": "torch.floor({})", "erf": "torch.erf({})",
+}  # fmt: skip
+_HARMLESS = {"ln": 1.0, "sqrt": 1.0, "exp": 0.0}
+"""What a function sees where its value does not count, so that its slope is finite there."""
+
+
+@dataclass
+class Product:
+    """A product taken apart: factors, divisors, and whether it is negative."""
+
+    factors: list[Factor] = field(default_factory=list)
+    over: list[Node] = field(default_factory=list)
+    under: list[Node] = field(default_factory=list)
+    negative: bool = False
+
+
+class Elementwise:
+    """Applications of functions, in any environment."""
+
+    comparisons = COMPARISONS
+
+    def __init__(
+        self, torch: Torch, usual: dict[str, int], evaluate: Evaluate, condition: Evaluate
+    ) -> None:
+        self.torch = torch
+        self.usual = usual
+        self.evaluate = evaluate
+        self.condition = condition
+
+    def apply(self, node: Apply, env: Environment) -> Value:
+        match node:
+            case Apply(function, _) if function in COMPARISONS or function == "and":
+                truth = self.condition(node, env)
+                return Value(self.torch.floating(truth.node), truth.dims)
+            case Apply("*" | "/" | "neg", _):
+                return self.scaled(self.product(node, env), env)
+            case Apply("+", arguments):
+                return self.sum(arguments, env)
+            case Apply("^", (base, exponent)):
+                return self.power(base, exponent, env)
+            case Apply("min" | "max" as function, arguments):
+                return self.extreme(function, [self.evaluate(a, env) for a in arguments], env)
+            case Apply(function, (argument,)):
+                return self.call(function, self.argument(function, argument, env))
+            case _:
+                raise TypeError(f"unknown application of {node.function}")
+
+    def argument(self, function: str, expression: Expression, env: Environment) -> Value:
+        value = self.evaluate(expression, env)
+        if function in _HARMLESS:
+            return self.harmless(value, expression, env, _HARMLESS[function])
+        return value
+
+    def call(self, function: str, value: Value) -> Value:
+        node = value.node
+        if node.kind == NUMBER:
+            plain = number(self.torch.graph, function, [node])
+            if plain is not None:
+                return Value(plain)
+            node = self.torch.scalar(node)
+        template = _CALLS[function]
+        result = self.torch.graph.make(
+            template, node, shape=node.shape, hint=template.strip("{}().").split(".")[-1]
+        )
+        return Value(result, value.dims)
+
+    def harmless(
+        self, value: Value, expression: Expression, env: Environment, instead: float
+    ) -> Value:
+        """The value, but a harmless number where nothing counts."""
+        mask = env.mask
+        reads = any(isinstance(n, Read) for n in expression.walk())
+        if mask is None or value.node.kind != FLOAT or not reads:
+            return value
+        gone = [n for n, d in enumerate(mask.dims) if d not in value.dims]
+        if len(gone) == len(mask.dims):
+            return value
+        kept = tuple(d for d in mask.dims if d in value.dims)
+        seen = Value(self.torch.reduce("any", mask.node, gone), kept)
+        nodes = aligned(self.torch, seen, value.dims), value.node
+        literal = self.torch.graph.literal(instead)
+        return Value(self.torch.where(*nodes, literal, value.node.shape), value.dims)
+
+    # ---- sums, powers, extremes ----
+
+    def sum(self, arguments: Sequence[Expression], env: Environment) -> Value:
+        total: Value | None = None
+        for argument in arguments:
+            minus = isinstance(argument, Apply) and argument.function == "neg"
+            inner = argument.arguments[0] if isinstance(argument, Apply) and minus else argument
+            value = self.evaluate(inner, env)
+            total = value if total is None and not minus else self.plus(total, value, minus, env)
+        return total if total is not None else Value(self.torch.graph.literal(0))
+
+    def plus(self, total: Value | None, value: Value, minus: bool, env: Environment) -> Value:
+        if total is None:
+            return self.negated(value)
+        if total.node.kind == NUMBER and value.node.kind == NUMBER:
+            term = self.negated(value).node if minus else value.node
+            plain = number(self.torch.graph, "+", [total.node, term])
+            assert plain is not None
+            return Value(plain)
+        return self.binary("-" if minus else "+", total, value, env)
+
+    def binary(self, sign: str, a: Value, b: Value, env: Environment) -> Value:
+        dims = merged([a, b], env)
+        nodes = aligned(self.torch, a, dims), aligned(self.torch, b, dims)
+        level, need = (SUM, PRODUCT) if sign in "+-" else (PRODUCT, SIGN)
+        kind = nodes[0].kind if nodes[0].kind != NUMBER else nodes[1].kind
+        node = self.torch.graph.make(
+            f"{{}} {sign} {{}}", *nodes, shape=env.extents(dims), kind=kind, level=level,
+            needs=(level, need), hint="total" if sign in "+-" else "product",
+        )  # fmt: skip
+        return Value(node, dims)
+
+    def negated(self, value: Value) -> Value:
+        node = value.node
+        if node.kind == NUMBER:
+            plain = number(self.torch.graph, "neg", [node])
+            assert plain is not None
+            return Value(plain)
+        result = self.torch.graph.make(
+            "-{}",
+            node,
+            shape=node.shape,
+            kind=node.kind,
+            level=SIGN,
+            needs=(SIGN,),
+            hint="negative",
+        )
+        return Value(result, value.dims)
+
+    def power(self, base: Expression, exponent: Expression, env: Environment) -> Value:
+        a, b = self.evaluate(base, env), self.evaluate(exponent, env)
+        if a.node.kind == NUMBER and b.node.kind == NUMBER:
+            plain = number(self.torch.graph, "^", [a.node, b.node])
+            if plain is not None:
+                return Value(plain)
+            a = Value(self.torch.scalar(a.node))
+        natural = b.node.value is not None and b.node.value >= 1
+        if not natural:
+            a = self.harmless(a, base, env, 1.0)
+        if a.node.kind == NUMBER and not a.node.positive:
+            a = Value(self.torch.scalar(a.node))
+        dims = merged([a, b], env)
+        nodes = aligned(self.torch, a, dims), aligned(self.torch, b, dims)
+        node = self.torch.graph.make(
+            "{} ** {}", *nodes, shape=env.extents(dims), level=POWER, needs=(ATOM, SIGN),
+            hint="square" if b.node.value == 2 else "power",
+        )  # fmt: skip
+        return Value(node, dims)
+
+    def extreme(self, function: str, values: Sequence[Value], env: Environment) -> Value:
+        if all(v.node.kind == NUMBER for v in values):
+            plain = number(self.torch.graph, function, [v.node for v in values])
+            assert plain is not None
+            return Value(plain)
+        total, *rest = values
+        for other in rest:
+            total = self._larger(function, total, other, env)
+        return total
+
+    def _larger(self, function: str, a: Value, b: Value, env: Environment) -> Value:
+        if a.node.kind == NUMBER:
+            a, b = b, a
+        dims = merged([a, b], env)
+        nodes = aligned(self.torch, a, dims), aligned(self.torch, b, dims)
+        if nodes[1].kind == NUMBER:
+            if nodes[0].kind == NUMBER:
+                return self.extreme(function, [a, b], env)
+            template = f"{{}}.clamp({'max' if function == 'min' else 'min'}={{}})"
+            needs: tuple[int, ...] = (ATOM, CHOICE)
+        else:
+            template = f"torch.{function}imum({{}}, {{}})"
+            needs = (CHOICE, CHOICE)
+        node = self.torch.graph.make(
+            template, *nodes, shape=env.extents(dims), needs=needs, hint="bound"
+        )
+        return Value(node, dims)
+
+    def affine(self, place: Affine, env: Environment, kind: str) -> Value:
+        """Index arithmetic as numbers."""
+        torch = self.torch
+        if not place.terms:
+            return Value(torch.sizes.node(place.offset))
+        total: Value | None = None
+        for name, factor in sorted(place.terms, key=lambda term: term[1] < 0):
+            index = env.ranges[name]
+            value = Value(torch.arange(index.lower, index.extent, kind), (name,))
+            if abs(factor) != 1:
+                times = Value(torch.graph.literal(abs(factor)))
+                value = self.binary("*", times, value, env)
+            if total is None:
+                total = self.negated(value) if factor < 0 else value
+            else:
+                total = self.binary("-" if factor < 0 else "+", total, value, env)
+        assert total is not None
+        if place.offset.number == 0:
+            return total
+        minus = all(c < 0 for _, c in place.offset.terms)
+        offset = Value(torch.sizes.node(-place.offset if minus else place.offset))
+        return self.binary("-" if minus else "+", total, offset, env)
+
+    # ---- products ----
+
+    def product(self, node: Expression, env: Environment) -> Product:
+        """The node taken apart as a product."""
+        found = Product()
+        self._collect(node, env, found, divides=False)
+        return found
+
+    def _collect(self, node: Expression, env: Environment, found: Product, divides: bool) -> None:
+        match node:
+            case Apply("neg", (inner,)):
+                found.negative = not found.negative
+                self._collect(inner, env, found, divides)
+            case Apply("*", arguments):
+                for argument in arguments:
+                    self._collect(argument, env, found, divides)
+            case Apply("/", (a, b)):
+                self._collect(a, env, found, divides)
+                self._collect(b, env, found, not divides)
+            case _:
+                value = self.evaluate(node, env)
+                if value.node.kind == NUMBER:
+                    (found.under if divides else found.over).append(value.node)
+                    return
+                if divides:
+                    value = self.harmless(value, node, env, 1.0)
+                found.factors.append(Factor(value, divides))
+
+    def scaled(self, found: Product, env: Environment) -> Value:
+        value = self.contract(found.factors, (), env) if found.factors else None
+        return self.times(value, found, env)
+
+    def contract(self, factors: Sequence[Factor], summed: Sequence[str], env: Environment) -> Value:
+        return Contraction(self.torch, env, self.usual).sum(factors, summed)
+
+    def times(self, value: Value | None, found: Product, env: Environment) -> Value:
+        """With the numbers of a product, its sign among them."""
+        graph = self.torch.graph
+        over = number(graph, "*", found.over) if found.over else graph.literal(1)
+        under = number(graph, "*", found.under) if found.under else graph.literal(1)
+        assert over is not None and under is not None
+        if value is None:
+            quotient = number(graph, "/", [over, under])
+            if quotient is None:
+                quotient = self.binary("/", Value(self.torch.scalar(over)), Value(under), env).node
+            return self.negated(Value(quotient)) if found.negative else Value(quotient)
+        if found.negative and over.value != 1:
+            over, found = self.negated(Value(over)).node, Product()
+        if over.value != 1:
+            value = self.binary("*", Value(over), value, env)
+        if under.value != 1:
+            value = self.binary("/", value, Value(under), env)
+        return self.negated(value) if found.negative else value
+
+    # ---- truths ----
+
+    def compare(self, function: str, sides: Sequence[Value], env: Environment) -> Value:
+        a, b = sides
+        if a.node.kind == NUMBER and b.node.kind == NUMBER:
+            plain = number(self.torch.graph, function, [a.node, b.node])
+            assert plain is not None
+            return Value(plain)
+        dims = merged([a, b], env)
+        nodes = aligned(self.torch, a, dims), aligned(self.torch, b, dims)
+        node = self.torch.graph.make(
+            f"{{}} {SIGNS[function]} {{}}", *nodes, shape=env.extents(dims), kind=BOOL,
+            level=COMPARE, needs=(COMPARE + 1, COMPARE + 1), hint="mask",
+        )  # fmt: skip
+        return Value(node, dims)
+
+    def all(self, truths: Sequence[Value], env: Environment) -> Value:
+        numbers = [t.node for t in truths if t.node.kind == NUMBER]
+        tensors = [t for t in truths if t.node.kind != NUMBER]
+        plain = number(self.torch.graph, "and", numbers) if numbers else None
+        total: Value | None = None
+        for truth in tensors:
+            if total is None:
+                total = truth
+                continue
+            dims = merged([total, truth], env)
+            nodes = aligned(self.torch, total, dims), aligned(self.torch, truth, dims)
+            both = self.torch.both(*nodes, env.extents(dims))
+            assert both is not None
+            total = Value(both, dims)
+        if plain is None or plain.value:
+            return total if total is not None else Value(self.torch.graph.literal(1))
+        if total is None or plain.value == 0:
+            return Value(plain)
+        none = self.torch.zeros(total.node.shape, BOOL)
+        return Value(self.torch.choose(plain, total.node, none), total.dims)
+
+    def no(self, truth: Value) -> Value:
+        """Where it does not hold."""
+        node = truth.node
+        if node.value is not None:
+            return Value(self.torch.graph.literal(float(not node.value)))
+        if node.kind == NUMBER:
+            made = self.torch.graph.make(
+                "not {}", node, kind=NUMBER, level=CHOICE, needs=(COMPARE,), plain=True
+            )
+            return Value(made)
+        made = self.torch.graph.make(
+            "~{}", node, shape=node.shape, kind=BOOL, level=SIGN, needs=(SIGN,), hint="mask"
+        )
+        return Value(made, truth.dims)

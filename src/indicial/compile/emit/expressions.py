@@ -1,0 +1,178 @@
+"""An expression of the program → a value: the rule of each node.
+
+    G[t,j] h[t-1,j] + (1 - G[t,j]) R[t,j]   →   G * h[t - 1] + (1 - G) * R
+
+Sums, products and softmaxes are in `reductions`; functions of numbers in `elementwise`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from indicial.compile.emit.elementwise import Elementwise
+from indicial.compile.emit.graph import BOOL, FLOAT, INT, NUMBER
+from indicial.compile.emit.operations import Torch
+from indicial.compile.emit.reads import Array, Where, read
+from indicial.compile.emit.reductions import Reductions
+from indicial.compile.emit.values import Environment, Value, aligned, expanded, merged
+from indicial.program.ir import (
+    Affine,
+    Apply,
+    Constant,
+    Expression,
+    Index,
+    IndexValue,
+    Join,
+    Read,
+    Reduce,
+    Select,
+    SizeValue,
+    Softmax,
+)
+from indicial.program.sizes import Size
+
+Reader = Callable[[Read, Environment], Value]
+
+PART = "part·"
+"""The axis along which the parts of a join stand."""
+
+
+class Evaluator:
+    """Expressions → values. `reader` says what a read of a tensor is."""
+
+    def __init__(self, torch: Torch, reader: Reader, usual: dict[str, int]) -> None:
+        self.torch = torch
+        self.reader = reader
+        self.elementwise = Elementwise(torch, usual, self.evaluate, self.condition)
+        self.reductions = Reductions(self.elementwise, self.evaluate, self.condition)
+        self.rules: dict[type[Expression], Callable[[Any, Environment], Value]] = {
+            Constant: lambda e, env: Value(self.torch.graph.literal(e.value)),
+            SizeValue: lambda e, env: Value(self.torch.sizes.node(env.size(e.size))),
+            IndexValue: self.index,
+            Read: self.reader,
+            Apply: self.elementwise.apply,
+            Reduce: self.reductions.reduce,
+            Softmax: self.softmax,
+            Select: self.select,
+            Join: self.join,
+        }
+
+    def evaluate(self, expression: Expression, env: Environment) -> Value:
+        """The value, a tensor of numbers or a number."""
+        value = self.rules[type(expression)](expression, env)
+        return Value(self.torch.floating(value.node), value.dims)
+
+    def token(self, expression: Expression, env: Environment) -> Value:
+        """The value of a token tensor, in whole numbers."""
+        value = self.rules[type(expression)](expression, env)
+        if value.node.kind in (INT, NUMBER):
+            return value
+        node = self.torch.graph.make(
+            "{}.long()", value.node, shape=value.node.shape, kind=INT, hint="token"
+        )
+        return Value(node, value.dims)
+
+    def condition(self, expression: Expression, env: Environment) -> Value:
+        """The truth of a condition: a tensor of truths, or something that Python can decide."""
+        match expression:
+            case Apply("and", arguments):
+                return self.elementwise.all([self.condition(a, env) for a in arguments], env)
+            case Apply(function, (a, b)) if function in self.elementwise.comparisons:
+                sides = [self.whole(side, env) or self.evaluate(side, env) for side in (a, b)]
+                return self.elementwise.compare(function, sides, env)
+            case _:
+                value = self.evaluate(expression, env)
+                zero = Value(self.torch.graph.literal(0))
+                return self.elementwise.compare("≠", [value, zero], env)
+
+    def whole(self, expression: Expression, env: Environment) -> Value | None:
+        """An expression of indices and tokens in whole numbers, or None."""
+        match expression:
+            case IndexValue(place):
+                return self.index_value(place, env, INT)
+            case SizeValue() | Constant():
+                return self.evaluate(expression, env)
+            case Read():
+                value = self.reader(expression, env)
+                return value if value.node.kind == INT else None
+            case _:
+                return None
+
+    def index(self, node: IndexValue, env: Environment) -> Value:
+        return self.index_value(node.place, env, FLOAT)
+
+    def index_value(self, place: Affine, env: Environment, kind: str) -> Value:
+        moved = env.place(place)
+        assert isinstance(moved, Affine)
+        return self.elementwise.affine(moved, env, kind)
+
+    # ---- what stands along an axis of its own, read at the current place ----
+
+    def softmax(self, node: Softmax, env: Environment) -> Value:
+        return self.here(self.reductions.softmax(node, env), node.indices, env)
+
+    def here(self, value: Value, indices: Sequence[Index], env: Environment) -> Value:
+        """A value over its own indices, at the places where these stand outside."""
+        inner = env.bind(indices)
+        names = [i.name for i in indices]
+        if all(n in env.ranges and env.ranges[n] == inner.ranges[n] for n in names):
+            return value
+        bounds = [(inner.ranges[d].lower, inner.ranges[d].extent) for d in value.dims]
+        places: list[Where] = [
+            env.fixed[d] if d in env.fixed and d in names else Affine.of(d) for d in value.dims
+        ]
+        return read(self.torch, Array(value.node, tuple(bounds)), places, env)
+
+    def join(self, node: Join, env: Environment) -> Value:
+        values = []
+        for part in node.parts:
+            inner = env.bind([part.index])
+            value = self.evaluate(part.body, inner)
+            dims = tuple(PART if d == part.index.name else d for d in value.dims)
+            values.append((Value(value.node, dims), inner.ranges[part.index.name]))
+        others = {d for value, _ in values for d in value.dims if d != PART}
+        dims = (*(d for d in env.ranges if d in others), PART)
+        nodes = []
+        for value, index in values:
+            inner = env.bind([Index(PART, index.lower, index.extent)])
+            nodes.append(expanded(self.torch, value, dims, inner))
+        joined = self.torch.cat(nodes, len(dims) - 1) if len(nodes) > 1 else nodes[0]
+        bounds = [(env.ranges[d].lower, env.ranges[d].extent) for d in dims[:-1]]
+        place = env.place(node.place)
+        assert isinstance(place, Affine)
+        array = Array(joined, (*bounds, (Size(), joined.shape[-1])))
+        return read(self.torch, array, [*map(Affine.of, dims[:-1]), place], env)
+
+    def select(self, node: Select, env: Environment) -> Value:
+        tests: list[Value] = []
+        chosen: list[tuple[Value, Value]] = []
+        for condition, body in node.branches:
+            test = self.condition(condition, env)
+            here = self.elementwise.all([*map(self.elementwise.no, tests), test], env)
+            chosen.append((test, self.evaluate(body, self.within(env, here))))
+            tests.append(test)
+        last = self.within(env, self.elementwise.all([*map(self.elementwise.no, tests)], env))
+        result = self.evaluate(node.otherwise, last)
+        for test, value in reversed(chosen):
+            result = self.choose(test, value, result, env)
+        return result
+
+    def within(self, env: Environment, test: Value) -> Environment:
+        """The environment where a condition holds as well."""
+        if test.node.kind != BOOL:
+            return env
+        masks = [m for m in (env.mask, test) if m is not None]
+        return env.where(self.elementwise.all(masks, env))
+
+    def choose(self, test: Value, value: Value, other: Value, env: Environment) -> Value:
+        torch = self.torch
+        if test.node.kind == NUMBER:
+            dims = merged([value, other], env)
+            nodes = [expanded(torch, v, dims, env) if dims else v.node for v in (value, other)]
+            if any(n.kind != NUMBER for n in nodes):
+                nodes = [torch.scalar(n) for n in nodes]
+            return Value(torch.choose(test.node, *nodes), dims)
+        dims = merged([test, value, other], env)
+        nodes = [aligned(torch, v, dims) for v in (test, value, other)]
+        return Value(torch.where(nodes[0], nodes[1], nodes[2], env.extents(dims)), dims)

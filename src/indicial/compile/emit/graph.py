@@ -1,0 +1,135 @@
+"""Torch expressions as a graph: the same operation on the same operands is one node.
+
+    mean = call("{}.mean(-1, keepdim=True)", x)
+    sub(x, mean), sub(x, mean)      →  one node, printed once and used twice
+
+A node knows its shape as sizes, its kind, and how tightly its text binds; it does not know index
+names. So the two means of a layernorm, written over `j'` and over `j''`, are one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from indicial.program.sizes import Size
+
+# How tightly Python's operators bind, from the loosest.
+CHOICE, NOT, COMPARE, OR, AND, SUM, PRODUCT, SIGN, POWER, ATOM = range(10)
+
+FLOAT, INT, BOOL, NUMBER = "float", "int", "bool", "number"
+"""What a node is: a tensor of numbers, of places, of truths, or a number of Python."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scope:
+    """A stretch of the text in which a variable lives: the function, or the body of a loop."""
+
+    outer: Scope | None = None
+
+    @property
+    def depth(self) -> int:
+        return 0 if self.outer is None else self.outer.depth + 1
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    """`template` with the texts of `arguments` in its gaps.
+
+    `level` says how tightly the text binds, `needs` how tightly each argument has to. `scope` is the
+    innermost one that it depends on. A node that is `plain` is repeated, not given a name.
+    """
+
+    template: str
+    arguments: tuple[Node, ...] = ()
+    shape: tuple[Size, ...] = ()
+    kind: str = FLOAT
+    level: int = ATOM
+    needs: tuple[int, ...] = ()
+    scope: Scope = field(default_factory=Scope)
+    plain: bool = False
+    light: bool = False
+    """A view of its argument, which costs nothing to make again."""
+    hint: str = ""
+    positive: bool = False
+    """Of a number: that it is above 0."""
+    value: float | None = None
+    """Of a number: what it is, if that is known when the text is made."""
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+
+class Graph:
+    """All nodes of one text."""
+
+    def __init__(self) -> None:
+        self.root = Scope()
+        self.known: dict[tuple[object, ...], Node] = {}
+
+    def make(
+        self,
+        template: str,
+        *arguments: Node,
+        shape: Sequence[Size] = (),
+        kind: str = FLOAT,
+        level: int = ATOM,
+        needs: Sequence[int] | None = None,
+        hint: str = "",
+        plain: bool = False,
+        light: bool = False,
+        positive: bool = False,
+        value: float | None = None,
+    ) -> Node:
+        """A node, the one that there is already if there is one."""
+        key = (template, *map(id, arguments))
+        if key not in self.known:
+            scope = max((a.scope for a in arguments), key=lambda s: s.depth, default=self.root)
+            self.known[key] = Node(
+                template,
+                arguments,
+                tuple(shape),
+                kind,
+                level,
+                tuple(needs) if needs is not None else _needs(template, len(arguments)),
+                scope,
+                plain,
+                light,
+                hint,
+                positive,
+                value,
+            )
+        return self.known[key]
+
+    def name(self, text: str, shape: Sequence[Size], kind: str, scope: Scope | None = None) -> Node:
+        """A variable; each call makes a new one."""
+        return Node(text, (), tuple(shape), kind, scope=scope or self.root, plain=True)
+
+    def literal(self, value: float) -> Node:
+        """A number that is written out: `2`, `1e-05`."""
+        if value != value or value in (float("inf"), float("-inf")):
+            text = {"nan": "math.nan", "inf": "math.inf", "-inf": "-math.inf"}[str(value)]
+        else:
+            text = str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
+        level = SIGN if text.startswith("-") else ATOM
+        return self.make(
+            text, kind=NUMBER, level=level, plain=True, positive=value > 0, value=float(value)
+        )
+
+
+def _needs(template: str, count: int) -> tuple[int, ...]:
+    """A gap before a dot or bracket holds an operand; one between brackets or commas anything."""
+    parts = template.split("{}")
+    return tuple(
+        ATOM if parts[n + 1].startswith((".", "[")) and parts[n] == "" else CHOICE
+        for n in range(count)
+    )
+
+
+def as_int(value: int | Fraction) -> int:
+    """A coefficient of a size, which is whole wherever a size is counted with."""
+    if value != int(value):
+        raise ValueError(f"{value} is no whole number of elements")
+    return int(value)

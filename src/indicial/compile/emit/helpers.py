@@ -1,0 +1,89 @@
+"""Functions that a text brings along where it needs them: short, and plain PyTorch.
+
+They are here so that they can be checked and tested; `Source.text` holds those that it calls.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+
+def embedding(w: Tensor, e: Tensor) -> Tensor:
+    """The rows of e at the tokens w; zeros where there is no token."""
+    return F.embedding(w.clamp(min=0), e).masked_fill((w < 0).unsqueeze(-1), 0)
+
+
+def window(x: Tensor, dim: int, start: int, length: int) -> Tensor:
+    """`x[start : start + length]` along an axis; what lies outside is 0, or no token."""
+    before, after = max(0, -start), max(0, start + length - x.shape[dim])
+    if before or after:
+        fill = 0 if x.is_floating_point() else -1
+        x = F.pad(x, [0, 0] * (x.dim() - 1 - dim) + [before, after], value=fill)
+    return x.narrow(dim, start + before, length)
+
+
+def element(x: Tensor, dim: int, place: int) -> Tensor:
+    """`x[place]` along an axis; what lies outside is 0, or no token."""
+    if 0 <= place < x.shape[dim]:
+        return x.select(dim, place)
+    shape = x.shape[:dim] + x.shape[dim + 1 :]
+    return x.new_full(shape, 0 if x.is_floating_point() else -1)
+
+
+def take(x: Tensor, dim: int, places: Tensor) -> Tensor:
+    """x at places along an axis; what lies outside is 0, or no token."""
+    inside = (places >= 0) & (places < x.shape[dim])
+    near = places.clamp(0, x.shape[dim] - 1).flatten()
+    found = x.index_select(dim, near)
+    found = found.reshape(x.shape[:dim] + places.shape + x.shape[dim + 1 :])
+    inside = inside.reshape(places.shape + (1,) * (x.dim() - dim - 1))
+    return torch.where(inside, found, 0 if x.is_floating_point() else -1)
+
+
+def masked_softmax(x: Tensor, mask: Tensor, dim: int) -> Tensor:
+    """The softmax over the places where the mask holds; elsewhere 0, also if it holds nowhere."""
+    low = torch.finfo(x.dtype).min
+    return x.masked_fill(~mask, low).softmax(dim).masked_fill(~mask, 0)
+
+
+def masked_log_softmax(x: Tensor, mask: Tensor, dim: int) -> Tensor:
+    """The logarithm of the softmax over the places where the mask holds; elsewhere -∞."""
+    low = torch.finfo(x.dtype).min
+    return x.masked_fill(~mask, low).log_softmax(dim).masked_fill(~mask, -torch.inf)
+
+
+def largest(x: Tensor, dims: list[int]) -> Tensor:
+    """The maximum over some axes; of nothing it is -∞."""
+    if any(x.shape[d] == 0 for d in dims):
+        return x.sum(dims) - torch.inf
+    return x.amax(dims)
+
+
+def smallest(x: Tensor, dims: list[int]) -> Tensor:
+    """The minimum over some axes; of nothing it is ∞."""
+    if any(x.shape[d] == 0 for d in dims):
+        return x.sum(dims) + torch.inf
+    return x.amin(dims)
+
+
+def stack(steps: dict[int, Tensor], first: int, count: int, outside: Tensor, dim: int) -> Tensor:
+    """Steps one after the other along a new axis; those that are not there are as outside."""
+    if count == 0:
+        return outside.unsqueeze(dim).narrow(dim, 0, 0)
+    return torch.stack([steps.get(t, outside) for t in range(first, first + count)], dim)
+
+
+def batched(x: Tensor, members: int, rank: int) -> Tensor:
+    """A draw with the batch in front, the same for all members if it was drawn once."""
+    return x if x.dim() == rank else x.expand(members, *x.shape)
+
+
+HELPERS = {
+    function.__name__: function
+    for function in (
+        embedding, window, element, take, masked_softmax, masked_log_softmax, largest, smallest,
+        stack, batched,
+    )
+}  # fmt: skip

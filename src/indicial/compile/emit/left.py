@@ -1,0 +1,82 @@
+"""The left side of a statement: how a value becomes an array with an axis for each place.
+
+h[t,j] = …          axes as they are
+h[-1,j] = …         one more axis, of extent 1, that begins at -1
+ĥ[t,(k,i)] = …      two axes flattened into one
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from indicial.compile.emit.operations import ALL, NEW, Item, Torch
+from indicial.compile.emit.reads import Array, Bounds
+from indicial.compile.emit.values import Environment, Value, expanded
+from indicial.program.ir import Affine, Apply, Flat, Index, IndexValue, Statement
+from indicial.program.sizes import Size
+
+
+def separated(statement: Statement) -> Statement:
+    """`A[i,i] = x[i]` → `A[i,i'] = x[i] where i' = i`: each index on the left once."""
+    seen: set[str] = set()
+    left: list[Affine | Flat] = []
+    indices = list(statement.indices)
+    guards = [statement.guard] if statement.guard is not None else []
+
+    def once(index: Index) -> Index:
+        if index.name not in seen:
+            seen.add(index.name)
+            return index
+        new = replace(index, name=f"{index.name}′{len(indices)}")
+        indices.append(new)
+        sides = IndexValue(Affine.of(new)), IndexValue(Affine.of(index))
+        guards.append(Apply("=", sides))
+        return new
+
+    for place in statement.left:
+        if isinstance(place, Flat):
+            left.append(Flat(tuple(map(once, place.indices))))
+        elif place.terms:
+            ((name, factor),) = place.terms
+            index = once(next(i for i in statement.indices if i.name == name))
+            left.append(Affine(((index.name, factor),), place.offset))
+        else:
+            left.append(place)
+    if len(indices) == len(statement.indices):
+        return statement
+    guard = guards[0] if len(guards) == 1 else Apply("and", tuple(guards))
+    return replace(statement, left=tuple(left), indices=tuple(indices), guard=guard)
+
+
+def shaped(torch: Torch, value: Value, places: Sequence[Affine | Flat], env: Environment) -> Array:
+    """A value as an array with an axis for each place."""
+    names = [n for place in places for n in _names(place)]
+    node = torch.scalar(expanded(torch, value, names, env))
+    items: list[Item] = []
+    bounds: list[Bounds] = []
+    axis = 0
+    for place in places:
+        if isinstance(place, Affine) and not place.terms:
+            items.append(NEW)
+            bounds.append((place.offset, Size.of(1)))
+            continue
+        if isinstance(place, Flat):
+            node = torch.flatten(node, axis, axis + len(place.indices) - 1)
+            bounds.append((Size(), node.shape[axis]))
+        else:
+            ((name, factor),) = place.terms
+            index = env.ranges[name]
+            if factor < 0:
+                node = torch.flip(node, axis)
+            first = index.lower if factor > 0 else -index.upper
+            bounds.append((first + place.offset, index.extent))
+        items.append(ALL)
+        axis += 1
+    return Array(torch.index(node, items), tuple(bounds))
+
+
+def _names(place: Affine | Flat) -> list[str]:
+    if isinstance(place, Flat):
+        return [i.name for i in place.indices]
+    return [name for name, _ in place.terms]

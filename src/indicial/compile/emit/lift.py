@@ -1,0 +1,184 @@
+"""The batch, written out: what depends on an input gets one more index, in front.
+
+    input x[t,k]                              x[b,t,k]
+    h[t,j] = tanh(W[j,I] x[t,I])      →       h[b,t,j] = tanh(W[j,I] x[b,t,I])
+
+After this a batch is an index like any other. A program that writes its batch index stays as it is.
+Constants become numbers on the way, dropout that nobody draws becomes 1, and statements that
+nobody needs go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+
+from indicial.compile.schedule.plan import Plan, Run, Step
+from indicial.program.ir import (
+    Affine,
+    Apply,
+    Axis,
+    Code,
+    Constant,
+    Expression,
+    Index,
+    Read,
+    Reduce,
+    SizeValue,
+    Softmax,
+    Statement,
+)
+from indicial.program.meaning.arrays import BATCH
+from indicial.program.rewrite import is_constant, rebuild
+from indicial.program.sizes import Size
+
+MEMBER = Index("b·", Size(), Size.of("B·"))
+"""The index of the batch where the text leaves it out."""
+
+
+def lift(
+    code: Code,
+    plan: Plan,
+    want: Sequence[str],
+    ragged: Collection[str] = (),
+    draws: Collection[str] = (),
+    summed: Collection[str] = (),
+) -> tuple[Code, Plan]:
+    """The program and its plan with the batch, without what the wanted tensors do not need.
+
+    `summed` are wanted as the sum over the batch, as the gradient of a parameter is.
+    """
+    simple = {id(s): _simplified(code, s, draws) for s in code.statements}
+    needed = _needed(simple.values(), want)
+    lifted = dependent(code, simple.values(), ragged, draws) - set(summed)
+    moved = {
+        key: _lifted(statement, lifted, statement.target in summed)
+        for key, statement in simple.items()
+        if statement.target in needed
+    }
+    tensors = dict(code.tensors)
+    for name in lifted:
+        tensor = tensors[name]
+        axis = Axis(MEMBER.name, MEMBER.lower, MEMBER.extent)
+        tensors[name] = replace(tensor, axes=(axis, *tensor.axes))
+    statements = tuple(moved[id(s)] for s in code.statements if id(s) in moved)
+    steps = _steps(plan.steps, moved, lifted)
+    return replace(code, tensors=tensors, statements=statements), Plan(steps)
+
+
+def dependent(
+    code: Code, statements: Iterable[Statement], ragged: Collection[str], draws: Collection[str]
+) -> set[str]:
+    """The tensors that differ from example to example."""
+    if any(axis.letter == BATCH for t in code.tensors.values() for axis in t.axes):
+        return set()
+    inputs = {name for name, tensor in code.tensors.items() if tensor.role == "input"}
+    found = inputs | (set(draws) if inputs else set())
+    statements = list(statements)
+    grows = True
+    while grows:
+        grows = False
+        for statement in statements:
+            if statement.target not in found and _differs(statement, found, set(ragged)):
+                found.add(statement.target)
+                grows = True
+    return found
+
+
+def _differs(statement: Statement, found: set[str], ragged: set[str]) -> bool:
+    for part in (statement.body, statement.guard):
+        for node in part.walk() if part is not None else ():
+            if isinstance(node, Read) and node.tensor in found:
+                return True
+            if isinstance(node, SizeValue) and node.size.names & ragged:
+                return True
+            if isinstance(node, Reduce | Softmax):
+                sizes = [s for i in node.indices for s in (i.lower, i.extent)]
+                if any(size.names & ragged for size in sizes):
+                    return True
+    return False
+
+
+def _needed(statements: Iterable[Statement], want: Iterable[str]) -> set[str]:
+    reads: dict[str, set[str]] = {}
+    for statement in statements:
+        parts = [p for p in (statement.body, statement.guard) if p is not None]
+        names = {n.tensor for p in parts for n in p.walk() if isinstance(n, Read)}
+        reads.setdefault(statement.target, set()).update(names)
+    found: set[str] = set()
+    waiting = list(want)
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting.extend(reads.get(name, ()))
+    return found
+
+
+def _simplified(code: Code, statement: Statement, draws: Collection[str]) -> Statement:
+    ones = {d.tensor for d in code.draws if d.distribution == "dropout"} - set(draws)
+
+    def leaf(node: Expression) -> Expression:
+        if isinstance(node, Read) and node.tensor in ones:
+            return Constant(1.0, span=node.span)
+        if isinstance(node, Read) and not node.places:
+            value = code.constants.get(node.tensor)
+            if isinstance(value, int | float):
+                return Constant(float(value), span=node.span)
+        if isinstance(node, Apply) and node.function == "*":
+            rest = tuple(a for a in node.arguments if a != Constant(1.0))
+            if len(rest) == 1:
+                return rest[0]
+            return replace(node, arguments=rest) if rest else Constant(1.0)
+        return node
+
+    guard = rebuild(statement.guard, leaf=leaf) if statement.guard is not None else None
+    return replace(statement, body=rebuild(statement.body, leaf=leaf), guard=guard)
+
+
+def _lifted(statement: Statement, lifted: set[str], summed: bool = False) -> Statement:
+    member = Affine.of(MEMBER)
+
+    def leaf(node: Expression) -> Expression:
+        if isinstance(node, Read) and node.tensor in lifted:
+            return replace(node, places=(member, *node.places))
+        return node
+
+    guard = rebuild(statement.guard, leaf=leaf) if statement.guard is not None else None
+    result = replace(statement, body=rebuild(statement.body, leaf=leaf), guard=guard)
+    if summed:
+        return replace(result, body=_over_members(result.body))
+    if statement.target not in lifted:
+        return result
+    return replace(result, left=(member, *statement.left), indices=(MEMBER, *statement.indices))
+
+
+def _over_members(body: Expression) -> Expression:
+    """The sum over the batch: inside sums, so that a product over all steps is one product."""
+    match body:
+        case Apply("+", arguments):
+            return replace(body, arguments=tuple(_over_members(a) for a in arguments))
+        case Apply("neg", (inner,)):
+            return replace(body, arguments=(_over_members(inner),))
+        case Reduce("sum", indices, _, _):
+            return replace(body, indices=(MEMBER, *indices))
+        case Apply("*", (*scale, Reduce("sum") as core)) if all(map(is_constant, scale)):
+            return replace(body, arguments=(*scale, _over_members(core)))
+        case _:
+            return Reduce("sum", (MEMBER,), None, body)
+
+
+def _steps(
+    steps: Sequence[Step], moved: dict[int, Statement], lifted: set[str]
+) -> tuple[Step, ...]:
+    result: list[Step] = []
+    for step in steps:
+        if isinstance(step, Run):
+            if id(step.statement) in moved:
+                result.append(Run(moved[id(step.statement)]))
+            continue
+        inside = _steps(step.steps, moved, lifted)
+        if inside:
+            axes = {name: axis + (name in lifted) for name, axis in step.axes.items()}
+            result.append(replace(step, axes=axes, steps=inside))
+    return tuple(result)

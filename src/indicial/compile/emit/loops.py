@@ -1,0 +1,152 @@
+"""Loops of a plan: what they fix, and the steps of the tensors that they walk along.
+
+Loop(t, …)              h = {}
+  Run(h[t,j] = …)       h[-1] = torch.zeros(B, J, …)
+                        for t in range(T):
+                            h[t] = torch.tanh(F.linear(h[t - 1], W) + x[:, t])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from indicial.compile.emit.storage import Store, Walk
+from indicial.compile.emit.values import Environment
+from indicial.compile.schedule.plan import Loop, Step
+from indicial.program.ir import Affine, Code, Read, Statement
+from indicial.program.sizes import Size
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A read, by which statement, and inside which loops."""
+
+    read: Read
+    reader: Statement
+    loops: tuple[Loop, ...]
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """An index that a loop fixes, and the values of the loop's variable at which it is in range."""
+
+    loop: Loop
+    index: str
+    place: Affine
+    low: Size
+    high: Size
+
+
+def fixings(statement: Statement, loops: Sequence[Loop]) -> list[Fixed]:
+    """What the loops around a statement fix; an index of "" where the left side has a number."""
+    result = []
+    for loop in loops:
+        if statement.target not in loop.axes:
+            continue
+        found = loop.fixed(statement)
+        if found is None:
+            at = loop.at(statement)
+            assert at is not None
+            result.append(Fixed(loop, "", Affine((), at), at, at))
+            continue
+        name, place = found
+        index = next(i for i in statement.indices if i.name == name)
+        at = place.offset + Size.of(loop.variable)
+        low, high = index.lower - place.offset, index.upper - place.offset
+        result.append(Fixed(loop, name, Affine((), at), low, high))
+    return result
+
+
+class Walks:
+    """Which tensors are walked along, and how their steps are read."""
+
+    def __init__(self, code: Code, steps: Sequence[Step], want: Sequence[str]) -> None:
+        self.code = code
+        self.want = set(want)
+        self.loops = _loops(steps)
+        self.readings = list(_readings(steps, ()))
+
+    def key(self, reading: Reading, loop: Loop, axis: int) -> Size | None:
+        """The step of a walked tensor that is read, in terms of the loop's variable."""
+        place = reading.read.places[axis]
+        fixed = {f.index: f.place for f in fixings(reading.reader, reading.loops) if f.index}
+        if not isinstance(place, Affine):
+            return None
+        moved = Environment(fixed=fixed).place(place)
+        assert isinstance(moved, Affine)
+        return None if moved.terms else moved.offset
+
+    def local(self, name: str, loop: Loop) -> bool:
+        """Whether each step is read only while it is the current one."""
+        if name in self.want or len(self.code.of(name)) > 1:
+            return False
+        for reading in self.readings:
+            if reading.read.tensor != name:
+                continue
+            if loop not in reading.loops:
+                return False
+            for walked in self.loops[name]:
+                current = Size.of(walked.variable) - walked.offsets.get(name, 0)
+                if self.key(reading, walked, walked.axes[name]) != current:
+                    return False
+                if walked is loop:
+                    break
+        return True
+
+    def keys(self, loop: Loop, name: str) -> list[tuple[Size, Size]]:
+        """The first and the last step that each statement in the loop defines."""
+        result = []
+        for statement in loop.statements():
+            if statement.target == name:
+                offset = loop.offsets.get(name, 0)
+                (fixed,) = fixings(statement, [loop])
+                result.append((fixed.low - offset, fixed.high - offset))
+        return result
+
+    def reach(self, store: Store, walk: Walk) -> tuple[int, int]:
+        """How many steps before the first and behind the last the loop itself reads."""
+        assert walk.span is not None
+        first, last = walk.span
+        before = behind = 0
+        for reading in self.readings:
+            if reading.read.tensor != store.target or walk.loop not in reading.loops:
+                continue
+            key = self.key(reading, walk.loop, walk.axis)
+            if key is None:
+                continue
+            shift = key - Size.of(walk.loop.variable)
+            for fixed in fixings(reading.reader, [walk.loop]):
+                low, high = (first - fixed.low - shift).number, (fixed.high + shift - last).number
+                before = max(before, int(low or 0))
+                behind = max(behind, int(high or 0))
+        return before, behind
+
+
+def _loops(steps: Sequence[Step], outer: tuple[Loop, ...] = ()) -> dict[str, tuple[Loop, ...]]:
+    """The loops around the statements of each tensor, the outermost first."""
+    result: dict[str, tuple[Loop, ...]] = {}
+    for step in steps:
+        if isinstance(step, Loop):
+            found = _loops(step.steps, (*outer, step))
+        else:
+            name = step.statement.target
+            found = {name: tuple(loop for loop in outer if name in loop.axes)}
+        for name, loops in found.items():
+            known = result.get(name, ())
+            if known and loops and known[0] is not loops[0]:
+                raise NotImplementedError(f"{name} is walked along by two loops")
+            result[name] = max(known, loops, key=len)
+    return {name: loops for name, loops in result.items() if loops}
+
+
+def _readings(steps: Sequence[Step], loops: tuple[Loop, ...]) -> Iterator[Reading]:
+    for step in steps:
+        if isinstance(step, Loop):
+            yield from _readings(step.steps, (*loops, step))
+            continue
+        statement = step.statement
+        for part in (statement.body, statement.guard):
+            for node in part.walk() if part is not None else ():
+                if isinstance(node, Read):
+                    yield Reading(node, statement, loops)

@@ -1,0 +1,305 @@
+"""Places that are computed: index tensors, and the elements that they pick.
+
+e[w[t], j]        embedding(w, e)
+r[k, t_1-t_2]     take(r, 1, t[:, None] - t + 32)
+P[t, w[t]]        P.take_along_dim(w.clamp(min=0)[..., None], -1).squeeze(-1)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from indicial.compile.emit.graph import BOOL, COMPARE, FLOAT, INT, PRODUCT, SIGN, SUM, Node
+from indicial.compile.emit.operations import Torch
+from indicial.compile.emit.values import Environment, Value, aligned, merged
+from indicial.program.ir import Affine, Flat
+from indicial.program.sizes import Size
+
+
+@dataclass(frozen=True)
+class Pick:
+    """Positions along an axis; where they are inside it, and where there is a token at all."""
+
+    position: Value
+    inside: Value | None = None
+    present: Value | None = None
+    values: Size | None = None
+    """Of a token: it is below this."""
+
+
+def pick(
+    torch: Torch, place: Affine | Flat | Pick, bounds: tuple[Size, Size], env: Environment
+) -> Pick:
+    """A place as positions along an axis with these bounds."""
+    lower, extent = bounds
+    if isinstance(place, Pick):
+        return _token(torch, place, lower, extent)
+    if isinstance(place, Flat):
+        low, high, position = _flat(torch, place, env)
+    else:
+        low, high, position = _affine(torch, place, env)
+    position = _moved(torch, position, -lower)
+    sizes = torch.sizes
+    if sizes.certain(low - lower) and sizes.certain(lower + extent - 1 - high):
+        return Pick(position)
+    return Pick(position, inside(torch, position, extent))
+
+
+def inside(torch: Torch, position: Value, extent: Size) -> Value:
+    node = position.node
+    above = _compare(torch, node, ">=", torch.graph.literal(0))
+    below = _compare(torch, node, "<", torch.sizes.node(extent))
+    both = torch.both(above, below, node.shape)
+    assert both is not None
+    return Value(both, position.dims)
+
+
+def _compare(torch: Torch, a: Node, sign: str, b: Node) -> Node:
+    return torch.graph.make(
+        f"{{}} {sign} {{}}",
+        a,
+        b,
+        shape=a.shape,
+        kind=BOOL,
+        level=COMPARE,
+        needs=(COMPARE + 1, COMPARE + 1),
+        hint="mask",
+    )
+
+
+def _token(torch: Torch, place: Pick, lower: Size, extent: Size) -> Pick:
+    """A token as a place: it lies inside an axis that is as long as its vocabulary."""
+    position = _moved(torch, place.position, -lower)
+    if lower.number == 0 and place.values == extent:
+        return Pick(position, None, place.present)
+    return Pick(position, inside(torch, position, extent), place.present)
+
+
+def _affine(torch: Torch, place: Affine, env: Environment) -> tuple[Size, Size, Value]:
+    low = high = place.offset
+    values = []
+    for name, factor in place.terms:
+        index = env.ranges[name]
+        ends = (index.lower, index.upper) if factor > 0 else (index.upper, index.lower)
+        low, high = low + factor * ends[0], high + factor * ends[1]
+        values.append((Value(torch.arange(index.lower, index.extent, INT), (name,)), factor))
+    total = _total(torch, values, env)
+    return low, high, _moved(torch, total, place.offset)
+
+
+def _flat(torch: Torch, place: Flat, env: Environment) -> tuple[Size, Size, Value]:
+    """Mixed radix: each index counts from its own lower end."""
+    total: Value | None = None
+    for index in place.indices:
+        if index.name in env.ranges:
+            own = env.ranges[index.name]
+            digit = _moved(
+                torch, Value(torch.arange(own.lower, own.extent, INT), (index.name,)), -index.lower
+            )
+        else:
+            digit = Value(torch.sizes.node(env.fixed[index.name].offset - index.lower))
+        if total is None:
+            total = digit
+        else:
+            scaled = Value(_times(torch, total.node, torch.sizes.node(index.extent)), total.dims)
+            total = _total(torch, [(scaled, 1), (digit, 1)], env)
+    assert total is not None
+    # Digits may lie outside their ranges, so nothing is certain about the position.
+    return Size.of(-1), Size(), total
+
+
+def _times(torch: Torch, a: Node, b: Node) -> Node:
+    return torch.graph.make(
+        "{} * {}", a, b, shape=a.shape, kind=a.kind, level=PRODUCT, needs=(PRODUCT, SIGN),
+        plain=a.rank == 0, hint="places",
+    )  # fmt: skip
+
+
+def _total(torch: Torch, values: Sequence[tuple[Value, int]], env: Environment) -> Value:
+    dims = merged([v for v, _ in values], env)
+    shape = env.extents(dims)
+    total: Node | None = None
+    for value, factor in sorted(values, key=lambda pair: pair[1] < 0):
+        node = aligned(torch, value, dims)
+        if abs(factor) != 1:
+            node = _times(torch, node, torch.graph.literal(abs(factor)))
+        if total is None:
+            total = node
+            if factor < 0:
+                total = torch.graph.make(
+                    "-{}",
+                    node,
+                    shape=node.shape,
+                    kind=INT,
+                    level=SIGN,
+                    needs=(SIGN,),
+                    hint="places",
+                )
+            continue
+        sign = "-" if factor < 0 else "+"
+        total = torch.graph.make(
+            f"{{}} {sign} {{}}", total, node, shape=shape, kind=INT, level=SUM,
+            needs=(SUM, PRODUCT), hint="places",
+        )  # fmt: skip
+    assert total is not None
+    return Value(total, dims)
+
+
+def _moved(torch: Torch, value: Value, by: Size) -> Value:
+    if by.number == 0:
+        return value
+    node = value.node
+    minus = all(coefficient < 0 for _, coefficient in by.terms)
+    amount = torch.sizes.node(-by if minus else by)
+    moved = torch.graph.make(
+        f"{{}} {'-' if minus else '+'} {{}}",
+        node,
+        amount,
+        shape=node.shape,
+        kind=node.kind,
+        level=SUM,
+        needs=(SUM, PRODUCT),
+        hint="places",
+    )
+    return Value(moved, value.dims)
+
+
+# ---- picking ----
+
+
+def picked(
+    torch: Torch,
+    node: Node,
+    names: Sequence[str | None],
+    picks: Mapping[int, Pick],
+    env: Environment,
+    absent: float,
+) -> Value:
+    """The elements at the positions; an axis without a name is one that is picked along."""
+    if not picks:
+        return Value(node, tuple(n for n in names if n is not None))
+    taken = {d for p in picks.values() for d in p.position.dims}
+    shared = [n for n, name in enumerate(names) if name is not None and name in taken]
+    if len(picks) == 1:
+        ((axis, only),) = picks.items()
+        if not shared:
+            return _along(torch, node, names, axis, only, env, absent)
+        if taken <= set(names):
+            return _each(torch, node, names, axis, only, env, absent)
+    return _general(torch, node, names, picks, shared, env, absent)
+
+
+def _along(
+    torch: Torch, x: Node, names: Sequence[str | None], axis: int, at: Pick, env: Environment,
+    absent: float,
+) -> Value:  # fmt: skip
+    """One axis, and places that have nothing to do with the others."""
+    before, after = names[:axis], names[axis + 1 :]
+    dims = tuple(n for n in (*before, *at.position.dims, *after) if n is not None)
+    shape = [*x.shape[:axis], *at.position.node.shape, *x.shape[axis + 1 :]]
+    position = at.position.node
+    token = at.inside is None and at.present is not None and absent == 0
+    if token and axis == 0 and x.rank == 2 and x.kind == FLOAT:
+        found = torch.helper(
+            "embedding", "{}, {}", position, x, shape=shape, kind=FLOAT, hint="embedded"
+        )
+        return Value(found, dims)
+    if at.inside is not None and (at.present is None or absent == 0):
+        template = f"{{}}, {axis}, {{}}"
+        found = torch.helper("take", template, x, position, shape=shape, kind=x.kind, hint="near")
+        return Value(found, dims)
+    gaps = ":, " * axis + "{}"
+    found = torch.graph.make(
+        f"{{}}[{gaps}]", x, _near(torch, at, x.shape[axis]), shape=shape, kind=x.kind, hint="found"
+    )
+    return _masked(torch, Value(found, dims), [at], env, absent)
+
+
+def _each(
+    torch: Torch, x: Node, names: Sequence[str | None], axis: int, at: Pick, env: Environment,
+    absent: float,
+) -> Value:  # fmt: skip
+    """One axis, and for each element along the others one place."""
+    others = [n for n in names if n is not None]
+    near = Value(_near(torch, at, x.shape[axis]), at.position.dims)
+    node = aligned(torch, near, others)
+    missing = len(others) - node.rank
+    node = torch.unsqueeze(node, [axis - missing] if axis >= missing else [])
+    dim = -1 if axis == x.rank - 1 else axis
+    shape = [s for n, s in enumerate(x.shape) if n != axis]
+    if missing:
+        extra = [*[Size.of(1)] * (x.rank - node.rank), *node.shape]
+        node = torch.graph.make(
+            f"{{}}[{', '.join(['None'] * (x.rank - node.rank))}]",
+            node, shape=extra, kind=INT, light=True,
+        )  # fmt: skip
+    found = torch.graph.make(
+        f"{{}}.take_along_dim({{}}, {dim}).squeeze({dim})",
+        x, node, shape=shape, kind=x.kind, hint="found",
+    )  # fmt: skip
+    return _masked(torch, Value(found, tuple(others)), [at], env, absent)
+
+
+def _general(
+    torch: Torch, x: Node, names: Sequence[str | None], picks: Mapping[int, Pick],
+    shared: Sequence[int], env: Environment, absent: float,
+) -> Value:  # fmt: skip
+    """Several axes at once: those that are picked along go first, with one index tensor each."""
+    front = sorted([*picks, *shared])
+    rest = [n for n in range(x.rank) if n not in front]
+    x = torch.permute(x, [*front, *rest])
+    values = []
+    for n, axis in enumerate(front):
+        if axis in picks:
+            near = _near(torch, picks[axis], x.shape[n])
+            values.append(Value(near, picks[axis].position.dims))
+        else:
+            name = str(names[axis])
+            values.append(Value(torch.arange(Size(), x.shape[n], INT), (name,)))
+    dims = merged(values, env)
+    nodes = [aligned(torch, v, dims) for v in values]
+    shape = [*env.extents(dims), *x.shape[len(front) :]]
+    found = torch.graph.make(
+        f"{{}}[{', '.join('{}' for _ in nodes)}]", x, *nodes, shape=shape, kind=x.kind, hint="found"
+    )
+    kept = tuple(str(names[n]) for n in rest)
+    return _masked(torch, Value(found, (*dims, *kept)), list(picks.values()), env, absent)
+
+
+def _near(torch: Torch, at: Pick, extent: Size) -> Node:
+    """Positions that can be read whatever they are."""
+    node = at.position.node
+    if at.inside is not None:
+        last = torch.sizes.node(extent - 1)
+        return torch.graph.make(
+            "{}.clamp(0, {})", node, last, shape=node.shape, kind=INT, hint="near"
+        )
+    if at.present is not None:
+        return torch.graph.make("{}.clamp(min=0)", node, shape=node.shape, kind=INT, hint="near")
+    return node
+
+
+def _masked(
+    torch: Torch, found: Value, picks: Sequence[Pick], env: Environment, absent: float
+) -> Value:
+    """0 outside, `absent` where there is no token."""
+    outside = torch.graph.literal(-1 if found.node.kind == INT else 0)
+    for at in picks:
+        if at.inside is not None:
+            found = choose(torch, at.inside, found, outside, env)
+    for at in picks:
+        if at.present is not None:
+            value = torch.graph.literal(absent) if found.node.kind == FLOAT else outside
+            found = choose(torch, at.present, found, value, env)
+    return found
+
+
+def choose(torch: Torch, mask: Value, value: Value, other: Node, env: Environment) -> Value:
+    """The value where the mask holds, elsewhere a number."""
+    dims = merged([value, mask], env)
+    nodes = aligned(torch, mask, dims), aligned(torch, value, dims)
+    return Value(torch.where(*nodes, other, env.extents(dims)), dims)
+
+
+__all__ = ["Pick", "choose", "inside", "pick", "picked"]

@@ -1,0 +1,251 @@
+"""Blocks of assignments and loops → the lines of a function.
+
+    assign("N", div(c, sqrt(…)))     centred = L - L.mean(-1, keepdim=True)  # (B, T, J)
+                                     N = centred / torch.sqrt(…)             # (B, T, J)
+
+What is used twice gets a name of its own, and so does what is too long for a line. What does not
+change in a loop is computed before it.
+"""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from indicial.compile.emit.graph import NUMBER, Node, Scope
+from indicial.compile.emit.names import Names
+from indicial.program.sizes import Size
+
+WIDTH = 100
+SHORT = 24
+"""A view that takes no more than this is written again where it is used again."""
+
+
+@dataclass(frozen=True)
+class Assign:
+    """`target = node`; a target may be an entry, `h[{}]` with its key."""
+
+    target: str
+    node: Node
+    key: Node | None = None
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line as it is, with nodes in its gaps."""
+
+    template: str
+    arguments: tuple[Node, ...] = ()
+
+
+@dataclass(frozen=True)
+class Return:
+    """`return {"h": h}`."""
+
+    names: tuple[str, ...]
+    arguments: tuple[Node, ...]
+
+
+@dataclass(frozen=True)
+class Comment:
+    text: str
+
+
+@dataclass
+class Block:
+    """Items one after the other; `header` is the line that they are indented below."""
+
+    scope: Scope
+    header: Line = field(default_factory=lambda: Line(""))
+    items: list[Assign | Line | Return | Comment | Block] = field(default_factory=list)
+
+    def nodes(self) -> Iterator[Node]:
+        yield from self.header.arguments
+        for item in self.items:
+            if isinstance(item, Block):
+                yield from item.nodes()
+            elif isinstance(item, Assign):
+                yield item.node
+                if item.key is not None:
+                    yield item.key
+            elif isinstance(item, Line | Return):
+                yield from item.arguments
+
+
+@dataclass
+class _Open:
+    """A block that is being printed."""
+
+    scope: Scope
+    lines: list[str]
+    bound: dict[int, str] = field(default_factory=dict)
+
+
+class Printer:
+    """One text. `letters` names the sizes in the remarks on shapes."""
+
+    def __init__(self, names: Names, letters: dict[str, str]) -> None:
+        self.names = names
+        self.letters = letters
+        self.uses: Counter[int] = Counter()
+        self.stack: list[_Open] = []
+        self.forced: set[int] = set()
+        self.inlined: list[tuple[Node, str]] = []
+
+    def print(self, block: Block, indent: int = 4) -> list[str]:
+        self._count(list(block.nodes()))
+        return self._block(block, indent)
+
+    def _count(self, roots: list[Node]) -> None:
+        self.uses.update(id(root) for root in roots)
+        seen: set[int] = set()
+        waiting = list(roots)
+        while waiting:
+            node = waiting.pop()
+            if id(node) not in seen:
+                seen.add(id(node))
+                self.uses.update(id(argument) for argument in node.arguments)
+                waiting.extend(node.arguments)
+
+    def _block(self, block: Block, indent: int) -> list[str]:
+        here = _Open(block.scope, [])
+        self.stack.append(here)
+        for item in block.items:
+            if isinstance(item, Block):
+                header = self._line(item.header.template, item.header.arguments)
+                inside = self._block(item, indent + 4)
+                if any(line.strip() and not line.strip().startswith("#") for line in inside):
+                    here.lines += [" " * indent + header, *inside]
+            elif isinstance(item, Comment):
+                here.lines += self._comment(item.text, indent)
+            elif isinstance(item, Line):
+                here.lines.append(
+                    " " * indent + self._line(item.template, item.arguments)
+                    if item.template
+                    else ""
+                )
+            elif isinstance(item, Return):
+                here.lines += self._return(item, indent)
+            else:
+                self._assign(item, indent)
+        self.stack.pop()
+        return here.lines
+
+    def _return(self, item: Return, indent: int) -> list[str]:
+        pairs = zip(item.names, item.arguments, strict=True)
+        items = [f"{quoted(name)}: {self._text(node, 0)}" for name, node in pairs]
+        return braced(" " * indent + "return {", items, "}")
+
+    def _comment(self, text: str, indent: int) -> list[str]:
+        lines = []
+        for line in text.splitlines():
+            lines += textwrap.wrap(line.strip(), WIDTH - indent - 2) or [""]
+        return ["", *(" " * indent + f"# {line}" for line in lines)]
+
+    def _assign(self, item: Assign, indent: int) -> None:
+        here = self.stack[-1]
+        target = self._line(item.target, (item.key,) if item.key is not None else ())
+        bound = self._bound(item.node)
+        if bound == target:
+            return
+        text = bound or self._fitting(item.node, target, indent)
+        here.lines.append(self._full(target, text, item.node, indent))
+        here.bound[id(item.node)] = target
+
+    def _full(self, target: str, text: str, node: Node, indent: int) -> str:
+        line = " " * indent + f"{target} = {text}"
+        remark = f"  # {self.shape(node.shape)}" if node.kind != NUMBER else ""
+        return line + remark if len(line + remark) <= WIDTH else line
+
+    def shape(self, shape: tuple[Size, ...]) -> str:
+        texts = [self._size(size) for size in shape]
+        return f"({', '.join(texts)}{',' if len(texts) == 1 else ''})"
+
+    def _size(self, size: Size) -> str:
+        return str(size.substitute({n: Size.of(t) for n, t in self.letters.items()}))
+
+    def _fitting(self, node: Node, target: str, indent: int) -> str:
+        """The text, after as much of it has got a name as is too long for one line."""
+        while True:
+            self.inlined = []
+            text = self._inline(node)
+            remark = len(self.shape(node.shape)) + 4
+            if indent + len(target) + 3 + len(text) + remark <= WIDTH:
+                return text
+            parts = [
+                (inner, part)
+                for inner, part in self.inlined
+                if inner is not node and not inner.plain and inner.kind != NUMBER and len(part) > 8
+            ]
+            fits = [pair for pair in parts if len(pair[1]) <= WIDTH - indent - 30]
+            if not fits:
+                return text
+            self.forced.add(id(max(fits, key=lambda pair: len(pair[1]))[0]))
+
+    def _line(self, template: str, arguments: tuple[Node, ...]) -> str:
+        return self._fill(template, [self._text(a, 0) for a in arguments])
+
+    def _fill(self, template: str, texts: list[str]) -> str:
+        if not texts:
+            return template  # whatever braces it has are its own
+        parts = template.split("{}")
+        return parts[0] + "".join(t + p for t, p in zip(texts, parts[1:], strict=True))
+
+    def _bound(self, node: Node) -> str | None:
+        for level in reversed(self.stack):
+            if id(node) in level.bound:
+                return level.bound[id(node)]
+        return None
+
+    def _text(self, node: Node, need: int) -> str:
+        bound = self._bound(node)
+        if bound is not None:
+            return bound
+        if not node.plain and self._worth(node):
+            return self._bind(node)
+        text = self._inline(node)
+        self.inlined.append((node, text))
+        return text if node.level >= need else f"({text})"
+
+    def _inline(self, node: Node) -> str:
+        texts = [self._text(a, n) for a, n in zip(node.arguments, node.needs, strict=True)]
+        return self._fill(node.template, texts)
+
+    def _worth(self, node: Node) -> bool:
+        if id(node) in self.forced:
+            return True
+        outside = node.scope.depth < self.stack[-1].scope.depth
+        if node.light:
+            return self.uses[id(node)] > 1 and len(self._inline(node)) > SHORT
+        return self.uses[id(node)] > 1 or outside
+
+    def _bind(self, node: Node) -> str:
+        """Give a node a name, in the outermost block that has all that it needs."""
+        depth = next(n for n, level in enumerate(self.stack) if level.scope is node.scope)
+        inner, self.stack = self.stack[depth + 1 :], self.stack[: depth + 1]
+        name = self.names.new(node.hint or "part")
+        inlined, self.inlined = self.inlined, []
+        text = self._fitting(node, name, 4 * depth + 4)
+        self.inlined = inlined
+        here = self.stack[-1]
+        here.lines.append(self._full(name, text, node, 4 * depth + 4))
+        here.bound[id(node)] = name
+        self.stack = [*self.stack, *inner]
+        return name
+
+
+def quoted(name: str) -> str:
+    """A name as a string of Python."""
+    return json.dumps(name, ensure_ascii=False)
+
+
+def braced(start: str, items: Sequence[str], end: str) -> list[str]:
+    """Items between brackets, on one line or one line each."""
+    line = f"{start}{', '.join(items)}{end}"
+    if len(line) <= WIDTH:
+        return [line]
+    margin = " " * (len(start) - len(start.lstrip()))
+    return [start, *(f"{margin}    {item}," for item in items), margin + end]

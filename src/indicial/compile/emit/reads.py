@@ -1,0 +1,166 @@
+"""An array read at places: slices where that is enough, index tensors where it is not.
+
+    x[t-1, k]     F.pad(x, (0, 0, 1, 0))[:, :T]       outside is 0
+    x[2t+Δt, k]   take(x, 1, places)                  any index arithmetic
+    e[w[t], j]    embedding(w, e)                     no token gives 0
+    P[t, w[t]]    P.take_along_dim(…)                 no token gives 1
+
+`Array` is an array whose axes begin anywhere: a tensor of the program, a softmax, a join.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from indicial.compile.emit.graph import Node
+from indicial.compile.emit.operations import ALL, ONE, Item, Slice, Torch
+from indicial.compile.emit.picks import Pick, pick, picked
+from indicial.compile.emit.values import Environment, Value
+from indicial.program.ir import Affine, Flat
+from indicial.program.sizes import Size
+
+Bounds = tuple[Size, Size]
+"""The first value of an index, and how many there are."""
+Where = Affine | Flat | Pick
+
+
+@dataclass(frozen=True)
+class Array:
+    """A node, and for each axis the index values that it holds."""
+
+    node: Node
+    bounds: tuple[Bounds, ...]
+
+
+@dataclass
+class _Reading:
+    """What is left of the array: for each axis the index that it is, or how it is to be read."""
+
+    node: Node
+    labels: list[str | tuple[Where, Bounds]]
+
+
+def read(
+    torch: Torch, array: Array, places: Sequence[Where], env: Environment, absent: float = 0.0
+) -> Value:
+    """The array at these places; 0 (no token) outside, `absent` where a token is none."""
+    left = _sliced(torch, array, places, env)
+    picks: dict[int, Pick] = {}
+    for axis, label in enumerate(left.labels):
+        if not isinstance(label, str):
+            place, bounds = label
+            picks[axis] = pick(torch, place, bounds, env)
+    names = [label if isinstance(label, str) else None for label in left.labels]
+    return picked(torch, left.node, names, picks, env, absent)
+
+
+def _sliced(torch: Torch, array: Array, places: Sequence[Where], env: Environment) -> _Reading:
+    """Numbers, indices and flattened indices, each once, are slices; the rest is left to do."""
+    items: list[Item] = []
+    labels: list[str | tuple[Where, Bounds]] = []
+    later: list[tuple[int, Where]] = []
+    met = {d for p in places if isinstance(p, Pick) for d in p.position.dims}
+    met |= {d for p in places if isinstance(p, Affine) and not _lone(p) for d, _ in p.terms}
+    for place, (lower, extent) in zip(places, array.bounds, strict=True):
+        item: Item = ALL
+        label: str | tuple[Where, Bounds] = (place, (lower, extent))
+        if isinstance(place, Affine) and not place.terms:
+            at = place.offset - lower
+            if torch.sizes.certain(at) and torch.sizes.certain(extent - 1 - at):
+                items.append(torch.sizes.node(at))
+                continue
+            later.append((len(labels), Affine((), at)))
+        elif isinstance(place, Affine) and _lone(place) and place.terms[0][0] not in labels:
+            label = place.terms[0][0]
+            index = env.ranges[label]
+            start = index.lower + place.offset - lower
+            cut = _slice(torch, start, index.extent, extent)
+            item = cut or ALL
+            if cut is None:
+                later.append((len(labels), Affine(place.terms, start)))
+        elif isinstance(place, Flat) and _whole(
+            place, lower, extent, env, met | {*map(str, labels)}
+        ):
+            later.append((len(labels), place))
+        items.append(item)
+        labels.append(label)
+    node = torch.index(array.node, items)
+    for axis, place in reversed(later):
+        if isinstance(place, Flat):
+            node = torch.unflatten(node, axis, env.extents(i.name for i in place.indices))
+            labels[axis : axis + 1] = [i.name for i in place.indices]
+        elif isinstance(place, Affine) and place.terms:
+            extent = env.ranges[place.terms[0][0]].extent
+            node = _window(torch, node, axis, place.offset, extent)
+        elif isinstance(place, Affine):
+            node = _element(torch, node, axis, place.offset)
+            del labels[axis]
+    return _Reading(node, labels)
+
+
+def _lone(place: Affine) -> bool:
+    """One index and an offset."""
+    return len(place.terms) == 1 and place.terms[0][1] == 1
+
+
+def _whole(place: Flat, lower: Size, extent: Size, env: Environment, others: set[str]) -> bool:
+    """Whether flattened indices cover the axis just so, each an axis that is met nowhere else."""
+    names = [i.name for i in place.indices]
+    if len(set(names)) < len(names) or any(n not in env.ranges or n in others for n in names):
+        return False
+    ranges = [env.ranges[n] for n in names]
+    same = all(
+        r.extent == i.extent and r.lower == i.lower
+        for r, i in zip(ranges, place.indices, strict=True)
+    )
+    total = math.prod((r.extent for r in ranges), start=ONE)
+    return same and lower.number == 0 and (total - extent).number == 0
+
+
+def _slice(torch: Torch, start: Size, length: Size, extent: Size) -> Slice | None:
+    """What a window is if it certainly lies inside."""
+    over = start + length - extent
+    if start.number == 0 and over.number == 0:
+        return ALL
+    if not torch.sizes.certain(start) or not torch.sizes.certain(-over):
+        return None
+    return Slice(
+        None if start.number == 0 else torch.sizes.node(start),
+        None if over.number == 0 else torch.sizes.node(start + length),
+        length,
+    )
+
+
+def _window(torch: Torch, x: Node, axis: int, start: Size, length: Size) -> Node:
+    """A window that reaches outside, or may do so."""
+    sizes = torch.sizes
+    shape = [*x.shape[:axis], length, *x.shape[axis + 1 :]]
+    over = start + length - x.shape[axis]
+    if start.number is None or over.number is None:
+        arguments = [x, sizes.node(start), sizes.node(length)]
+        return torch.helper(
+            "window", f"{{}}, {axis}, {{}}, {{}}", *arguments, shape=shape, kind=x.kind, hint="near"
+        )
+    before, after = max(0, -int(start.number)), max(0, int(over.number))
+    literal = torch.graph.literal
+    padded = torch.pad(x, axis, literal(before), literal(after))
+    first = int(start.number) + before
+    last = int(over.number) < after
+    cut = Slice(
+        literal(first) if first else None,
+        sizes.node(length + first) if last else None,
+        length,
+    )
+    if not first and not last:
+        return padded
+    return torch.index(padded, [*[ALL] * axis, cut])
+
+
+def _element(torch: Torch, node: Node, axis: int, at: Size) -> Node:
+    """An element that may lie outside."""
+    shape = [*node.shape[:axis], *node.shape[axis + 1 :]]
+    arguments = node, torch.sizes.node(at)
+    template = f"{{}}, {axis}, {{}}"
+    return torch.helper("element", template, *arguments, shape=shape, kind=node.kind, hint="found")

@@ -1,0 +1,213 @@
+"""Sums, products, extremes, means and softmaxes over indices, with their conditions.
+
+Σ_{t' ≤ t} a[t,t'] v[t',j]      torch.where(t' <= t, a, 0) @ v
+softmax_{t' ≤ t} s[t,t']        s.masked_fill(t' > t, -inf).softmax(-1)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from indicial.compile.emit.contract import Factor
+from indicial.compile.emit.elementwise import Elementwise, Evaluate
+from indicial.compile.emit.graph import BOOL, FLOAT, INT, NUMBER, Node
+from indicial.compile.emit.picks import choose
+from indicial.compile.emit.values import Environment, Value, aligned, expanded
+from indicial.program.ir import Apply, Expression, Index, IndexValue, Reduce, Softmax
+
+_NEUTRAL = {"prod": 1.0, "max": -math.inf, "argmax": -math.inf, "min": math.inf, "argmin": math.inf}
+
+
+class Reductions:
+    """What runs over indices of its own."""
+
+    def __init__(self, elementwise: Elementwise, evaluate: Evaluate, condition: Evaluate) -> None:
+        self.elementwise = elementwise
+        self.torch = elementwise.torch
+        self.evaluate = evaluate
+        self.condition = condition
+
+    def inside(
+        self, indices: Sequence[Index], condition: Expression | None, env: Environment
+    ) -> tuple[Environment, Value | None]:
+        """The environment below a reduction, and where its condition holds."""
+        inner = env.bind(indices)
+        if condition is None:
+            return inner, None
+        mask = self.condition(condition, inner)
+        if mask.node.kind == NUMBER:
+            if mask.node.value:
+                return inner, None
+            mask = Value(self._truth(mask.node))
+            return inner, mask
+        both = [m for m in (inner.mask, mask) if m is not None]
+        return inner.where(self.elementwise.all(both, inner)), mask
+
+    def _truth(self, node: Node) -> Node:
+        device = self.torch.references["device"]
+        return self.torch.graph.make(
+            "torch.tensor({}, dtype=torch.bool, device={})", node, device, kind=BOOL, hint="mask"
+        )
+
+    def reduce(self, node: Reduce, env: Environment) -> Value:
+        inner, mask = self.inside(node.indices, node.condition, env)
+        names = [i.name for i in node.indices]
+        if node.operator in ("sum", "mean"):
+            return self.sum(node, names, mask, inner)
+        return self.extreme(node, names, mask, inner)
+
+    # ---- sums and means ----
+
+    def sum(
+        self, node: Reduce, names: Sequence[str], mask: Value | None, env: Environment
+    ) -> Value:
+        found = self.elementwise.product(node.body, env)
+        if node.operator == "mean" and mask is None:
+            plain = self._plain_mean(found.factors, names)
+            if plain is not None:
+                return self.elementwise.times(plain, found, env)
+        factors = list(found.factors)
+        if mask is not None:
+            factors.append(Factor(mask, mask=True))
+        met = {d for f in factors for d in f.value.dims}
+        count = [self.torch.sizes.node(env.ranges[n].extent) for n in names if n not in met]
+        total = self.elementwise.contract(factors, names, env) if factors else None
+        if node.operator == "sum":
+            found.over += count
+        elif mask is None:
+            sizes = [env.ranges[n].extent for n in names if n in met]
+            found.under += map(self.torch.sizes.node, sizes)
+        else:
+            ones = self.elementwise.contract([Factor(mask, mask=True)], names, env)
+            assert total is not None
+            total = self.elementwise.binary("/", total, ones, env)
+        if total is None and node.operator == "mean" and not factors:
+            return self.elementwise.times(None, found, env)
+        return self.elementwise.times(total, found, env)
+
+    def _plain_mean(self, factors: Sequence[Factor], names: Sequence[str]) -> Value | None:
+        """The mean of one value that has all the indices."""
+        if len(factors) != 1 or factors[0].divides:
+            return None
+        value = factors[0].value
+        if not set(names) <= set(value.dims):
+            return None
+        axes = sorted(value.dims.index(n) for n in names)
+        kept = tuple(d for d in value.dims if d not in names)
+        return Value(self.torch.reduce("mean", value.node, axes), kept)
+
+    # ---- products and extremes ----
+
+    def extreme(
+        self, node: Reduce, names: Sequence[str], mask: Value | None, env: Environment
+    ) -> Value:
+        torch = self.torch
+        value = self.evaluate(node.body, env)
+        others = [d for d in env.ranges if d in value.dims and d not in names]
+        if mask is not None:
+            others = [d for d in env.ranges if d in (*value.dims, *mask.dims) and d not in names]
+        dims = (*others, *names)
+        full = Value(
+            torch.expand(torch.scalar(aligned(torch, value, dims)), env.extents(dims)), dims
+        )
+        if value.dims and set(value.dims) == set(dims):
+            full = Value(value.node, value.dims)
+        if mask is not None:
+            neutral = torch.graph.literal(_NEUTRAL[node.operator])
+            full = choose(torch, mask, full, neutral, env)
+        axes = sorted(full.dims.index(n) for n in names)
+        kept = tuple(d for d in full.dims if d not in names)
+        if node.operator == "prod":
+            return Value(self._product(full.node, axes), kept)
+        if node.operator in ("argmax", "argmin"):
+            return self._place(node, full, axes[0], kept, env)
+        certain = all(torch.sizes.certain(env.ranges[n].extent - 1) for n in names)
+        function = {"max": "amax", "min": "amin"}[node.operator]
+        if certain:
+            return Value(torch.reduce(function, full.node, axes), kept)
+        name = {"max": "largest", "min": "smallest"}[node.operator]
+        shape = [s for n, s in enumerate(full.node.shape) if n not in axes]
+        found = torch.helper(name, f"{{}}, {axes}", full.node, shape=shape, kind=FLOAT, hint=name)
+        return Value(found, kept)
+
+    def _product(self, x: Node, axes: Sequence[int]) -> Node:
+        for axis in reversed(axes):
+            x = self.torch.reduce("prod", x, [axis])
+        return x
+
+    def _place(
+        self, node: Reduce, full: Value, axis: int, kept: tuple[str, ...], env: Environment
+    ) -> Value:
+        torch = self.torch
+        x = full.node
+        found = torch.reduce(node.operator, x, [axis], INT)
+        lower = env.ranges[node.indices[0].name].lower
+        if lower.number != 0:
+            return self.elementwise.binary(
+                "+", Value(found, kept), Value(torch.sizes.node(lower)), env
+            )
+        return Value(found, kept)
+
+    # ---- softmax ----
+
+    def softmax(self, node: Softmax, env: Environment, function: str = "softmax") -> Value:
+        """The distribution, over its own indices; or its logarithm."""
+        torch = self.torch
+        inner, mask = self.inside(node.indices, node.condition, env)
+        names = [i.name for i in node.indices]
+        value = self.evaluate(node.body, inner)
+        wanted = [*value.dims, *(mask.dims if mask is not None else ()), *names]
+        dims = tuple(d for d in inner.ranges if d in wanted)
+        if set(value.dims) == set(dims) and len(names) == 1:
+            dims = value.dims
+        if len(names) > 1:
+            dims = (*(d for d in dims if d not in names), *names)
+        full = torch.scalar(aligned(torch, value, dims))
+        if full.rank < len(dims) or any(d not in value.dims for d in dims):
+            full = torch.expand(full, inner.extents(dims))
+        first = dims.index(names[0])
+        last = dims.index(names[-1])
+        where = expanded(torch, mask, dims, inner) if mask is not None and len(names) > 1 else None
+        if mask is not None and where is None:
+            where = aligned(torch, mask, dims)
+        x = torch.flatten(full, first, last)
+        if where is not None:
+            where = torch.flatten(where, first, last) if len(names) > 1 else where
+        axis = -1 if first == x.rank - 1 else first
+        result = self._normalised(x, where, axis, function, node, inner)
+        return Value(torch.unflatten(result, first, inner.extents(names)), dims)
+
+    def _normalised(
+        self, x: Node, mask: Node | None, axis: int, function: str, node: Softmax, env: Environment
+    ) -> Node:
+        make = self.torch.graph.make
+        if mask is None:
+            return make(f"{{}}.{function}({axis})", x, shape=x.shape, hint="weights")
+        if self._somewhere(node, env):
+            hidden = make(
+                "{}.masked_fill({}, -math.inf)", x, self.elementwise.no(Value(mask)).node,
+                shape=x.shape, hint="scores",
+            )  # fmt: skip
+            return make(f"{{}}.{function}({axis})", hidden, shape=x.shape, hint="weights")
+        return self.torch.helper(
+            f"masked_{function}", f"{{}}, {{}}, {axis}", x, mask, shape=x.shape, kind=FLOAT,
+            hint="weights",
+        )  # fmt: skip
+
+    def _somewhere(self, node: Softmax, env: Environment) -> bool:
+        """Whether the condition certainly holds for some element: `t' ≤ t` does at `t' = t`."""
+        match node.condition:
+            case Apply("≤" | "≥" | "=", (IndexValue(a), IndexValue(b))):
+                names = [i.name for i in node.indices]
+                if len(names) != 1 or a.shift is None or b.shift is None:
+                    return False
+                (x, move), (y, other) = a.shift, b.shift
+                if x not in env.ranges or y not in env.ranges or names[0] not in (x, y) or x == y:
+                    return False
+                return move == other == 0 and (
+                    env.ranges[x].lower == env.ranges[y].lower
+                    and env.ranges[x].extent == env.ranges[y].extent
+                )
+            case _:
+                return False

@@ -1,0 +1,211 @@
+"""Sizes in the text, and what is certain about them.
+
+>>> certain(Size.of("L") - 1)               # every size is 1 or more
+True
+>>> text(2 * Size.of("J") - 1, {"J": "J"})
+'2 * J - 1'
+
+Loop variables count as sizes too: at `ℓ`, layer `ℓ-1` is a place like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from indicial.compile.emit.graph import ATOM, NUMBER, PRODUCT, SIGN, SUM, Graph, Node, Scope, as_int
+from indicial.program.sizes import Atom, Size, Strided
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A loop's variable as a size, with the values that it can have."""
+
+    name: str
+    lower: Size
+    extent: Size
+    node: Node
+
+    @property
+    def upper(self) -> Size:
+        return self.lower + self.extent - 1
+
+
+class SizeTexts:
+    """Sizes → nodes; remembers which sizes the text uses."""
+
+    def __init__(self, graph: Graph, identifiers: Mapping[str, str]) -> None:
+        self.graph = graph
+        self.identifiers = identifiers
+        self.used: dict[str, None] = {}
+        self.variables: dict[str, Variable] = {}
+
+    def atom(self, name: str) -> Node:
+        if name in self.variables:
+            return self.variables[name].node
+        self.used[name] = None
+        return self.graph.make(self.identifiers[name], kind=NUMBER, plain=True, positive=True)
+
+    def node(self, size: Size) -> Node:
+        """The size as a number of Python: `T - 1`."""
+        if size.number is not None:
+            return self.graph.literal(as_int(size.number))
+        positive = self.certain(size - 1)
+        total: Node | None = None
+        # A leading minus would need brackets, so a term that is added goes first.
+        for monomial, coefficient in sorted(size.terms, key=lambda term: term[1] < 0):
+            factor = abs(as_int(coefficient))
+            product = self.graph.literal(factor) if factor != 1 or not monomial else None
+            for atom, power in monomial:
+                for _ in range(power):
+                    piece = self.power(atom)
+                    product = piece if product is None else self._times(product, piece)
+            assert product is not None
+            total = self._plus(total, product, coefficient < 0, positive)
+        assert total is not None
+        return total
+
+    def power(self, atom: Atom) -> Node:
+        if isinstance(atom, str):
+            return self.atom(atom)
+        base = self.atom(atom.base)
+        depth = self.graph.literal(atom.offset)
+        if atom.index:
+            depth = self.node(Size.of(atom.index) + atom.offset)
+        if atom.index and not self.certain(Size.of(atom.index) + atom.offset):
+            depth = self.graph.make("max(0, {})", depth, kind=NUMBER, plain=True)
+        return self.graph.make(
+            f"-(-{{}} // {atom.stride} ** {{}})",
+            base,
+            depth,
+            kind=NUMBER,
+            level=SIGN,
+            needs=(ATOM, ATOM),
+            plain=True,
+            positive=True,
+        )
+
+    def _times(self, a: Node, b: Node) -> Node:
+        return self.graph.make(
+            "{} * {}",
+            a,
+            b,
+            kind=NUMBER,
+            level=PRODUCT,
+            needs=(PRODUCT, SIGN),
+            plain=True,
+            positive=True,
+        )
+
+    def _plus(self, total: Node | None, term: Node, minus: bool, positive: bool) -> Node:
+        if total is None and not minus:
+            return term
+        if total is None:
+            return self.graph.make(
+                "-{}", term, kind=NUMBER, level=SIGN, needs=(SIGN,), plain=True, positive=positive
+            )
+        sign = "-" if minus else "+"
+        return self.graph.make(
+            f"{{}} {sign} {{}}",
+            total,
+            term,
+            kind=NUMBER,
+            level=SUM,
+            needs=(SUM, PRODUCT),
+            plain=True,
+            positive=positive,
+        )
+
+    # ---- what is certain ----
+
+    def certain(self, size: Size) -> bool:
+        """Whether a size is 0 or more, whatever the sizes are and wherever the loops stand."""
+        while True:
+            name = next((v for v in self.variables if v in _loose(size)), None)
+            if name is None:
+                return _nonnegative(size)
+            variable = self.variables[name]
+            low = replaced(size, name, variable.lower)
+            high = replaced(size, name, variable.upper)
+            if low is None or high is None:
+                return False
+            rising = _linear(size, name)
+            if rising is None:
+                return False
+            size = low if rising else high
+
+    def same(self, a: Size, b: Size) -> bool:
+        return (a - b).number == 0
+
+
+def scope_of(node: Node) -> Scope:
+    return node.scope
+
+
+def _loose(size: Size) -> set[str]:
+    """The names in a size, those of the depths of strides included."""
+    return size.names | {a.index for a in size.atoms if isinstance(a, Strided) and a.index}
+
+
+def _linear(size: Size, name: str) -> bool | None:
+    """Whether the size grows with the name; None if it is not linear in it."""
+    factors = []
+    for monomial, coefficient in size.terms:
+        for atom, power in monomial:
+            if isinstance(atom, Strided) and atom.index == name:
+                return None
+            if atom == name:
+                if power != 1 or len(monomial) > 1:
+                    return None
+                factors.append(coefficient)
+    return sum(factors) >= 0
+
+
+def _nonnegative(size: Size) -> bool:
+    """Each name is 1 + something: if no coefficient of that is negative, nor is the size."""
+    if any(isinstance(atom, Strided) for atom in size.atoms):
+        # What a stride leaves is 1 or more as well.
+        names: dict[Atom, str] = {a: f"{a}" for a in size.atoms if isinstance(a, Strided)}
+        size = _renamed(size, names)
+    shifted = size.substitute({name: Size.of(name) + 1 for name in size.names})
+    return all(coefficient >= 0 for _, coefficient in shifted.terms)
+
+
+def _renamed(size: Size, names: Mapping[Atom, str]) -> Size:
+    result = Size()
+    for monomial, coefficient in size.terms:
+        factor = Size.of(coefficient)
+        for atom, power in monomial:
+            for _ in range(power):
+                factor = factor * Size.of(names.get(atom, atom))
+        result = result + factor
+    return result
+
+
+def replaced(size: Size, name: str, by: Size) -> Size | None:
+    """The size with a name replaced, in the depths of strides too; None if it cannot stand there."""
+    result = Size()
+    for monomial, coefficient in size.terms:
+        factor = Size.of(coefficient)
+        for atom, power in monomial:
+            piece: Size | None = Size.of(atom)
+            if atom == name:
+                piece = by
+            elif isinstance(atom, Strided) and atom.index == name:
+                piece = _at_depth(atom, by)
+            if piece is None:
+                return None
+            for _ in range(power):
+                factor = factor * piece
+        result = result + factor
+    return result
+
+
+def _at_depth(atom: Strided, depth: Size) -> Size | None:
+    total = depth + atom.offset
+    if total.number is not None:
+        number = max(0, as_int(total.number))
+        return Size.of(replace(atom, index="", offset=number) if number else atom.base)
+    constant = sum(as_int(c) for monomial, c in total.terms if not monomial)
+    name = (total - constant).name
+    return None if name is None else Size.of(replace(atom, index=name, offset=constant))

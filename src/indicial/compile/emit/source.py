@@ -1,0 +1,215 @@
+"""A plan → the text of a Python module with a function `run`, and the function.
+
+    h[t,j] = tanh(W[j,I] h[t-1,I] + U[j,K] x[t,K])
+
+    def run(p, x, n, lengths, draws):
+        …
+        for t in range(T):
+            h[t] = torch.tanh(F.linear(h[t - 1], W) + F.linear(x[:, t], U))
+        …
+        return {"h": …}
+
+Parameters come in the shapes of the equations, inputs and draws with a batch axis in front; what
+depends on an input goes out with it. A dropout mask that is not drawn is 1.
+"""
+
+from __future__ import annotations
+
+import inspect
+import linecache
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+
+from indicial.compile.emit.helpers import HELPERS
+from indicial.compile.emit.lift import MEMBER, lift
+from indicial.compile.emit.names import Names
+from indicial.compile.emit.printing import WIDTH, Line, Printer, Return, quoted
+from indicial.compile.emit.program import Emission
+from indicial.compile.schedule.plan import Plan
+from indicial.program.ir import Code
+
+Run = Callable[..., dict[str, torch.Tensor]]
+
+
+@dataclass(frozen=True)
+class Source:
+    """`run(p, x, n, lengths, draws)` and its text.
+
+    p: parameter → tensor in the equation's shape; x: input → tensor, batch first, tokens int64 and
+    negative where there is none; n: size → int; lengths: ragged size → (B,) int64; draws: draw →
+    tensor, with or without the batch.
+    """
+
+    text: str
+    run: Run
+
+
+def emit(
+    code: Code,
+    plan: Plan,
+    want: Sequence[str],
+    *,
+    ragged: frozenset[str] = frozenset(),
+    draws: frozenset[str] = frozenset(),
+    summed: frozenset[str] = frozenset(),
+) -> Source:
+    """The text that computes the wanted tensors; those that are `summed`, over the batch."""
+    if ragged:
+        raise NotImplementedError("lengths")
+    lifted, steps = lift(code, plan, want, ragged, draws, summed)
+    text = _Module(lifted, steps, list(dict.fromkeys(want)), draws).text()
+    return Source(text, compiled(text))
+
+
+def compiled(text: str) -> Run:
+    """The function of a text; a traceback through it shows its lines."""
+    name = f"<indicial {abs(hash(text)):x}>"
+    linecache.cache[name] = (len(text), None, text.splitlines(True), name)
+    space: dict[str, object] = {"torch": torch, "F": F, "math": math}
+    exec(compile(text, name, "exec"), space)
+    run = space["run"]
+    assert callable(run)
+    return run
+
+
+class _Module:
+    """The text: imports, helpers, and the function with what it unpacks."""
+
+    def __init__(self, code: Code, plan: Plan, want: list[str], draws: frozenset[str]) -> None:
+        self.code = code
+        self.want = want
+        self.draws = draws
+        self.names = Names(HELPERS)
+        letters = {name: self.names.new(name) for name in code.sizes}
+        letters[str(MEMBER.extent)] = self.names.new("B")
+        self.letters = letters
+        self.emission = Emission(code, plan, want, self.names, letters)
+
+    def text(self) -> str:
+        emission = self.emission
+        block = emission.emit()
+        results = [emission.result(name) for name in self.want]
+        printer = Printer(self.names, self.letters)
+        block.items += [Line(""), Return(tuple(self.want), tuple(results))]
+        body = printer.print(block)
+        unpacked = self.unpacked("\n".join(body))
+        lines = ["import math", "", "import torch", "import torch.nn.functional as F"]
+        if emission.torch.helpers:
+            lines.append("from torch import Tensor")
+        for name in emission.torch.helpers:
+            lines += ["", "", inspect.getsource(HELPERS[name]).rstrip()]
+        lines += ["", "", "def run(p, x, n, lengths, draws):"]
+        lines += [*unpacked, *body]
+        return "\n".join(_tidy(lines)) + "\n"
+
+    def unpacked(self, body: str) -> list[str]:
+        """What the function takes from its arguments, and only that."""
+        lines: list[str] = []
+        given = self.emission.tensors.given
+        roles = {"parameter": "p", "input": "x", "draw": "draws"}
+        groups: dict[str, list[str]] = {"p": [], "x": [], "draws": []}
+        for name in given:
+            role = self.code.tensors[name].role
+            if role in roles:
+                groups[roles[role]].append(name)
+        if groups["draws"]:
+            self.emission.sizes.used[str(MEMBER.extent)] = None
+            self.emission.torch.helpers["batched"] = None
+        sizes = self.size_lines()
+        like = self.reference(groups)
+        for source in ("p", "x"):
+            lines += self.unpack(source, groups[source])
+        lines += [*sizes, *self.unpack("draws", groups["draws"])]
+        if (
+            "dtype" in body
+            or "device" in body
+            or any(self.code.tensors[n].role == "constant" for n in given)
+        ):
+            lines.append(like)
+        for name, identifier in given.items():
+            if self.code.tensors[name].role == "constant":
+                literal = repr(self.code.constants[name]).replace("(", "[").replace(")", "]")
+                literal = literal.replace(",]", "]")
+                lines.append(
+                    f"    {identifier} = torch.tensor({literal}, dtype=dtype, device=device)"
+                )
+        return lines
+
+    def unpack(self, source: str, names: list[str]) -> list[str]:
+        given = self.emission.tensors.given
+        if len(names) > 1 and any(given[n] == source for n in names):
+            # One of them takes the place of what they are taken from.
+            return _tuple([given[n] for n in names], [f"{source}[{quoted(n)}]" for n in names])
+        printer = Printer(self.names, self.letters)
+        lines = []
+        for name in names:
+            shape = tuple(extent for _, extent in self.emission.tensors.bounds(name))
+            value = f"{source}[{quoted(name)}]"
+            if source == "draws" and shape[:1] == (MEMBER.extent,):
+                value = f"batched({value}, {self.letters[str(MEMBER.extent)]}, {len(shape)})"
+            line = f"    {given[name]} = {value}"
+            remark = f"  # {printer.shape(shape)}"
+            lines.append(line + remark if len(line + remark) <= WIDTH else line)
+        return lines
+
+    def size_lines(self) -> list[str]:
+        """Sizes from the shapes of inputs where they tell, so that a tracer can follow them."""
+        used = dict(self.emission.sizes.used)
+        lines = []
+        given = self.emission.tensors.given
+        for name, identifier in given.items():
+            if self.code.tensors[name].role != "input":
+                continue
+            extents = [extent.name for _, extent in self.emission.tensors.bounds(name)]
+            new = [
+                e if e in used and extents.index(e) == n else None for n, e in enumerate(extents)
+            ]
+            if all(e is not None for e in new) and new:
+                letters = [self.letters[str(e)] for e in new]
+                lines.append(
+                    f"    {', '.join(letters)}{',' * (len(letters) == 1)} = {identifier}.shape"
+                )
+            else:
+                for axis, e in enumerate(new):
+                    if e is not None:
+                        lines.append(f"    {self.letters[e]} = {identifier}.shape[{axis}]")
+            for e in new:
+                used.pop(e, None) if e is not None else None
+        rest = [n for n in used if n in self.letters]
+        if rest:
+            lines += _tuple([self.letters[n] for n in rest], [f"n[{quoted(n)}]" for n in rest])
+        return lines
+
+    def reference(self, groups: dict[str, list[str]]) -> str:
+        given = self.emission.tensors.given
+        for source in ("p", "x"):
+            for name in groups[source]:
+                if self.code.tensors[name].values is None:
+                    return f"    dtype, device = {given[name]}.dtype, {given[name]}.device"
+        for name in groups["x"]:
+            return f"    dtype, device = torch.get_default_dtype(), {given[name]}.device"
+        return '    dtype, device = torch.get_default_dtype(), torch.device("cpu")'
+
+
+def _tuple(left: Sequence[str], right: Sequence[str]) -> list[str]:
+    line = f"    {', '.join(left)} = {', '.join(right)}"
+    if len(line) <= WIDTH:
+        return [line]
+    half = len(left) // 2
+    return _tuple(left[:half], right[:half]) + _tuple(left[half:], right[half:])
+
+
+def _tidy(lines: Sequence[str]) -> list[str]:
+    """No two empty lines inside the function, and none at its beginning."""
+    result: list[str] = []
+    inside = False
+    for line in lines:
+        inside = inside or line.startswith("def run(")
+        if inside and not line and (not result[-1] or result[-1].endswith(":")):
+            continue
+        result.append(line)
+    return result

@@ -1,0 +1,111 @@
+"""Values: nodes whose axes are named by indices; aligning them by name.
+
+    a[t,j] + b[j] + c[t]      →      a + b + c[:, None]
+
+An environment knows the range of every index in scope, and the place at which a loop has fixed an
+index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from indicial.compile.emit.graph import NUMBER, Node
+from indicial.compile.emit.operations import Torch
+from indicial.compile.emit.sizes import replaced
+from indicial.program.ir import Affine, Flat, Gather, Index, Place
+from indicial.program.rewrite import move_place, size_indices
+from indicial.program.sizes import Size
+
+
+@dataclass(frozen=True)
+class Value:
+    """A node with the names of its axes."""
+
+    node: Node
+    dims: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Environment:
+    """The indices in scope: `ranges` those that are axes, outermost first; `fixed` the others."""
+
+    ranges: dict[str, Index] = field(default_factory=dict)
+    fixed: dict[str, Affine] = field(default_factory=dict)
+    mask: Value | None = None
+    """Where the value counts; elsewhere it may be anything, but nothing that spoils a gradient."""
+
+    def bind(self, indices: Iterable[Index]) -> Environment:
+        """With these indices as axes."""
+        ranges, fixed = dict(self.ranges), dict(self.fixed)
+        for index in indices:
+            moved = Index(index.name, self.size(index.lower), self.size(index.extent))
+            ranges.pop(index.name, None)
+            fixed.pop(index.name, None)
+            ranges[index.name] = moved
+        mask = self.mask
+        if mask is not None and any(i.name in mask.dims for i in indices):
+            mask = None  # it spoke of another index of that name
+        return Environment(ranges, fixed, mask)
+
+    def without(self, names: Iterable[str]) -> Environment:
+        gone = set(names)
+        ranges = {n: i for n, i in self.ranges.items() if n not in gone}
+        return replace(self, ranges=ranges)
+
+    def where(self, mask: Value | None) -> Environment:
+        return replace(self, mask=mask)
+
+    def place(self, place: Place) -> Place:
+        """A place with the indices that are fixed put in."""
+        if isinstance(place, Gather):
+            return place
+        if isinstance(place, Flat):
+            return Flat(
+                tuple(Index(i.name, self.size(i.lower), self.size(i.extent)) for i in place.indices)
+            )
+        moved = move_place(place, self.fixed)
+        assert isinstance(moved, Affine)
+        return Affine(moved.terms, self.size(moved.offset))
+
+    def size(self, size: Size) -> Size:
+        """A size with the depths of its strides put in."""
+        for name in size_indices(size):
+            if name in self.fixed and not self.fixed[name].terms:
+                moved = replaced(size, name, self.fixed[name].offset)
+                if moved is None:
+                    raise NotImplementedError(f"{size} at {name} = {self.fixed[name]}")
+                size = moved
+        return size
+
+    def extents(self, dims: Iterable[str]) -> list[Size]:
+        return [self.ranges[d].extent for d in dims]
+
+
+def merged(values: Sequence[Value], env: Environment) -> tuple[str, ...]:
+    """The axes of an elementwise result: those of a value that has them all, or as in scope."""
+    union = dict.fromkeys(d for v in values for d in v.dims)
+    for value in sorted(values, key=lambda v: -len(v.dims)):
+        if len(value.dims) == len(union):
+            return value.dims
+    return tuple(d for d in env.ranges if d in union)
+
+
+def aligned(torch: Torch, value: Value, dims: Sequence[str]) -> Node:
+    """The node, with its axes in this order and new ones where it lacks some; none in front."""
+    if value.node.kind == NUMBER:
+        return value.node
+    present = [d for d in dims if d in value.dims]
+    node = torch.permute(value.node, [value.dims.index(d) for d in present])
+    if not present:
+        return node
+    first = list(dims).index(present[0])
+    missing = [n - first for n, d in enumerate(dims) if n > first and d not in value.dims]
+    return torch.unsqueeze(node, missing)
+
+
+def expanded(torch: Torch, value: Value, dims: Sequence[str], env: Environment) -> Node:
+    """The node with all these axes at their full extent."""
+    node = aligned(torch, value, dims)
+    return torch.expand(node, env.extents(dims))
