@@ -14,8 +14,8 @@
    packed + p * product_panel_size(k) and makes the columns from p * PRODUCT_PANEL on.
 
    b lies in panels of two vectors' width, row after row, the last filled up with zeros. A block of
-   up to 8 rows of c stays in registers while a panel is read; where there are fewer rows, several
-   panels or several steps of k go at once, so that enough independent sums are under way. */
+   up to 6 rows of c stays in registers while a panel or two are read; where there are fewer rows,
+   more panels or several steps of k go at once, so that enough independent sums are under way. */
 #ifndef INDICIAL_PRODUCTS_H
 #define INDICIAL_PRODUCTS_H
 
@@ -27,11 +27,13 @@
 #define PRODUCT_BYTES 16
 #endif
 
-/* Registers: 32 with AVX512 and on ARM, else 16. A block uses rows * 2 sums. */
-#if defined(__AVX512F__) || defined(__aarch64__)
-#define PRODUCT_ROWS 8
-#else
+/* A block of 6 rows, 4 vectors wide, where there are 32 registers, 2 wide where there are 16: the
+   more sums for each number that is loaded, the less it matters what else the core does. */
 #define PRODUCT_ROWS 6
+#if defined(__AVX512F__) || defined(__aarch64__)
+#define PRODUCT_MANY 2
+#else
+#define PRODUCT_MANY 1
 #endif
 
 /* Loaded from anywhere, as no array here has to be aligned. */
@@ -45,6 +47,7 @@ enum {
 
 #define PRODUCT_INLINE static inline __attribute__((always_inline, unused))
 #define PRODUCT_UNROLL _Pragma("GCC unroll 16")
+#define PRODUCT_TWICE _Pragma("GCC unroll 2")
 #define PRODUCT_PLAIN _Pragma("GCC unroll 1")
 
 /* Once loaded, x is used from a register: gcc would rather load it once for each use. */
@@ -93,11 +96,11 @@ static __attribute__((noinline)) void product_copy(real *c, long ldc, const real
 PRODUCT_INLINE void product_block(const int rows, const int vectors, const int slices, real *c,
                                   long ldc, const real *a, long lda, const real *b, long k,
                                   int add) {
-  product_vector sums[PRODUCT_ROWS][8];
+  product_vector sums[6][8];
   const long panel = product_panel_size(k);
   PRODUCT_UNROLL for (int r = 0; r < rows * slices; r++)
     PRODUCT_UNROLL for (int v = 0; v < vectors; v++) sums[r][v] = (product_vector){0};
-  for (long i = 0; i < k - k % slices; i += slices)
+  PRODUCT_TWICE for (long i = 0; i < k - k % slices; i += slices)
     PRODUCT_UNROLL for (int s = 0; s < slices; s++)
       PRODUCT_UNROLL for (int v = 0; v < vectors; v++) {
         product_vector right = PRODUCT_AT(b + v / 2 * panel, i + s, v % 2);
@@ -149,13 +152,9 @@ PRODUCT_INLINE void product_block(const int rows, const int vectors, const int s
 PRODUCT_ROW_BLOCK(1, 4, 4)
 PRODUCT_ROW_BLOCK(2, 2, 2)
 PRODUCT_ROW_BLOCK(3, 2, 2)
-PRODUCT_ROW_BLOCK(4, 1, 1)
-PRODUCT_ROW_BLOCK(5, 1, 1)
-PRODUCT_ROW_BLOCK(6, 1, 1)
-#if PRODUCT_ROWS == 8
-PRODUCT_ROW_BLOCK(7, 1, 1)
-PRODUCT_ROW_BLOCK(8, 1, 1)
-#endif
+PRODUCT_ROW_BLOCK(4, PRODUCT_MANY, 1)
+PRODUCT_ROW_BLOCK(5, PRODUCT_MANY, 1)
+PRODUCT_ROW_BLOCK(6, PRODUCT_MANY, 1)
 
 /* With a constant `rows` one function is called and the others are not even compiled. */
 PRODUCT_INLINE void product_rows(long rows, real *c, long ldc, const real *a, long lda,
@@ -167,10 +166,6 @@ PRODUCT_INLINE void product_rows(long rows, real *c, long ldc, const real *a, lo
     case 4: product_rows_4(c, ldc, a, lda, packed, n, k, add); break;
     case 5: product_rows_5(c, ldc, a, lda, packed, n, k, add); break;
     case 6: product_rows_6(c, ldc, a, lda, packed, n, k, add); break;
-#if PRODUCT_ROWS == 8
-    case 7: product_rows_7(c, ldc, a, lda, packed, n, k, add); break;
-    case 8: product_rows_8(c, ldc, a, lda, packed, n, k, add); break;
-#endif
   }
 }
 
@@ -190,16 +185,17 @@ PRODUCT_INLINE void product_columns(real *c, long ldc, const real *a, long lda, 
   }
 }
 
-/* With several blocks of rows, one panel after the other: it stays in the nearest cache. */
+/* With several blocks of rows, a few panels after the other: they stay in the nearest cache. */
 PRODUCT_INLINE void product(real *c, long ldc, const real *a, long lda, const real *packed, long m,
                             long n, long k, int add) {
   const long blocks = (m + PRODUCT_ROWS - 1) / PRODUCT_ROWS;
   if (blocks == 1) product_columns(c, ldc, a, lda, packed, m, 1, n, k, add);
   if (blocks <= 1) return;
-  for (long first = 0; first < n; first += PRODUCT_PANEL) {
-    const long columns = n - first < PRODUCT_PANEL ? n - first : PRODUCT_PANEL;
+  const long most = PRODUCT_MANY * PRODUCT_PANEL;
+  for (long first = 0; first < n; first += most) {
+    const long columns = n - first < most ? n - first : most;
     product_columns(c + first, ldc, a, lda, packed, m, blocks, columns, k, add);
-    packed += product_panel_size(k);
+    packed += PRODUCT_MANY * product_panel_size(k);
   }
 }
 

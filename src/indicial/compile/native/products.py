@@ -6,17 +6,20 @@
 
 `products.h` has the products. A kernel can include it, or be handed the struct of
 `shared_products.h`, whose functions are compiled once for all kernels. Included, products with any
-number of rows take the compiler 0.6 s, those with a constant number (`product(…, 16, n, k, 0)`)
-0.1 s; handed over, nothing, and a call costs 2 ns.
+number of rows take the compiler 0.8 s, those with a constant number (`product(…, 16, n, k, 0)`)
+0.3 s; handed over, nothing, and a call costs no more.
 
-**Which product where.** In a loop, these: from 1 to 64 rows they take between 0.2 and 1.03 times as
-long as MKL called from C, in float and double, and transposed operands (the adjoint's) are as fast
-as others, since packing takes any strides (MKL takes twice as long for them). Packing costs about
-as much as a product with 8 rows, transposed as one with 32. On one core with AVX512, in GFlop/s:
+**Which product where.** In a loop, these: from 1 to 64 rows they are as fast as MKL called from C or
+faster, in float and double. Transposed operands (the adjoint's) are as fast as others, since packing
+takes any strides; MKL takes twice as long for them. Packing costs about as much as a product with
+8 rows, transposed as one with 32. On one core with AVX512, times as fast as MKL:
 
-    rows×columns×inner       1×256×128   4×128×64   8×256×128   16×512×256
-    float: here / MKL            66/56    152/133     174/166      171/176
-    double: here / MKL           33/31      75/66       88/86        81/79
+    rows×columns×inner   1×16×16  1×256×128  4×128×64  8×256×128  16×512×256  64×512×512
+    float                    5.4        1.2       1.4        1.0         1.0         0.95
+    double                   6          1.05      1.3        0.95        1.0         1.0
+
+With the core to itself it does 175 GFlop/s in float from 8 rows on, 65 with one row (the weights in
+the second cache: 130 GB/s).
 
 Outside of loops, where nothing is used twice (the gradient of a weight, summed over all steps),
 PyTorch or `blas.h`.
