@@ -14,7 +14,7 @@ ZERO = Constant(0.0)
 ONE = Constant(1.0)
 
 
-def number(expression: Expression) -> float | None:
+def numeral(expression: Expression) -> float | None:
     """The value of a constant, or of a size that is a number."""
     if isinstance(expression, Constant):
         return float(expression.value)
@@ -31,7 +31,7 @@ def times(*factors: Expression) -> Expression:
         while isinstance(factor, Apply) and factor.function == "neg":
             coefficient, factor = -coefficient, factor.arguments[0]
         for piece in _flat("*", (factor,)):
-            value = number(piece)
+            value = numeral(piece)
             if value is None:
                 rest.append(piece)
             else:
@@ -56,7 +56,7 @@ def plus(*terms: Expression) -> Expression:
     rest: list[Expression] = []
     place = 0
     for term in _flat("+", terms):
-        value = number(term)
+        value = numeral(term)
         if value is None:
             rest.append(term)
         else:
@@ -74,14 +74,14 @@ def minus(left: Expression, right: Expression) -> Expression:
 def negative(expression: Expression) -> Expression:
     if isinstance(expression, Apply) and expression.function == "neg":
         return expression.arguments[0]
-    value = number(expression)
+    value = numeral(expression)
     return Apply("neg", (expression,)) if value is None else Constant(-value)
 
 
 def quotient(above: Expression, below: Expression) -> Expression:
-    if number(above) == 0:
+    if numeral(above) == 0:
         return ZERO
-    if number(below) == 1:
+    if numeral(below) == 1:
         return above
     if isinstance(above, Apply) and above.function == "neg":
         return negative(quotient(above.arguments[0], below))
@@ -89,7 +89,7 @@ def quotient(above: Expression, below: Expression) -> Expression:
 
 
 def power(base: Expression, exponent: Expression) -> Expression:
-    value = number(exponent)
+    value = numeral(exponent)
     if value == 0:
         return ONE
     return base if value == 1 else Apply("^", (base, exponent))
@@ -98,7 +98,7 @@ def power(base: Expression, exponent: Expression) -> Expression:
 def both(*conditions: Expression | None) -> Expression | None:
     """All of the conditions; None is one that always holds."""
     given = [c for c in _flat("and", [c for c in conditions if c is not None]) if c != ONE]
-    if any(number(c) == 0 for c in given):
+    if any(numeral(c) == 0 for c in given):
         return ZERO
     given = list(dict.fromkeys(given))
     if not given:
@@ -114,7 +114,7 @@ def otherwise_zero(condition: Expression | None, value: Expression) -> Expressio
     """The value where a condition holds, and 0 elsewhere; the value is not asked for there."""
     if condition is None or value == ZERO:
         return value
-    return ZERO if number(condition) == 0 else Select(((condition, value),), ZERO)
+    return ZERO if numeral(condition) == 0 else Select(((condition, value),), ZERO)
 
 
 def is_total(expression: Expression) -> bool:
@@ -125,7 +125,7 @@ def is_total(expression: Expression) -> bool:
                 if node.function == "/" and _positive(node.arguments[1]):
                     continue
                 return False
-            if node.function == "^" and (number(node.arguments[1]) or -1.0) < 0:
+            if node.function == "^" and (numeral(node.arguments[1]) or -1.0) < 0:
                 return False
     return True
 
@@ -136,7 +136,7 @@ def _positive(expression: Expression) -> bool:
         return all(coefficient > 0 for _, coefficient in expression.size.terms)
     if isinstance(expression, Apply) and expression.function in ("sqrt", "*"):
         return all(map(_positive, expression.arguments))
-    return not isinstance(expression, IndexValue) and (number(expression) or 0.0) > 0
+    return not isinstance(expression, IndexValue) and (numeral(expression) or 0.0) > 0
 
 
 def _flat(function: str, arguments: Iterable[Expression]) -> list[Expression]:

@@ -1,4 +1,4 @@
-"""Which factors of a summed product belong together, seen by the indices that each has.
+"""The factors of a summed product, and which of them belong together by the indices they have.
 
     Σ_I W[j,I] G[t,I] h[t-1,I]      {j,I} {t,I} {t,I}   G and h vary together: one operand
     Σ_{I,J} e[v,I] W[I,J] h[t,J]    {v,I} {I,J} {t,J}   first Σ_J W h, then Σ_I with e
@@ -11,6 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from itertools import combinations
+
+from indicial.compile.passes.algebra import ONE, numeral, quotient, times
+from indicial.program.ir import Apply, Expression, Index
+from indicial.program.rewrite import free_indices
 
 Indices = frozenset[str]
 
@@ -26,6 +30,19 @@ def together(factors: Sequence[Indices], fixed: Collection[int]) -> tuple[int, i
         if factors[one] <= factors[two] or factors[two] <= factors[one]
     ]
     return min(pairs, key=lambda p: len(factors[p[0]] | factors[p[1]]), default=None)
+
+
+def alone_in(
+    factors: Sequence[Indices], summed: Sequence[Index]
+) -> list[tuple[int, tuple[Index, ...]]]:
+    """For factors beside others, the summed indices that none of the others has: {j,K} {x,K} → x."""
+    found = []
+    for number, one in enumerate(factors):
+        others = frozenset[str]().union(*(f for n, f in enumerate(factors) if n != number))
+        alone = tuple(i for i in summed if i.name in one and i.name not in others)
+        if alone and len(factors) > 1:
+            found.append((number, alone))
+    return found
 
 
 def first_contraction(
@@ -47,3 +64,27 @@ def first_contraction(
         if inner and (best is None or rank < best[0]):
             best = rank, (one, two, inner)
     return None if best is None else best[1]
+
+
+def factors_of(expression: Expression, names: set[str]) -> list[Expression]:
+    """The factors of a product, a minus as -1, a square of what depends on the names as two."""
+    match expression:
+        case Apply("*", arguments):
+            return [factor for a in arguments for factor in factors_of(a, names)]
+        case Apply("neg", (argument,)):
+            return [times(Apply("neg", (ONE,))), *factors_of(argument, names)]
+        case Apply("/", (above, below)) if numeral(above) != 1:
+            return [*factors_of(above, names), quotient(ONE, below)]
+        case Apply("^", (base, exponent)) if numeral(exponent) == 2 and free_indices(base) & names:
+            return [*factors_of(base, names), *factors_of(base, names)]
+    return [] if expression == ONE else [expression]
+
+
+def contracts(body: Apply, indices: tuple[Index, ...]) -> bool:
+    """Whether a term is a product that has more indices than each of its factors."""
+    names = {index.name for index in indices}
+    for term in body.arguments:
+        sets = [free_indices(factor) for factor in factors_of(term, names)]
+        if len(sets) > 1 and all(set().union(*sets) - one for one in sets):
+            return True
+    return False

@@ -19,7 +19,7 @@ from indicial.compile.passes.algebra import (
     compare,
     minus,
     negative,
-    number,
+    numeral,
     plus,
     power,
     quotient,
@@ -72,12 +72,13 @@ def _chain(node: Apply, inner: list[Expression], value: Expression) -> Expressio
         return plus(*inner)
     if function == "*":
         terms = []
-        for number_, d in enumerate(inner):
-            others = [a for n, a in enumerate(arguments) if n != number_]
+        for number, d in enumerate(inner):
+            others = [a for n, a in enumerate(arguments) if n != number]
             terms.append(times(d, *others))
         return plus(*terms)
     if function == "/":
-        (above, below), (d_above, d_below) = arguments, inner
+        below = arguments[1]
+        d_above, d_below = inner
         change = d_above if d_below == ZERO else minus(d_above, times(value, d_below))
         return quotient(change, below)
     if function == "^":
@@ -91,7 +92,7 @@ def _chain(node: Apply, inner: list[Expression], value: Expression) -> Expressio
 def _by_base(node: Apply) -> Expression:
     """`n u^(n-1)`; at an exponent that happens to be 0, 0 even where u is 0."""
     base, exponent = node.arguments
-    value = number(exponent)
+    value = numeral(exponent)
     if value is not None:
         return times(Constant(value), power(base, Constant(value - 1)))
     slope = times(exponent, power(base, minus(exponent, ONE)))
@@ -101,18 +102,18 @@ def _by_base(node: Apply) -> Expression:
 def _by_exponent(node: Apply, value: Expression) -> Expression:
     """`u^n ln u`, and 0 at u = 0."""
     base, _ = node.arguments
-    constant = number(base)
+    constant = numeral(base)
     if constant is not None and constant > 0:
         return times(Constant(math.log(constant)), value)
     slope = times(value, Apply("ln", (base,)))
     return Select(((compare(base, "=", ZERO), ZERO),), slope)
 
 
-def _share(node: Apply, number_: int, value: Expression) -> Expression:
+def _share(node: Apply, number: int, value: Expression) -> Expression:
     """Which part of a maximum comes from one argument: all, none, or equal shares of a tie."""
-    own = node.arguments[number_]
+    own = node.arguments[number]
     if len(node.arguments) == 2:
-        other = node.arguments[1 - number_]
+        other = node.arguments[1 - number]
         wins, loses = (">", "<") if node.function == "max" else ("<", ">")
         return Select(((compare(own, wins, other), ONE), (compare(own, loses, other), ZERO)), HALF)
     ties = plus(*(compare(a, "=", value) for a in node.arguments))

@@ -17,15 +17,21 @@ from collections.abc import Collection
 from dataclasses import replace
 from functools import reduce
 
-from indicial.compile.passes.algebra import ONE, is_total, number, plus, quotient, times
-from indicial.compile.passes.contraction import first_contraction, together
+from indicial.compile.passes.algebra import ONE, is_total, plus, quotient, times
+from indicial.compile.passes.contraction import (
+    alone_in,
+    contracts,
+    factors_of,
+    first_contraction,
+    together,
+)
 from indicial.compile.passes.joins import length, parts
+from indicial.compile.passes.layout import laid_out, shifts
 from indicial.compile.passes.moving import canonical, moved_affine, moved_size
 from indicial.compile.passes.names import Names
 from indicial.program.ir import (
     Affine,
     Apply,
-    Axis,
     Code,
     Expression,
     Gather,
@@ -37,7 +43,6 @@ from indicial.program.ir import (
     SizeValue,
     Softmax,
     Statement,
-    Tensor,
 )
 from indicial.program.rewrite import free_indices, is_constant, size_indices
 from indicial.program.sizes import Size
@@ -59,14 +64,16 @@ class _Normaliser:
         self.names = Names(code.tensors)
         self.tensors = dict(code.tensors)
         self.statements: list[Statement] = []
-        self.known: dict[object, str] = {}
+        self.known: dict[object, tuple[str, tuple[Affine, ...]]] = {}
         self.target = ""
+        self.shifts: dict[str, int] = {}
 
     def run(self, targets: Collection[str] | None) -> Code:
         for statement in self.code.statements:
             if targets is None or statement.target in targets:
                 self.target = statement.target
                 for part in parts(statement):
+                    self.shifts = shifts(part)
                     self.rewrite(part)
             else:
                 self.statements.append(statement)
@@ -199,7 +206,7 @@ class _Normaliser:
         inner: Scope,
     ) -> Expression:
         body = self.spread(body, inner)
-        if isinstance(body, Apply) and body.function == "+" and _contracts(body, indices):
+        if isinstance(body, Apply) and body.function == "+" and contracts(body, indices):
             return plus(*(self.sum(indices, condition, term, inner) for term in body.arguments))
         names = {index.name for index in indices}
         outside: list[Expression] = []
@@ -209,11 +216,16 @@ class _Normaliser:
             safe = condition is None or (is_constant(factor) and is_total(factor))
             (outside if free and safe else factors).append(factor)
         if condition is None:
+            while len(factors) == 1 and _continues(factors[0], inner):
+                (core,) = factors
+                assert isinstance(core, Reduce)
+                indices, inner = (*indices, *core.indices), _within(inner, core.indices)
+                factors = factors_of(core.body, {index.name for index in indices})
             indices, factors = self.contracted(indices, factors, inner)
         else:
             factors = self.grouped(factors, inner)
-        reads = [self.read(factor, inner) for factor in factors]
-        return times(*outside, Reduce("sum", indices, condition, times(*reads)))
+        reads = times(*(self.read(factor, inner) for factor in factors))
+        return times(*outside, Reduce("sum", indices, condition, reads) if indices else reads)
 
     def grouped(self, factors: list[Expression], inner: Scope) -> list[Expression]:
         """The factors with those multiplied that vary together."""
@@ -231,6 +243,10 @@ class _Normaliser:
         factors = self.grouped(factors, inner)
         if any(size_indices(i.extent) or size_indices(i.lower) for i in indices):
             return indices, factors
+        for number, alone in alone_in([_free(f, inner) for f in factors], indices):
+            core = Reduce("sum", alone, None, self.read(factors[number], inner))
+            factors[number] = self.define(core, inner)
+            indices = tuple(index for index in indices if index not in alone)
         names = [index.name for index in indices]
         free = [_free(f, inner) for f in factors]
         while found := first_contraction(free, names, self.fixed(factors)):
@@ -261,10 +277,10 @@ class _Normaliser:
         indices = _indices(body, scope)
         key = _key(body, indices)
         if key not in self.known:
-            name = self.known[key] = self.names.part(self.target)
-            axes = tuple(Axis(i.name, i.lower, i.extent) for i in indices)
-            self.tensors[name] = Tensor(name, axes, "defined", span=body.span)
-            left = tuple(Affine.of(index) for index in indices)
+            name = self.names.part(self.target)
+            tensor, left = laid_out(name, indices, self.shifts)
+            self.tensors[name] = replace(tensor, span=body.span)
+            self.known[key] = name, left
             statement = Statement(name, left, indices, body, span=body.span)
             if isinstance(body, Join):
                 for part in parts(statement):
@@ -274,28 +290,11 @@ class _Normaliser:
         return _at(self.known[key], indices, body)
 
 
-def factors_of(expression: Expression, names: set[str]) -> list[Expression]:
-    """The factors of a product, a minus as -1, a square of what depends on the names as two."""
-    match expression:
-        case Apply("*", arguments):
-            return [factor for a in arguments for factor in factors_of(a, names)]
-        case Apply("neg", (argument,)):
-            return [times(Apply("neg", (ONE,))), *factors_of(argument, names)]
-        case Apply("/", (above, below)) if number(above) != 1:
-            return [*factors_of(above, names), quotient(ONE, below)]
-        case Apply("^", (base, exponent)) if number(exponent) == 2 and free_indices(base) & names:
-            return [*factors_of(base, names), *factors_of(base, names)]
-    return [] if expression == ONE else [expression]
-
-
-def _contracts(body: Apply, indices: tuple[Index, ...]) -> bool:
-    """Whether a term is a product that has more indices than each of its factors."""
-    names = {index.name for index in indices}
-    for term in body.arguments:
-        sets = [free_indices(factor) for factor in factors_of(term, names)]
-        if len(sets) > 1 and all(set().union(*sets) - one for one in sets):
-            return True
-    return False
+def _continues(factor: Expression, scope: Scope) -> bool:
+    """Whether a factor is a sum without condition, over indices that are new."""
+    if not isinstance(factor, Reduce) or factor.operator != "sum" or factor.condition is not None:
+        return False
+    return not any(index.name in scope for index in factor.indices)
 
 
 def _within(scope: Scope, indices: tuple[Index, ...]) -> Scope:
@@ -327,8 +326,14 @@ def _key(body: Expression, indices: tuple[Index, ...]) -> object:
     return canonical(body, order), ranges
 
 
-def _at(tensor: str, indices: tuple[Index, ...], body: Expression) -> Read:
-    return Read(tensor, tuple(Affine.of(index) for index in indices), span=body.span)
+def _at(
+    known: tuple[str, tuple[Affine, ...]], indices: tuple[Index, ...], body: Expression
+) -> Read:
+    """A known tensor at indices that stand in the order of its axes."""
+    name, left = known
+    by = [place.offset for place in left]
+    pairs = zip(indices, by, strict=True)
+    return Read(name, tuple(Affine(((i.name, 1),), shift) for i, shift in pairs), span=body.span)
 
 
 def _scaled(spread: Expression) -> Expression | None:
