@@ -13,20 +13,25 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-__all__ = ["IndicialError", "Program", "load", "load_document"]
+__all__ = ["IndicialError", "Program", "load", "load_document", "same"]
 
 if TYPE_CHECKING:
+    from indicial.compile.same import same
     from indicial.loading import load, load_document
     from indicial.program.messages import IndicialError
     from indicial.program.program import Program
 
 
 def __getattr__(name: str) -> Any:
-    """The four names, fetched when they are first used, so that importing costs nothing."""
+    """The five names, fetched when they are first used, so that importing costs nothing."""
     if name in ("load", "load_document"):
         from indicial import loading as module
 
         return getattr(module, name)
+    if name == "same":
+        from indicial.compile.same import same
+
+        return same
     if name == "Program":
         from indicial.program.program import Program
 

@@ -15,6 +15,7 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 
 SUFFIX = ".eq"
+WEIGHTS = ".weights"
 
 
 def names() -> list[str]:
@@ -37,3 +38,11 @@ def summary(name: str) -> str:
     """What a model is, in one line: `summary("ugrnn")` → `"the update-gate RNN"`."""
     first = path(name).read_text(encoding="utf-8").split("\n", 1)[0]
     return first.partition(":")[2].strip()
+
+
+def weights(name: str) -> str:
+    """How a checkpoint of another implementation is read, a text for `module.load_mapped`."""
+    file = files(__name__) / f"{name}{WEIGHTS}"
+    if not file.is_file():
+        raise LookupError(f"the library has no weights for {name!r}")
+    return file.read_text(encoding="utf-8")

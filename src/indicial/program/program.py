@@ -25,6 +25,7 @@ from indicial.program.names.loops import unroll
 from indicial.program.vectors import vectors
 
 if TYPE_CHECKING:
+    from indicial.compile.module.module import ProgramModule
     from indicial.program.cost.cost import Cost
     from indicial.program.meaning.interpret import Result
 
@@ -187,6 +188,40 @@ class Program:
         from indicial.program.cost.cost import cost
 
         return cost(self.code)
+
+    # ------------------------------------------------------------------ running fast
+
+    def compile(
+        self,
+        *,
+        sizes: Mapping[str, int] | None = None,
+        start: Mapping[str, Any] | None = None,
+        device: Any = None,
+        dtype: Any = None,
+        **named: int,
+    ) -> ProgramModule:
+        """A `torch.nn.Module` that computes what the equations say.
+
+        >>> module = program.compile(J=256, K=128)
+        >>> module(x=x)["h"]                    # x: (B, T, K) → (B, T, J)
+
+        Sizes that the inputs do not tell are given by name, in `sizes` if the name is no identifier.
+        `start={"B^G": -1.0}` says where a parameter starts: a number, a tensor, or a function that
+        fills one. `device` and `dtype` are those of the parameters.
+        """
+        from indicial.compile.module.module import ProgramModule
+
+        given = self.sizes({**(sizes or {}), **named})
+        return ProgramModule(
+            self.code, given, title=self.title, start=start, device=device, dtype=dtype
+        )
+
+    def torch_source(self, want: Sequence[str] | None = None) -> str:
+        """The PyTorch source that computes the wanted tensors, or what the program is for."""
+        from indicial.compile.module.module import torch_source
+
+        names = [self.name(w) for w in want] if want is not None else None
+        return torch_source(self.code, names)
 
     # ------------------------------------------------------------------ printing
 

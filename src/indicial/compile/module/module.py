@@ -1,0 +1,235 @@
+"""A program as a `torch.nn.Module`: its parameters, and a call that computes what is wanted.
+
+>>> module = indicial.load("ugrnn").compile(J=256, K=128)
+>>> module.parameter("W^{h,R}").shape
+torch.Size([256, 256])
+>>> module(x=torch.randn(8, 20, 128))["h"].shape
+torch.Size([8, 20, 256])
+
+A call is read (`call.py`) and handed to the emitted source, which is made once for each set of
+wanted names. Pickles and copies hold the equations and the parameters; the source is made again.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from indicial.compile.emit.source import Source, emit
+from indicial.compile.module import checks
+from indicial.compile.module.call import Call, Lengths, Reader
+from indicial.compile.module.mapping import WeightMap
+from indicial.compile.module.names import attribute_names, resolve, with_indices
+from indicial.compile.module.nans import check_found, check_given
+from indicial.compile.module.precision import own_precision
+from indicial.compile.module.result import Result, result
+from indicial.compile.module.sizes import Room, parameters, settle
+from indicial.compile.module.starts import Start, deviations, fill
+from indicial.compile.module.wanted import needed_names, outcomes
+from indicial.compile.schedule.plan import Plan
+from indicial.compile.schedule.schedule import needed, schedule
+from indicial.program.ir import Code
+from indicial.program.meaning.arrays import dependent
+from indicial.program.messages import IndicialError
+
+Key = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
+"""The names that are wanted, the sizes that are ragged, the draws that are there."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What runs for some wanted names, and which inputs it needs."""
+
+    plan: Plan
+    source: Source
+    inputs: tuple[str, ...]
+    apart: frozenset[str]
+    """What differs from example to example, and has a batch axis."""
+
+
+class ProgramModule(nn.Module):
+    """What `Program.compile` returns."""
+
+    def __init__(
+        self,
+        code: Code,
+        sizes: Mapping[str, object],
+        *,
+        title: str = "",
+        start: Mapping[str, Start] | None = None,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        self.code = code
+        self.title = title
+        self.sizes = settle(code, sizes)
+        self.wanted = outcomes(code, schedule(code))
+        self.start = {resolve(code, n, ("parameter",)): s for n, s in (start or {}).items()}
+        # Empty, and it moves with the parameters: it knows their type and device without them.
+        self._like: torch.Tensor
+        self.register_buffer("_like", torch.empty(0, device=device, dtype=dtype), persistent=False)
+        owned = parameters(code)
+        self.keys = attribute_names([t.name for t in owned], taken=dir(self))
+        for tensor in owned:
+            values = self._like.new_empty(self.sizes.shape(tensor))
+            self.register_parameter(self.keys[tensor.name], nn.Parameter(values))
+        self._rooms = {t.name: room for t in owned if (room := Room(self.sizes, t)).axes}
+        self._reader = Reader(code, self.sizes)
+        self._defined = frozenset(s.target for s in code.statements)
+        self._prepared: dict[Key, Prepared] = {}
+        self.reset_parameters()
+
+    # ------------------------------------------------------------------ parameters
+
+    def parameter(self, name: str) -> nn.Parameter:
+        """The parameter of that name, in any spelling, with the shape that the equations give it."""
+        return self.get_parameter(self.keys[resolve(self.code, name, ("parameter",))])
+
+    def reset_parameters(self) -> None:
+        """Starting values as the equations ask for (`starts.py`), or as `start=` said."""
+        rules = deviations(self.code, self.sizes.known)
+        for name in self.keys:
+            fill(self.parameter(name), name, rules[name], self.start.get(name))
+
+    def extra_repr(self) -> str:
+        fixed = [f"{name} = {value}" for name, value in self.sizes.fixed.items()]
+        longest = [f"{name} ≤ {value}" for name, value in self.sizes.longest.items()]
+        lines = [f"{self.title or 'equations'}: {', '.join(fixed + longest)}"]
+        for name, key in self.keys.items():
+            shape = tuple(self.get_parameter(key).shape)
+            lines.append(f"({key}): {with_indices(self.code.tensors[name])} {shape}")
+        return "\n".join(lines)
+
+    # ------------------------------------------------------------------ calling
+
+    def forward(
+        self,
+        *positional: Any,
+        want: Sequence[str] | None = None,
+        lengths: Lengths | None = None,
+        draws: Mapping[str, Any] | None = None,
+        find_nan: bool = False,
+        **inputs: Any,
+    ) -> Result:
+        """The wanted tensors; without `want`, what the program computes in the end.
+
+        x: (B, T, K) → h: (B, T, J), and without a batch x: (T, K) → h: (T, J).
+        `lengths={"T": [3, 7]}` gives each example its own T. `draws` sets dropout masks.
+        `find_nan` raises an error that names the first equation whose value is not finite.
+        """
+        given = checks.named_inputs(self.code, positional, inputs)
+        call = self._reader.read(given, lengths, draws, self._like, self.training)
+        names = self.wanted if want is None else self._names(want)
+        if find_nan:
+            self._find_nan(call)
+        prepared = self.prepare(names, tuple(call.lengths), tuple(call.draws))
+        for name in prepared.inputs:
+            if name not in call.x:
+                raise checks.missing_input(self.code, name)
+        found = self._unbatched(self._run(prepared, call), prepared.apart, call)
+        return result(found, self.code.loss)
+
+    def prepare(
+        self, want: tuple[str, ...], ragged: tuple[str, ...] = (), draws: tuple[str, ...] = ()
+    ) -> Prepared:
+        """The source for some wanted names; made when it is first asked for."""
+        self._ensure(want, ragged, draws)
+        return self._prepared[want, ragged, draws]
+
+    @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+    def _ensure(
+        self, want: tuple[str, ...], ragged: tuple[str, ...], draws: tuple[str, ...]
+    ) -> bool:
+        # A tracer calls this instead of looking inside: how the source is made is not its business.
+        key = (want, ragged, draws)
+        if key not in self._prepared:
+            plan = schedule(self.code, want)
+            chosen = {"ragged": frozenset(ragged), "draws": frozenset(draws)}
+            read = needed_names(needed(self.code, want))
+            changing = frozenset([*self._reader.inputs, *draws])
+            self._prepared[key] = Prepared(
+                plan,
+                emit(self.code, plan, want, **chosen),
+                tuple(name for name in self._reader.inputs if name in read),
+                frozenset(dependent(self.code, changing, frozenset(ragged))),
+            )
+        return True
+
+    def _run(self, prepared: Prepared, call: Call) -> dict[str, torch.Tensor]:
+        values = {name: getattr(self, key) for name, key in self.keys.items()}
+        for name, room in self._rooms.items():
+            values[name] = room.cut(values[name], call.sizes)
+        with own_precision(prepared.plan, self._like):
+            return prepared.source.run(values, call.x, call.sizes, call.lengths, call.draws)
+
+    def _unbatched(
+        self, found: dict[str, torch.Tensor], apart: frozenset[str], call: Call
+    ) -> dict[str, torch.Tensor]:
+        """What does not differ between examples loses the batch axis that all inputs were given."""
+        loss = self.code.loss
+        if loss in found and found[loss].dim() == 1:
+            found[loss] = found[loss].mean()
+        if len(call.lifted) == len(call.x) + len(call.draws):
+            return found
+        kept = dependent(self.code, call.lifted, frozenset(call.lengths)) if call.lifted else set()
+        together = apart - kept - {loss}
+        return {name: value[0] if name in together else value for name, value in found.items()}
+
+    def _names(self, want: Sequence[str]) -> tuple[str, ...]:
+        listed = [want] if isinstance(want, str) else want
+        return tuple(
+            name if name in self._defined else resolve(self.code, name, ("defined",))
+            for name in listed
+        )
+
+    def _find_nan(self, call: Call) -> None:
+        names = tuple(dict.fromkeys(s.target for s in self.code.statements))
+        prepared = self.prepare(names, tuple(call.lengths), tuple(call.draws))
+        check_given(self.code, {n: self.parameter(n) for n in self.keys} | call.x | call.draws)
+        with torch.no_grad():
+            found = self._run(prepared, call)
+        check_found(self.code, prepared.plan, found, call.sizes, call.lengths, bool(call.lifted))
+
+    # ------------------------------------------------------------------ keeping
+
+    def load_mapped(
+        self, state: Mapping[str, torch.Tensor], mapping: str | os.PathLike[str] | WeightMap
+    ) -> list[str]:
+        """Weights of another implementation (`mapping.py`); returns what the mapping does not use.
+
+        >>> module.load_mapped(gpt2.state_dict(), library.weights("gpt2"))
+        ['lm_head.weight']
+        """
+        lines = mapping if isinstance(mapping, WeightMap) else WeightMap.read(mapping)
+        shapes = {name: tuple(self.parameter(name).shape) for name in self.keys}
+        values, used = lines.values(self.code, shapes, state)
+        absent = [name for name in self.keys if name not in values]
+        if absent:
+            raise IndicialError(f"the mapping says nothing about {', '.join(absent)}")
+        with torch.no_grad():
+            for name, value in values.items():
+                self.parameter(name).copy_(value)
+        return [name for name in state if name not in used]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_prepared": {}}
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> ProgramModule:
+        memo[id(self.code)] = self.code  # nobody changes it
+        made = self.__class__.__new__(self.__class__)
+        memo[id(self)] = made
+        made.__dict__.update(copy.deepcopy(self.__getstate__(), memo))
+        return made
+
+
+def torch_source(code: Code, want: Sequence[str] | None = None) -> str:
+    """The text that a module runs in evaluation mode, without lengths."""
+    names = tuple(want) if want is not None else outcomes(code, schedule(code))
+    return emit(code, schedule(code, names), names).text

@@ -1,0 +1,70 @@
+"""Under `torch.autocast` matrix products are rounded; sums, functions and recurrences are not.
+
+    with torch.autocast("cuda", dtype=torch.bfloat16):
+        module(w=w).loss            products in bfloat16, their results and all else in float32
+
+Plain autocast would go on in the lower precision until some operation asks for more. A program that
+walks along its input step by step runs in float32 throughout: errors would grow with every step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch.overrides import TorchFunctionMode
+
+from indicial.compile.schedule.plan import Plan
+
+PRODUCTS = {
+    F.linear, F.conv1d, F.conv2d, F.conv3d, F.scaled_dot_product_attention, torch.einsum,
+    torch.matmul, torch.mm, torch.bmm, torch.mv, torch.addmm, torch.baddbmm,
+    torch.Tensor.matmul, torch.Tensor.__matmul__, torch.Tensor.mm, torch.Tensor.bmm,
+}  # fmt: skip
+
+
+@contextmanager
+def own_precision(plan: Plan, like: torch.Tensor) -> Iterator[None]:
+    """What a run happens in; nothing special outside autocast."""
+    kind = like.device.type
+    if kind == "meta" or not torch.is_autocast_enabled(kind):
+        yield
+        return
+    lower = torch.get_autocast_dtype(kind)
+    scanned = any(loop.kind == "scanned" for loop in plan.loops())
+    with torch.autocast(kind, enabled=False):
+        if scanned or like.dtype != torch.float32:
+            yield
+            return
+        with Rounded(lower):
+            yield
+
+
+class Rounded(TorchFunctionMode):
+    """Matrix products of float32 tensors in a lower precision, with results in float32."""
+
+    def __init__(self, lower: torch.dtype) -> None:
+        super().__init__()
+        self.lower = lower
+
+    def __torch_function__(
+        self,
+        func: Any,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        kwargs = kwargs or {}
+        if func not in PRODUCTS:
+            return func(*args, **kwargs)
+        rounded = [self.rounded(a) for a in args]
+        named = {name: self.rounded(a) for name, a in kwargs.items()}
+        return func(*rounded, **named).float()
+
+    def rounded(self, value: Any) -> Any:
+        if isinstance(value, torch.Tensor) and value.dtype == torch.float32:
+            return value.to(self.lower)
+        return value

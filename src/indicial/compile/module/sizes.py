@@ -1,0 +1,262 @@
+"""Which sizes are fixed when a module is made, and which its inputs tell at every call.
+
+    input w[t] in V;  parameter pos[t,j];  e[w,j]         compile(V=50, J=8, T=100)
+
+    fixed     V = 50, J = 8     the same at every call
+    longest   T = 100           told by w, call by call; pos has room for 100 of them
+
+A length of the data (a position in a text or an image) may be shorter than the parameters have room
+for; every other size must be exactly what the parameters were made with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, SupportsIndex
+
+from indicial.compile.module.names import with_indices
+from indicial.program.explain.facts import tie, tied_sizes
+from indicial.program.ir import Axis, Code, Tensor
+from indicial.program.meaning.arrays import (
+    InterpretError,
+    solve_sizes,
+    stored_extents,
+    stored_shape,
+)
+from indicial.program.messages import IndicialError, Message
+from indicial.program.rewrite import size_indices
+from indicial.program.sizes import Size
+
+if TYPE_CHECKING:
+    from torch import Tensor as Values
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The sizes of a module."""
+
+    code: Code
+    fixed: dict[str, int]
+    longest: dict[str, int]
+    """Lengths that were given: an input may be as long, or shorter."""
+    tellers: dict[str, tuple[str, int]]
+    """Sizes with an axis of an input that is just as long: `{"T": ("w", 0)}`."""
+    lengths: tuple[str, ...]
+    """What can differ from example to example."""
+    ties: dict[str, str]
+    """Sizes that are taken as another: `{"I_{Value}": "I"}`."""
+
+    @property
+    def known(self) -> dict[str, int]:
+        return {**self.fixed, **self.longest}
+
+    def shape(self, tensor: Tensor) -> tuple[int, ...]:
+        """The shape of a parameter."""
+        return stored_shape(tensor, self.known)
+
+    def at_call(self, inputs: Mapping[str, Values]) -> dict[str, int]:
+        """All sizes that follow from inputs, which have their batch axis in front."""
+        sizes = solve_sizes(self.code, inputs, frozenset(inputs), self.fixed, set(), self._origins)
+        for name, most in self.longest.items():
+            if sizes.get(name, 0) > most:
+                raise InterpretError(self._too_long(name, sizes[name], inputs))
+            if name not in sizes:  # no input tells it in this call
+                sizes[name] = most
+        return self.tied(sizes)
+
+    def symbolic(self, inputs: Mapping[str, Values]) -> dict[str, int]:
+        """The same without solving or checking, so that a tracer can follow lengths it does not know."""
+        told = {
+            name: inputs[tensor].shape[axis + 1]
+            for name, (tensor, axis) in self.tellers.items()
+            if tensor in inputs and name not in self.fixed
+        }
+        return self.tied({**self.longest, **self.fixed, **told})
+
+    def tied(self, sizes: dict[str, int]) -> dict[str, int]:
+        for name, letter in self.ties.items():
+            if name not in sizes and letter in sizes:
+                sizes[name] = sizes[letter]
+        return sizes
+
+    @cached_property
+    def _origins(self) -> dict[str, str]:
+        """Where the fixed sizes can be seen: the first parameter that has an axis of each."""
+        found: dict[str, str] = {}
+        for tensor in parameters(self.code):
+            for number, axis in enumerate(tensor.axes):
+                name = axis.extent.name
+                if name is not None and axis.letter:
+                    found.setdefault(
+                        name, f"{tensor.name} has {{}} along {axis.letter} (axis {number + 1})"
+                    )
+        return found
+
+    def _too_long(self, name: str, found: int, inputs: Iterable[str]) -> str:
+        made = [with_indices(t) for t in parameters(self.code) if name in size_names(t.axes)]
+        most = self.longest[name]
+        room = f", and {made[0]} was made for no more" if made else ""
+        teller = self.tellers.get(name)
+        told = f"{teller[0]} has {found} elements along axis {teller[1] + 1}" if teller else found
+        return f"{told}, but {name} is {most} at most{room}: compile(…, {name}={found})"
+
+
+def parameters(code: Code) -> list[Tensor]:
+    return [tensor for tensor in code.tensors.values() if tensor.role == "parameter"]
+
+
+def data_lengths(code: Code) -> list[str]:
+    """The sizes that change from example to example: positions in a text or an image.
+
+    Every axis of tokens (`w[t]`), and all but the last of numbers (the `t` of `x[t,k]`).
+    """
+    found: dict[str, None] = {}
+    for tensor in code.tensors.values():
+        if tensor.role == "input":
+            axes = tensor.axes if tensor.values is not None else tensor.axes[:-1]
+            found |= {a.extent.name: None for a in axes if a.extent.name is not None}
+    return list(found)
+
+
+def size_names(axes: Iterable[Axis]) -> set[str]:
+    """The sizes that some axes depend on, those in the depth of a stride included."""
+    found: set[str] = set()
+    for axis in axes:
+        for size in (axis.lower, axis.extent):
+            found |= size.names | size_indices(size)
+    return found
+
+
+def settle(code: Code, given: Mapping[str, object]) -> Sizes:
+    """Sizes as given and as the text fixes them → what a module is made with, or what is missing."""
+    known = tied_sizes(code, {name: _whole(name, value) for name, value in given.items()})
+    lengths = [n for n in data_lengths(code) if code.sizes.get(n) is None]
+    longest = {name: known[name] for name in lengths if name in known}
+    fixed = {name: value for name, value in known.items() if name not in longest}
+    told = _told(code, fixed)
+    ties = tie(code)
+    needed = {n for tensor in parameters(code) for n in size_names(tensor.axes)}
+    missing = [
+        name
+        for name in code.sizes
+        if name not in known
+        and (name in needed or name not in told)
+        and not (name in ties and (ties[name] in told and name not in needed))
+    ]
+    # A size that is taken as another's is not asked for, as long as the other is.
+    asked = [name for name in missing if ties.get(name) not in missing]
+    if asked:
+        raise IndicialError(_missing(code, asked).render())
+    tellers = _tellers(code)
+    open_ = [name for name in tellers if name not in fixed]
+    ragged = [name for name in open_ if name in lengths] or open_
+    return Sizes(code, fixed, longest, tellers, tuple(ragged), ties)
+
+
+def _whole(name: str, value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex) or value.__index__() < 1:
+        raise IndicialError(f"size {name} is {value!r}, but a size is a whole number from 1 on")
+    return value.__index__()
+
+
+def _told(code: Code, fixed: Mapping[str, int]) -> set[str]:
+    """The sizes that follow from the shapes of the inputs."""
+    extents = [
+        extent
+        for tensor in code.tensors.values()
+        if tensor.role == "input"
+        for extent in stored_extents(tensor)
+    ]
+    told: set[str] = set()
+    grows = True
+    while grows:
+        grows = False
+        for extent in extents:
+            unknown = extent.names - told - fixed.keys()
+            if len(unknown) == 1:
+                told |= unknown
+                grows = True
+    return told
+
+
+def _tellers(code: Code) -> dict[str, tuple[str, int]]:
+    found: dict[str, tuple[str, int]] = {}
+    for tensor in code.tensors.values():
+        if tensor.role == "input":
+            for number, extent in enumerate(stored_extents(tensor)):
+                if extent.name is not None:
+                    found.setdefault(extent.name, (tensor.name, number))
+    return found
+
+
+def _missing(code: Code, names: list[str]) -> Message:
+    """What has to be said, with a parameter for each size that needs it."""
+    sites = []
+    for name in names:
+        for tensor in parameters(code):
+            if name in size_names(tensor.axes):
+                shape = ", ".join(map(str, stored_extents(tensor)))
+                sites.append((tensor.span, f"its shape is ({shape})"))
+                break
+    call = ", ".join(f"{n}=…" for n in names if n.isidentifier())
+    others = ", ".join(f'"{n}": …' for n in names if not n.isidentifier())
+    arguments = ", ".join(filter(None, [call, f"sizes={{{others}}}" if others else ""]))
+    return Message(
+        "error",
+        "sizes-missing",
+        f"nothing says how large {_listed(names)} {'is' if len(names) == 1 else 'are'}",
+        tuple(dict.fromkeys(sites)),
+        f"compile({arguments})",
+    )
+
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+class Room:
+    """How a parameter made for the longest inputs is cut for shorter ones: `pos[:7]`.
+
+    >>> Room(sizes, code.tensors["pos"]).cut(pos, {"T": 7, "J": 8}).shape
+    torch.Size([7, 8])
+    """
+
+    def __init__(self, sizes: Sizes, tensor: Tensor) -> None:
+        self.axes: list[tuple[int, Formula, Formula]] = []
+        for number, (axis, extent) in enumerate(
+            zip(tensor.axes, stored_extents(tensor), strict=True)
+        ):
+            if (axis.lower.names | extent.names) & sizes.longest.keys():
+                stored = axis.lower.value(sizes.known)
+                self.axes.append((number, Formula(axis.lower - stored), Formula(extent)))
+
+    def cut(self, values: Values, sizes: Mapping[str, int]) -> Values:
+        for axis, start, extent in self.axes:
+            values = values.narrow(axis, start.at(sizes), extent.at(sizes))
+        return values
+
+
+class Formula:
+    """A size as plain tuples: quick, and simple enough for a tracer to follow with unknown sizes."""
+
+    def __init__(self, size: Size) -> None:
+        terms = []
+        for monomial, coefficient in size.terms:
+            names = tuple(a for a, power in monomial for _ in range(power) if isinstance(a, str))
+            if len(names) != sum(power for _, power in monomial) or coefficient != int(coefficient):
+                raise IndicialError(
+                    f"a parameter along an axis of {size} elements is not supported"
+                )
+            terms.append((int(coefficient), names))
+        self.terms = tuple(terms)
+
+    def at(self, sizes: Mapping[str, int]) -> int:
+        total = 0
+        for coefficient, names in self.terms:
+            value = coefficient
+            for name in names:
+                value = value * sizes[name]
+            total = total + value
+        return total

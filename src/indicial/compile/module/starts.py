@@ -1,0 +1,223 @@
+"""Where parameters start: values that let every equation begin with numbers of order one.
+
+    W[j,I] h[t-1,I]         a sum of I terms        normal, deviation 1/√I
+    e[w[t],i]               looked up               normal, deviation 1
+    g[j] layernorm(…)       multiplies alone        1
+    … - B[j]                stands alone            0
+    h[-1,j] = a[j]          a start                 0
+
+What has unit variance then stays so through a sum. The rules, in the order in which they are tried:
+
+1. A parameter that is multiplied with data and summed starts with deviation 1/√(number of terms). In
+   `e[w,I] W[I,J] h[J]` the sums are taken from the data on: W sums J terms, then e sums I. A parameter
+   that is summed in several places takes the largest number of terms, also if it is looked up as well.
+2. If such a sum is added to a running value, layer after layer (`L_{ℓ+1} = L_ℓ + W_{ℓ+1} …`), the
+   deviation is smaller by √L, so that the sum over all layers has the variance of one.
+3. A table that is only looked up starts with deviation 1.
+4. A vector that is learned for each position and stands beside a looked-up one starts like it.
+5. What multiplies or divides without being summed starts as 1.
+6. What stands alone, as a term or inside a function, starts as 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import torch
+
+from indicial.compile.module.sizes import data_lengths, size_names
+from indicial.program.ir import (
+    Affine,
+    Apply,
+    Code,
+    Expression,
+    Gather,
+    Index,
+    Join,
+    Read,
+    Reduce,
+    Select,
+    Softmax,
+    Statement,
+)
+from indicial.program.meaning.sample import extent_value
+from indicial.program.messages import IndicialError
+from indicial.program.rewrite import free_indices
+
+Start = float | torch.Tensor | Callable[[torch.Tensor], torch.Tensor | None]
+"""A number, the values themselves, or what fills a tensor in place, as `torch.nn.init` does."""
+
+
+@dataclass(frozen=True)
+class Use:
+    """One place where a parameter is read: `sum` of so many terms, `lookup`, `factor` or `alone`."""
+
+    kind: str
+    terms: int = 1
+    layers: int = 1
+    beside: str = ""
+    """For what stands alone: the table that is looked up in the same equation."""
+
+
+def deviations(code: Code, sizes: Mapping[str, int]) -> dict[str, tuple[float, float]]:
+    """The mean and the standard deviation that each parameter starts with."""
+    uses: dict[str, list[Use]] = {}
+    for statement in code.statements:
+        for name, use in _Uses(code, statement, sizes).found():
+            uses.setdefault(name, []).append(use)
+    return {
+        name: _start(name, uses)
+        for name, tensor in code.tensors.items()
+        if tensor.role == "parameter"
+    }
+
+
+def _start(name: str, uses: Mapping[str, list[Use]]) -> tuple[float, float]:
+    own = uses.get(name, [])
+    sums = [use for use in own if use.kind == "sum"]
+    if sums:
+        return 0.0, min(1 / math.sqrt(use.terms * use.layers) for use in sums)
+    kinds = {use.kind for use in own}
+    if "lookup" in kinds:
+        return 0.0, 1.0
+    if "factor" in kinds:
+        return 1.0, 0.0
+    tables = [use.beside for use in own if use.beside]
+    return _start(tables[0], uses) if tables else (0.0, 0.0)
+
+
+def fill(values: torch.Tensor, name: str, rule: tuple[float, float], start: Start | None) -> None:
+    """Put starting values in place: by rule, or as somebody said."""
+    with torch.no_grad():
+        if start is None:
+            mean, deviation = rule
+            values.normal_(mean, deviation) if deviation else values.fill_(mean)
+        elif callable(start) and not isinstance(start, torch.Tensor):
+            returned = start(values)
+            if isinstance(returned, torch.Tensor) and returned is not values:
+                _copy(values, name, returned)
+        elif isinstance(start, int | float):
+            values.fill_(start)
+        else:
+            _copy(values, name, torch.as_tensor(start))
+
+
+def _copy(values: torch.Tensor, name: str, start: torch.Tensor) -> None:
+    if start.shape != values.shape:
+        raise IndicialError(
+            f"the start of {name} has the shape {tuple(start.shape)}, but {name} has "
+            f"{tuple(values.shape)}"
+        )
+    values.copy_(start)
+
+
+class _Uses:
+    """How the parameters of one statement are used."""
+
+    def __init__(self, code: Code, statement: Statement, sizes: Mapping[str, int]) -> None:
+        self.code = code
+        self.statement = statement
+        self.sizes = sizes
+        lengths = set(data_lengths(code))
+        self.positional = {t.name for t in code.tensors.values() if size_names(t.axes) & lengths}
+        self.table = next((r.tensor for r in self._lookups()), "")
+
+    def _lookups(self) -> Iterator[Read]:
+        for node in self.statement.body.walk():
+            if isinstance(node, Read) and self.is_parameter(node) and _looks_up(node):
+                yield node
+
+    def is_parameter(self, node: Expression) -> bool:
+        return isinstance(node, Read) and self.code.tensors[node.tensor].role == "parameter"
+
+    def found(self) -> Iterator[tuple[str, Use]]:
+        return self.visit(self.statement.body, (), 1)
+
+    def visit(
+        self, node: Expression, summed: tuple[Index, ...], layers: int
+    ) -> Iterator[tuple[str, Use]]:
+        """All uses in an expression that stands directly in a sum over some indices."""
+        match node:
+            case Read():
+                if self.is_parameter(node):
+                    yield node.tensor, self.alone(node)
+            case Apply("*" | "/"):
+                yield from self.product(node, summed, layers)
+            case Apply("neg"):
+                yield from self.visit(node.arguments[0], summed, layers)
+            case Apply("+"):
+                running = max([layers, *map(self.layers, node.arguments)])
+                for term in node.arguments:
+                    yield from self.visit(term, summed, running)
+            case Apply():
+                for argument in node.arguments:
+                    yield from self.visit(argument, (), layers)
+            case Reduce(operator, indices, _, body):
+                inside = (*summed, *indices) if operator == "sum" else ()
+                yield from self.visit(body, inside, layers)
+            case Softmax():
+                yield from self.visit(node.body, (), layers)
+            case Select():
+                for value in (*(v for _, v in node.branches), node.otherwise):
+                    yield from self.visit(value, summed, layers)
+            case Join():
+                for part in node.parts:
+                    yield from self.visit(part.body, (), layers)
+
+    def alone(self, read: Read) -> Use:
+        if _looks_up(read):
+            return Use("lookup")
+        beside = self.table if read.tensor in self.positional else ""
+        return Use("alone", beside=beside)
+
+    def layers(self, term: Expression) -> int:
+        """How many layers add to a value that stands as a term: L for `L_ℓ + …` on the way to `L_L`."""
+        if not isinstance(term, Read) or self.code.tensors[term.tensor].role != "defined":
+            return 1
+        shifts = (p.shift for p in self.statement.left if isinstance(p, Affine))
+        stacked = {shift[0] for shift in shifts if shift is not None and shift[1]}
+        for index in self.statement.indices:
+            known = index.extent.names <= self.sizes.keys()
+            if known and index.name in stacked & free_indices(term):
+                return max(1, extent_value(index.extent, self.sizes))
+        return 1
+
+    def product(
+        self, node: Apply, summed: tuple[Index, ...], layers: int
+    ) -> Iterator[tuple[str, Use]]:
+        """Factors side by side: which of them sum, and over how many terms each."""
+        factors = list(_factors(node))
+        weights = [f for f in factors if self.is_parameter(f) and not _looks_up(f)]
+        data = [f for f in factors if f not in weights]
+        names = {index.name: index for index in summed}
+        reached = {name for factor in data for name in free_indices(factor) if name in names}
+        waiting = [(w, free_indices(w) & names.keys()) for w in weights]
+        summing = any(own for _, own in waiting)
+        while waiting:
+            # From the data on: the next weight shares an index with what is summed already.
+            next_one = next((pair for pair in waiting if pair[1] & reached), waiting[0])
+            waiting.remove(next_one)
+            weight, own = next_one
+            assert isinstance(weight, Read)
+            shared = own & reached or own
+            terms = math.prod(extent_value(names[n].extent, self.sizes) for n in shared)
+            yield weight.tensor, Use("sum", max(1, terms), layers) if own else Use("factor")
+            reached |= own
+        inner = 1 if summing else layers  # once is enough on the way to a running value
+        for factor in data:
+            yield from self.visit(factor, (), inner)
+
+
+def _factors(node: Expression) -> Iterator[Expression]:
+    match node:
+        case Apply("*" | "/" | "neg"):
+            for argument in node.arguments:
+                yield from _factors(argument)
+        case _:
+            yield node
+
+
+def _looks_up(read: Expression) -> bool:
+    return isinstance(read, Read) and any(isinstance(place, Gather) for place in read.places)

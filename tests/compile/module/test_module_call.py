@@ -1,0 +1,194 @@
+"""Calling a module: against the oracle with and without a batch, and what is said when it does not fit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from modules import close, compiled, inputs, oracle, program
+
+from indicial import IndicialError, load
+
+MODELS = ["ugrnn", "lstm", "transformer", "gpt2", "bidirectional", "captioning", "language_cnn"]
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("batch", [(), (2,)], ids=["one", "batch"])
+def test_every_defined_tensor_is_the_oracles(name: str, batch: tuple[int, ...]) -> None:
+    module = compiled(name).eval()
+    given = inputs(module, *batch)
+    want = list(dict.fromkeys(s.target for s in module.code.statements))
+    found, expected = module(given, want=want), oracle(module, given)
+    assert list(found) == want
+    for defined in want:
+        value = expected.loss if defined == module.code.loss else expected[defined]
+        assert found[defined].shape == np.shape(value)
+        close(found[defined], value)
+
+
+def test_what_comes_by_itself() -> None:
+    assert list(compiled("ugrnn")(torch.randn(4, 2).double())) == ["h"]
+    assert list(compiled("lstm")(torch.randn(4, 2).double())) == ["c", "h"]
+    module = compiled("transformer")
+    found = module(inputs(module, 2))
+    assert list(found) == ["loss"]
+    assert found.loss.shape == ()
+    assert compiled("stacked").wanted == ("h",)
+    assert compiled("encoder").wanted == ("L",)
+
+
+def test_any_spelling() -> None:
+    module = compiled("transformer")
+    given = inputs(module, 2)
+    found = module(given, want=["alpha", "\\tilde h"])
+    assert list(found) == ["α", "h̃"]
+    assert found["alpha"] is found["α"] is found[r"\alpha"]
+    assert "alpha" in found
+    assert module.parameter("W^{ Q }") is module.parameter("W^Q") is module.W_Q
+    with pytest.raises(KeyError, match=r"P was not asked for \(want=\[\"P\"\]\)"):
+        module(given)["P"]
+
+
+def test_one_input_with_a_batch_and_one_without() -> None:
+    module = compiled("captioning")
+    alone, together = inputs(module), inputs(module, 2)
+    mixed = {"M": alone["M"], "w": together["w"]}
+    found = module(mixed, want=["h", "loss"])
+    expected = oracle(module, mixed, want=["h", "loss"])
+    close(found["h"], expected["h"])
+    close(found["loss"], expected.loss)
+
+
+def test_what_does_not_depend_on_a_batch_has_none() -> None:
+    source = """
+        input x[t,k]
+        input y[k]
+        z[k] = a[k] y[k]
+        c[k] = a[k]^2
+        h[t,k] = x[t,k] + z[k] + c[k]
+    """
+    module = load(source).compile(K=3, dtype=torch.float64)
+    x, y = torch.randn(4, 5, 3).double(), torch.randn(3).double()
+    found = module(x=x, y=y, want=["z", "c", "h"])
+    assert {n: tuple(v.shape) for n, v in found.items()} == {"z": (3,), "c": (3,), "h": (4, 5, 3)}
+    close(found["h"], oracle(module, {"x": x, "y": y})["h"])
+
+
+def test_only_the_inputs_that_are_needed() -> None:
+    module = compiled("captioning")
+    given = inputs(module, 2)
+    with pytest.raises(IndicialError, match=r"the input M\[x,y,k\] was not given"):
+        module(w=given["w"])
+    simple = load("input x[i], y[i]\na[i] = 2 x[i]\nb[i] = a[i] y[i]").compile()
+    assert simple(x=torch.ones(3), want=["a"])["a"].tolist() == [2, 2, 2]
+
+
+def test_lists_and_arrays_are_taken() -> None:
+    module = compiled("ugrnn")
+    x = [[0.5, 1.0], [0.25, -1.0]]
+    expected = module(torch.tensor(x).double())["h"]
+    assert torch.equal(module(x)["h"], expected)
+    assert torch.equal(module(x=np.array(x, dtype=np.float32))["h"], expected)
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int16, torch.int32, torch.int64])
+def test_tokens_of_any_integer_type(dtype: torch.dtype) -> None:
+    module = compiled("transformer")
+    w = inputs(module, 2)["w"]
+    assert torch.equal(module(w.to(dtype)).loss, module(w).loss)
+
+
+# ---------------------------------------------------------------------- lengths
+
+
+@pytest.mark.xfail(raises=NotImplementedError, strict=False, reason="emitted without lengths")
+@pytest.mark.parametrize("name", ["ugrnn", "transformer", "bidirectional", "blank_rnn"])
+def test_lengths(name: str) -> None:
+    module = compiled(name).eval()
+    given = inputs(module, 3)
+    want = list(dict.fromkeys(s.target for s in module.code.statements))
+    lengths = [2, 5, 1]
+    found = module(given, want=want, lengths=lengths)
+    expected = oracle(module, given, lengths={"T": lengths})
+    assert torch.equal(module(given, lengths={"T": torch.tensor(lengths)})[module.wanted[0]],
+                       found[module.wanted[0]])  # fmt: skip
+    for defined in want:
+        value = expected.loss if defined == module.code.loss else expected[defined]
+        there = ~np.isnan(value)
+        close(found[defined][torch.tensor(there)], value[there] if np.ndim(value) else value)
+
+
+@pytest.mark.xfail(raises=NotImplementedError, strict=False, reason="emitted without lengths")
+def test_padding_may_hold_any_token() -> None:
+    module = compiled("transformer")
+    w = inputs(module, 2)["w"]
+    padded = w.clone()
+    padded[0, 3:] = -100
+    assert torch.equal(module(padded, lengths=[3, 5]).loss, module(w, lengths=[3, 5]).loss)
+
+
+# ---------------------------------------------------------------------- draws
+
+
+def test_dropout_is_drawn_while_training() -> None:
+    module = compiled("gpt2")
+    given = inputs(module, 2)
+    torch.manual_seed(1)
+    first, second = module(given).loss, module(given).loss
+    torch.manual_seed(1)
+    assert torch.equal(module(given).loss, first)
+    assert not torch.equal(first, second)
+    module.eval()
+    assert torch.equal(module(given).loss, module(given).loss)
+
+
+def test_given_masks_are_the_oracles() -> None:
+    module = compiled("gpt2")
+    given = inputs(module, 2)
+    generator = torch.Generator().manual_seed(0)
+    masks = {
+        "dropout_1": torch.rand(2, 5, 3, generator=generator).double(),
+        "dropout_2": torch.rand(2, 2, 2, 5, 5, generator=generator).double(),
+        "dropout_3": torch.rand(2, 5, 3, generator=generator).double(),  # one for all examples
+        "dropout_4": torch.rand(2, 2, 5, 3, generator=generator).double(),
+    }
+    for mode in (module.train(), module.eval()):
+        found = mode(given, draws=masks, want=["P", "loss"])
+        expected = oracle(module, given, draws=masks, want=["P", "loss"])
+        close(found["P"], expected["P"])
+        close(found.loss, expected.loss)
+
+
+def test_masks_keep_the_mean() -> None:
+    module = load("input x[i]\nconstant p = 0.25\ny[i] = dropout(x[i], p)").compile()
+    torch.manual_seed(0)
+    y = module(torch.ones(40_000))["y"]
+    assert y.unique().tolist() == [0, pytest.approx(4 / 3)]
+    assert y.mean().item() == pytest.approx(1, abs=0.02)
+    assert (y == 0).float().mean().item() == pytest.approx(0.25, abs=0.01)
+
+
+# ---------------------------------------------------------------------- sizes
+
+
+def test_positions_have_room_for_the_longest() -> None:
+    module = compiled("transformer")
+    for T in (1, 3, 5):
+        given = inputs(module, 2, T=T)
+        close(module(given).loss, oracle(module, given).loss)
+
+
+def test_a_size_of_the_call_follows_its_letter() -> None:
+    module = program("transformer").compile(J=4, K=2, I=3, D=4, V=5, L=1, T=4)
+    assert module.parameter("W^V").shape == (1, 2, 3, 4)
+    module = program("transformer").compile(
+        J=4, K=2, I=3, D=4, V=5, L=1, T=4, sizes={"I_{Value}": 7}
+    )
+    assert module.parameter("W^V").shape == (1, 2, 7, 4)
+    assert module.parameter("W^O").shape == (1, 4, 14)
+
+
+def test_without_parameters_no_size_is_needed() -> None:
+    module = load("input x[t,k]\ny[t] = Σ_k x[t,k]").compile()
+    assert module(torch.ones(2, 3))["y"].tolist() == [3, 3]
+    assert module(torch.ones(1, 4, 5))["y"].tolist() == [[5] * 4]
