@@ -29,19 +29,21 @@ def write_matmul(w: Writer, stage: Matmul) -> None:
     k, n = f"({total(widths)})", f"({total(heights)})"
     operand, result, weights = w.fresh("a"), w.fresh("p"), w.fresh("w")
     w.scratch += [(operand, times("members", k)), (result, times("members", n))]
+    elsewhere = []
     for output, column in zip(stage.outputs, _starts(heights), strict=True):
         name = output.statement.target
-        if name not in w.stores:
-            tensor, walked = w.body.code.tensors[name], w.body.axes[name]
-            w.stores[name] = storage.column(result, column, n, tensor, w.sizes, walked)
+        if name in w.stores:  # kept, or read at another step, when these columns are overwritten
+            elsewhere.append((output.statement, f"{result}[m * {n} + {column}"))
+            continue
+        tensor, walked = w.body.code.tensors[name], w.body.axes[name]
+        w.stores[name] = storage.column(result, column, n, tensor, w.sizes, walked)
     _pack(w, stage, weights, (k, n), widths, heights)
     with w.members():
         for term, at in zip(stage.outputs[0].terms, _starts(widths), strict=True):
             _copy_operand(w, stage.outputs[0].statement, term, f"{operand}[m * {k} + {at}")
     w.line(f"PRODUCT(call, members, {n}, {k}, {operand}, {weights}, {result});")
-    for output, column in zip(stage.outputs, _starts(heights), strict=True):
-        if output.statement.target in w.plan.kept:
-            _copy_out(w, output.statement, f"{result}[m * {n} + {column}")
+    for statement, source in elsewhere:
+        _copy_out(w, statement, source)
 
 
 def _copy_operand(w: Writer, statement: Statement, term: Term, target: str) -> None:

@@ -101,7 +101,7 @@ class _Extraction:
         for name in constants:
             del arguments[name]
         code = Code(self.tensors, (*starts, *statements), sizes, constants)
-        fixed = frozenset(n for n, piece in arguments.items() if piece.tensor not in self.varying)
+        fixed = frozenset(n for n in arguments if self.tensors[n].role == "parameter")
         return Scan(code, arguments, results, fixed)
 
     def without_outer(self, statement: Statement) -> Statement:

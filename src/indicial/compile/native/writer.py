@@ -81,8 +81,10 @@ class Writer:
         }
         for statement in self.body.statements:
             name = statement.target
-            if name not in self.stores and name not in multiplied:
-                walked, slots = self.body.axes[name], self._reach(name) + 1
+            if name in self.stores:
+                continue
+            walked, slots = self.body.axes[name], self._reach(name) + 1
+            if name not in multiplied or slots > 1:
                 pointer = f"s{len(self.scratch)}"
                 store = storage.ring(pointer, code.tensors[name], self.sizes, walked, slots)
                 self.scratch.append((pointer, times("members", str(slots), store.member_stride)))

@@ -1,0 +1,131 @@
+"""A recurrence and its gradient, for PyTorch: `h = recurrence(R^{in}, W, …)`.
+
+The forward routine keeps what the adjoint equations read and nothing else; the backward routine is
+those equations, derived by `passes.adjoint` and compiled like any others.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import torch
+
+from indicial.compile.native.begun import with_starts
+from indicial.compile.native.routine import Routine
+from indicial.compile.native.scan import Scan
+from indicial.compile.passes.adjoint import Adjoint, adjoint
+from indicial.compile.passes.normal import normal
+from indicial.compile.passes.shared import shared
+from indicial.compile.passes.split import split
+from indicial.program.ir import Code, Read
+from indicial.program.show import show
+from indicial.program.sizes import Size
+
+Values = dict[str, torch.Tensor]
+
+
+class Recurrence:
+    """One scanned loop. `outputs` are those of its tensors that somebody outside reads."""
+
+    def __init__(self, scan: Scan, outputs: Sequence[str]) -> None:
+        self.scan = scan
+        self.code = shared(normal(scan.code))
+        self.outputs = tuple(outputs)
+        self.arguments = tuple(scan.arguments)
+        self.same = frozenset(n for n in self.arguments if n in scan.unbatched)
+        text = show(self.code) + repr((self.outputs, self.arguments, sorted(self.same)))
+        self.key = hashlib.sha256(text.encode()).hexdigest()[:16]
+        self.sizes = tuple(self.code.sizes)
+        self.forward = Routine(self.code, self.kept)
+
+    def members(self, arguments: Sequence[torch.Tensor]) -> int:
+        """How many members a call has."""
+        found = zip(self.arguments, arguments, strict=True)
+        return next((a.shape[0] for name, a in found if name not in self.same), 1)
+
+    def shape(self, name: str, sizes: Mapping[str, int]) -> list[int]:
+        """The shape of a result of one member."""
+        return [_value(axis.extent, sizes) for axis in self.code.tensors[name].axes]
+
+    @functools.cached_property
+    def differentiable(self) -> tuple[str, ...]:
+        """The arguments that have a gradient."""
+        return tuple(n for n in self.arguments if n in self.adjoint.names)
+
+    @functools.cached_property
+    def aliased(self) -> frozenset[str]:
+        """The arguments whose gradient is another tensor under a new name, once more."""
+        names = self.adjoint.names
+        seen: set[str] = set(self.adjoint.given.values())
+        found = set()
+        for argument in self.differentiable:
+            source = _source(self.backward.code, names[argument])
+            if source in seen:
+                found.add(argument)
+            seen.add(source)
+        return frozenset(found)
+
+    @functools.cached_property
+    def adjoint(self) -> Adjoint:
+        wanted = [n for n in self.arguments if self.code.tensors[n].values is None]
+        return adjoint(self.code, self.outputs, wanted)
+
+    @functools.cached_property
+    def kept(self) -> tuple[str, ...]:
+        """What the forward routine returns: the outputs, then what the adjoint reads as well."""
+        more = [name for name in self.adjoint.saved if name not in self.outputs]
+        return (*self.outputs, *more)
+
+    @functools.cached_property
+    def backward(self) -> Routine:
+        """From arguments, kept values and the outputs' adjoints to the arguments' adjoints."""
+        names = self.adjoint.names
+        want = [names[n] for n in self.arguments if n in names]
+        summed = [names[n] for n in self.arguments if n in names and n in self.same]
+        return Routine(self._adjoint_code(), want, summed)
+
+    def _adjoint_code(self) -> Code:
+        code = self.adjoint.code
+        tensors = dict(code.tensors)
+        for name in self.kept:
+            tensors[name] = replace(tensors[name], role="input")
+        alone = replace(code, tensors=tensors, statements=self.adjoint.statements)
+        return split(shared(normal(with_starts(alone, self.code))))
+
+    def gradients(
+        self,
+        known: Values,
+        incoming: Mapping[str, torch.Tensor],
+        sizes: Mapping[str, int],
+        lengths: Values,
+    ) -> Values:
+        """The adjoint of each argument that has one, by the argument's name."""
+        given = {self.adjoint.given[name]: gradient for name, gradient in incoming.items()}
+        found = self.backward.run({**known, **given}, sizes, lengths)
+        names = self.adjoint.names
+        return {n: found[names[n]] for n in self.arguments if n in names}
+
+
+def _source(code: Code, name: str) -> str:
+    """The tensor that a name is only another word for."""
+    statements = code.of(name)
+    while len(statements) == 1 and isinstance(statements[0].body, Read):
+        name = statements[0].body.tensor
+        statements = code.of(name)
+    return name
+
+
+def _value(size: Size, sizes: Mapping[str, int]) -> int:
+    """A size without `int`, which a tracer's symbols would not survive."""
+    total = 0
+    for monomial, coefficient in size.terms:
+        factor = int(coefficient)
+        for atom, power in monomial:
+            assert isinstance(atom, str)
+            for _ in range(power):
+                factor = factor * sizes[atom]
+        total = total + factor
+    return total

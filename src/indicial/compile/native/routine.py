@@ -1,0 +1,197 @@
+"""A program with a loop over time as a routine: statements in PyTorch, a kernel, statements again.
+
+    R̄, Ḡ, …                         a kernel, backwards through time
+    W̄[j,i] = Σ_t R̄[t,j] h[t-1,i]     PyTorch, all steps at once
+
+Used for a recurrence and for its gradient; PyTorch differentiates neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import torch
+
+from indicial.compile.emit.source import Source, emit
+from indicial.compile.native.kernel import REALS, Kernel, build
+from indicial.compile.native.scan import Unsupported
+from indicial.compile.schedule.plan import Loop, Plan, Run
+from indicial.compile.schedule.schedule import schedule
+from indicial.program.ir import Code, Read, Statement
+
+Values = dict[str, torch.Tensor]
+
+
+@dataclass
+class Stretch:
+    """Statements that PyTorch runs; `code` has what they read as its inputs and parameters."""
+
+    code: Code
+    want: tuple[str, ...]
+    summed: frozenset[str]
+    sources: dict[frozenset[str], Source] = field(default_factory=dict)
+
+    def run(self, known: Values, sizes: Mapping[str, int], lengths: Values) -> Values:
+        ragged = frozenset(lengths)
+        if ragged not in self.sources:
+            plan = Plan(tuple(Run(s) for s in self.code.statements))
+            self.sources[ragged] = emit(
+                self.code, plan, self.want, ragged=ragged, summed=self.summed
+            )
+        roles = {name: self.code.tensors[name].role for name in known if name in self.code.tensors}
+        p = {name: known[name] for name, role in roles.items() if role == "parameter"}
+        x = {name: known[name] for name, role in roles.items() if role == "input"}
+        return self.sources[ragged].run(p, x, dict(sizes), lengths, {})
+
+
+@dataclass
+class Native:
+    """A loop that a kernel runs."""
+
+    code: Code
+    loop: Loop
+    same: frozenset[str]
+    keep: tuple[str, ...]
+    kernels: dict[object, Kernel] = field(default_factory=dict)
+
+    def run(
+        self, known: Values, sizes: Mapping[str, int], lengths: Values, fixed: Collection[str]
+    ) -> Values:
+        some = next(t for n, t in known.items() if self.code.tensors[n].values is None)
+        constant = {name: sizes[name] for name in fixed if name not in lengths}
+        key = (some.dtype, tuple(constant.items()), frozenset(lengths))
+        if key not in self.kernels:
+            self.kernels[key] = self.build(REALS[some.dtype], constant, frozenset(lengths))
+        kernel = self.kernels[key]
+        given = {name: known[name] for name in kernel.arguments}
+        members = next((t.shape[0] for n, t in given.items() if n not in self.same), 1)
+        return kernel(given, sizes, members, lengths)
+
+    def build(self, real: str, fixed: Mapping[str, int], ragged: frozenset[str]) -> Kernel:
+        return build(
+            self.code, self.loop, self.same, self.keep, fixed=fixed, ragged=ragged, real=real
+        )
+
+
+class Routine:
+    """The wanted tensors of a program in normal form, from its inputs and parameters.
+
+    Inputs differ between members, and so does what reads them; parameters do not. `summed` are
+    wanted as the sum over all members: gradients of what they share.
+    """
+
+    def __init__(self, code: Code, want: Sequence[str], summed: Iterable[str] = ()) -> None:
+        self.code = code
+        self.want = tuple(want)
+        self.summed = frozenset(summed)
+        self.given = [n for n, t in code.tensors.items() if t.role in ("input", "parameter")]
+        self.same = frozenset(
+            n for n, t in code.tensors.items() if t.role in ("parameter", "constant")
+        )
+        self.fixed = tuple(
+            name
+            for name in code.sizes
+            if any(name in axis.extent.names for n in self.same for axis in code.tensors[n].axes)
+        )
+        self.parts = list(self._parts())
+
+    def _parts(self) -> Iterable[Stretch | Native]:
+        plan = schedule(self.code, self.want)
+        groups: list[list[Statement] | Loop] = []
+        for step in plan.steps:
+            if isinstance(step, Loop):
+                groups.append(step)
+            elif groups and isinstance(groups[-1], list):
+                groups[-1].append(step.statement)
+            else:
+                groups.append([step.statement])
+        absorbed = {id(s) for g in groups if isinstance(g, Loop) for s in self._absorbed(g)}
+        known: list[str] = []
+        for number, group in enumerate(groups):
+            later = [
+                s
+                for g in groups[number + 1 :]
+                for s in (g.statements() if isinstance(g, Loop) else g)
+            ]
+            needed = {*self.want, *_reads(later)}
+            if isinstance(group, Loop):
+                keep = tuple(n for n in group.axes if n in needed)
+                part = Native(self.code, group, self.same, keep)
+                part.build("float", {}, frozenset())  # tells now if it cannot be done
+                yield part
+                known += keep
+            else:
+                own = [s for s in group if id(s) not in absorbed]
+                if own:
+                    made = tuple(dict.fromkeys(s.target for s in own if s.target in needed))
+                    yield self._stretch(own, made, known)
+                    known += made
+
+    def _absorbed(self, loop: Loop) -> list[Statement]:
+        """What stands outside a loop and is done by its kernel: its starts, parts of joins."""
+        inside = {id(s) for s in loop.statements()}
+        result = []
+        for name, axis in loop.axes.items():
+            for statement in self.code.of(name):
+                place = statement.left[axis]
+                terms = getattr(place, "terms", ())
+                if id(statement) not in inside and (terms or self._is_start(loop, statement)):
+                    result.append(statement)
+        return result
+
+    def _is_start(self, loop: Loop, statement: Statement) -> bool:
+        source = statement.body
+        return isinstance(source, Read) and source.tensor in self.given
+
+    def _stretch(
+        self, statements: list[Statement], made: tuple[str, ...], known: Sequence[str]
+    ) -> Stretch:
+        tensors = dict(self.code.tensors)
+        differing = self._differing()
+        for name in known:
+            role = "input" if name in differing else "parameter"
+            tensors[name] = replace(tensors[name], role=role)
+        read = _reads(statements)
+        targets = {s.target for s in statements}
+        kept = {n: t for n, t in tensors.items() if n in read | targets}
+        constants = {n: v for n, v in self.code.constants.items() if n in kept}
+        code = replace(
+            self.code, tensors=kept, statements=tuple(statements), constants=constants,
+            draws=(), tests=(), loss=None, generated=None,
+        )  # fmt: skip
+        return Stretch(code, made, self.summed & set(made))
+
+    def _differing(self) -> set[str]:
+        found = {n for n, t in self.code.tensors.items() if t.role == "input"}
+        grows = True
+        while grows:
+            grows = False
+            for statement in self.code.statements:
+                if statement.target not in found and _reads([statement]) & found:
+                    found.add(statement.target)
+                    grows = True
+        return found
+
+    def run(self, given: Values, sizes: Mapping[str, int], lengths: Values) -> Values:
+        known = dict(given)
+        for part in self.parts:
+            if isinstance(part, Native):
+                known |= part.run(known, sizes, lengths, self.fixed)
+            else:
+                known |= part.run(known, sizes, lengths)
+        return {name: known[name] for name in self.want}
+
+
+def _reads(statements: Iterable[Statement]) -> set[str]:
+    return {
+        node.tensor
+        for statement in statements
+        for part in (statement.body, statement.guard)
+        if part is not None
+        for node in part.walk()
+        if isinstance(node, Read)
+    }
+
+
+__all__ = ["Routine", "Unsupported"]
