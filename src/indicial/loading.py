@@ -73,11 +73,12 @@ def load_document(path: str | os.PathLike[str]) -> list[Program]:
     faults: list[Fault] = list(document.faults)
     programs = [
         Program(
-            [*part.borrowed, *part.statements],
+            part.whole,
             title=part.title,
             faults=[*part.faults, *(faults if number == 0 else ())],
             skipped=part.skipped,
             document=True,
+            sketch=part.sketch,
             resolve=resolve,
             silencer=_silencer([document]),
         )

@@ -7,7 +7,7 @@ Every pass adds messages and goes on, so that all mistakes of a text are found a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from indicial.notation import syntax as s
@@ -47,12 +47,19 @@ class Analysis:
 
 
 def analyse(
-    statements: Iterable[s.Statement], messages: Messages, document: bool = False
+    statements: Sequence[s.Statement],
+    messages: Messages,
+    document: bool = False,
+    sketch: Outline | None = None,
 ) -> Analysis:
-    """Checks a program and gives its code; the code is only to be used if there is no error."""
-    statements = list(statements)
+    """Checks a program and gives its code; the code is only to be used if there is no error.
+
+    `sketch` is the outline of the program as it was written, used if nothing was rewritten since.
+    """
     faulty = any(m.severity == "error" for m in messages.items)
-    context = Context(outline(statements, messages, document), messages, faulty=faulty)
+    if sketch is None or not sketch.serves(statements):
+        sketch = outline(statements, messages, document)
+    context = Context(sketch, messages, faulty=faulty)
     lowering = Lowering(context)
     _survey(lowering, statements)
     _defined_twice(lowering)
@@ -74,7 +81,7 @@ def analyse(
 # ---------------------------------------------------------------------- passes
 
 
-def _survey(lowering: Lowering, statements: list[s.Statement]) -> None:
+def _survey(lowering: Lowering, statements: Sequence[s.Statement]) -> None:
     """What has to be known of the whole program before any equation is read."""
     outline = lowering.outline
     lowering.bounds = shapes.family_bounds(outline, statements)

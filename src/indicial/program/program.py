@@ -22,6 +22,7 @@ from indicial.program.analyse import Analysis, analyse
 from indicial.program.messages import IndicialError, Message, Messages, in_order
 from indicial.program.names.fills import Resolver, fill, overridden
 from indicial.program.names.loops import unroll
+from indicial.program.names.outline import Outline
 from indicial.program.vectors import vectors
 
 if TYPE_CHECKING:
@@ -36,7 +37,8 @@ class Program:
     """Equations, what is wrong with them, and what they mean.
 
     `document` says that the equations come from prose, where nobody declares inputs; then roles are
-    guessed by convention. `fills` says what each hole is filled with: `{"CELL": "lstm"}`.
+    guessed by convention. `fills` says what each hole is filled with: `{"CELL": "lstm"}`. `sketch` is
+    the outline of the statements, if somebody has it already.
     """
 
     def __init__(
@@ -47,6 +49,7 @@ class Program:
         faults: Sequence[Fault] = (),
         skipped: Sequence[Skipped] = (),
         document: bool = False,
+        sketch: Outline | None = None,
         resolve: Resolver = lambda name: None,
         fills: Mapping[str, str] | None = None,
         silencer: Silencer = lambda message: False,
@@ -55,6 +58,7 @@ class Program:
         self.written = overridden(statements, fills or {})
         self.skipped = tuple(skipped)
         self.document = document
+        self._sketch = sketch
         self._silencer = silencer
         self._messages = Messages()
         for fault in faults:
@@ -83,7 +87,7 @@ class Program:
     @cached_property
     def analysis(self) -> Analysis:
         """How the equations were read. Also fills the messages."""
-        result = analyse(self.statements, self._messages, self.document)
+        result = analyse(self.statements, self._messages, self.document, self._sketch)
         if not any(m.severity == "error" for m in self._messages.items):
             from indicial.program.checks.verdicts import judge
 

@@ -42,11 +42,15 @@ class Part:
     faults: list[Fault] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     sketch: Outline | None = None
-    """Its own statements sorted, once somebody has asked."""
+    """All its statements sorted, once somebody has asked."""
+
+    @property
+    def whole(self) -> list[Statement]:
+        return [*self.borrowed, *self.statements]
 
     def outline(self) -> Outline:
         if self.sketch is None:
-            self.sketch = outline(self.statements, Messages(), document=True)
+            self.sketch = outline(self.whole, Messages(), document=True)
         return self.sketch
 
 
@@ -123,9 +127,7 @@ def _trailing_lists(part: Part) -> list[Statement]:
 def _borrow(part: Part, before: Part) -> None:
     """Takes over the equations for what the part reads and does not define."""
     available: dict[str, list[Definition]] = {}
-    earlier = [*before.borrowed, *before.statements]
-    known = outline(earlier, Messages(), document=True) if before.borrowed else before.outline()
-    for definition in known.definitions:
+    for definition in before.outline().definitions:
         available.setdefault(definition.key, []).append(definition)
     if not available:
         return
@@ -147,8 +149,10 @@ def _borrow(part: Part, before: Part) -> None:
                     taken.append(definition.equation)
                     pending.append(definition.body)
     if taken:
+        earlier = before.whole
         declared = [d for d in earlier if isinstance(d, Declaration)]
         part.borrowed = [*declared, *(e for e in earlier if e in taken)]
+        part.sketch = None
 
 
 def _fits(reference: Reference, definitions: list[Definition]) -> bool:

@@ -16,9 +16,10 @@ arguments, after a number or a size they are a factor.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from operator import is_
 
 from indicial.notation.printers import name_key, unicode
 from indicial.notation.source import Span
@@ -113,6 +114,10 @@ class Outline(Uses):
     tests: list[Equation] = field(default_factory=list)
     """Equations whose left side is no name: they define nothing and can only be tested."""
     document: bool = False
+    statements: tuple[Statement, ...] = ()
+    """All of them, as they were given."""
+    silent: bool = False
+    """Sorting them gave no message."""
 
     defined: set[str] = field(default_factory=set)
     """The keys that an equation defines."""
@@ -127,14 +132,22 @@ class Outline(Uses):
         self.definitions.append(definition)
         self.defined.add(definition.key)
 
+    def serves(self, statements: Sequence[Statement]) -> bool:
+        """Whether it says all there is to say about these statements."""
+        same = len(statements) == len(self.statements) and all(
+            map(is_, statements, self.statements)
+        )
+        return same and self.silent
+
 
 # ---------------------------------------------------------------------- sorting the statements
 
 
 def outline(statements: Iterable[Statement], messages: Messages, document: bool) -> Outline:
     """Sorts statements; what cannot be placed becomes a message."""
-    statements = list(statements)
-    result = Outline(Naming(statements), document=document)
+    statements = tuple(statements)
+    before = len(messages.items)
+    result = Outline(Naming(statements), document=document, statements=statements)
     survey(statements, result)
     for statement in statements:
         if isinstance(statement, Declaration):
@@ -145,6 +158,7 @@ def outline(statements: Iterable[Statement], messages: Messages, document: bool)
         if isinstance(statement, Equation):
             _equation(statement, result, messages)
     result.known = {}
+    result.silent = len(messages.items) == before
     return result
 
 
