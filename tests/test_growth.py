@@ -1,16 +1,21 @@
 """The work of checking a text grows with its length: calls of functions are counted, not seconds."""
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
 from growth import KINDS
 from indicial.loading import load_document
+from indicial.notation.syntax import Statement
+from indicial.program.names.naming import Naming
 
 SMALL, FACTOR = 2_000, 3
 LATER = {"unknown": 8_000}
 """Where names are compared with each other, the first hundred are compared with all."""
+EACH = {"sections": 180, "one_section": 140, "redefined": 250, "equations": 210, "products": 260}
+"""How many functions may be called for each character: about a fifth more than are."""
 MOST = 1.2
 """How many times more than in proportion a longer text may cost: some things are sorted."""
 
@@ -43,3 +48,36 @@ def test_work_is_linear(kind: str, tmp_path: Path) -> None:
         path.write_text(make(size), encoding="utf-8")
         counts.append(calls(path))
     assert counts[2] <= MOST * FACTOR * counts[1]
+
+
+@pytest.mark.parametrize("kind", EACH)
+def test_work_is_little(kind: str, tmp_path: Path) -> None:
+    """A text of 1 MB is checked in some seconds: each pass asks only what no other has asked."""
+    make, suffix = KINDS[kind]
+    path = tmp_path / f"text.{suffix}"
+    for size in (SMALL // 10, SMALL):  # the first fills caches
+        text = make(size)
+        path.write_text(text, encoding="utf-8")
+        count = calls(path)
+    assert count <= EACH[kind] * len(text)
+
+
+def test_a_program_of_a_document_is_sorted_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a section ends and what it borrows is decided on the outline that is checked later."""
+    sorted_: list[int] = []
+    plain = Naming.__init__
+
+    def counted(self: Naming, statements: Iterable[Statement]) -> None:
+        statements = list(statements)
+        sorted_.append(len(statements))
+        plain(self, statements)
+
+    monkeypatch.setattr(Naming, "__init__", counted)
+    path = tmp_path / "text.md"
+    path.write_text(KINDS["sections"][0](3 * SMALL), encoding="utf-8")
+    programs = load_document(path)
+    assert len(programs) > 10
+    assert all(not program.mistakes for program in programs)
+    assert sorted_ == [2] * len(programs)

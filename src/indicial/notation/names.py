@@ -107,7 +107,8 @@ class NameGrammar(Grammar):
                                   "put both into one, with a comma")  # fmt: skip
                 name = replace(name, sup=name.sup + items, primes=name.primes + primes)
             else:
-                return replace(name, span=self.since(token)), transposed
+                span = self.since(token)
+                return name if name.span == span else replace(name, span=span), transposed
 
     def script(self) -> tuple[Expression, ...]:
         """`_…`: what stands below."""

@@ -52,7 +52,8 @@ class Node:
         """The nodes directly below, in the order of writing."""
         found: list[Node] = []
         for name in self.__dataclass_fields__:
-            _collect(self.__dict__[name], found)
+            if name != "span":
+                _collect(self.__dict__[name], found)
         return tuple(found)
 
     @kept

@@ -107,7 +107,8 @@ class Expression:
         """The expressions directly below; those inside the places of a read included."""
         found: list[Expression] = []
         for name in self.__dataclass_fields__:
-            _collect(self.__dict__[name], found)
+            if name != "span":
+                _collect(self.__dict__[name], found)
         return tuple(found)
 
     @kept

@@ -96,6 +96,8 @@ def wrapped(text: str, width: int, hang: str) -> list[str]:
 
 def columns(text: str) -> int:
     """How many columns a text takes in a terminal: combining accents take none."""
+    if text.isascii():
+        return len(text)
     total = 0
     for character in text:
         if unicodedata.combining(character) or unicodedata.category(character) == "Cf":

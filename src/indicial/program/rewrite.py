@@ -117,9 +117,11 @@ def rebuild(
                 expression, place=moved if isinstance(moved, Affine) else expression.place
             )
         case Read():
-            result = replace(expression, places=tuple(again_place(p) for p in expression.places))
+            places = tuple(again_place(p) for p in expression.places)
+            result = Read(expression.tensor, places, span=expression.span)
         case Apply():
-            result = replace(expression, arguments=tuple(again(a) for a in expression.arguments))
+            arguments = tuple(again(a) for a in expression.arguments)
+            result = Apply(expression.function, arguments, span=expression.span)
         case Reduce() | Softmax():
             condition = again(expression.condition) if expression.condition else None
             result = replace(

@@ -31,8 +31,7 @@ def settle(context: Context, lowering: Lowering) -> ir.Code:
     """Decides all ranges and names all sizes; gives the finished code."""
     _declared_ranges(context, lowering)
     _plain_strides(context)
-    ranges = _adopt(context, lowering)
-    axes = _axis_ranges(context, ranges)
+    ranges, axes = _adopt(context, lowering)
     _link_named_sizes(context)
     names = _name_sizes(context, lowering)
     return _Finish(context, lowering, ranges, axes, names).code()
@@ -119,14 +118,19 @@ def _starts(context: Context, lowering: Lowering) -> dict[int, tuple[int, int]]:
     return found
 
 
-def _adopt(context: Context, lowering: Lowering) -> list[Range]:
-    """Each index's range: as the text says, else that of the axes that it reads just as it is."""
+def _adopt(
+    context: Context, lowering: Lowering
+) -> tuple[list[Range], dict[tuple[str, int], Range]]:
+    """Each index's range: as the text says, else that of the axes that it reads just as it is.
+
+    With the ranges of all axes.
+    """
     starts = _starts(context, lowering)
     ranges = [_default(context, starts, v) for v in context.variables]
     # A free index that reads the tensor it helps to define does not take its range from there.
     own = {(st.target, v.number) for st in context.statements for v in st.variables if v.free}
+    axes = _axis_ranges(context, ranges)
     for _ in range(4):
-        axes = _axis_ranges(context, ranges)
         changed = False
         for variable in context.variables:
             if variable.lower is not None or (variable.free and variable.shift > 0):
@@ -149,7 +153,8 @@ def _adopt(context: Context, lowering: Lowering) -> list[Range]:
                 changed = True
         if not changed:
             break
-    return ranges
+        axes = _axis_ranges(context, ranges)
+    return ranges, axes
 
 
 def _later(a: Size, b: Size) -> Size:

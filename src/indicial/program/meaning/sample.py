@@ -131,6 +131,8 @@ def extent_value(extent: Size, sizes: Mapping[str, int]) -> int:
         for atom in extent.atoms
         if isinstance(atom, Strided) and atom.index
     }
+    if not full:
+        return max(0, extent.value(sizes))
     total = Size()
     for monomial, coefficient in extent.terms:
         term = Size.of(coefficient)

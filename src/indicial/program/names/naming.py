@@ -177,12 +177,17 @@ class Naming:
         known = self._stems.get(id(name))
         if known is not None:
             return known[1], known[2]
-        words = tuple(s for s in name.sub if self._is_decoration(s))
-        scripts = tuple(s for s in name.sub if not self._is_decoration(s) and not _is_group(s))
-        stem = Name(name.base, name.accents, name.primes, words)
+        words: list[Expression] = []
+        scripts: list[Expression] = []
+        for script in name.sub:
+            if self._is_decoration(script):
+                words.append(script)
+            elif not _is_group(script):
+                scripts.append(script)
+        stem = Name(name.base, name.accents, name.primes, tuple(words))
         # The name is kept, so that its id stays its own.
-        self._stems[id(name)] = name, stem, scripts
-        return stem, scripts
+        self._stems[id(name)] = name, stem, tuple(scripts)
+        return stem, tuple(scripts)
 
     def _is_decoration(self, script: Expression) -> bool:
         if isinstance(script, Name) and not _is_group(script):
@@ -263,8 +268,9 @@ class Naming:
             inside.insert(0, _without_group(name.sup[0]))
             name = replace(name, sup=())
         sup, power = self._superscript(name, seen)
-        key = name_key(Name(name.base, name.accents, name.primes, tuple(kept), sup))
-        return Reference(key, tuple(inside), name.span, power, group)
+        if tuple(kept) != name.sub or sup != name.sup:
+            name = Name(name.base, name.accents, name.primes, tuple(kept), sup, span=name.span)
+        return Reference(name_key(name), tuple(inside), name.span, power, group)
 
     def _is_step(self, name: Name, seen: _Seen) -> bool:
         """`Φ^{t+1}` beside `Φ^t`, `W^{(l)}` beside `h^{(l+1)}`: a step of time or layer, above."""

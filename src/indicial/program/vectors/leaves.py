@@ -32,11 +32,17 @@ class Leaves:
 
     def __init__(self, outline: Outline) -> None:
         self.outline = outline
+        self.known: dict[int, tuple[s.Expression, Leaf | None]] = {}
 
     def leaf(self, node: s.Expression) -> Leaf | None:
         """The node as a name that can be a column or a matrix; None for all else."""
         if not isinstance(node, s.Name | s.Index | s.Call):
             return None
+        if id(node) not in self.known:
+            self.known[id(node)] = node, self._leaf(node)  # the node is kept: its id stays its own
+        return self.known[id(node)][1]
+
+    def _leaf(self, node: s.Name | s.Index | s.Call) -> Leaf | None:
         use = self.outline.use(node)
         if use is None or use.kind not in ("tensor", "function"):
             return None
