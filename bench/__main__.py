@@ -79,6 +79,8 @@ def main(given: Sequence[str] | None = None) -> int:
 
     watch = machine.Watch.start()
     head = machine.describe(asked.threads)
+    if asked.quick:
+        head += "\nquick: few rounds and two sizes, no basis for a verdict"
     print(head + (f"\n{busy}" if busy else ""), flush=True)
     sections, failed = _measure(asked.only or list(SECTIONS), _options(asked))
     others = watch.others()

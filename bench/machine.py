@@ -79,11 +79,16 @@ def describe(threads: int) -> str:
     today = date.today()
     return "\n".join(
         [
-            f"{today.day} {today:%B %Y}, {processor()}, {os.cpu_count()} cores, {threads} threads",
+            f"{today.day} {today:%B %Y}, {processor()}, {_count(os.cpu_count() or 1, 'core')}, "
+            f"{_count(threads, 'thread')}",
             f"{platform.system()} {platform.release()}, Python {platform.python_version()}",
             ", ".join(f"{name} {version(name)}" for name in PACKAGES),
         ]
     )
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" + ("" if number == 1 else "s")
 
 
 def processor() -> str:

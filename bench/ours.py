@@ -24,7 +24,10 @@ class NotThere(Exception):
 
 def module(source: str, **sizes: int) -> Any:
     """The compiled program, an `nn.Module`."""
-    program: Any = indicial.load(source)
+    return compile_program(indicial.load(source), **sizes)
+
+
+def compile_program(program: Any, **sizes: int) -> Any:
     if not hasattr(program, "compile"):
         raise NotThere(NOT_THERE)
     try:

@@ -37,8 +37,9 @@ class Line:
     def cells(self) -> list[str]:
         ratio, spread = "", ""
         if self.ratio is not None:
-            ratio = f"{number(self.ratio.median)}×"
-            spread = f"{number(self.ratio.low)}–{number(self.ratio.high)}"
+            low, median, high = map(times, (self.ratio.low, self.ratio.median, self.ratio.high))
+            ratio = f"{median}×"
+            spread = f"{low}–{high}" if low != high else ""
         taken = ["–" if value is None else number(value) for value in (self.ours, self.theirs)]
         rates = "/".join(f"{rate:.0f}" for rate in self.rates)
         return [self.subject, self.size, self.peer, *taken, ratio, spread, rates, self.note]
@@ -66,7 +67,7 @@ class Verdict:
         return self.value >= self.target if self.at_least else self.value <= self.target
 
     def cells(self) -> list[str]:
-        value = "–" if self.value is None else number(self.value) + self.unit
+        value = "–" if self.value is None else times(self.value) + self.unit
         sign = "≥" if self.at_least else "≤"
         target = "" if self.target is None else f"{sign} {self.target:g}{self.unit}"
         said = {True: "reached", False: "not reached", None: ""}[self.reached]
@@ -119,6 +120,11 @@ def number(value: float) -> str:
     if abs(value) >= 100:
         return f"{value:.0f}"
     return f"{value:#.3g}".rstrip(".")
+
+
+def times(ratio: float) -> str:
+    """A ratio: two decimals below 1, where a third would be noise."""
+    return f"{ratio:.2f}" if ratio < 1 else number(ratio)
 
 
 def plain(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
