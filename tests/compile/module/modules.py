@@ -62,9 +62,8 @@ def oracle(module: ProgramModule, given: dict[str, Any], **options: Any) -> Resu
     """The interpreter on the same inputs and parameters; dropout masks are 1 unless given."""
     code = module.code
     known = {**module.sizes.fixed}
-    told = module.sizes.at_call(
-        {n: v if v.dim() > len(code.tensors[n].axes) else v[None] for n, v in given.items()}
-    )
+    lifted = frozenset(n for n, v in given.items() if v.dim() > len(code.tensors[n].axes))
+    told = module.sizes.at_call(given, lifted)
     held = {}
     for name in module.keys:
         corner = tuple(slice(n) for n in stored_shape(code.tensors[name], told))

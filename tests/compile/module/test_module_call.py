@@ -74,6 +74,36 @@ def test_what_does_not_depend_on_a_batch_has_none() -> None:
     close(found["h"], oracle(module, {"x": x, "y": y})["h"])
 
 
+def test_a_batch_that_is_written() -> None:
+    source = load(
+        "input x[b,t,k]\nh[b,t,j] = tanh(W[j,I] h[b,t-1,I] + U[j,K] x[b,t,K])\nloss = Σ_b h[b,0,0]^2"
+    )
+    module = source.compile(J=3, K=2, dtype=torch.float64)
+    x = torch.randn(4, 5, 2).double()
+    found, expected = module(x, want=["h", "loss"]), oracle(module, {"x": x})
+    close(found["h"], expected["h"])
+    close(found.loss, expected.loss)
+    with pytest.raises(IndicialError, match="the text writes its batch"):
+        module(x, lengths=[5] * 4)
+
+
+def test_no_inputs() -> None:
+    module = load("parameter a[i]\ny[i] = 2 a[i]").compile(I=3, start={"a": 1.0})
+    assert module()["y"].tolist() == [2, 2, 2]
+    assert load("α[t_1,t_2] = softmax_{t_2 ≤ t_1} -(t_1-t_2)^2").compile(T=4)()["α"].shape == (4, 4)
+
+
+def test_noise_is_drawn_in_every_call() -> None:
+    module = load("input x[t]\nz[t] ~ N(0, 4)\ny[t] = x[t] + z[t]").compile().eval()
+    torch.manual_seed(0)
+    y = module(torch.zeros(2, 20_000))["y"]
+    assert y.std().item() == pytest.approx(2, rel=0.02)
+    assert not torch.equal(y[0], y[1])
+    assert torch.equal(
+        module(torch.zeros(3), draws={"z": [1.0, 2.0, 3.0]})["y"], torch.tensor([1.0, 2, 3])
+    )
+
+
 def test_only_the_inputs_that_are_needed() -> None:
     module = compiled("captioning")
     given = inputs(module, 2)

@@ -22,8 +22,8 @@ from indicial.compile.module import checks
 from indicial.compile.module.draws import drawn_tensors
 from indicial.compile.module.names import resolve
 from indicial.compile.module.sizes import Sizes
-from indicial.program.ir import Code, Tensor
-from indicial.program.meaning.arrays import BATCH, InterpretError, lifted_names
+from indicial.program.ir import Code
+from indicial.program.meaning.arrays import BATCH, InterpretError
 
 Lengths = Mapping[str, Any] | Sequence[int] | torch.Tensor
 
@@ -47,6 +47,9 @@ class Reader:
         self.code = code
         self.sizes = sizes
         self.inputs = [t.name for t in code.tensors.values() if t.role == "input"]
+        # A text that writes its batch index has it in its tensors, and gets no other.
+        written = any(a.letter == BATCH for t in code.tensors.values() for a in t.axes)
+        self.adds_batch = bool(self.inputs) and not written
         self.drawn = drawn_tensors(code, sizes.known)
         self.solved: dict[tuple[Any, ...], dict[str, int]] = {}
 
@@ -77,6 +80,8 @@ class Reader:
     ) -> tuple[dict[str, torch.Tensor], frozenset[str], int]:
         """All inputs with a batch axis, which of them had one, and how many examples there are."""
         lifted = [name for name, value in values.items() if self.has_batch(name, value)]
+        if not self.adds_batch:
+            return dict(values), frozenset(), 0
         counts = [values[name].shape[0] for name in lifted]
         if not torch.compiler.is_compiling() and len(set(counts)) > 1:
             listed = ", ".join(f"{n}: {count}" for n, count in zip(lifted, counts, strict=True))
@@ -91,26 +96,22 @@ class Reader:
     def has_batch(self, name: str, value: torch.Tensor) -> bool:
         tensor = self.code.tensors[name]
         extra = value.dim() - len(tensor.axes)
-        if extra == 1 and not _batch_is_written(tensor):
+        if extra == 1 and self.adds_batch:
             return True
         if extra:
-            try:
-                lifted_names(self.code, {name: value})
-            except InterpretError as error:
-                remark = f"{name}: {tuple(value.shape)}"
-                raise checks.refusal("input-shape", str(error), tensor, remark) from error
+            raise checks.wrong_axes(tensor, value)
         return False
 
     def sizes_at(self, x: Mapping[str, torch.Tensor]) -> dict[str, int]:
         if torch.compiler.is_compiling():
-            return self.sizes.symbolic(x)
-        shapes = tuple((name, value.shape[1:]) for name, value in x.items())
+            return self.sizes.symbolic(x, int(self.adds_batch))
+        shapes = tuple((name, value.shape[int(self.adds_batch) :]) for name, value in x.items())
         known = self.solved.get(shapes)
         if known is None:
             try:
-                known = self.sizes.at_call(x)
+                known = self.sizes.at_call(x, frozenset(x) if self.adds_batch else frozenset())
             except InterpretError as error:
-                raise checks.misfit(self.code, error, x) from error
+                raise checks.misfit(self.code, error, dict(shapes)) from error
             if len(self.solved) > 1000:
                 self.solved.clear()
             self.solved[shapes] = known
@@ -126,7 +127,8 @@ class Reader:
         if given is None:
             return {}
         if batch is None:
-            raise checks.refusal("lengths", "lengths were given, but no input has a batch axis")
+            why = "no input has a batch axis" if self.adds_batch else "the text writes its batch"
+            raise checks.refusal("lengths", f"lengths were given, but {why}")
         return {
             name: checks.length_tensor(name, values, sizes[name], batch, device)
             for name, values in checks.named_lengths(self.sizes, given).items()
@@ -142,6 +144,7 @@ class Reader:
         for name, values in x.items():
             tensor = self.code.tensors[name]
             if tensor.values is not None:
+                values = values if self.adds_batch else values.unsqueeze(0)
                 inside = checks.inside(tensor, values, ragged)
                 count = tensor.values.value(sizes)
                 checks.check_tokens(tensor, values, count, inside, name in lifted)
@@ -157,20 +160,17 @@ class Reader:
         """Everything that is drawn, and those that were given without a batch axis."""
         found: dict[str, torch.Tensor] = {}
         shared: set[str] = set()
+        front = (batch,) if self.adds_batch else ()
         named = {resolve(self.code, name, ("draw",)): value for name, value in given.items()}
         for drawn in self.drawn:
             if drawn.name in named:
                 tensor = self.code.tensors[drawn.name]
                 value = checks.as_tensor(tensor, named[drawn.name], like, cast=True)
-                if not self.has_batch(drawn.name, value):
+                if self.adds_batch and not self.has_batch(drawn.name, value):
                     shared.add(drawn.name)
                     value = value.unsqueeze(0).expand(batch, *value.shape)
-                checks.check_draw(tensor, value, drawn.shape(sizes, batch))
+                checks.check_draw(tensor, value, drawn.shape(sizes, front))
                 found[drawn.name] = value
             elif drawn.distribution != "dropout" or (training and not drawn.idle):
-                found[drawn.name] = drawn.values(sizes, batch, like)
+                found[drawn.name] = drawn.values(sizes, front, like)
         return found, shared
-
-
-def _batch_is_written(tensor: Tensor) -> bool:
-    return any(axis.letter == BATCH for axis in tensor.axes)

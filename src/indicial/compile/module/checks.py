@@ -123,11 +123,18 @@ def check_draw(tensor: Tensor, values: torch.Tensor, shape: Sequence[int]) -> No
         raise refusal("input-shape", text, tensor)
 
 
-def misfit(code: Code, error: InterpretError, x: Mapping[str, torch.Tensor]) -> IndicialError:
-    """Sizes that contradict each other, with the shapes of all inputs."""
-    sites = tuple(
-        (code.tensors[name].span, f"{name}: {tuple(value.shape[1:])}") for name, value in x.items()
+def wrong_axes(tensor: Tensor, values: torch.Tensor) -> IndicialError:
+    count, remark = values.dim(), f"{tensor.name}: {tuple(values.shape)}"
+    text = (
+        f"{tensor.name} was given with {count} {'axis' if count == 1 else 'axes'}, but "
+        f"{with_indices(tensor)} has {len(tensor.axes)}"
     )
+    return refusal("input-shape", text, tensor, remark)
+
+
+def misfit(code: Code, error: InterpretError, shapes: Mapping[str, Sequence[int]]) -> IndicialError:
+    """Sizes that contradict each other, with the shapes of all inputs."""
+    sites = tuple((code.tensors[n].span, f"{n}: {tuple(shape)}") for n, shape in shapes.items())
     return IndicialError(Message("error", "input-shape", str(error), sites).render())
 
 

@@ -35,10 +35,12 @@ class Drawn:
         """A dropout that drops nothing."""
         return self.distribution == "dropout" and self.arguments == (0.0,)
 
-    def shape(self, sizes: Mapping[str, int], batch: int) -> tuple[int, ...]:
-        return (batch, *(extent.at(sizes) for extent in self.extents))
+    def shape(self, sizes: Mapping[str, int], batch: tuple[int, ...]) -> tuple[int, ...]:
+        return (*batch, *(extent.at(sizes) for extent in self.extents))
 
-    def values(self, sizes: Mapping[str, int], batch: int, like: torch.Tensor) -> torch.Tensor:
+    def values(
+        self, sizes: Mapping[str, int], batch: tuple[int, ...], like: torch.Tensor
+    ) -> torch.Tensor:
         """New values, other ones for each example."""
         empty = like.new_empty(self.shape(sizes, batch))
         match self.distribution, self.arguments:

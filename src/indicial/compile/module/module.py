@@ -154,11 +154,12 @@ class ProgramModule(nn.Module):
             chosen = {"ragged": frozenset(ragged), "draws": frozenset(draws)}
             read = needed_names(needed(self.code, want))
             changing = frozenset([*self._reader.inputs, *draws])
+            apart = dependent(self.code, changing, frozenset(ragged))
             self._prepared[key] = Prepared(
                 plan,
                 emit(self.code, plan, want, **chosen),
                 tuple(name for name in self._reader.inputs if name in read),
-                frozenset(dependent(self.code, changing, frozenset(ragged))),
+                frozenset(apart) if self._reader.adds_batch else frozenset(),
             )
         return True
 
@@ -174,7 +175,7 @@ class ProgramModule(nn.Module):
     ) -> dict[str, torch.Tensor]:
         """What does not differ between examples loses the batch axis that all inputs were given."""
         loss = self.code.loss
-        if loss in found and found[loss].dim() == 1:
+        if loss in apart and loss in found and found[loss].dim():
             found[loss] = found[loss].mean()
         if len(call.lifted) == len(call.x) + len(call.draws):
             return found

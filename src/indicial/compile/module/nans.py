@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 import torch
 
 from indicial.compile.module.checks import inside
-from indicial.compile.schedule.plan import Loop, Plan, Step
+from indicial.compile.schedule.plan import Loop, Plan, Run, Step
 from indicial.program.ir import Affine, Code, Statement
 from indicial.program.messages import IndicialError, Message
 
@@ -66,7 +66,7 @@ class _Finder:
         for number, step in enumerate(steps):
             if isinstance(step, Loop):
                 yield from self.walk(step.steps, (*before, number), (*loops, step))
-            else:
+            elif isinstance(step, Run):
                 first = self.first(step.statement, loops)
                 if first is not None:
                     times, element = first

@@ -56,9 +56,9 @@ class Sizes:
         """The shape of a parameter."""
         return stored_shape(tensor, self.known)
 
-    def at_call(self, inputs: Mapping[str, Values]) -> dict[str, int]:
-        """All sizes that follow from inputs, which have their batch axis in front."""
-        sizes = solve_sizes(self.code, inputs, frozenset(inputs), self.fixed, set(), self._origins)
+    def at_call(self, inputs: Mapping[str, Values], lifted: frozenset[str]) -> dict[str, int]:
+        """All sizes that follow from inputs, some of them with a batch axis in front."""
+        sizes = solve_sizes(self.code, inputs, lifted, self.fixed, set(), self._origins)
         for name, most in self.longest.items():
             if sizes.get(name, 0) > most:
                 raise InterpretError(self._too_long(name, sizes[name], inputs))
@@ -66,10 +66,10 @@ class Sizes:
                 sizes[name] = most
         return self.tied(sizes)
 
-    def symbolic(self, inputs: Mapping[str, Values]) -> dict[str, int]:
+    def symbolic(self, inputs: Mapping[str, Values], front: int) -> dict[str, int]:
         """The same without solving or checking, so that a tracer can follow lengths it does not know."""
         told = {
-            name: inputs[tensor].shape[axis + 1]
+            name: inputs[tensor].shape[axis + front]
             for name, (tensor, axis) in self.tellers.items()
             if tensor in inputs and name not in self.fixed
         }
