@@ -137,12 +137,14 @@ class Contraction:
         kind = nodes[0].kind if nodes[0].kind != NUMBER else nodes[1].kind
         node = self.torch.graph.make(
             f"{{}} {sign} {{}}", *nodes, shape=self.env.extents(dims), kind=kind, level=PRODUCT,
-            needs=(PRODUCT, SIGN), hint="product",
+            needs=(PRODUCT, SIGN), pointwise=True, hint="product",
         )  # fmt: skip
         return Value(node, dims)
 
     def _product(self, a: Value, b: Value, summed: Collection[str]) -> Value:
         both = [d for d in a.dims if d in b.dims and d not in summed]
+        if set(a.dims) == set(b.dims):
+            return self._total(self._times(a, b, "*"), [d for d in a.dims if d in summed])
         if not both:
             if (self._weight(b), len(a.dims)) < (self._weight(a), len(b.dims)):
                 a, b = b, a

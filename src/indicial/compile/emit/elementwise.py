@@ -19,6 +19,7 @@ from indicial.compile.emit.graph import (
     CHOICE,
     COMPARE,
     FLOAT,
+    INT,
     NUMBER,
     POWER,
     PRODUCT,
@@ -26,6 +27,7 @@ from indicial.compile.emit.graph import (
     SUM,
     Node,
 )
+from indicial.compile.emit.names import letter
 from indicial.compile.emit.numbers import SIGNS, number
 from indicial.compile.emit.operations import Torch
 from indicial.compile.emit.values import Environment, Value, aligned, merged
@@ -40,6 +42,11 @@ _CALLS = {
     "cos": "torch.cos({})", "sin": "torch.sin({})", "softplus": "F.softplus({}, threshold=40)",
     "floor": "torch.floor({})", "erf": "torch.erf({})",
 }  # fmt: skip
+_INVERSE = {
+    f"{{}} {a} {{}}": f"{{}} {b} {{}}"
+    for one, two in (("<", ">="), (">", "<="), ("==", "!="))
+    for a, b in ((one, two), (two, one))
+}
 _HARMLESS = {"ln": 1.0, "sqrt": 1.0, "exp": 0.0}
 """What a function sees where its value does not count, so that its slope is finite there."""
 
@@ -100,7 +107,11 @@ class Elementwise:
             node = self.torch.scalar(node)
         template = _CALLS[function]
         result = self.torch.graph.make(
-            template, node, shape=node.shape, hint=template.strip("{}().").split(".")[-1]
+            template,
+            node,
+            shape=node.shape,
+            pointwise=True,
+            hint=template.strip("{}().").split(".")[-1],
         )
         return Value(result, value.dims)
 
@@ -149,7 +160,7 @@ class Elementwise:
         kind = nodes[0].kind if nodes[0].kind != NUMBER else nodes[1].kind
         node = self.torch.graph.make(
             f"{{}} {sign} {{}}", *nodes, shape=env.extents(dims), kind=kind, level=level,
-            needs=(level, need), hint="total" if sign in "+-" else "product",
+            needs=(level, need), pointwise=True, hint="total" if sign in "+-" else "product",
         )  # fmt: skip
         return Value(node, dims)
 
@@ -185,7 +196,7 @@ class Elementwise:
         dims = merged([a, b], env)
         nodes = aligned(self.torch, a, dims), aligned(self.torch, b, dims)
         node = self.torch.graph.make(
-            "{} ** {}", *nodes, shape=env.extents(dims), level=POWER, needs=(ATOM, SIGN),
+            "{} ** {}", *nodes, shape=env.extents(dims), level=POWER, needs=(ATOM, SIGN), pointwise=True,
             hint="square" if b.node.value == 2 else "power",
         )  # fmt: skip
         return Value(node, dims)
@@ -226,7 +237,7 @@ class Elementwise:
         total: Value | None = None
         for name, factor in sorted(place.terms, key=lambda term: term[1] < 0):
             index = env.ranges[name]
-            value = Value(torch.arange(index.lower, index.extent, kind), (name,))
+            value = Value(torch.arange(index.lower, index.extent, kind, letter(name)), (name,))
             if abs(factor) != 1:
                 times = Value(torch.graph.literal(abs(factor)))
                 value = self.binary("*", times, value, env)
@@ -337,6 +348,13 @@ class Elementwise:
         node = truth.node
         if node.value is not None:
             return Value(self.torch.graph.literal(float(not node.value)))
+        inverse = _INVERSE.get(node.template)
+        if inverse is not None and all(a.kind in (INT, NUMBER) for a in node.arguments):
+            made = self.torch.graph.make(
+                inverse, *node.arguments, shape=node.shape, kind=node.kind, level=COMPARE,
+                needs=node.needs, hint="mask", plain=node.plain,
+            )  # fmt: skip
+            return Value(made, truth.dims)
         if node.kind == NUMBER:
             made = self.torch.graph.make(
                 "not {}", node, kind=NUMBER, level=CHOICE, needs=(COMPARE,), plain=True

@@ -51,7 +51,7 @@ class Evaluator:
             SizeValue: lambda e, env: Value(self.torch.sizes.node(env.size(e.size))),
             IndexValue: self.index,
             Read: self.reader,
-            Apply: self.elementwise.apply,
+            Apply: self.apply,
             Reduce: self.reductions.reduce,
             Softmax: self.softmax,
             Select: self.select,
@@ -106,6 +106,14 @@ class Evaluator:
         moved = env.place(place)
         assert isinstance(moved, Affine)
         return self.elementwise.affine(moved, env, kind)
+
+    def apply(self, node: Apply, env: Environment) -> Value:
+        match node:
+            case Apply("ln", (Softmax() as softmax,)):
+                value = self.reductions.softmax(softmax, env, "log_softmax")
+                return self.here(value, softmax.indices, env)
+            case _:
+                return self.elementwise.apply(node, env)
 
     # ---- what stands along an axis of its own, read at the current place ----
 

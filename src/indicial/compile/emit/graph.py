@@ -51,6 +51,8 @@ class Node:
     plain: bool = False
     light: bool = False
     """A view of its argument, which costs nothing to make again."""
+    pointwise: bool = False
+    """Each element depends on those of the arguments at the same place."""
     hint: str = ""
     positive: bool = False
     """Of a number: that it is above 0."""
@@ -80,6 +82,7 @@ class Graph:
         hint: str = "",
         plain: bool = False,
         light: bool = False,
+        pointwise: bool = False,
         positive: bool = False,
         value: float | None = None,
     ) -> Node:
@@ -97,6 +100,7 @@ class Graph:
                 scope,
                 plain,
                 light,
+                pointwise,
                 hint,
                 positive,
                 value,

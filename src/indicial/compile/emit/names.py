@@ -65,3 +65,8 @@ def identifier(name: str) -> str:
             letters += "_"
     text = "_".join([letters.rstrip("_") or "v", *words])
     return text if text.isidentifier() else f"v{text}"
+
+
+def letter(index: str) -> str:
+    """What the values of an index are called: `t` for `t_2`."""
+    return identifier(index.partition("_")[0].rstrip("'0123456789"))

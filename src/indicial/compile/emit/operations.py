@@ -53,6 +53,8 @@ class Torch:
         self.graph = graph
         self.sizes = sizes
         self.helpers: dict[str, None] = {}
+        self.reductions: dict[Node, tuple[int, ...]] = {}
+        self.indexed: dict[Node, tuple[Node, list[Item]]] = {}
         self.references = {"device": self._reference("device"), "dtype": self._reference("dtype")}
 
     def _reference(self, name: str) -> Node:
@@ -91,24 +93,46 @@ class Torch:
         """New axes of extent 1, at these places of the result."""
         if not axes:
             return x
-        kept = _kept(x, axes)
+        kept = self._kept(x, sorted(axes))
         if kept is not None:
-            template, shape = kept
-            return self.graph.make(
-                template, *x.arguments, shape=shape, kind=x.kind, needs=x.needs, hint=x.hint
-            )
+            return kept
         items: list[Item] = [ALL] * x.rank
         for axis in sorted(axes):
             items.insert(axis, NEW)
         return self.index(x, items)
 
+    def _kept(self, x: Node, axes: Sequence[int]) -> Node | None:
+        """A reduction that keeps the axes that it removed, or a function of one."""
+        if x in self.reductions:
+            if list(self.reductions[x]) != list(axes):
+                return None
+            template = f"{x.template[:-1]}, keepdim=True)"
+            kept = [ONE if n in axes else s for n, s in enumerate(x.arguments[0].shape)]
+            return self.graph.make(template, *x.arguments, shape=kept, kind=x.kind, hint=x.hint)
+        if not x.pointwise:
+            return None
+        arguments = []
+        for argument in x.arguments:
+            inner = self._kept(argument, axes) if argument.kind != NUMBER else argument
+            if inner is None:
+                return None
+            arguments.append(inner)
+        shape = next(a.shape for a in arguments if a.kind != NUMBER)
+        return self.graph.make(
+            x.template, *arguments, shape=shape, kind=x.kind, level=x.level, needs=x.needs,
+            hint=x.hint, pointwise=True,
+        )  # fmt: skip
+
     def index(self, x: Node, items: Sequence[Item]) -> Node:
         """`x[:, 0, None, 1:]`."""
         if all(item is ALL for item in items):
             return x
-        undone = self._undone(x, items)
-        if undone is not None:
-            return undone
+        items = [*items, *[ALL] * (x.rank - sum(item is not NEW for item in items))]
+        if x in self.indexed:
+            base, inner = self.indexed[x]
+            both = _composed(inner, items)
+            if both is not None:
+                return self.index(base, both)
         shape: list[Size] = []
         texts: list[str] = []
         arguments: list[Node] = []
@@ -131,12 +155,13 @@ class Torch:
                 arguments.append(item)
                 texts.append("{}")
             axis += 1
+        shape += x.shape[axis:]
         while texts and texts[-1] == ":":
             texts.pop()
         leading = next((n for n, t in enumerate(texts) if t != ":"), 0)
-        if leading >= 2 and all(t == "None" for t in texts[leading:]):
+        if leading >= 2 and items[-1] is NEW and all(t == "None" for t in texts[leading:]):
             texts[:leading] = ["..."]
-        return self.graph.make(
+        result = self.graph.make(
             f"{{}}[{', '.join(texts)}]",
             x,
             *arguments,
@@ -145,15 +170,8 @@ class Torch:
             needs=(ATOM, *(CHOICE for _ in arguments)),
             light=True,
         )
-
-    def _undone(self, x: Node, items: Sequence[Item]) -> Node | None:
-        """`x[:, None][:, 0]` is x."""
-        places = [n for n, item in enumerate(items) if item is not ALL]
-        if len(places) == 1 and isinstance(items[places[0]], Node) and x.light:
-            inside = x.template.removeprefix("{}[").removesuffix("]").split(", ")
-            if x.template.startswith("{}[") and inside == [":"] * places[0] + ["None"]:
-                return x.arguments[0]
-        return None
+        self.indexed[result] = (x, list(items))
+        return result
 
     def expand(self, x: Node, shape: Sequence[Size]) -> Node:
         if list(x.shape) == list(shape):
@@ -264,7 +282,7 @@ class Torch:
             hint="number",
         )
 
-    def arange(self, lower: Size, extent: Size, kind: str) -> Node:
+    def arange(self, lower: Size, extent: Size, kind: str, hint: str = "places") -> Node:
         """The values of an index."""
         ends = [extent] if lower.number == 0 else [lower, lower + extent]
         gaps = ", ".join("{}" for _ in ends)
@@ -275,7 +293,7 @@ class Torch:
         else:
             template = f"torch.arange({gaps}, device={{}})"
             arguments += [self.references["device"]]
-        return self.graph.make(template, *arguments, shape=(extent,), kind=kind, hint="range_")
+        return self.graph.make(template, *arguments, shape=(extent,), kind=kind, hint=hint)
 
     def pad(self, x: Node, axis: int, before: Node | None, after: Node | None) -> Node:
         """More elements along an axis: 0, or no token."""
@@ -310,13 +328,15 @@ class Torch:
         dims = str(named[0]) if len(named) == 1 else f"({', '.join(map(str, named))})"
         shape = [s for n, s in enumerate(x.shape) if n not in axes]
         hint = {"mean": "mean", "sum": "total", "prod": "product", "amax": "largest"}
-        return self.graph.make(
+        result = self.graph.make(
             f"{{}}.{function}({dims})",
             x,
             shape=shape,
             kind=kind or x.kind,
             hint=hint.get(function, function),
         )
+        self.reductions[result] = tuple(axes)
+        return result
 
     # ---- choosing ----
 
@@ -365,23 +385,26 @@ class Torch:
 LEVELS = {"+": (SUM, PRODUCT), "-": (SUM, PRODUCT), "*": (PRODUCT, SIGN), "/": (PRODUCT, SIGN)}
 
 
-def _kept(x: Node, axes: Sequence[int]) -> tuple[str, list[Size]] | None:
-    """A reduction that keeps its axes, if these are the ones that it removed."""
-    for function in ("mean", "sum", "amax", "amin", "logsumexp", "any"):
-        start = f"{{}}.{function}("
-        if x.template.startswith(start) and x.template.endswith(")"):
-            dims = x.template[len(start) : -1]
-            if "keepdim" in dims:
-                return None
-            rank = x.arguments[0].rank
-            found = [int(d) % rank for d in dims.strip("()").split(",")]
-            if found != sorted(axes):
-                return None
-            shape = list(x.arguments[0].shape)
-            for axis in found:
-                shape[axis] = ONE
-            return f"{start}{dims}, keepdim=True)", shape
-    return None
+def _composed(inner: Sequence[Item], outer: Sequence[Item]) -> list[Item] | None:
+    """`x[:, 1:][:, :, None]` → `x[:, 1:, None]`; None if one index expression cannot say both."""
+    result: list[Item] = []
+    rest = list(outer)
+    for item in inner:
+        while rest and rest[0] is NEW:
+            result.append(rest.pop(0))
+        if isinstance(item, Node):
+            result.append(item)
+            continue
+        again = rest.pop(0)
+        if again is ALL:
+            result.append(item)
+        elif item is ALL:
+            result.append(again)
+        elif item is NEW and isinstance(again, Node):
+            continue  # an axis made and unmade
+        else:
+            return None
+    return [*result, *rest]
 
 
 __all__ = ["ALL", "NEW", "Item", "Slice", "Torch", "replace"]

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from indicial.compile.emit.graph import BOOL, COMPARE, FLOAT, INT, PRODUCT, SIGN, SUM, Node
+from indicial.compile.emit.names import letter
 from indicial.compile.emit.operations import Torch
 from indicial.compile.emit.values import Environment, Value, aligned, merged
 from indicial.program.ir import Affine, Flat
@@ -83,7 +84,9 @@ def _affine(torch: Torch, place: Affine, env: Environment) -> tuple[Size, Size, 
         index = env.ranges[name]
         ends = (index.lower, index.upper) if factor > 0 else (index.upper, index.lower)
         low, high = low + factor * ends[0], high + factor * ends[1]
-        values.append((Value(torch.arange(index.lower, index.extent, INT), (name,)), factor))
+        values.append(
+            (Value(torch.arange(index.lower, index.extent, INT, letter(name)), (name,)), factor)
+        )
     total = _total(torch, values, env)
     return low, high, _moved(torch, total, place.offset)
 
@@ -95,7 +98,9 @@ def _flat(torch: Torch, place: Flat, env: Environment) -> tuple[Size, Size, Valu
         if index.name in env.ranges:
             own = env.ranges[index.name]
             digit = _moved(
-                torch, Value(torch.arange(own.lower, own.extent, INT), (index.name,)), -index.lower
+                torch,
+                Value(torch.arange(own.lower, own.extent, INT, letter(index.name)), (index.name,)),
+                -index.lower,
             )
         else:
             digit = Value(torch.sizes.node(env.fixed[index.name].offset - index.lower))

@@ -10,6 +10,7 @@ change in a loop is computed before it.
 from __future__ import annotations
 
 import json
+import math
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -62,18 +63,6 @@ class Block:
     header: Line = field(default_factory=lambda: Line(""))
     items: list[Assign | Line | Return | Comment | Block] = field(default_factory=list)
 
-    def nodes(self) -> Iterator[Node]:
-        yield from self.header.arguments
-        for item in self.items:
-            if isinstance(item, Block):
-                yield from item.nodes()
-            elif isinstance(item, Assign):
-                yield item.node
-                if item.key is not None:
-                    yield item.key
-            elif isinstance(item, Line | Return):
-                yield from item.arguments
-
 
 @dataclass
 class _Open:
@@ -91,30 +80,50 @@ class Printer:
         self.names = names
         self.letters = letters
         self.uses: Counter[int] = Counter()
+        self.live: set[int] = set()
+        self.last: dict[int, int] = {}
+        self.number = -1
+        self.temporary: dict[str, tuple[int, float]] = {}
         self.stack: list[_Open] = []
         self.forced: set[int] = set()
         self.inlined: list[tuple[Node, str]] = []
 
     def print(self, block: Block, indent: int = 4) -> list[str]:
-        self._count(list(block.nodes()))
+        self.live = _reached([root for item in _flat(block) for root in _roots(item)])
+        self._count(block)
+        self.number = -1
         return self._block(block, indent)
 
-    def _count(self, roots: list[Node]) -> None:
-        self.uses.update(id(root) for root in roots)
-        seen: set[int] = set()
-        waiting = list(roots)
-        while waiting:
-            node = waiting.pop()
-            if id(node) not in seen:
+    def _count(self, block: Block) -> None:
+        """How often each node is used, and by which item for the last time."""
+        assigned: set[int] = set()
+        counted: set[int] = set()
+        for number, item in enumerate(_flat(block)):
+            nodes = _roots(item)
+            if isinstance(item, Assign) and id(item.node) in self.live:
+                nodes = [*nodes, item.node]
+            self.uses.update(id(n) for n in nodes)
+            waiting, seen = list(nodes), set()
+            while waiting:
+                node = waiting.pop()
+                if id(node) in seen or id(node) in assigned:
+                    continue
                 seen.add(id(node))
-                self.uses.update(id(argument) for argument in node.arguments)
+                self.last[id(node)] = number
                 waiting.extend(node.arguments)
+                if id(node) not in counted:
+                    counted.add(id(node))
+                    self.uses.update(id(argument) for argument in node.arguments)
+            if isinstance(item, Assign):
+                assigned.add(id(item.node))
 
     def _block(self, block: Block, indent: int) -> list[str]:
         here = _Open(block.scope, [])
         self.stack.append(here)
         for item in block.items:
+            self.number += not isinstance(item, Block)
             if isinstance(item, Block):
+                self.number += 1
                 header = self._line(item.header.template, item.header.arguments)
                 inside = self._block(item, indent + 4)
                 if any(line.strip() and not line.strip().startswith("#") for line in inside):
@@ -147,6 +156,8 @@ class Printer:
 
     def _assign(self, item: Assign, indent: int) -> None:
         here = self.stack[-1]
+        if item.key is None and id(item.node) not in self.live:
+            return
         target = self._line(item.target, (item.key,) if item.key is not None else ())
         bound = self._bound(item.node)
         if bound == target:
@@ -222,11 +233,35 @@ class Printer:
             return self.uses[id(node)] > 1 and len(self._inline(node)) > SHORT
         return self.uses[id(node)] > 1 or outside
 
+    def _name(self, node: Node, depth: int) -> str:
+        """A name by what it is; one that is no longer needed may be taken again."""
+        base, inner = node.hint, node
+        while not base and inner.arguments:
+            inner = inner.arguments[0]
+            base = inner.hint
+        base = base or "part"
+        name = next(
+            (
+                name
+                for name, (key, last) in self.temporary.items()
+                if last < self.number and name.rstrip("_0123456789") == base
+            ),
+            None,
+        )
+        if name is None:
+            name = self.names.new(base)
+        else:
+            for level in self.stack:
+                level.bound.pop(self.temporary[name][0], None)
+        lasting = depth < len(self.stack) - 1
+        self.temporary[name] = (id(node), math.inf if lasting else self.last[id(node)])
+        return name
+
     def _bind(self, node: Node) -> str:
         """Give a node a name, in the outermost block that has all that it needs."""
         depth = next(n for n, level in enumerate(self.stack) if level.scope is node.scope)
+        name = self._name(node, depth)
         inner, self.stack = self.stack[depth + 1 :], self.stack[: depth + 1]
-        name = self.names.new(node.hint or "part")
         inlined, self.inlined = self.inlined, []
         text = self._fitting(node, name, 4 * depth + 4)
         self.inlined = inlined
@@ -249,3 +284,33 @@ def braced(start: str, items: Sequence[str], end: str) -> list[str]:
         return [line]
     margin = " " * (len(start) - len(start.lstrip()))
     return [start, *(f"{margin}    {item}," for item in items), margin + end]
+
+
+def _flat(block: Block) -> Iterator[Assign | Line | Return | Comment]:
+    """All items in the order in which they are printed, headers among them."""
+    for item in block.items:
+        if isinstance(item, Block):
+            yield item.header
+            yield from _flat(item)
+        else:
+            yield item
+
+
+def _roots(item: Assign | Line | Return | Comment) -> list[Node]:
+    """The nodes that an item needs, whether or not anybody reads what it makes."""
+    if isinstance(item, Comment):
+        return []
+    if isinstance(item, Assign):
+        return [item.node, item.key] if item.key is not None else []
+    return list(item.arguments)
+
+
+def _reached(roots: Sequence[Node]) -> set[int]:
+    found: set[int] = set()
+    waiting = list(roots)
+    while waiting:
+        node = waiting.pop()
+        if id(node) not in found:
+            found.add(id(node))
+            waiting.extend(node.arguments)
+    return found

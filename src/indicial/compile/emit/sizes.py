@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from indicial.compile.emit.graph import ATOM, NUMBER, PRODUCT, SIGN, SUM, Graph, Node, Scope, as_int
+from indicial.compile.emit.graph import ATOM, NUMBER, PRODUCT, SIGN, SUM, Graph, Node, as_int
 from indicial.program.sizes import Atom, Size, Strided
 
 
@@ -123,7 +123,7 @@ class SizeTexts:
         while True:
             name = next((v for v in self.variables if v in _loose(size)), None)
             if name is None:
-                return _nonnegative(size)
+                return nonnegative(size)
             variable = self.variables[name]
             low = replaced(size, name, variable.lower)
             high = replaced(size, name, variable.upper)
@@ -136,10 +136,6 @@ class SizeTexts:
 
     def same(self, a: Size, b: Size) -> bool:
         return (a - b).number == 0
-
-
-def scope_of(node: Node) -> Scope:
-    return node.scope
 
 
 def _loose(size: Size) -> set[str]:
@@ -161,7 +157,7 @@ def _linear(size: Size, name: str) -> bool | None:
     return sum(factors) >= 0
 
 
-def _nonnegative(size: Size) -> bool:
+def nonnegative(size: Size) -> bool:
     """Each name is 1 + something: if no coefficient of that is negative, nor is the size."""
     if any(isinstance(atom, Strided) for atom in size.atoms):
         # What a stride leaves is 1 or more as well.
