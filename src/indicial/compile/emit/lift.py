@@ -10,10 +10,10 @@ nobody needs go.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from indicial.compile.schedule.plan import Plan, Run, Step
+from indicial.compile.schedule.plan import Call, Loop, Plan, Run, Slice, Step
 from indicial.program.ir import (
     Affine,
     Apply,
@@ -153,6 +153,17 @@ def _lifted(statement: Statement, lifted: set[str], summed: bool = False) -> Sta
     return replace(result, left=(member, *statement.left), indices=(MEMBER, *statement.indices))
 
 
+def _call(step: Call, moved: dict[int, Statement], lifted: set[str]) -> Iterator[Call]:
+    """A call with the batch in front of its slices, if anything that it computes is needed."""
+    for loop in _steps((step.loop,), moved, lifted):
+        assert isinstance(loop, Loop)
+        sides = [
+            tuple(Slice(s.tensor, (None, *s.places)) if s.tensor in lifted else s for s in slices)
+            for slices in (step.arguments, step.results)
+        ]
+        yield replace(step, loop=loop, arguments=sides[0], results=sides[1])
+
+
 def _over_members(body: Expression) -> Expression:
     """The sum over the batch: inside sums, so that a product over all steps is one product."""
     match body:
@@ -176,6 +187,9 @@ def _steps(
         if isinstance(step, Run):
             if id(step.statement) in moved:
                 result.append(Run(moved[id(step.statement)]))
+            continue
+        if isinstance(step, Call):
+            result += _call(step, moved, lifted)
             continue
         inside = _steps(step.steps, moved, lifted)
         if inside:

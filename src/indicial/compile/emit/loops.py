@@ -130,8 +130,8 @@ def _loops(steps: Sequence[Step], outer: tuple[Loop, ...] = ()) -> dict[str, tup
         if isinstance(step, Loop):
             found = _loops(step.steps, (*outer, step))
         else:
-            name = step.statement.target
-            found = {name: tuple(loop for loop in outer if name in loop.axes)}
+            targets = {s.target for s in step.statements()}
+            found = {n: tuple(loop for loop in outer if n in loop.axes) for n in targets}
         for name, loops in found.items():
             known = result.get(name, ())
             if known and loops and known[0] is not loops[0]:
@@ -145,8 +145,8 @@ def _readings(steps: Sequence[Step], loops: tuple[Loop, ...]) -> Iterator[Readin
         if isinstance(step, Loop):
             yield from _readings(step.steps, (*loops, step))
             continue
-        statement = step.statement
-        for part in (statement.body, statement.guard):
-            for node in part.walk() if part is not None else ():
-                if isinstance(node, Read):
-                    yield Reading(node, statement, loops)
+        for statement in step.statements():
+            for part in (statement.body, statement.guard):
+                for node in part.walk() if part is not None else ():
+                    if isinstance(node, Read):
+                        yield Reading(node, statement, loops)

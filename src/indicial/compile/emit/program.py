@@ -7,9 +7,10 @@ Loop(t, …)                  for t in range(T):
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from indicial.compile.emit.calls import call
 from indicial.compile.emit.expressions import Evaluator
 from indicial.compile.emit.graph import ATOM, COMPARE, NUMBER, Graph, Node, Scope
 from indicial.compile.emit.left import separated, shaped
@@ -23,7 +24,7 @@ from indicial.compile.emit.sizes import SizeTexts, Variable
 from indicial.compile.emit.storage import Definition, Store, Walk, hull
 from indicial.compile.emit.tensors import Tensors
 from indicial.compile.emit.values import Environment, Value, aligned
-from indicial.compile.schedule.plan import Loop, Plan, Run, Step
+from indicial.compile.schedule.plan import Call, Loop, Plan, Run, Step
 from indicial.notation.source import NOWHERE
 from indicial.program.ir import Affine, Code, Flat, Index, Read, Statement
 from indicial.program.show import show_statement
@@ -61,6 +62,7 @@ class Emission:
         targets = dict.fromkeys(s.target for s in code.statements)
         self.identifiers = {name: names.new(name) for name in targets}
         self.said = ""
+        self.functions: dict[str, Callable[..., object]] = {}
         for name, loops in self.walks.loops.items():
             self.tensors.store(name).walk = Walk(loops[0], loops[0].axes[name])
 
@@ -75,6 +77,9 @@ class Emission:
                     separated(step.statement),
                     self.code.of(step.statement.target).index(step.statement),
                 )
+            elif isinstance(step, Call):
+                self.close_test()
+                call(self, step)
             else:
                 self.close_test()
                 self.loop(step)
@@ -105,6 +110,18 @@ class Emission:
         places = {f.index: f.place for f in fixed if f.index}
         env = Environment(fixed=places).bind(i for i in statement.indices if i.name not in places)
         definition = self.define(statement, order, store, env)
+        self.keep(statement, store, definition, fixed, tests, merging)
+
+    def keep(
+        self,
+        statement: Statement,
+        store: Store,
+        definition: Definition,
+        fixed: Sequence[Fixed],
+        tests: Sequence[Node],
+        merging: bool,
+    ) -> None:
+        """A definition goes where reads look for it."""
         single = self.single(statement, store)
         if merging:
             self.merge_step(store, replace(definition, test=self.both(tests, definition.test)))

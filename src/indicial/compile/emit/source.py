@@ -18,7 +18,7 @@ from __future__ import annotations
 import inspect
 import linecache
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -26,6 +26,7 @@ import torch.nn.functional as F
 
 from indicial.compile.emit.helpers import HELPERS
 from indicial.compile.emit.lift import MEMBER, lift
+from indicial.compile.emit.logs import with_logs
 from indicial.compile.emit.names import Names
 from indicial.compile.emit.printing import WIDTH, Line, Printer, Return, quoted
 from indicial.compile.emit.program import Emission
@@ -61,15 +62,17 @@ def emit(
     if ragged:
         raise NotImplementedError("lengths")
     lifted, steps = lift(code, plan, want, ragged, draws, summed)
-    text = _Module(lifted, steps, list(dict.fromkeys(want)), draws).text()
-    return Source(text, compiled(text))
+    lifted, steps = with_logs(lifted, steps, want)
+    module = _Module(lifted, steps, list(dict.fromkeys(want)), draws)
+    text = module.text()
+    return Source(text, compiled(text, module.emission.functions))
 
 
-def compiled(text: str) -> Run:
+def compiled(text: str, functions: Mapping[str, Callable[..., object]]) -> Run:
     """The function of a text; a traceback through it shows its lines."""
     name = f"<indicial {abs(hash(text)):x}>"
     linecache.cache[name] = (len(text), None, text.splitlines(True), name)
-    space: dict[str, object] = {"torch": torch, "F": F, "math": math}
+    space: dict[str, object] = {"torch": torch, "F": F, "math": math, **functions}
     exec(compile(text, name, "exec"), space)
     run = space["run"]
     assert callable(run)

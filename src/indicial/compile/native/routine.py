@@ -102,7 +102,9 @@ class Routine:
         for step in plan.steps:
             if isinstance(step, Loop):
                 groups.append(step)
-            elif groups and isinstance(groups[-1], list):
+                continue
+            assert isinstance(step, Run)
+            if groups and isinstance(groups[-1], list):
                 groups[-1].append(step.statement)
             else:
                 groups.append([step.statement])

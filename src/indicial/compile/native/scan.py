@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from indicial.compile.passes.derived import derived_name
-from indicial.compile.schedule.plan import Loop, Run
+from indicial.compile.schedule.plan import Loop, Run, Slice
 from indicial.program.ir import (
     Affine,
     Code,
@@ -32,14 +32,6 @@ from indicial.program.sizes import Size
 
 class Unsupported(Exception):
     """Why a loop has no kernel; the emitted PyTorch runs instead."""
-
-
-@dataclass(frozen=True)
-class Slice:
-    """A tensor of the program with some axes fixed by the loops outside: `W[v-1, :, :]`."""
-
-    tensor: str
-    places: tuple[Affine | None, ...]
 
 
 @dataclass(frozen=True)
@@ -213,10 +205,8 @@ class _Extraction:
         name = derived_name(self.tensors, own, "start")
         axes = [a for a, p in zip(self.code.tensors[piece.tensor].axes, fixed, strict=True)
                 if p is None]  # fmt: skip
-        starts = [s for s in self.code.of(piece.tensor) if s.left[axis] == place]
-        same = not any(s.target in self.varying and self._varies(s) for s in starts)
         self.names[at] = name
-        self.tensors[name] = Tensor(name, tuple(axes), "parameter" if same else "input")
+        self.tensors[name] = Tensor(name, tuple(axes), self.argument_role(piece.tensor))
         indices = tuple(Index(f"{a.letter}°{n}", a.lower, a.extent) for n, a in enumerate(axes))
         spare = iter(indices)
         left = tuple(
@@ -226,9 +216,6 @@ class _Extraction:
         )
         body = Read(name, tuple(Affine.of(i) for i in indices))
         return Statement(own, left, indices, body)
-
-    def _varies(self, statement: Statement) -> bool:
-        return any(isinstance(n, Read) and n.tensor in self.varying for n in statement.body.walk())
 
 
 def _moved(place: object, places: Mapping[str, Affine]) -> Affine:

@@ -12,8 +12,9 @@ What a loop's variable means: at value `v` a tensor's element `v - offsets[tenso
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from indicial.program.ir import Affine, Statement
 from indicial.program.sizes import Size
@@ -76,7 +77,33 @@ class Loop:
         return place.offset + self.offsets.get(statement.target, 0)
 
 
-Step = Run | Loop
+@dataclass(frozen=True)
+class Slice:
+    """A tensor of the program with some axes fixed by the loops outside: `W[v-1, :, :]`."""
+
+    tensor: str
+    places: tuple[Affine | None, ...]
+
+
+@dataclass(frozen=True)
+class Call:
+    """A loop that a function runs: from tensors to tensors, all steps at once.
+
+    `function(arguments, sizes, lengths)` gives the results; `sizes` are in the order of `names`.
+    """
+
+    loop: Loop
+    title: str
+    arguments: tuple[Slice, ...]
+    results: tuple[Slice, ...]
+    names: tuple[str, ...]
+    function: Callable[..., list[Any]]
+
+    def statements(self) -> Iterator[Statement]:
+        yield from self.loop.statements()
+
+
+Step = Run | Loop | Call
 
 
 @dataclass(frozen=True)
@@ -92,4 +119,14 @@ class Plan:
             step = waiting.pop()
             if isinstance(step, Loop):
                 yield step
+                waiting.extend(step.steps[::-1])
+
+    def calls(self) -> Iterator[Call]:
+        """Every loop that a function runs."""
+        waiting = list(self.steps)[::-1]
+        while waiting:
+            step = waiting.pop()
+            if isinstance(step, Call):
+                yield step
+            elif isinstance(step, Loop):
                 waiting.extend(step.steps[::-1])
