@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from indicial.program.ir import Apply, Constant, Expression, IndexValue, Select, SizeValue
+from indicial.program.rewrite import is_constant
 
 ZERO = Constant(0.0)
 ONE = Constant(1.0)
@@ -50,18 +51,31 @@ def _scaled(coefficient: float, rest: list[Expression]) -> Expression:
     return factors[0] if len(factors) == 1 else Apply("*", tuple(factors))
 
 
+def scaled(expression: Expression) -> tuple[Expression, Expression]:
+    """An expression as a factor made of numbers and sizes, and the rest: `-x/T` → `-1/T`, `x`."""
+    if isinstance(expression, Apply) and expression.function == "neg":
+        scale, rest = scaled(expression.arguments[0])
+        return negative(scale), rest
+    factors = _flat("*", (expression,))
+    return (
+        times(*(f for f in factors if is_constant(f))),
+        times(*(f for f in factors if not is_constant(f))),
+    )
+
+
 def plus(*terms: Expression) -> Expression:
-    """The sum, in one level, its numbers collected where the first stood."""
+    """The sum, in one level, equal terms counted, its numbers collected where the first stood."""
     total = 0.0
-    rest: list[Expression] = []
+    counts: dict[Expression, int] = {}
     place = 0
     for term in _flat("+", terms):
         value = numeral(term)
         if value is None:
-            rest.append(term)
+            counts[term] = counts.get(term, 0) + 1
         else:
-            place = place if total else len(rest)
+            place = place if total else len(counts)
             total += value
+    rest = [times(Constant(float(n)), t) if n > 1 else t for t, n in counts.items()]
     if total or not rest:
         rest.insert(place, Constant(total))
     return rest[0] if len(rest) == 1 else Apply("+", tuple(rest))
@@ -79,13 +93,31 @@ def negative(expression: Expression) -> Expression:
 
 
 def quotient(above: Expression, below: Expression) -> Expression:
+    """The fraction, in one level: what is divided by in a factor above goes below."""
     if numeral(above) == 0:
         return ZERO
-    if numeral(below) == 1:
-        return above
     if isinstance(above, Apply) and above.function == "neg":
         return negative(quotient(above.arguments[0], below))
-    return Apply("/", (above, below))
+    numerators, denominators = [], [below]
+    for factor in _flat("*", (above,)):
+        if isinstance(factor, Apply) and factor.function == "/":
+            numerators.append(factor.arguments[0])
+            denominators.insert(0, factor.arguments[1])
+        else:
+            numerators.append(factor)
+    under = times(*_without_roots(denominators))
+    return times(*numerators) if under == ONE else Apply("/", (times(*numerators), under))
+
+
+def _without_roots(factors: list[Expression]) -> list[Expression]:
+    """Factors with `√u √u` as `u`."""
+    result: list[Expression] = []
+    for factor in factors:
+        if isinstance(factor, Apply) and factor.function == "sqrt" and factor in result:
+            result[result.index(factor)] = factor.arguments[0]
+        else:
+            result.append(factor)
+    return result
 
 
 def power(base: Expression, exponent: Expression) -> Expression:

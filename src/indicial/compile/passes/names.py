@@ -8,10 +8,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from itertools import count
 
 from indicial.notation.signs import MARK_OF
+from indicial.program.ir import Index
 
 
 class Names:
@@ -35,6 +37,11 @@ class Names:
         """`h̄` for h, or `∂h` where the text has a `\\bar h` of its own."""
         return self.new([barred(name), *(f"{'∂' * number}{name}" for number in range(1, 9))])
 
+    def delta(self, name: str) -> str:
+        """`δ^R`: what R passes back to all that it is a function of."""
+        mark = name if len(name) == 1 else f"{{{name}}}"
+        return self.new(f"δ^{mark}" + "'" * number for number in count())
+
     def incoming(self, adjoint: str) -> str:
         """`h̄^{in}`: what comes from outside to h̄."""
         return self.new(with_superscript(adjoint, "in" + "'" * number) for number in count())
@@ -56,6 +63,15 @@ def barred(name: str) -> str:
     if len(letter) == 1 and letter.isalpha():
         return prefix + dot + letter + MARK_OF["bar"] + name[end:]
     return f"∂{name}"
+
+
+def index_name(index: Index) -> str:
+    """A simple name for an index: `J` for the slice `J°1.0`, `v` for the token `w[t]` in V."""
+    name = re.split("[°·]", index.name)[0]
+    if "[" in name or "(" in name:
+        size = index.extent.name or "c"
+        name = size[0].lower()
+    return name
 
 
 def _split(name: str) -> tuple[str, str, str]:

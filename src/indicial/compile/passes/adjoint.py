@@ -1,0 +1,347 @@
+"""Adjoint equations: how an output changes with every element of everything it depends on.
+
+h[t,j] = G[t,j] * h[t-1,j] + x[t,j]     output h
+
+h̄[t,j] = h̄^{in}[t,j] + h̄[t+1,j] * G[t+1,j]     what follows, and the next step
+Ḡ[t,j] = h̄[t,j] * h[t-1,j]
+x̄[t,j] = h̄[t,j]
+
+X̄ is the sum, over all reads of X, of the reader's adjoint times the derivative, each read turned
+round: `h[t-1,j]` in the equation of `h[t,j]` says that h̄[t,j] gets something from h̄[t+1,j]. What
+comes out is an ordinary `Code`, which `interpret` runs: recurrences are recurrences that run
+backwards. A scalar loss starts with 1, any other output with an input of its own, `h̄^{in}`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+
+from indicial.compile.passes.algebra import (
+    ONE,
+    ZERO,
+    both,
+    compare,
+    minus,
+    negative,
+    plus,
+    scaled,
+    times,
+)
+from indicial.compile.passes.elements import Arrived, Elements
+from indicial.compile.passes.flows import (
+    Flow,
+    all_factors_flow,
+    extreme_flow,
+    is_extreme,
+    own,
+    pointwise_flows,
+    product_flows,
+)
+from indicial.compile.passes.forms import Distribution, Pointwise, Product
+from indicial.compile.passes.layout import laid_out, shifts
+from indicial.compile.passes.moving import moved
+from indicial.compile.passes.names import Names
+from indicial.compile.passes.normal import normal
+from indicial.compile.passes.reach import Reach
+from indicial.compile.passes.solving import in_range
+from indicial.compile.passes.tidy import final, needed, renamed
+from indicial.program.ir import (
+    Affine,
+    Code,
+    Expression,
+    Flat,
+    Gather,
+    Index,
+    Read,
+    Reduce,
+    Statement,
+    Tensor,
+)
+from indicial.program.rewrite import is_constant
+
+
+@dataclass(frozen=True)
+class Adjoint:
+    """A code extended by its adjoint equations.
+
+    `names` says how the adjoint of each tensor is called, where it has one; what has none does not
+    change the outputs. `given` has the inputs for the adjoints of the outputs. `saved` are the
+    defined tensors of the forward code that the adjoint equations read.
+    """
+
+    code: Code
+    statements: tuple[Statement, ...]
+    names: dict[str, str]
+    given: dict[str, str]
+    saved: tuple[str, ...]
+
+
+def adjoint(code: Code, outputs: Collection[str], wanted: Collection[str] | None = None) -> Adjoint:
+    """The adjoint equations of the outputs, for the wanted inputs and parameters, or for all."""
+    return _Builder(normal(code), outputs, wanted).run()
+
+
+class _Builder:
+    """The equations so far; tensors are worked off so that, circles apart, readers come first."""
+
+    def __init__(
+        self, code: Code, outputs: Collection[str], wanted: Collection[str] | None
+    ) -> None:
+        self.code = code
+        self.outputs = outputs
+        self.reach = Reach(code, outputs, wanted)
+        self.names = Names(code.tensors)
+        self.bars = {name: self.names.adjoint(name) for name in self.reach.barred()}
+        self.elements = Elements(code)
+        self.given: dict[str, str] = {}
+        self.flows: dict[str, list[Flow]] = {}
+        self.made: list[Statement] = []
+        self.simple: dict[str, Statement] = {}
+
+    def run(self) -> Adjoint:
+        for name, bar in self.bars.items():
+            # Before any equation: what is read elsewhere must be known to exist.
+            self.elements.add(replace(self.code.tensors[name], name=bar, role="defined"))
+            self.elements.statements[bar] = [
+                Statement(bar, left, indices, ZERO) for left, indices in self.elements.lefts(name)
+            ]
+        for name in self.bars:
+            self.build(name)
+        return self.finished()
+
+    def finished(self) -> Adjoint:
+        """All that the wanted adjoints need, without those that are only another name."""
+        # At the end, because in a circle a reader may come before what it reads.
+        same = self.same()
+        bars = {name: final(bar, same) for name, bar in self.bars.items()}
+        made = renamed(self.made, same)
+        used = needed(made, [bars[name] for name in self.reach.wanted if name in bars])
+        made = [statement for statement in made if statement.target in used]
+        unused = self.elements.tensors.keys() - self.code.tensors.keys() - used
+        code = replace(
+            self.code,
+            tensors={n: t for n, t in self.elements.tensors.items() if n not in unused},
+            statements=(*self.code.statements, *made),
+            tests=(),
+        )
+        return Adjoint(
+            code,
+            tuple(made),
+            {name: bar for name, bar in bars.items() if bar in used},
+            {name: new for name, new in self.given.items() if new in used},
+            tuple(dict.fromkeys(s.target for s in self.code.statements if s.target in used)),
+        )
+
+    def same(self) -> dict[str, str]:
+        """The adjoints that are the same as another tensor, element by element."""
+        found: dict[str, str] = {}
+        for name, simple in self.simple.items():
+            body, support = simple.body, self.elements.support
+            if name in self.reach.wanted or not isinstance(body, Read):
+                continue
+            if body.places == simple.left and all(
+                support(simple.target, n) == support(body.tensor, n)
+                for n in range(len(simple.left))
+            ):
+                found[simple.target] = body.tensor
+        return found
+
+    # ---- the equations of one adjoint ----
+
+    def build(self, name: str) -> None:
+        bar = self.bars[name]
+        flows = [
+            flow
+            for reader in self.reach.readers(name)
+            for flow in self.flows_of(reader)
+            if flow.read.tensor == name and not flow.logarithm
+        ]
+        parts = [self.apart(bar, flow) if _flat(flow.read) else flow for flow in flows]
+        statements = []
+        for left, indices in self.elements.lefts(name):
+            terms = [self.begin(name, left)]
+            for part in parts:
+                if isinstance(part, str):
+                    terms.append(Read(part, left))
+                elif (arrived := self.elements.arrived(part, (left, indices))) is not None:
+                    terms.append(arrived.expression)
+            statements.append(Statement(bar, left, indices, plus(*terms)))
+        self.elements.statements[bar] = statements
+        self.made += statements
+        if len(statements) == 1 and is_simple(statements[0].body):
+            self.simple[name] = statements[0]
+
+    def begin(self, name: str, left: tuple[Affine | Flat, ...]) -> Expression:
+        """What comes to the adjoint of an output from outside."""
+        if name not in self.outputs:
+            return ZERO
+        tensor = self.code.tensors[name]
+        if name == self.code.loss and not tensor.axes:
+            return ONE
+        if name not in self.given:
+            new = self.given[name] = self.names.incoming(self.bars[name])
+            self.elements.add(Tensor(new, tensor.axes, "input"))
+        return Read(self.given[name], left)
+
+    def apart(self, bar: str, flow: Flow) -> str:
+        """A tensor for a flow to places like (k,i), which only a left side can turn round."""
+        part = self.names.part(bar)
+        axes = self.elements.tensors[bar].axes
+        _, indices = self.elements.box(bar)
+        own_names = {i.name for p in flow.read.places if isinstance(p, Flat) for i in p.indices}
+        left: list[Affine | Flat] = []
+        given: list[Index] = []
+        for place, index in zip(flow.read.places, indices, strict=True):
+            if isinstance(place, Flat):
+                left.append(place)
+                given += place.indices
+            else:
+                fresh = index.name
+                while fresh in own_names:
+                    fresh += "'"
+                left.append(Affine.of(fresh))
+                given.append(replace(index, name=fresh))
+        arrived = self.elements.arrived(flow, (tuple(left), tuple(given)))
+        body = ZERO if arrived is None else arrived.expression
+        statement = Statement(part, tuple(left), tuple(given), body)
+        self.elements.add(Tensor(part, axes, "defined"), [statement])
+        self.made.append(statement)
+        return part
+
+    # ---- the flows of one tensor ----
+
+    def flows_of(self, name: str) -> list[Flow]:
+        if name not in self.flows:
+            self.flows[name] = []
+            for statement in self.code.of(name):
+                condition = self.elements.precedence(statement)
+                for flow in self.flow(statement):
+                    self.flows[name].append(
+                        replace(flow, condition=both(condition, flow.condition))
+                    )
+        return self.flows[name]
+
+    def flow(self, statement: Statement) -> Iterator[Flow]:
+        form = self.reach.form(statement)
+        if isinstance(form, Distribution):
+            yield from self.softmax(statement, form)
+            return
+        incoming = self.incoming(statement)
+        if isinstance(form, Pointwise):
+            found = pointwise_flows(statement, form.body, incoming, self.reach.softmaxes)
+            yield from self.shared(statement, list(found))
+        elif isinstance(form, Product):
+            yield from product_flows(statement, form, incoming)
+        elif form.operator in ("max", "min"):
+            ties = Reduce("sum", form.indices, form.condition, is_extreme(statement, form))
+            name = self.names.part(self.bars[statement.target])
+            count = self.define(name, statement, ties, statement.indices)
+            yield extreme_flow(statement, form, incoming, count)
+        elif form.operator == "prod":
+            yield all_factors_flow(statement, form, incoming)
+
+    def incoming(self, statement: Statement) -> Expression:
+        """The adjoint of what a statement defines; if that is simple, what it is."""
+        simple = self.simple.get(statement.target)
+        if simple is None or any(isinstance(place, Flat) for place in statement.left):
+            return Read(self.bars[statement.target], statement.left)
+        places: dict[str, Affine] = {}
+        for place, at in zip(simple.left, statement.left, strict=True):
+            assert isinstance(place, Affine) and isinstance(at, Affine)
+            places |= {name: at for name, _ in place.terms}
+        return moved(simple.body, places)
+
+    def shared(self, statement: Statement, flows: list[Flow]) -> Iterator[Flow]:
+        """The flows with a tensor for what several of them have in common, up to a scale.
+
+        `R̄ (1 - R²)` in R = tanh(a + b - c): it goes to a and b, and its negative to c.
+        """
+        pairs = [scaled(flow.value) for flow in flows]
+        counts = Counter(rest for _, rest in pairs if not is_simple(rest))
+        delta: dict[Expression, Read] = {}
+        for flow, (scale, rest) in zip(flows, pairs, strict=True):
+            if counts[rest] < 2:
+                yield flow
+                continue
+            if rest not in delta:
+                name = self.names.delta(statement.target)
+                delta[rest] = self.define(name, statement, rest, statement.indices)
+            yield replace(flow, value=times(scale, delta[rest]))
+
+    def softmax(self, statement: Statement, form: Distribution) -> Iterator[Flow]:
+        """To the scores: `P (P̄ - Σ P̄ P)`, and from logarithms of P what needs no division."""
+        probability = own(statement)
+        names = {index.name for index in form.indices}
+        if statement.target in self.bars:
+            incoming = self.incoming(statement)
+            rest = tuple(i for i in statement.indices if i.name not in names)
+            total = Reduce("sum", form.indices, None, times(incoming, probability))
+            name = self.names.part(self.bars[statement.target])
+            mean = self.define(name, statement, total, rest)
+            value = times(probability, minus(incoming, mean))
+            yield Flow(form.read, statement.indices, (), None, value)
+        for reader in self.reach.readers(statement.target):
+            for flow in self.flows_of(reader):
+                if flow.logarithm and flow.read.tensor == statement.target:
+                    value = self.logarithm(flow, statement, names)
+                    yield Flow(form.read, statement.indices, (), form.condition, value)
+
+    def logarithm(self, flow: Flow, statement: Statement, names: set[str]) -> Expression:
+        """What flows to the score of an element from the logarithm of one: 1 if it is that, -P."""
+        left = (statement.left, statement.indices)
+        others = [
+            n
+            for n, place in enumerate(statement.left)
+            if not isinstance(place, Affine) or not {name for name, _ in place.terms} & names
+        ]
+        valid = replace(flow, condition=both(flow.condition, *self.exists(flow, others)))
+        one, every = self.elements.arrived(flow, left), self.elements.arrived(valid, left, others)
+        if every is None:
+            return ZERO
+        if one is not None and not one.summed and not every.summed and one.value == every.value:
+            share = minus(times(_indicator(every), own(statement)), _indicator(one))
+            return times(negative(one.value), share)
+        found = ZERO if one is None else one.expression
+        return minus(found, times(own(statement), every.expression))
+
+    def exists(self, flow: Flow, others: Collection[int]) -> Iterator[Expression]:
+        """That a read finds an element, at the places that are not among the others."""
+        around = {index.name: index for index in flow.indices}
+        axes = self.code.tensors[flow.read.tensor].axes
+        for number, (place, axis) in enumerate(zip(flow.read.places, axes, strict=True)):
+            if number in others:
+                continue
+            if isinstance(place, Gather) and not self.elements.surely(place.read, around):
+                yield compare(place.read, "≥", ZERO)
+            if isinstance(place, Affine):
+                found = in_range(place, Index("", axis.lower, axis.extent), {}, around)
+                yield from () if found is None else (found,)
+
+    def define(
+        self, name: str, statement: Statement, body: Expression, indices: tuple[Index, ...]
+    ) -> Read:
+        """A new tensor that belongs to a statement, with some of its indices."""
+        tensor, left = laid_out(name, indices, shifts(statement))
+        made = Statement(name, left, indices, body)
+        self.elements.add(tensor, [made])
+        self.made.append(made)
+        return Read(name, left)
+
+
+def is_simple(body: Expression) -> bool:
+    """A constant, or a multiple of one read: as good as a name for it."""
+    _, rest = scaled(body)
+    if rest == ONE or is_constant(rest):
+        return True
+    return isinstance(rest, Read) and not any(isinstance(p, Gather) for p in rest.places)
+
+
+def _flat(read: Read) -> bool:
+    return any(isinstance(place, Flat) for place in read.places)
+
+
+def _indicator(arrived: Arrived) -> Expression:
+    """1 where something arrives, and 0 elsewhere."""
+    return both(arrived.outer, arrived.inner) or ONE

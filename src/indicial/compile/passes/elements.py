@@ -1,0 +1,256 @@
+"""Elements of tensors: where they exist, which statement defines them, what flows to them.
+
+Flow(h[t-1,j], (t, j), value = R̄[t,j] * W[j])   to the element h[t,j]   →   R̄[t+1,j] * W[j]
+
+Nothing flows from a reader that does not exist: `t+1` has to be in the range of the reader's t. The
+condition is left out where a factor is 0 by itself there, as R̄[T,j] is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from indicial.compile.passes.algebra import (
+    ONE,
+    ZERO,
+    both,
+    compare,
+    is_total,
+    numeral,
+    otherwise_zero,
+    scaled,
+    times,
+)
+from indicial.compile.passes.flows import Flow
+from indicial.compile.passes.moving import Unmovable, moved, moved_size
+from indicial.compile.passes.names import index_name
+from indicial.compile.passes.solving import (
+    Solution,
+    apart,
+    bounds,
+    in_range,
+    never_negative,
+    solve,
+)
+from indicial.program.ir import (
+    Affine,
+    Apply,
+    Code,
+    Expression,
+    Flat,
+    Index,
+    Read,
+    Reduce,
+    Select,
+    Statement,
+    Tensor,
+)
+from indicial.program.rewrite import free_indices, size_indices
+from indicial.program.sizes import Size
+
+Left = tuple[tuple[Affine | Flat, ...], tuple[Index, ...]]
+"""The left side of a statement and its indices."""
+
+
+@dataclass(frozen=True)
+class Arrived:
+    """A flow at an element: the sum of `value` over `summed` where both conditions hold."""
+
+    summed: tuple[Index, ...]
+    outer: Expression | None
+    inner: Expression | None
+    value: Expression
+
+    @property
+    def expression(self) -> Expression:
+        value = self.value
+        if self.summed and value != ZERO:
+            scale, rest = scaled(value)
+            value = times(scale, Reduce("sum", self.summed, self.inner, rest))
+        return otherwise_zero(self.outer, value)
+
+
+class Elements:
+    """The tensors of a code that grows."""
+
+    def __init__(self, code: Code) -> None:
+        self.tensors = dict(code.tensors)
+        self.statements = {name: code.of(name) for name in code.tensors}
+
+    def add(self, tensor: Tensor, statements: Sequence[Statement] = ()) -> None:
+        self.tensors[tensor.name] = tensor
+        self.statements[tensor.name] = list(statements)
+
+    # ---- where elements are ----
+
+    def lefts(self, name: str) -> Iterator[Left]:
+        """Left sides that cover all elements: the ranges of the axes, and what lies outside them.
+
+        `h[t,j]` and, where a statement defines the start, `h[-1,j]`.
+        """
+        within = False
+        for statement in self.statements[name]:
+            if self.inside(statement):
+                within = True
+            else:
+                yield statement.left, statement.indices
+        if within or not self.statements[name]:
+            yield self.box(name)
+
+    def inside(self, statement: Statement) -> bool:
+        """Whether all elements of a statement are in the ranges of the axes."""
+        around = {index.name: index for index in statement.indices}
+        for place, axis in zip(statement.left, self.tensors[statement.target].axes, strict=True):
+            if isinstance(place, Flat):
+                continue
+            least, most = bounds(place, around)
+            assert least is not None and most is not None
+            high = axis.lower + axis.extent - 1
+            if not never_negative(least - axis.lower) or not never_negative(high - most):
+                return False
+        return True
+
+    def box(self, name: str) -> Left:
+        """All elements in the ranges of the axes, under the indices that are best known."""
+        axes = self.tensors[name].axes
+        names: list[str] = []
+        places: dict[str, Affine] = {}
+        indices = []
+        for number, axis in enumerate(axes):
+            new = self.letter(name, number)
+            while new in names:
+                new += "'"
+            names.append(new)
+            lower, extent = moved_size(axis.lower, places), moved_size(axis.extent, places)
+            places[axis.letter] = Affine.of(new)
+            indices.append(Index(new, lower, extent))
+        return tuple(Affine.of(index) for index in indices), tuple(indices)
+
+    def letter(self, name: str, number: int) -> str:
+        """What an axis is called: as on the left side, unless that is the name of a token."""
+        axis, known = self.tensors[name].axes[number], self.statements[name]
+        index = Index(axis.letter or "(", axis.lower, axis.extent)
+        if len(known) == 1 and isinstance(place := known[0].left[number], Affine) and place.terms:
+            index = next(i for i in known[0].indices if i.name == place.terms[0][0])
+        tokens = {t.name for t in self.tensors.values() if t.values is not None}
+        return index_name(replace(index, name="[") if index.name in tokens else index)
+
+    def support(self, name: str, number: int) -> tuple[Size, Size] | None:
+        """Lower end and extent of a range along an axis outside of which all elements are 0."""
+        tensor, known = self.tensors[name], self.statements[name]
+        axis = tensor.axes[number]
+        if len(known) == 1 and isinstance(known[0].left[number], Affine):
+            place = known[0].left[number]
+            around = {index.name: index for index in known[0].indices}
+            assert isinstance(place, Affine)
+            least, most = bounds(place, around)
+            return None if least is None or most is None else (least, most - least + 1)
+        if size_indices(axis.extent) or not all(map(self.inside, known)):
+            return None
+        return axis.lower, axis.extent
+
+    def surely(self, read: Read, around: Mapping[str, Index]) -> bool:
+        """Whether a read of an input is always in its ranges."""
+        tensor = self.tensors[read.tensor]
+        if tensor.role == "defined":
+            return False
+        for place, axis in zip(read.places, tensor.axes, strict=True):
+            if not isinstance(place, Affine) or size_indices(axis.extent):
+                return False
+            if in_range(place, Index("", axis.lower, axis.extent), {}, around) is not None:
+                return False
+        return True
+
+    # ---- which statement defines them ----
+
+    def precedence(self, statement: Statement) -> Expression | None:
+        """That an element is defined by this statement, and not by one before it."""
+        conditions = [statement.guard]
+        for earlier in self.statements[statement.target]:
+            if earlier is statement:
+                break
+            conditions.append(_not(self.match(earlier, statement)))
+        return both(*conditions)
+
+    def match(self, earlier: Statement, statement: Statement) -> Expression | None:
+        """That a statement defines what another one does, in the indices of the other."""
+        around = {index.name: index for index in earlier.indices}
+        here = {index.name: index for index in statement.indices}
+        for one, two in zip(earlier.left, statement.left, strict=True):
+            if (
+                isinstance(one, Affine)
+                and isinstance(two, Affine)
+                and apart(one, around, two, here)
+            ):
+                return ZERO
+        solution = solve(earlier.left, earlier.indices, statement.left, statement.indices)
+        if solution is None:
+            return ZERO
+        guard = None if earlier.guard is None else moved(earlier.guard, solution.places)
+        condition = both(*solution.equations, *solution.bounds.values(), guard)
+        if solution.summed:
+            condition = compare(Reduce("sum", solution.summed, condition, ONE), ">", ZERO)
+        return condition
+
+    # ---- what flows to them ----
+
+    def arrived(self, flow: Flow, left: Left, axes: Sequence[int] | None = None) -> Arrived | None:
+        """What a flow brings to an element, in its indices; None if nothing.
+
+        With `axes`, to all elements together that have these places in common.
+        """
+        element, given = left
+        chosen = range(len(element)) if axes is None else axes
+        places = [flow.read.places[n] for n in chosen]
+        targets = [element[n] for n in chosen]
+        last = {index.name for index in flow.bound}
+        for only_names in (False, True):
+            try:
+                solution = solve(places, flow.indices, targets, given, last, only_names)
+                return None if solution is None else self.turned(flow, solution)
+            except Unmovable:
+                continue
+        raise Unmovable(f"{flow.read.tensor} cannot be turned round")
+
+    def turned(self, flow: Flow, solution: Solution) -> Arrived:
+        conditions = list(solution.equations)
+        if flow.condition is not None:
+            conditions.append(moved(flow.condition, solution.places))
+        for name, bound in solution.bounds.items():
+            index = next(i for i in flow.indices if i.name == name)
+            if not self.vanishes(flow.value, index):
+                conditions.append(bound)
+        names = {index.name for index in solution.summed}
+        outer = [c for c in conditions if not free_indices(c) & names]
+        inner = [c for c in conditions if free_indices(c) & names]
+        value = moved(flow.value, solution.places)
+        return Arrived(solution.summed, both(*outer), both(*inner), value)
+
+    def vanishes(self, value: Expression, index: Index) -> bool:
+        """Whether an expression is 0 by itself where an index is out of its range."""
+        match value:
+            case Read(tensor, places):
+                return any(
+                    isinstance(place, Affine)
+                    and place.shift is not None
+                    and place.shift[0] == index.name
+                    and self.support(tensor, number) == (index.lower + place.shift[1], index.extent)
+                    for number, place in enumerate(places)
+                )
+            case Apply("*", arguments):
+                return is_total(value) and any(self.vanishes(a, index) for a in arguments)
+            case Apply("neg", (argument,)):
+                return self.vanishes(argument, index)
+            case Select(((Apply("≠", (asked, zero)), _),), otherwise) if zero == otherwise == ZERO:
+                return self.vanishes(asked, index)
+        return False
+
+
+def _not(condition: Expression | None) -> Expression | None:
+    if condition is None:
+        return ZERO
+    value = numeral(condition)
+    if value is not None:
+        return ZERO if value else None
+    return compare(condition, "=", ZERO)

@@ -1,0 +1,225 @@
+"""Where a read finds an element: the places of the read, solved for the indices around it.
+
+    read h[t-1,i] with t, i        element h[s,k]   →  t = s+1, i = k
+    read x[t+Δt,i] with t, Δt, i   element x[s,k]   →  t = s-Δt, i = k, for every Δt
+    read e[w[t],i] with t, i       element e[v,k]   →  i = k, for every t where w[t] = v
+    read x[2t+Δt] with t, Δt       element x[s]     →  Δt = s-2t, for every t where that is in range
+
+A reader's index that the element does not decide is summed over; a place that cannot be solved
+becomes a condition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from indicial.compile.passes.algebra import compare
+from indicial.compile.passes.moving import Places, moved, moved_affine, moved_size
+from indicial.compile.passes.names import index_name
+from indicial.program.ir import (
+    Affine,
+    Apply,
+    Constant,
+    Expression,
+    Flat,
+    Gather,
+    Index,
+    IndexValue,
+    Place,
+    SizeValue,
+)
+from indicial.program.rewrite import size_indices
+from indicial.program.sizes import Size
+
+
+@dataclass
+class Solution:
+    """`places` says where each solved index is; `summed` are the others, each over its range.
+
+    `equations` are the conditions on them from places that could not be solved; `bounds` says for
+    each solved index that it is in its range, where that is not plain.
+    """
+
+    places: dict[str, Affine]
+    summed: tuple[Index, ...]
+    equations: list[Expression] = field(default_factory=list)
+    bounds: dict[str, Expression] = field(default_factory=dict)
+
+
+def solve(
+    read: Sequence[Place],
+    indices: Sequence[Index],
+    element: Sequence[Affine | Flat],
+    given: Sequence[Index],
+    last: Collection[str] = (),
+    only_names: bool = False,
+) -> Solution | None:
+    """The values of `indices` at which a read finds an element; None if there are none.
+
+    The element's places hold the indices `given`. Indices in `last` are summed over rather than
+    solved for, where there is a choice. With `only_names`, an index is solved for only if it is
+    one of the given indices, with the same range.
+    """
+    solver = _Solver(indices, given, last, only_names)
+    for place, target in zip(read, element, strict=True):
+        if not solver.equate(place, target):
+            return None
+    return solver.solution()
+
+
+class _Solver:
+    """Places so far, each in terms of the given indices and of those not solved.
+
+    Names are told apart by a mark: the reader's t and the element's t are two.
+    """
+
+    def __init__(
+        self,
+        indices: Sequence[Index],
+        given: Sequence[Index],
+        last: Collection[str],
+        only_names: bool,
+    ) -> None:
+        self.indices = {index.name: index for index in indices}
+        self.given = {index.name: index for index in given}
+        self.last = set(last)
+        self.only_names = only_names
+        self.open = {name: Affine.of(_MARK + name) for name in self.indices}
+        self.places = dict(self.open)
+        self.equations: list[tuple[Expression, Expression]] = []
+
+    def equate(self, place: Place, target: Affine | Flat) -> bool:
+        """Let the place be the target; False if it cannot be."""
+        if isinstance(place, Flat) and isinstance(target, Flat):
+            pairs = zip(place.indices, target.indices, strict=True)
+            return all(self.equate(Affine.of(a), Affine.of(b)) for a, b in pairs)
+        if not isinstance(place, Affine) or isinstance(target, Flat) or size_indices(place.offset):
+            self.equations.append((place_value(place), place_value(target)))
+            return True
+        at = moved_affine(place, self.places)
+        rest = moved_affine(Affine((("+", 1), ("-", -1))), {"+": target, "-": at})
+        if not rest.terms and rest.offset.number is not None:
+            return rest.offset.number == 0
+        for name in sorted(self.indices, key=lambda name: name in self.last):
+            factor = dict(at.terms).get(_MARK + name, 0)
+            if abs(factor) == 1 and self.places[name] == self.open[name]:
+                rest_of_it = moved_affine(rest, {_MARK + name: Affine()})
+                value = moved_affine(Affine((("x", factor),)), {"x": rest_of_it})
+                if self.allowed(name, value):
+                    self.settle(name, value)
+                    return True
+        self.equations.append((place_value(place), place_value(target)))
+        return True
+
+    def allowed(self, name: str, value: Affine) -> bool:
+        if not self.only_names:
+            return True
+        if value.shift is None or value.shift[1] or value.shift[0] not in self.given:
+            return False
+        index, other = self.indices[name], self.given[value.shift[0]]
+        plain = not size_indices(index.lower) | size_indices(index.extent)
+        return plain and (index.lower, index.extent) == (other.lower, other.extent)
+
+    def settle(self, name: str, value: Affine) -> None:
+        known = {_MARK + name: value}
+        self.places = {n: moved_affine(p, known) for n, p in self.places.items()}
+
+    def solution(self) -> Solution:
+        """With names for the open indices that none of the given ones has."""
+        taken = set(self.given)
+        final: dict[str, Affine] = {}
+        for name in self.indices:
+            if self.places[name] == self.open[name]:
+                fresh = index_name(self.indices[name])
+                while fresh in taken:
+                    fresh += "'"
+                taken.add(fresh)
+                final[_MARK + name] = Affine.of(fresh)
+        places = {name: moved_affine(place, final) for name, place in self.places.items()}
+        summed = []
+        for name, index in self.indices.items():
+            if _MARK + name in final:
+                shift = places[name].shift
+                assert shift is not None
+                low, extent = moved_size(index.lower, places), moved_size(index.extent, places)
+                summed.append(Index(shift[0], low, extent))
+        around = {**self.given, **{index.name: index for index in summed}}
+        result = Solution(places, tuple(summed))
+        for left, right in self.equations:
+            result.equations.append(compare(moved(left, places), "=", right))
+        for name, index in self.indices.items():
+            if _MARK + name not in final:
+                condition = in_range(places[name], index, places, around)
+                if condition is not None:
+                    result.bounds[name] = condition
+        return result
+
+
+_MARK = "?"
+
+
+def in_range(
+    place: Affine, index: Index, places: Places, around: Mapping[str, Index]
+) -> Expression | None:
+    """That a place is in the range of an index; None where it always is."""
+    low, extent = moved_size(index.lower, places), moved_size(index.extent, places)
+    high = low + extent - 1
+    least, most = bounds(place, around)
+    conditions = []
+    if least is None or not never_negative(least - low):
+        conditions.append(compare(_size_value(low), "≤", IndexValue(place)))
+    if most is None or not never_negative(high - most):
+        conditions.append(compare(IndexValue(place), "≤", _size_value(high)))
+    if not conditions:
+        return None
+    return conditions[0] if len(conditions) == 1 else Apply("and", tuple(conditions))
+
+
+def bounds(place: Affine, around: Mapping[str, Index]) -> tuple[Size | None, Size | None]:
+    """The least and the greatest value of a place, as far as the ranges of its indices say."""
+    least = most = place.offset
+    for name, factor in place.terms:
+        if name not in around:
+            return None, None
+        ends = around[name].lower * factor, around[name].upper * factor
+        least = least + (ends[0] if factor > 0 else ends[1])
+        most = most + (ends[1] if factor > 0 else ends[0])
+    return least, most
+
+
+def never_negative(size: Size) -> bool:
+    """Whether a size is 0 or more, given that each name in it is 1 or more."""
+    if any(coefficient < 0 for monomial, coefficient in size.terms if monomial):
+        return False
+    return sum(coefficient for _, coefficient in size.terms) >= 0
+
+
+def apart(
+    one: Affine, around: Mapping[str, Index], two: Affine, there: Mapping[str, Index]
+) -> bool:
+    """Whether two places surely have no value in common, each with its own indices."""
+    (low, high), (other_low, other_high) = bounds(one, around), bounds(two, there)
+    if low is None or high is None or other_low is None or other_high is None:
+        return False
+    return never_negative(low - other_high - 1) or never_negative(other_low - high - 1)
+
+
+def place_value(place: Place) -> Expression:
+    """A place as a number: `t-1`, the token w[t], `k·I + i` for (k,i)."""
+    if isinstance(place, Gather):
+        return place.read
+    if isinstance(place, Affine):
+        return IndexValue(place) if place.terms else _size_value(place.offset)
+    value: Expression | None = None
+    for index in place.indices:
+        digit: Expression = IndexValue(Affine(((index.name, 1),), -index.lower))
+        if value is not None:
+            digit = Apply("+", (Apply("*", (value, SizeValue(index.extent))), digit))
+        value = digit
+    assert value is not None
+    return value
+
+
+def _size_value(size: Size) -> Expression:
+    return SizeValue(size) if size.number is None else Constant(float(size.number))
