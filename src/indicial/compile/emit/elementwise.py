@@ -51,6 +51,12 @@ _HARMLESS = {"ln": 1.0, "sqrt": 1.0, "exp": 0.0}
 """What a function sees where its value does not count, so that its slope is finite there."""
 
 
+def singular(expression: Expression) -> bool:
+    """Whether it has a function in it that needs a harmless argument where nothing counts."""
+    names = {*_HARMLESS, "/", "^"}
+    return any(isinstance(n, Apply) and n.function in names for n in expression.walk())
+
+
 @dataclass
 class Product:
     """A product taken apart: factors, divisors, and whether it is negative."""

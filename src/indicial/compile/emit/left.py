@@ -13,7 +13,8 @@ from dataclasses import replace
 from indicial.compile.emit.operations import ALL, NEW, Item, Torch
 from indicial.compile.emit.reads import Array, Bounds
 from indicial.compile.emit.values import Environment, Value, expanded
-from indicial.program.ir import Affine, Apply, Flat, Index, IndexValue, Statement
+from indicial.program.ir import Affine, Apply, Expression, Flat, Index, IndexValue, Statement
+from indicial.program.rewrite import substitute
 from indicial.program.sizes import Size
 
 
@@ -47,6 +48,32 @@ def separated(statement: Statement) -> Statement:
         return statement
     guard = guards[0] if len(guards) == 1 else Apply("and", tuple(guards))
     return replace(statement, left=tuple(left), indices=tuple(indices), guard=guard)
+
+
+def covered(earlier: Statement, later: Statement) -> Expression | None:
+    """Where an earlier statement says what the later one need not; None if that is hard to say.
+
+    `y[0] = …` and `y[t] = …` → `t = 0`; `y[t] = … for t > 2` and `y[s] = …` → `s > 2`.
+    """
+    places: dict[str, Affine] = {}
+    tests: list[Expression] = []
+    for one, two in zip(earlier.left, later.left, strict=True):
+        if isinstance(one, Flat) or isinstance(two, Flat) or any(f != 1 for _, f in one.terms):
+            return None
+        if not one.terms:
+            tests.append(Apply("=", (IndexValue(two), IndexValue(one))))
+            continue
+        name = one.terms[0][0]
+        places[name] = Affine(two.terms, two.offset - one.offset)
+        index = next(i for i in earlier.indices if i.name == name)
+        same = [i for i in later.indices if two.terms and i.name == two.terms[0][0]]
+        if [(i.lower, i.extent) for i in same] != [(index.lower, index.extent)]:
+            value = IndexValue(places[name])
+            tests.append(Apply("≥", (value, IndexValue(Affine((), index.lower)))))
+            tests.append(Apply("≤", (value, IndexValue(Affine((), index.upper)))))
+    if earlier.guard is not None:
+        tests.append(substitute(earlier.guard, places))
+    return Apply("and", tuple(tests)) if tests else None
 
 
 def shaped(torch: Torch, value: Value, places: Sequence[Affine | Flat], env: Environment) -> Array:

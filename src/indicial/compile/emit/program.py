@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from indicial.compile.emit.calls import call
+from indicial.compile.emit.elementwise import singular
 from indicial.compile.emit.expressions import Evaluator
 from indicial.compile.emit.graph import ATOM, COMPARE, NUMBER, Graph, Node, Scope
-from indicial.compile.emit.left import separated, shaped
+from indicial.compile.emit.left import covered, separated, shaped
 from indicial.compile.emit.loops import Fixed, Walks, fixings
 from indicial.compile.emit.names import Names
 from indicial.compile.emit.numbers import number
@@ -148,6 +149,11 @@ class Emission:
         if statement.guard is not None:
             mask = self.evaluator.condition(statement.guard, env)
             inner = self.evaluator.within(env, mask)
+        for earlier in self.code.of(statement.target)[:order] if singular(statement.body) else ():
+            test = covered(earlier, statement)
+            if test is not None:
+                elsewhere = self.evaluator.elementwise.no(self.evaluator.condition(test, env))
+                inner = self.evaluator.within(inner, elsewhere)
         if self.code.tensors[statement.target].values is not None:
             value = self.evaluator.token(statement.body, inner)
         else:
