@@ -66,6 +66,11 @@ def lift(
     return replace(code, tensors=tensors, statements=statements), Plan(steps)
 
 
+def simplified(code: Code, draws: Collection[str] = ()) -> Code:
+    """The program with its constants as numbers, and without the dropout that nobody draws."""
+    return replace(code, statements=tuple(_simplified(code, s, draws) for s in code.statements))
+
+
 def dependent(
     code: Code, statements: Iterable[Statement], ragged: Collection[str], draws: Collection[str]
 ) -> set[str]:

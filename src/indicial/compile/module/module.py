@@ -32,7 +32,7 @@ from indicial.compile.module.result import Result, result
 from indicial.compile.module.sizes import Room, parameters, settle
 from indicial.compile.module.starts import Start, deviations, fill
 from indicial.compile.module.wanted import needed_names, outcomes
-from indicial.compile.schedule.plan import Plan
+from indicial.compile.prepare import prepare
 from indicial.compile.schedule.schedule import needed, schedule
 from indicial.program.ir import Code
 from indicial.program.meaning.arrays import dependent
@@ -46,8 +46,9 @@ Key = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
 class Prepared:
     """What runs for some wanted names, and which inputs it needs."""
 
-    plan: Plan
     source: Source
+    walks: bool
+    """Whether it goes along its input step by step."""
     inputs: tuple[str, ...]
     apart: frozenset[str]
     """What differs from example to example, and has a batch axis."""
@@ -150,14 +151,14 @@ class ProgramModule(nn.Module):
         # A tracer calls this instead of looking inside: how the source is made is not its business.
         key = (want, ragged, draws)
         if key not in self._prepared:
-            plan = schedule(self.code, want)
+            ready = prepare(self.code, want, draws)
             chosen = {"ragged": frozenset(ragged), "draws": frozenset(draws)}
             read = needed_names(needed(self.code, want))
             changing = frozenset([*self._reader.inputs, *draws])
             apart = dependent(self.code, changing, frozenset(ragged))
             self._prepared[key] = Prepared(
-                plan,
-                emit(self.code, plan, want, **chosen),
+                emit(ready.code, ready.plan, want, **chosen),
+                any(loop.kind == "scanned" for loop in schedule(self.code, want).loops()),
                 tuple(name for name in self._reader.inputs if name in read),
                 frozenset(apart) if self._reader.adds_batch else frozenset(),
             )
@@ -167,7 +168,7 @@ class ProgramModule(nn.Module):
         values = {name: getattr(self, key) for name, key in self.keys.items()}
         for name, room in self._rooms.items():
             values[name] = room.cut(values[name], call.sizes)
-        with own_precision(prepared.plan, self._like):
+        with own_precision(prepared.walks, self._like):
             return prepared.source.run(values, call.x, call.sizes, call.lengths, call.draws)
 
     def _unbatched(
@@ -196,7 +197,9 @@ class ProgramModule(nn.Module):
         check_given(self.code, {n: self.parameter(n) for n in self.keys} | call.x | call.draws)
         with torch.no_grad():
             found = self._run(prepared, call)
-        check_found(self.code, prepared.plan, found, call.sizes, call.lengths, bool(call.lifted))
+        check_found(
+            self.code, schedule(self.code), found, call.sizes, call.lengths, bool(call.lifted)
+        )
 
     # ------------------------------------------------------------------ keeping
 
@@ -233,4 +236,5 @@ class ProgramModule(nn.Module):
 def torch_source(code: Code, want: Sequence[str] | None = None) -> str:
     """The text that a module runs in evaluation mode, without lengths."""
     names = tuple(want) if want is not None else outcomes(code, schedule(code))
-    return emit(code, schedule(code, names), names).text
+    ready = prepare(code, names)
+    return emit(ready.code, ready.plan, names).text

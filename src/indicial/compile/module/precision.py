@@ -17,8 +17,6 @@ import torch
 import torch.nn.functional as F
 from torch.overrides import TorchFunctionMode
 
-from indicial.compile.schedule.plan import Plan
-
 PRODUCTS = {
     F.linear, F.conv1d, F.conv2d, F.conv3d, F.scaled_dot_product_attention, torch.einsum,
     torch.matmul, torch.mm, torch.bmm, torch.mv, torch.addmm, torch.baddbmm,
@@ -27,16 +25,15 @@ PRODUCTS = {
 
 
 @contextmanager
-def own_precision(plan: Plan, like: torch.Tensor) -> Iterator[None]:
-    """What a run happens in; nothing special outside autocast."""
+def own_precision(walks: bool, like: torch.Tensor) -> Iterator[None]:
+    """What a run happens in; nothing special outside autocast, full precision where it `walks`."""
     kind = like.device.type
     if kind == "meta" or not torch.is_autocast_enabled(kind):
         yield
         return
     lower = torch.get_autocast_dtype(kind)
-    scanned = any(loop.kind == "scanned" for loop in plan.loops())
     with torch.autocast(kind, enabled=False):
-        if scanned or like.dtype != torch.float32:
+        if walks or like.dtype != torch.float32:
             yield
             return
         with Rounded(lower):

@@ -13,6 +13,7 @@ from functools import partial
 import torch
 
 from indicial.compile.native import ops
+from indicial.compile.native.kernel import REALS
 from indicial.compile.native.recurrence import Recurrence
 from indicial.compile.native.scan import Unsupported, extract
 from indicial.compile.schedule.plan import Call, Loop, Plan, Step
@@ -73,7 +74,16 @@ def run(
 ) -> list[torch.Tensor]:
     """The outputs of a recurrence: by its kernels on the processor, else by PyTorch."""
     by_name = dict(zip(recurrence.sizes, sizes, strict=True))
-    return ops.scan(recurrence, arguments, by_name, lengths)
+    if all(map(_suits, arguments)):
+        return ops.scan(recurrence, arguments, by_name, lengths)
+    return recurrence.plain(arguments, by_name, lengths)
+
+
+def _suits(tensor: torch.Tensor) -> bool:
+    """Whether kernels take a tensor; those inside `torch.func`'s transforms have no memory."""
+    if torch._C._functorch.is_functorch_wrapped_tensor(tensor):
+        return False
+    return tensor.device.type in ("cpu", "meta") and tensor.dtype in REALS
 
 
 def _statements(steps: Sequence[Step]) -> Iterator[Statement]:

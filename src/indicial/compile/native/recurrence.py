@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import torch
 
+from indicial.compile.emit.source import Source, emit
 from indicial.compile.native.begun import with_starts
 from indicial.compile.native.routine import Routine
 from indicial.compile.native.scan import Scan
@@ -20,7 +21,8 @@ from indicial.compile.passes.adjoint import Adjoint, adjoint
 from indicial.compile.passes.normal import normal
 from indicial.compile.passes.shared import shared
 from indicial.compile.passes.split import split
-from indicial.program.ir import Code, Read
+from indicial.compile.schedule.schedule import schedule
+from indicial.program.ir import Code, IndexValue, Read, Reduce, SizeValue, Softmax
 from indicial.program.show import show
 from indicial.program.sizes import Size
 
@@ -38,7 +40,9 @@ class Recurrence:
         self.same = frozenset(n for n in self.arguments if n in scan.unbatched)
         text = show(self.code) + repr((self.outputs, self.arguments, sorted(self.same)))
         self.key = hashlib.sha256(text.encode()).hexdigest()[:16]
-        self.sizes = tuple(self.code.sizes)
+        used = {n for t in self.code.tensors.values() for a in t.axes for n in a.extent.names}
+        self.sizes = tuple(n for n in self.code.sizes if n in used | _mentioned(self.code))
+        self._plain: dict[frozenset[str], Source] = {}
         self.forward = Routine(self.code, self.kept)
 
     def members(self, arguments: Sequence[torch.Tensor]) -> int:
@@ -67,6 +71,21 @@ class Recurrence:
                 found.add(argument)
             seen.add(source)
         return frozenset(found)
+
+    def plain(
+        self, arguments: Sequence[torch.Tensor], sizes: Mapping[str, int], lengths: Values
+    ) -> list[torch.Tensor]:
+        """The outputs by PyTorch step by step, on any device, differentiated by PyTorch."""
+        ragged = frozenset(lengths) & frozenset(self.sizes)
+        if ragged not in self._plain:
+            plan = schedule(self.code, self.outputs)
+            self._plain[ragged] = emit(self.code, plan, self.outputs, ragged=ragged)
+        known = dict(zip(self.arguments, arguments, strict=True))
+        p = {n: v for n, v in known.items() if n in self.same}
+        x = {n: v for n, v in known.items() if n not in self.same}
+        own = {n: lengths[n] for n in ragged}
+        found = self._plain[ragged].run(p, x, dict(sizes), own, {})
+        return [found[name] for name in self.outputs]
 
     @functools.cached_property
     def adjoint(self) -> Adjoint:
@@ -107,6 +126,20 @@ class Recurrence:
         found = self.backward.run({**known, **given}, sizes, lengths)
         names = self.adjoint.names
         return {n: found[names[n]] for n in self.arguments if n in names}
+
+
+def _mentioned(code: Code) -> set[str]:
+    """The sizes that equations compute with: the I of 1/√I, the T of a range."""
+    found: set[str] = set()
+    for statement in code.statements:
+        for node in statement.body.walk():
+            if isinstance(node, SizeValue):
+                found |= node.size.names
+            elif isinstance(node, Reduce | Softmax):
+                found |= {n for i in node.indices for s in (i.lower, i.extent) for n in s.names}
+            elif isinstance(node, IndexValue):
+                found |= node.place.offset.names
+    return found
 
 
 def _source(code: Code, name: str) -> str:

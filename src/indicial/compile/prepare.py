@@ -1,0 +1,54 @@
+"""All passes in order: from a checked program to the plan that is emitted.
+
+simplified      dropout that nobody draws is 1
+hoist           what does not read the state leaves the loops over time
+schedule        loops only where the equations force them
+with_kernels    loops over time become calls of kernels, where there is a compiler
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from indicial.compile.emit.lift import simplified
+from indicial.compile.native import toolchain
+from indicial.compile.native.plan import with_kernels
+from indicial.compile.passes.hoist import hoist
+from indicial.compile.schedule.plan import Loop, Plan
+from indicial.compile.schedule.schedule import schedule
+from indicial.program.ir import Code
+from indicial.program.meaning.arrays import BATCH
+
+
+@dataclass(frozen=True)
+class Ready:
+    """What is emitted. `refused` has the loops over time that no kernel runs, and why."""
+
+    code: Code
+    plan: Plan
+    refused: tuple[tuple[Loop, str], ...] = ()
+
+
+def prepare(code: Code, want: Sequence[str], draws: Collection[str] = ()) -> Ready:
+    """The program as it is emitted for some wanted tensors."""
+    simple = simplified(code, draws)
+    lighter = hoist(simple, schedule(simple, want))
+    plan = schedule(lighter, want)
+    reason = _no_kernels(code)
+    if reason:
+        scanned = [loop for loop in plan.loops() if loop.kind == "scanned"]
+        return Ready(lighter, plan, tuple((loop, reason) for loop in scanned))
+    handed = with_kernels(lighter, plan, want)
+    return Ready(lighter, handed.plan, handed.refused)
+
+
+def _no_kernels(code: Code) -> str:
+    """Why no loop of a program has a kernel; nothing if some may have one."""
+    if any(axis.letter == BATCH for t in code.tensors.values() for axis in t.axes):
+        return "the batch index is written out"
+    try:
+        toolchain.find_compiler()
+    except toolchain.NativeError as error:
+        return str(error)
+    return ""
