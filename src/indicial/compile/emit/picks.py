@@ -2,7 +2,7 @@
 
 e[w[t], j]        embedding(w, e)
 r[k, t_1-t_2]     take(r, 1, t[:, None] - t + 32)
-P[t, w[t]]        P.take_along_dim(w.clamp(min=0)[..., None], -1).squeeze(-1)
+P[t, w[t]]        P.gather(-1, w.clamp(min=0)[..., None]).squeeze(-1)
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def pick(
     if isinstance(place, Flat):
         low, high, position = _flat(torch, place, env)
     else:
-        low, high, position = _affine(torch, place, env)
+        low, high, position = positions(torch, place, env)
     position = _moved(torch, position, -lower)
     sizes = torch.sizes
     if sizes.certain(low - lower) and sizes.certain(lower + extent - 1 - high):
@@ -77,7 +77,8 @@ def _token(torch: Torch, place: Pick, lower: Size, extent: Size) -> Pick:
     return Pick(position, inside(torch, position, extent), place.present)
 
 
-def _affine(torch: Torch, place: Affine, env: Environment) -> tuple[Size, Size, Value]:
+def positions(torch: Torch, place: Affine, env: Environment) -> tuple[Size, Size, Value]:
+    """The least and the largest value of index arithmetic, and all of them."""
     low = high = place.offset
     values = []
     for name, factor in place.terms:
@@ -239,9 +240,11 @@ def _each(
             f"{{}}[{', '.join(['None'] * (x.rank - node.rank))}]",
             node, shape=extra, kind=INT, light=True,
         )  # fmt: skip
+    # `take_along_dim` repeats what is missing, but torch.export fixes the sizes that it compares.
+    same = [s for n, s in enumerate(node.shape) if n != axis] == shape
+    picked = f"gather({dim}, {{}})" if same else f"take_along_dim({{}}, {dim})"
     found = torch.graph.make(
-        f"{{}}.take_along_dim({{}}, {dim}).squeeze({dim})",
-        x, node, shape=shape, kind=x.kind, hint="found",
+        f"{{}}.{picked}.squeeze({dim})", x, node, shape=shape, kind=x.kind, hint="found",
     )  # fmt: skip
     return _masked(torch, Value(found, tuple(others)), [at], env, absent)
 
@@ -307,4 +310,4 @@ def choose(torch: Torch, mask: Value, value: Value, other: Node, env: Environmen
     return Value(torch.where(*nodes, other, env.extents(dims)), dims)
 
 
-__all__ = ["Pick", "choose", "inside", "pick", "picked"]
+__all__ = ["Pick", "choose", "inside", "pick", "picked", "positions"]

@@ -3,7 +3,7 @@
     x[t-1, k]     F.pad(x, (0, 0, 1, 0))[:, :T]       outside is 0
     x[2t+Δt, k]   take(x, 1, places)                  any index arithmetic
     e[w[t], j]    embedding(w, e)                     no token gives 0
-    P[t, w[t]]    P.take_along_dim(…)                 no token gives 1
+    P[t, w[t]]    P.gather(…)                         no token gives 1
 
 `Array` is an array whose axes begin anywhere: a tensor of the program, a softmax, a join.
 """
