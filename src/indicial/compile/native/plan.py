@@ -81,7 +81,8 @@ def run(
 
 def _suits(tensor: torch.Tensor) -> bool:
     """Whether kernels take a tensor; those inside `torch.func`'s transforms have no memory."""
-    if torch._C._functorch.is_functorch_wrapped_tensor(tensor):
+    tracing = torch.compiler.is_compiling()
+    if not tracing and torch._C._functorch.is_functorch_wrapped_tensor(tensor):
         return False
     return tensor.device.type in ("cpu", "meta") and tensor.dtype in REALS
 
