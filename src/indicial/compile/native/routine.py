@@ -15,6 +15,7 @@ import torch
 
 from indicial.compile.emit.source import Source, emit
 from indicial.compile.native.kernel import REALS, Kernel, build
+from indicial.compile.native.outer import Outer, outer
 from indicial.compile.native.scan import Unsupported
 from indicial.compile.schedule.plan import Loop, Plan, Run
 from indicial.compile.schedule.schedule import schedule
@@ -96,7 +97,7 @@ class Routine:
         )
         self.parts = list(self._parts())
 
-    def _parts(self) -> Iterable[Stretch | Native]:
+    def _parts(self) -> Iterable[Stretch | Native | Outer]:
         plan = schedule(self.code, self.want)
         groups: list[list[Statement] | Loop] = []
         for step in plan.steps:
@@ -125,10 +126,23 @@ class Routine:
                 known += keep
             else:
                 own = [s for s in group if id(s) not in absorbed]
+                there = {*self.given, *known}
+                products = [p for s in own if (p := self._outer(s, there)) is not None]
+                yield from products
+                known += [p.target for p in products]
+                taken = {p.target for p in products}
+                own = [s for s in own if s.target not in taken]
                 if own:
                     made = tuple(dict.fromkeys(s.target for s in own if s.target in needed))
                     yield self._stretch(own, made, known)
                     known += made
+
+    def _outer(self, statement: Statement, there: set[str]) -> Outer | None:
+        """A gradient of a weight whose factors are there."""
+        if statement.target not in self.summed:
+            return None
+        found = outer(self.code, statement, self.same)
+        return found if found is not None and {found.left, found.right} <= there else None
 
     def _absorbed(self, loop: Loop) -> list[Statement]:
         """What stands outside a loop and is done by its kernel: its starts, parts of joins."""
@@ -180,6 +194,8 @@ class Routine:
         for part in self.parts:
             if isinstance(part, Native):
                 known |= part.run(known, sizes, lengths, self.fixed)
+            elif isinstance(part, Outer):
+                known |= part.run(known, sizes)
             else:
                 known |= part.run(known, sizes, lengths)
         return {name: known[name] for name in self.want}
