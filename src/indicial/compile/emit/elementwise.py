@@ -30,6 +30,7 @@ from indicial.compile.emit.graph import (
 from indicial.compile.emit.names import letter
 from indicial.compile.emit.numbers import SIGNS, number
 from indicial.compile.emit.operations import Torch
+from indicial.compile.emit.ragged import Ragged
 from indicial.compile.emit.values import Environment, Value, aligned, merged
 from indicial.program.ir import COMPARISONS, Affine, Apply, Expression, Read
 
@@ -73,9 +74,15 @@ class Elementwise:
     comparisons = COMPARISONS
 
     def __init__(
-        self, torch: Torch, usual: dict[str, int], evaluate: Evaluate, condition: Evaluate
+        self,
+        torch: Torch,
+        ragged: Ragged,
+        usual: dict[str, int],
+        evaluate: Evaluate,
+        condition: Evaluate,
     ) -> None:
         self.torch = torch
+        self.ragged = ragged
         self.usual = usual
         self.evaluate = evaluate
         self.condition = condition
@@ -238,6 +245,9 @@ class Elementwise:
     def affine(self, place: Affine, env: Environment, kind: str) -> Value:
         """Index arithmetic as numbers."""
         torch = self.torch
+        if self.ragged.varies(place.offset, env):
+            value = self.ragged.place(place, env)
+            return value if kind == INT else Value(torch.floating(value.node), value.dims)
         if not place.terms:
             return Value(torch.sizes.node(place.offset))
         total: Value | None = None

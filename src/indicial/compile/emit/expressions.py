@@ -13,6 +13,8 @@ from typing import Any
 from indicial.compile.emit.elementwise import Elementwise
 from indicial.compile.emit.graph import BOOL, FLOAT, INT, NUMBER
 from indicial.compile.emit.operations import Torch
+from indicial.compile.emit.picks import Pick
+from indicial.compile.emit.ragged import Ragged
 from indicial.compile.emit.reads import Array, Where, read
 from indicial.compile.emit.reductions import Reductions
 from indicial.compile.emit.values import Environment, Value, aligned, expanded, merged
@@ -41,14 +43,15 @@ PART = "part·"
 class Evaluator:
     """Expressions → values. `reader` says what a read of a tensor is."""
 
-    def __init__(self, torch: Torch, reader: Reader, usual: dict[str, int]) -> None:
+    def __init__(self, torch: Torch, ragged: Ragged, reader: Reader, usual: dict[str, int]) -> None:
         self.torch = torch
+        self.ragged = ragged
         self.reader = reader
-        self.elementwise = Elementwise(torch, usual, self.evaluate, self.condition)
+        self.elementwise = Elementwise(torch, ragged, usual, self.evaluate, self.condition)
         self.reductions = Reductions(self.elementwise, self.evaluate, self.condition)
         self.rules: dict[type[Expression], Callable[[Any, Environment], Value]] = {
             Constant: lambda e, env: Value(self.torch.graph.literal(e.value)),
-            SizeValue: lambda e, env: Value(self.torch.sizes.node(env.size(e.size))),
+            SizeValue: self.size,
             IndexValue: self.index,
             Read: self.reader,
             Apply: self.apply,
@@ -91,13 +94,20 @@ class Evaluator:
         match expression:
             case IndexValue(place):
                 return self.index_value(place, env, INT)
-            case SizeValue() | Constant():
+            case SizeValue():
+                return self.size(expression, env)
+            case Constant():
                 return self.evaluate(expression, env)
             case Read():
                 value = self.reader(expression, env)
                 return value if value.node.kind == INT else None
             case _:
                 return None
+
+    def size(self, node: SizeValue, env: Environment) -> Value:
+        if self.ragged.varies(node.size, env):
+            return self.ragged.value(node.size, env)
+        return Value(self.torch.sizes.node(env.size(node.size)))
 
     def index(self, node: IndexValue, env: Environment) -> Value:
         return self.index_value(node.place, env, FLOAT)
@@ -139,6 +149,8 @@ class Evaluator:
             value = self.evaluate(part.body, inner)
             dims = tuple(PART if d == part.index.name else d for d in value.dims)
             values.append((Value(value.node, dims), inner.ranges[part.index.name]))
+        if any(self.ragged.varies(env.size(p.index.extent), env) for p in node.parts[:-1]):
+            return self.apart(node, values, env)
         others = {d for value, _ in values for d in value.dims if d != PART}
         dims = (*(d for d in env.ranges if d in others), PART)
         nodes = []
@@ -151,6 +163,32 @@ class Evaluator:
         assert isinstance(place, Affine)
         array = Array(joined, (*bounds, (Size(), joined.shape[-1])))
         return read(self.torch, array, [*map(Affine.of, dims[:-1]), place], env)
+
+    def apart(self, node: Join, values: Sequence[tuple[Value, Index]], env: Environment) -> Value:
+        """A join whose parts begin at places that vary: each is read where it begins."""
+        place = self.index_value(node.place, env, INT)
+        result: Value | None = None
+        ends = [Size()]
+        for part in node.parts:
+            ends.append(ends[-1] + env.size(part.index.extent))
+        for number, (value, index) in reversed(list(enumerate(values))):
+            start = self.ragged.value(ends[number], env)
+            at = self.elementwise.binary("-", place, start, env) if number else place
+            dims = value.dims
+            bounds = [
+                (Size(), index.extent) if d == PART else (env.ranges[d].lower, env.ranges[d].extent)
+                for d in dims
+            ]
+            places: list[Where] = [Pick(at) if d == PART else Affine.of(d) for d in dims]
+            found = read(self.torch, Array(value.node, tuple(bounds)), places, env)
+            if result is None:
+                result = found
+                continue
+            end = self.ragged.value(ends[number + 1], env)
+            test = self.elementwise.compare("<", [place, end], env)
+            result = self.choose(test, found, result, env)
+        assert result is not None
+        return result
 
     def select(self, node: Select, env: Environment) -> Value:
         tests: list[Value] = []

@@ -80,10 +80,19 @@ def batched(x: Tensor, members: int, rank: int) -> Tensor:
     return x if x.dim() == rank else x.expand(members, *x.shape)
 
 
+def settled(x: Tensor, dim: int, lengths: Tensor, member: int = 0) -> Tensor:
+    """Each example with its last element repeated beyond its length: nothing there can do harm."""
+    lengths = lengths.reshape([-1 if d == member else 1 for d in range(x.dim())])
+    places = torch.arange(x.shape[dim], device=x.device)
+    places = places.reshape([-1 if d == dim else 1 for d in range(x.dim())])
+    found = x.take_along_dim(places.minimum(lengths - 1).clamp(min=0), dim)
+    return torch.where(lengths > 0, found, 0)
+
+
 HELPERS = {
     function.__name__: function
     for function in (
         embedding, window, element, take, masked_softmax, masked_log_softmax, largest, smallest,
-        stack, batched,
+        stack, batched, settled,
     )
 }  # fmt: skip

@@ -94,6 +94,12 @@ class Printer:
         self.number = -1
         return self._block(block, indent)
 
+    def inline(self, node: Node) -> str:
+        """The text of a node that needs no names."""
+        self.stack = [_Open(node.scope, [])]
+        self.forced = set()
+        return self._inline(node)
+
     def _count(self, block: Block) -> None:
         """How often each node is used, and by which item for the last time."""
         assigned: set[int] = set()

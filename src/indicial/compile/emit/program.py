@@ -7,27 +7,31 @@ Loop(t, …)                  for t in range(T):
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from indicial.compile.emit.calls import call
 from indicial.compile.emit.elementwise import singular
 from indicial.compile.emit.expressions import Evaluator
-from indicial.compile.emit.graph import ATOM, COMPARE, NUMBER, Graph, Node, Scope
+from indicial.compile.emit.graph import ATOM, COMPARE, INT, NUMBER, Graph, Node, Scope
 from indicial.compile.emit.left import covered, separated, shaped
+from indicial.compile.emit.lift import MEMBER
 from indicial.compile.emit.loops import Fixed, Walks, fixings
 from indicial.compile.emit.names import Names
 from indicial.compile.emit.numbers import number
 from indicial.compile.emit.operations import ALL, Item, Torch
+from indicial.compile.emit.picks import choose
 from indicial.compile.emit.printing import Assign, Block, Comment, Line
+from indicial.compile.emit.ragged import Ragged, at_letters, with_starts
 from indicial.compile.emit.reads import Array, Bounds, read
 from indicial.compile.emit.sizes import SizeTexts, Variable
-from indicial.compile.emit.storage import Definition, Store, Walk, hull
+from indicial.compile.emit.storage import Definition, Store, Walk, hull, merge
 from indicial.compile.emit.tensors import Tensors
 from indicial.compile.emit.values import Environment, Value, aligned
 from indicial.compile.schedule.plan import Call, Loop, Plan, Run, Step
 from indicial.notation.source import NOWHERE
 from indicial.program.ir import Affine, Code, Flat, Index, Read, Statement
+from indicial.program.meaning.arrays import BATCH
 from indicial.program.show import show_statement
 from indicial.program.sizes import Size
 
@@ -46,16 +50,25 @@ class Emission:
     """Emits the statements of one program."""
 
     def __init__(
-        self, code: Code, plan: Plan, want: Sequence[str], names: Names, sizes: dict[str, str]
+        self,
+        code: Code,
+        plan: Plan,
+        want: Sequence[str],
+        names: Names,
+        sizes: dict[str, str],
+        ragged: Collection[str] = (),
     ) -> None:
+        code, plan, starts = with_starts(code, plan, ragged)
         self.code = code
         self.plan = plan
         self.names = names
         self.graph = Graph()
         self.sizes = SizeTexts(self.graph, sizes)
         self.torch = Torch(self.graph, self.sizes)
-        self.tensors = Tensors(code, self.graph, self.torch, names)
-        self.evaluator = Evaluator(self.torch, self.tensors.read, _usual(code))
+        self.lengths = {name: names.new(f"{sizes[name]}_own") for name in ragged}
+        self.ragged = Ragged(self.torch, *self._told(code))
+        self.tensors = Tensors(code, self.graph, self.torch, names, self.ragged, starts)
+        self.evaluator = Evaluator(self.torch, self.ragged, self.tensors.read, _usual(code))
         self.block = Block(self.graph.root)
         self.loops: list[Loop] = []
         self.test: Test | None = None
@@ -66,6 +79,18 @@ class Emission:
         self.functions: dict[str, Callable[..., object]] = {}
         for name, loops in self.walks.loops.items():
             self.tensors.store(name).walk = Walk(loops[0], loops[0].axes[name])
+
+    def _told(self, code: Code) -> tuple[str, dict[str, Node]]:
+        """The index of the batch, and the lengths of its members."""
+        member = MEMBER
+        for tensor in code.tensors.values():
+            for axis in tensor.axes:
+                if axis.letter == BATCH:
+                    member = Index(BATCH, axis.lower, axis.extent)
+        nodes = {
+            name: self.graph.name(text, [member.extent], INT) for name, text in self.lengths.items()
+        }
+        return member.name, nodes
 
     def emit(self) -> Block:
         self.steps(self.plan.steps)
@@ -88,11 +113,21 @@ class Emission:
 
     def result(self, name: str) -> Node:
         """A wanted tensor, in its own ranges."""
-        bounds = self.tensors.bounds(name)
-        names = [f"axis·{n}" for n in range(len(bounds))]
-        ranges = [Index(n, *pair) for n, pair in zip(names, bounds, strict=True)]
-        env = Environment().bind(ranges)
-        value = self.tensors.read(Read(name, tuple(map(Affine.of, names))), env)
+        axes = self.code.tensors[name].axes
+        names = [
+            a.letter if a.letter == self.ragged.member else f"axis·{n}" for n, a in enumerate(axes)
+        ]
+        places = tuple(map(Affine.of, names))
+        env = Environment().bind(
+            Index(n, a.lower, at_letters(a.extent, axes, places))
+            for n, a in zip(names, axes, strict=True)
+        )
+        value = self.tensors.read(Read(name, places), env)
+        zero = self.graph.literal(-1 if value.node.kind == INT else 0)
+        for n in names:
+            mask = self.ragged.within(env.own[n], env)
+            if mask is not None:
+                value = choose(self.torch, mask, value, zero, env)
         return aligned(self.torch, value, names)
 
     # ---- statements ----
@@ -109,7 +144,11 @@ class Emission:
             self.open_test(tests, fixed)
         self.say(statement)
         places = {f.index: f.place for f in fixed if f.index}
-        env = Environment(fixed=places).bind(i for i in statement.indices if i.name not in places)
+        env = Environment(fixed=places)
+        inside = {
+            i.name: Index(i.name, env.size(i.lower), env.size(i.extent)) for i in statement.indices
+        }
+        env = replace(env, own=inside).bind(i for i in statement.indices if i.name not in places)
         definition = self.define(statement, order, store, env)
         self.keep(statement, store, definition, fixed, tests, merging)
 
@@ -163,12 +202,29 @@ class Emission:
             place = env.place(statement.left[axis])
             assert isinstance(place, Affine | Flat)
             places.append(place)
-        array = shaped(self.torch, value, places, env)
+        array = shaped(self.torch, self.owned(statement, value, env), places, env)
         if mask is None:
             return Definition(order, array)
         if mask.node.kind == NUMBER:
             return Definition(order, array, None, mask.node)
         return Definition(order, array, shaped(self.torch, mask, places, env).node)
+
+    def owned(self, statement: Statement, value: Value, env: Environment) -> Value:
+        """The value, with zeros where an example's own range ends before that of the axis."""
+        axes = self.code.tensors[statement.target].axes
+        zero = self.graph.literal(-1 if value.node.kind == INT else 0)
+        for place, axis in zip(statement.left, axes, strict=True):
+            if isinstance(place, Flat) or not place.terms:
+                continue
+            index = env.own[place.terms[0][0]]
+            upper = index.lower + index.extent
+            end = at_letters(axis.lower + axis.extent, axes, statement.left)
+            if upper + place.offset != env.size(end) and self.ragged.varies(upper, env):
+                at = env.place(Affine.of(index))
+                assert isinstance(at, Affine)
+                mask = self.ragged.below(self.ragged.place(at, env), upper, env)
+                value = choose(self.torch, mask, value, zero, env)
+        return value
 
     def assign(self, store: Store, definition: Definition) -> None:
         """A definition outside all loops."""
@@ -421,6 +477,9 @@ class Emission:
         for key in missing if bounds is not None else ():
             assert bounds is not None
             zeros = self.torch.zeros([e for _, e in bounds], self.tensors.kind(store.target))
+            if store.definitions:
+                array = merge(self.torch, store.definitions)
+                zeros = self.slice(array.node, array, store.axes.index(walk.axis), key)
             self.block.items.append(Assign(f"{walk.entries}[{{}}]", zeros, self.sizes.node(key)))
         walk.first, walk.last = first - before, last + behind
         while walk.first - 1 in walk.singles:

@@ -31,18 +31,19 @@ class Reductions:
     def inside(
         self, indices: Sequence[Index], condition: Expression | None, env: Environment
     ) -> tuple[Environment, Value | None]:
-        """The environment below a reduction, and where its condition holds."""
+        """The environment below a reduction, and where an element counts."""
         inner = env.bind(indices)
-        if condition is None:
-            return inner, None
-        mask = self.condition(condition, inner)
-        if mask.node.kind == NUMBER:
-            if mask.node.value:
-                return inner, None
-            mask = Value(self._truth(mask.node))
-            return inner, mask
-        both = [m for m in (inner.mask, mask) if m is not None]
-        return inner.where(self.elementwise.all(both, inner)), mask
+        own = [self.elementwise.ragged.within(inner.own[i.name], inner) for i in indices]
+        masks = [mask for mask in own if mask is not None]
+        if condition is not None:
+            mask = self.condition(condition, inner)
+            if mask.node.kind == NUMBER:
+                masks += [] if mask.node.value else [Value(self._truth(mask.node))]
+            else:
+                masks.append(mask)
+                both = [m for m in (inner.mask, mask) if m is not None]
+                inner = inner.where(self.elementwise.all(both, inner))
+        return inner, self.elementwise.all(masks, inner) if masks else None
 
     def _truth(self, node: Node) -> Node:
         device = self.torch.references["device"]
@@ -197,6 +198,8 @@ class Reductions:
 
     def _somewhere(self, node: Softmax, env: Environment) -> bool:
         """Whether the condition certainly holds for some element: `t' ≤ t` does at `t' = t`."""
+        if any(self.elementwise.ragged.varies(env.own[i.name].extent, env) for i in node.indices):
+            return False
         match node.condition:
             case Apply("≤" | "≥" | "=", (IndexValue(a), IndexValue(b))):
                 names = [i.name for i in node.indices]

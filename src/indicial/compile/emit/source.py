@@ -30,8 +30,9 @@ from indicial.compile.emit.logs import with_logs
 from indicial.compile.emit.names import Names
 from indicial.compile.emit.printing import WIDTH, Line, Printer, Return, quoted
 from indicial.compile.emit.program import Emission
+from indicial.compile.emit.values import Environment
 from indicial.compile.schedule.plan import Plan
-from indicial.program.ir import Code
+from indicial.program.ir import Code, Index
 
 Run = Callable[..., dict[str, torch.Tensor]]
 
@@ -59,11 +60,9 @@ def emit(
     summed: frozenset[str] = frozenset(),
 ) -> Source:
     """The text that computes the wanted tensors; those that are `summed`, over the batch."""
-    if ragged:
-        raise NotImplementedError("lengths")
     lifted, steps = lift(code, plan, want, ragged, draws, summed)
     lifted, steps = with_logs(lifted, steps, want)
-    module = _Module(lifted, steps, list(dict.fromkeys(want)), draws)
+    module = _Module(lifted, steps, list(dict.fromkeys(want)), ragged)
     text = module.text()
     return Source(text, compiled(text, module.emission.functions))
 
@@ -82,15 +81,14 @@ def compiled(text: str, functions: Mapping[str, Callable[..., object]]) -> Run:
 class _Module:
     """The text: imports, helpers, and the function with what it unpacks."""
 
-    def __init__(self, code: Code, plan: Plan, want: list[str], draws: frozenset[str]) -> None:
+    def __init__(self, code: Code, plan: Plan, want: list[str], ragged: frozenset[str]) -> None:
         self.code = code
         self.want = want
-        self.draws = draws
         self.names = Names(HELPERS)
         letters = {name: self.names.new(name) for name in code.sizes}
         letters[str(MEMBER.extent)] = self.names.new("B")
         self.letters = letters
-        self.emission = Emission(code, plan, want, self.names, letters)
+        self.emission = Emission(code, plan, want, self.names, letters, sorted(ragged))
 
     def text(self) -> str:
         emission = self.emission
@@ -126,7 +124,7 @@ class _Module:
         like = self.reference(groups)
         for source in ("p", "x"):
             lines += self.unpack(source, groups[source])
-        lines += [*sizes, *self.unpack("draws", groups["draws"])]
+        lines += [*sizes, *self.unpack("draws", groups["draws"]), *self.settled(groups["x"])]
         if (
             "dtype" in body
             or "device" in body
@@ -157,6 +155,31 @@ class _Module:
             line = f"    {given[name]} = {value}"
             remark = f"  # {printer.shape(shape)}"
             lines.append(line + remark if len(line + remark) <= WIDTH else line)
+        return lines
+
+    def settled(self, names: list[str]) -> list[str]:
+        """Lengths, and inputs with something harmless beyond them."""
+        emission = self.emission
+        lines = [
+            f"    {identifier} = lengths[{quoted(name)}]"
+            for name, identifier in emission.lengths.items()
+        ]
+        for name in names:
+            tensor = self.code.tensors[name]
+            letters = [axis.letter for axis in tensor.axes]
+            if emission.ragged.member not in letters:
+                continue
+            member = letters.index(emission.ragged.member)
+            env = Environment().bind(Index(a.letter, a.lower, a.extent) for a in tensor.axes)
+            for number, axis in enumerate(tensor.axes):
+                if axis.extent.names & emission.lengths.keys():
+                    emission.torch.helpers["settled"] = None
+                    own = emission.ragged.value(axis.extent, env).node
+                    text = Printer(self.names, self.letters).inline(own)
+                    identifier = emission.tensors.given[name]
+                    lines.append(
+                        f"    {identifier} = settled({identifier}, {number}, {text}, {member})"
+                    )
         return lines
 
     def size_lines(self) -> list[str]:

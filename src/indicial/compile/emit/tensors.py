@@ -7,17 +7,19 @@ x[t,k], W[j,k]                      x, W
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from indicial.compile.emit.graph import BOOL, FLOAT, INT, NUMBER, Graph, Node, Scope
 from indicial.compile.emit.names import Names
 from indicial.compile.emit.operations import Torch
-from indicial.compile.emit.picks import Pick
+from indicial.compile.emit.picks import Pick, choose
+from indicial.compile.emit.ragged import Ragged, Starts, at_letters, settled_place
 from indicial.compile.emit.reads import Array, Bounds, Where, read
 from indicial.compile.emit.sizes import replaced
 from indicial.compile.emit.storage import Definition, Store, Walk, hull, merge
 from indicial.compile.emit.values import Environment, Value
-from indicial.program.ir import Affine, Code, Gather, Read
+from indicial.program.ir import Affine, Code, Flat, Gather, Read
 from indicial.program.meaning.arrays import stored_extents
 from indicial.program.sizes import Size
 
@@ -25,11 +27,15 @@ from indicial.program.sizes import Size
 class Tensors:
     """All tensors of a program, by name."""
 
-    def __init__(self, code: Code, graph: Graph, torch: Torch, names: Names) -> None:
+    def __init__(
+        self, code: Code, graph: Graph, torch: Torch, names: Names, ragged: Ragged, starts: Starts
+    ) -> None:
         self.code = code
         self.graph = graph
         self.torch = torch
         self.names = names
+        self.ragged = ragged
+        self.starts = starts
         self.stores: dict[str, Store] = {}
         self.given: dict[str, str] = {}
         """Tensors from outside that the text reads, with their identifiers."""
@@ -69,12 +75,47 @@ class Tensors:
         store = self.store(node.tensor)
         places = [self.place(p, env) for p in node.places]
         absent = 1.0 if self.code.tensors[node.tensor].probability else 0.0
-        return self.at(store, dict(enumerate(places)), env, absent)
+        value = self.at(store, dict(enumerate(places)), env, absent)
+        outside = self.graph.literal(-1 if value.node.kind == INT else 0)
+        for mask in self.masks(node, places, env):
+            value = choose(self.torch, mask, value, outside, env)
+        return value
+
+    def masks(self, node: Read, places: Sequence[Where], env: Environment) -> Iterator[Value]:
+        """Where a read stays inside ranges that vary."""
+        axes = self.code.tensors[node.tensor].axes
+        written = [env.place(p) for p in node.places]
+        for number, (axis, place) in enumerate(zip(axes, node.places, strict=True)):
+            own = replace(
+                axis,
+                lower=at_letters(axis.lower, axes, written),
+                extent=at_letters(axis.extent, axes, written),
+            )
+            if not self.ragged.varies(own.lower + own.extent, env):
+                continue
+            if isinstance(place, Affine):
+                index = env.own.get(place.terms[0][0]) if place.terms else None
+                if settled_place(place, index, own):
+                    continue
+            elif isinstance(place, Flat):
+                continue
+            at = places[number]
+            if isinstance(at, Affine):
+                position = self.ragged.place(at, env)
+            else:
+                assert isinstance(at, Pick)
+                position = at.position
+            starts = self.starts.get((node.tensor, number), [])
+            mask = self.ragged.inside(position, own, starts, env)
+            if mask is not None:
+                yield mask
 
     def place(self, place: object, env: Environment) -> Where:
         if not isinstance(place, Gather):
             moved = env.place(place)  # type: ignore[arg-type]
             assert not isinstance(moved, Gather)
+            if isinstance(moved, Affine) and self.ragged.varies(moved.offset, env):
+                return Pick(self.ragged.place(moved, env))
             return moved
         token = self.read(place.read, env)
         values = self.code.tensors[place.read.tensor].values

@@ -8,7 +8,7 @@ index.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from indicial.compile.emit.graph import NUMBER, Node
@@ -33,21 +33,24 @@ class Environment:
 
     ranges: dict[str, Index] = field(default_factory=dict)
     fixed: dict[str, Affine] = field(default_factory=dict)
+    own: dict[str, Index] = field(default_factory=dict)
+    """Their ranges as the program says; in `ranges` one that varies has its largest extent."""
     mask: Value | None = None
     """Where the value counts; elsewhere it may be anything, but nothing that spoils a gradient."""
 
     def bind(self, indices: Iterable[Index]) -> Environment:
         """With these indices as axes."""
-        ranges, fixed = dict(self.ranges), dict(self.fixed)
+        ranges, fixed, own = dict(self.ranges), dict(self.fixed), dict(self.own)
+        mask = self.mask
         for index in indices:
-            moved = Index(index.name, self.size(index.lower), self.size(index.extent))
+            if mask is not None and index.name in mask.dims:
+                mask = None  # it spoke of another index of that name
+            lower, extent = self.size(index.lower), self.size(index.extent)
             ranges.pop(index.name, None)
             fixed.pop(index.name, None)
-            ranges[index.name] = moved
-        mask = self.mask
-        if mask is not None and any(i.name in mask.dims for i in indices):
-            mask = None  # it spoke of another index of that name
-        return Environment(ranges, fixed, mask)
+            own[index.name] = Index(index.name, lower, extent)
+            ranges[index.name] = Index(index.name, lower, _largest(extent, ranges))
+        return Environment(ranges, fixed, own, mask)
 
     def without(self, names: Iterable[str]) -> Environment:
         gone = set(names)
@@ -81,6 +84,17 @@ class Environment:
 
     def extents(self, dims: Iterable[str]) -> list[Size]:
         return [self.ranges[d].extent for d in dims]
+
+
+def _largest(extent: Size, ranges: Mapping[str, Index]) -> Size:
+    """What a stride leaves is most where its depth is least."""
+    for name in size_indices(extent):
+        if name in ranges:
+            moved = replaced(extent, name, ranges[name].lower)
+            if moved is None:
+                raise NotImplementedError(f"{extent} along {name}")
+            extent = moved
+    return extent
 
 
 def merged(values: Sequence[Value], env: Environment) -> tuple[str, ...]:

@@ -1,0 +1,237 @@
+"""Sizes that differ from example to example, or from layer to layer.
+
+    lengths={"T": [3, 7]}       T is (2,) where it is a number; t runs to 7, and t < T is where it counts
+    ⌈T/2^ℓ⌉ with ℓ an axis      t runs to T, and t < ⌈T/2^ℓ⌉ is where it counts
+
+A tensor has room for the longest. Beyond an example's own length stands something finite, which
+sums, softmaxes and extremes leave out, and which a read that may reach it replaces by 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+from indicial.compile.emit.graph import (
+    BOOL,
+    COMPARE,
+    INT,
+    NUMBER,
+    OR,
+    PRODUCT,
+    SIGN,
+    SUM,
+    Node,
+)  # fmt: skip
+from indicial.compile.emit.operations import Torch
+from indicial.compile.emit.picks import positions
+from indicial.compile.emit.sizes import replaced
+from indicial.compile.emit.values import Environment, Value, aligned, merged
+from indicial.compile.schedule.plan import Loop, Plan, Run, Step
+from indicial.program.ir import Affine, Apply, Axis, Code, Index, IndexValue, Statement
+from indicial.program.rewrite import size_indices
+from indicial.program.sizes import Atom, Size, Strided
+
+Starts = dict[tuple[str, int], list[Size]]
+"""Of a tensor and an axis: places beyond its range that a statement defines."""
+
+
+class Ragged:
+    """What is known of sizes that vary. `lengths` are the nodes of those that examples tell."""
+
+    def __init__(self, torch: Torch, member: str, lengths: Mapping[str, Node]) -> None:
+        self.torch = torch
+        self.member = member
+        self.lengths = dict(lengths)
+
+    def varies(self, size: Size, env: Environment) -> bool:
+        """Whether a size is not the same for all elements."""
+        told = self.member in env.ranges and bool(size.names & self.lengths.keys())
+        return told or any(name in env.ranges for name in size_indices(size))
+
+    def value(self, size: Size, env: Environment) -> Value:
+        """The size as a tensor of whole numbers, over what it varies with."""
+        size = env.size(size)
+        zero = Value(self.torch.graph.literal(0))
+        total: Value | None = None
+        for monomial, coefficient in sorted(size.terms, key=lambda term: term[1] < 0):
+            product: Value | None = None
+            for atom, power in monomial:
+                for _ in range(power):
+                    piece = self._atom(atom, env)
+                    product = piece if product is None else self._sign("*", product, piece, env)
+            factor = abs(int(coefficient))
+            number = Value(self.torch.graph.literal(factor))
+            if product is None:
+                product = number
+            elif factor != 1:
+                product = self._sign("*", number, product, env)
+            if total is None:
+                total = product if coefficient > 0 else self._sign("-", zero, product, env)
+            else:
+                total = self._sign("-" if coefficient < 0 else "+", total, product, env)
+        return total if total is not None else zero
+
+    def _atom(self, atom: Atom, env: Environment) -> Value:
+        base = atom if isinstance(atom, str) else atom.base
+        if base in self.lengths and self.member in env.ranges:
+            whole = Value(self.lengths[base], (self.member,))
+        else:
+            whole = Value(self.torch.sizes.node(Size.of(base)))
+        if not isinstance(atom, Strided):
+            return whole
+        return self._strided(atom, whole, env)
+
+    def _strided(self, atom: Strided, whole: Value, env: Environment) -> Value:
+        torch = self.torch
+        if atom.index in env.ranges:
+            index = env.ranges[atom.index]
+            node = torch.arange(index.lower + atom.offset, index.extent, INT, "depth")
+            if not torch.sizes.certain(index.lower + atom.offset):
+                node = torch.graph.make("{}.clamp(min=0)", node, shape=node.shape, kind=INT)
+            depth = Value(node, (atom.index,))
+        else:
+            size = (Size.of(atom.index) if atom.index else Size()) + atom.offset
+            depth = Value(torch.sizes.node(size))
+        dims = merged([whole, depth], env)
+        nodes = aligned(torch, whole, dims), aligned(torch, depth, dims)
+        node = torch.graph.make(
+            f"-(-{{}} // {atom.stride} ** {{}})", *nodes, shape=env.extents(dims),
+            kind=INT if dims else NUMBER, level=SIGN, needs=(SIGN, SIGN), hint="length",
+        )  # fmt: skip
+        return Value(node, dims)
+
+    def _sign(self, sign: str, a: Value, b: Value, env: Environment) -> Value:
+        dims = merged([a, b], env)
+        nodes = aligned(self.torch, a, dims), aligned(self.torch, b, dims)
+        kind = INT if any(n.kind == INT for n in nodes) else NUMBER
+        level, need = (PRODUCT, SIGN) if sign == "*" else (SUM, PRODUCT)
+        node = self.torch.graph.make(
+            f"{{}} {sign} {{}}", *nodes, shape=env.extents(dims), kind=kind, level=level,
+            needs=(level, need), plain=kind == NUMBER, hint="length",
+        )  # fmt: skip
+        return Value(node, dims)
+
+    def place(self, place: Affine, env: Environment) -> Value:
+        """Index arithmetic with such a size in it, in whole numbers."""
+        total = self.value(place.offset, env)
+        if not place.terms:
+            return total
+        _, _, moving = positions(self.torch, Affine(place.terms), env)
+        return self._sign("+", moving, total, env)
+
+    # ---- masks ----
+
+    def within(self, index: Index, env: Environment) -> Value | None:
+        """Where an index is in its own range; None if that is everywhere."""
+        if self.varies(index.lower, env):
+            raise NotImplementedError(f"{index.name} begins at {index.lower}, which varies")
+        upper = index.lower + index.extent
+        if not self.varies(upper, env):
+            return None
+        place = Value(
+            self.torch.arange(env.ranges[index.name].lower, env.ranges[index.name].extent, INT),
+            (index.name,),
+        )
+        return self.below(place, upper, env)
+
+    def below(self, place: Value, upper: Size, env: Environment) -> Value:
+        """Where a place is below a size that varies."""
+        return self._compare("<", place, self.value(upper, env), env)
+
+    def inside(
+        self, position: Value, axis: Axis, starts: Sequence[Size], env: Environment
+    ) -> Value | None:
+        """Where a place lies in the range of an axis, or at the start of a recurrence."""
+        upper = axis.lower + axis.extent
+        if not self.varies(upper, env):
+            return None
+        mask = self._compare("<", position, self.value(upper, env), env)
+        for start in starts:
+            at = self._compare("==", position, self.value(start, env), env)
+            mask = self._either(mask, at, env)
+        return mask
+
+    def _compare(self, sign: str, a: Value, b: Value, env: Environment) -> Value:
+        dims = merged([a, b], env)
+        nodes = aligned(self.torch, a, dims), aligned(self.torch, b, dims)
+        node = self.torch.graph.make(
+            f"{{}} {sign} {{}}", *nodes, shape=env.extents(dims), kind=BOOL, level=COMPARE,
+            needs=(COMPARE + 1, COMPARE + 1), hint="inside",
+        )  # fmt: skip
+        return Value(node, dims)
+
+    def _either(self, a: Value, b: Value, env: Environment) -> Value:
+        dims = merged([a, b], env)
+        nodes = aligned(self.torch, a, dims), aligned(self.torch, b, dims)
+        node = self.torch.graph.make(
+            "{} | {}", *nodes, shape=env.extents(dims), kind=BOOL, level=OR, needs=(OR, OR + 1),
+            hint="inside",
+        )  # fmt: skip
+        return Value(node, dims)
+
+
+def settled_place(place: Affine, index: Index | None, axis: Axis) -> bool:
+    """Whether a place certainly lies below the end of an axis, wherever its index is in range."""
+    number = place.offset.number
+    if number is None or number > 0:
+        return False
+    if not place.terms:
+        return axis.lower.number is not None and number <= axis.lower.number
+    if len(place.terms) != 1 or place.terms[0][1] != 1 or index is None:
+        return False
+    return index.lower + index.extent == axis.lower + axis.extent
+
+
+def at_letters(size: Size, axes: Collection[Axis], places: Sequence[object]) -> Size:
+    """A size of an axis, with the letters of the axes replaced by where they are read."""
+    for axis, place in zip(axes, places, strict=True):
+        if axis.letter in size_indices(size) and isinstance(place, Affine):
+            by = place.offset
+            if len(place.terms) == 1 and place.terms[0][1] == 1:
+                by = by + Size.of(place.terms[0][0])
+            elif place.terms:
+                raise NotImplementedError(f"{size} at {place}")
+            moved = replaced(size, axis.letter, by)
+            if moved is None:
+                raise NotImplementedError(f"{size} at {place}")
+            size = moved
+    return size
+
+
+def with_starts(code: Code, plan: Plan, ragged: Collection[str]) -> tuple[Code, Plan, Starts]:
+    """`h[T,j] = a[j]` → `h[t,j] = a[j] for t = T`: a place that varies is no place on a left side."""
+    starts: Starts = {}
+    moved: dict[int, Statement] = {}
+    for statement in code.statements:
+        axes = code.tensors[statement.target].axes
+        moved[id(statement)] = statement
+        for number, (place, axis) in enumerate(zip(statement.left, axes, strict=True)):
+            if isinstance(place, Affine) and not place.terms and place.offset.names & set(ragged):
+                starts.setdefault((statement.target, number), []).append(place.offset)
+                moved[id(statement)] = _guarded(moved[id(statement)], number, axis)
+    statements = tuple(moved[id(s)] for s in code.statements)
+    return replace(code, statements=statements), Plan(_steps(plan.steps, moved)), starts
+
+
+def _guarded(statement: Statement, number: int, axis: Axis) -> Statement:
+    place = statement.left[number]
+    assert isinstance(place, Affine)
+    index = Index(f"{axis.letter}·start", axis.lower, place.offset - axis.lower + 1)
+    test = Apply("=", (IndexValue(Affine.of(index)), IndexValue(place)))
+    guard = test if statement.guard is None else Apply("and", (test, statement.guard))
+    left = list(statement.left)
+    left[number] = Affine.of(index)
+    return replace(statement, left=tuple(left), indices=(*statement.indices, index), guard=guard)
+
+
+def _steps(steps: Sequence[Step], moved: Mapping[int, Statement]) -> tuple[Step, ...]:
+    result: list[Step] = []
+    for step in steps:
+        if isinstance(step, Run):
+            result.append(Run(moved[id(step.statement)]))
+        elif isinstance(step, Loop):
+            result.append(replace(step, steps=_steps(step.steps, moved)))
+        else:
+            result.append(step)
+    return tuple(result)
