@@ -30,6 +30,7 @@ sizes as numbers. A name with a question mark was guessed.
   indicial explain ugrnn --set J=256 --set K=64 --set T=128
   indicial explain transformer focus        the two as one program
   indicial explain lstm --graph lstm.svg    a drawing of what needs what
+  indicial explain lstm --gradient          the equations of backpropagation
 
 exit status: 0, 1 if the equations have mistakes (they are shown), 2 for a wrong call.
 """
@@ -60,6 +61,8 @@ def add_commands(commands: Commands[Any], command: Command, filling: Filling) ->
     explain.add_argument("--all", action="store_true", dest="everything",
                          help="also what the analysis made, and costs by tensor")  # fmt: skip
     explain.add_argument("--graph", metavar="FILE.svg", help="draw what needs what into a file")
+    explain.add_argument("--gradient", action="store_true",
+                         help="the equations of the gradient instead, for reading")  # fmt: skip
     filling(explain)
 
     trying = command(commands, "try", "run equations on small random values", TRY, _try)
@@ -84,6 +87,8 @@ def _explain(options: argparse.Namespace) -> int:
     sizes = _shared_out(good, given)
     if options.graph and good:
         _draw(good, options.graph)
+    elif options.gradient:
+        _show_gradients(options, good)
     elif options.json:
         from indicial.program.explain.facts import read
         from indicial.program.explain.report import to_json
@@ -107,6 +112,17 @@ def _explain(options: argparse.Namespace) -> int:
             print("\n\n\n".join(texts))
     _show_mistakes(programs)
     return 0 if len(good) == len(programs) else 1
+
+
+def _show_gradients(options: argparse.Namespace, programs: Sequence[Program]) -> None:
+    from indicial.compile.explain.gradient import gradient
+    from indicial.program.messages import IndicialError
+
+    for name in ("latex", "unicode", "json"):
+        if getattr(options, name):
+            raise IndicialError(f"--gradient prints one page for reading, so not with --{name}")
+    if programs:
+        print("\n\n\n".join(gradient(program) for program in programs))
 
 
 def _programs(what: Sequence[str], fills: dict[str, str]) -> list[Program]:

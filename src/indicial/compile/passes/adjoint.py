@@ -231,7 +231,8 @@ class _Builder:
         incoming = self.incoming(statement)
         if isinstance(form, Pointwise):
             found = pointwise_flows(statement, form.body, incoming, self.reach.softmaxes)
-            yield from self.shared(statement, list(found))
+            asked = [f for f in found if f.logarithm or f.read.tensor in self.bars]
+            yield from self.shared(statement, asked)
         elif isinstance(form, Product):
             yield from product_flows(statement, form, incoming)
         elif form.operator in ("max", "min"):

@@ -47,20 +47,37 @@ def times(*factors: Expression) -> Expression:
 
 
 def _scaled(coefficient: float, rest: list[Expression]) -> Expression:
+    for place, factor in enumerate(rest):
+        if coefficient != 1 and isinstance(factor, Apply) and factor.function == "/":
+            above = numeral(factor.arguments[0])
+            if above is not None:  # `2 · 1/J` is `2/J`
+                fraction = Apply("/", (Constant(coefficient * above), factor.arguments[1]))
+                coefficient, rest = 1.0, [*rest[:place], fraction, *rest[place + 1 :]]
     factors = rest if coefficient == 1 else [Constant(coefficient), *rest]
     return factors[0] if len(factors) == 1 else Apply("*", tuple(factors))
 
 
 def scaled(expression: Expression) -> tuple[Expression, Expression]:
-    """An expression as a factor made of numbers and sizes, and the rest: `-x/T` → `-1/T`, `x`."""
+    """An expression as a factor made of numbers and sizes, and the rest: `-2x/T` → `-2/T`, `x`."""
+    sign, expression = signed(expression)
+    scale, rest = [sign], []
+    for factor in _flat("*", (expression,)):
+        if is_constant(factor):
+            scale.append(factor)
+        elif isinstance(factor, Apply) and factor.function == "/":
+            before, above = scaled(factor.arguments[0])
+            scale.append(before)
+            rest.append(quotient(above, factor.arguments[1]))
+        else:
+            rest.append(factor)
+    return times(*scale), times(*rest)
+
+
+def signed(expression: Expression) -> tuple[Expression, Expression]:
+    """An expression as a sign and the rest: `-x` → `-1`, `x`."""
     if isinstance(expression, Apply) and expression.function == "neg":
-        scale, rest = scaled(expression.arguments[0])
-        return negative(scale), rest
-    factors = _flat("*", (expression,))
-    return (
-        times(*(f for f in factors if is_constant(f))),
-        times(*(f for f in factors if not is_constant(f))),
-    )
+        return Constant(-1.0), expression.arguments[0]
+    return ONE, expression
 
 
 def plus(*terms: Expression) -> Expression:

@@ -253,4 +253,10 @@ def _not(condition: Expression | None) -> Expression | None:
     value = numeral(condition)
     if value is not None:
         return ZERO if value else None
+    reads = any(isinstance(node, Read) for node in condition.walk())  # a nan has no opposite
+    if isinstance(condition, Apply) and condition.function in _OPPOSITE and not reads:
+        return Apply(_OPPOSITE[condition.function], condition.arguments)
     return compare(condition, "=", ZERO)
+
+
+_OPPOSITE = {"=": "≠", "≠": "=", "<": "≥", "≥": "<", ">": "≤", "≤": ">"}

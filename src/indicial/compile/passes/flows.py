@@ -13,7 +13,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from indicial.compile.passes.algebra import ZERO, compare, is_total, otherwise_zero, times
+from indicial.compile.passes.algebra import (
+    ZERO,
+    compare,
+    is_total,
+    otherwise_zero,
+    scaled,
+    times,
+)
 from indicial.compile.passes.derivative import derivative
 from indicial.compile.passes.forms import Distribution, Form, Pointwise, Product, Reduction
 from indicial.compile.passes.moving import moved
@@ -87,10 +94,12 @@ def pointwise_flows(
 ) -> Iterator[Flow]:
     """`incoming` is the adjoint of the element that the statement defines, here and below."""
     for atom, slope in _slopes(body, own(statement), softmaxes):
-        value = times(slope, incoming)
-        if not is_total(slope) and not is_constant(incoming):
+        scale, rest = scaled(slope)
+        value = times(rest, incoming)
+        if not is_total(rest) and not is_constant(incoming):
             # An element that nobody asks for may have no slope: 0 times that is still 0.
             value = otherwise_zero(compare(incoming, "≠", ZERO), value)
+        value = times(scale, value)
         yield Flow(_inside(atom), statement.indices, (), None, value, isinstance(atom, Apply))
 
 

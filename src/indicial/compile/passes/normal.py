@@ -17,7 +17,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from functools import reduce
 
-from indicial.compile.passes.algebra import ONE, is_total, plus, quotient, times
+from indicial.compile.passes.algebra import ONE, is_total, plus, quotient, signed, times
 from indicial.compile.passes.contraction import (
     alone_in,
     contracts,
@@ -153,6 +153,9 @@ class _Normaliser:
         match spread:
             case Reduce():
                 return self.define(spread, scope)
+            case Apply("*", _) if (whole := _scaled(spread)) is not None:
+                sign, core = signed(whole)
+                return times(sign, self.define(core, scope))
             case Apply(_, arguments):
                 changed = replace(
                     spread, arguments=tuple(self.extracted(a, scope) for a in arguments)

@@ -29,7 +29,7 @@ from indicial.program.ir import (
     Place,
     SizeValue,
 )
-from indicial.program.rewrite import size_indices
+from indicial.program.rewrite import free_indices, size_indices
 from indicial.program.sizes import Size
 
 
@@ -147,7 +147,10 @@ class _Solver:
         around = {**self.given, **{index.name: index for index in summed}}
         result = Solution(places, tuple(summed))
         for left, right in self.equations:
-            result.equations.append(compare(moved(left, places), "=", right))
+            # The index comes first: `ℓ = L`, but `w[t] = v`.
+            left = moved(left, places)
+            pair = (left, right) if free_indices(left) else (right, left)
+            result.equations.append(Apply("=", pair))
         for name, index in self.indices.items():
             if _MARK + name not in final:
                 condition = in_range(places[name], index, places, around)

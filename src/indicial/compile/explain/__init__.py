@@ -1,0 +1,1 @@
+"""Equations that a pass made, as one would write them on a blackboard."""
