@@ -112,7 +112,10 @@ class _Reader:
         return self.out
 
     def emit(self, kind: str, text: str, token: Token, span: Span | None = None) -> None:
-        self.out.append(Token(kind, text, span or token.span, token.space))
+        if span is None and (kind, text) == (token.kind, token.text):
+            self.out.append(token)
+        else:
+            self.out.append(Token(kind, text, span or token.span, token.space))
 
     def word(self, token: Token) -> None:
         text = LETTER_CHARACTERS.get(token.text, token.text)

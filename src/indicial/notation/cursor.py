@@ -53,7 +53,8 @@ class Cursor:
 
     def since(self, start: Token) -> Span:
         """From a token to the last one that was read."""
-        return start.span.to(self.tokens[max(self.i - 1, 0)].span)
+        last = self.tokens[max(self.i - 1, 0)]
+        return start.span if last is start else start.span.to(last.span)
 
     def enter(self, token: Token) -> None:
         self.depth += 1

@@ -73,12 +73,11 @@ def tokenize(source: Source, start: int, end: int, latex: bool) -> list[Token]:
         found = match(text, start, end)
         if found is None:  # cannot happen: the last alternative takes any character
             break
-        kind, stop = found.lastgroup or "sign", found.end()
-        span, piece = Span(source, start, stop), found.group()
-        start = stop
+        kind, begin, start = found.lastgroup or "sign", start, found.end()
         if kind == "blank" or (latex and kind == "newline"):
             space = True
             continue
+        span, piece = Span(source, begin, start), found.group()
         if kind in ("word", "letter", "sign") and len(piece) == 1 and not piece.isascii():
             tokens.extend(_split(piece, span, space, latex))
         else:
