@@ -92,8 +92,8 @@ class Report:
 
     def __str__(self) -> str:
         verdict = "the same" if self else "not the same"
-        head = f"{verdict} in {self.trials} trials, up to {self.worst.relative:.0e} "
-        lines = [f"{head}(allowed: {self.allowed:.0e})"]
+        far = "" if self.worst.problem else f", up to {self.worst.relative:.0e}"
+        lines = [f"{verdict} in {self.trials} trials{far} (allowed: {self.allowed:.0e})"]
         for difference in self.differences:
             wrong = bool(difference.problem) or difference.relative > self.allowed
             lines.append(("! " if wrong else "  ") + str(difference))
@@ -236,14 +236,14 @@ class _Comparison:
     def run_program(self, module: ProgramModule, inputs: Tensors, want: list[str]) -> _Side:
         own = _leaves(inputs)
         values = module(own, want=want)
-        return _Side(dict(values), own | {n: module.parameter(n) for n in module.keys})
+        return _Side(dict(values), own | {n: module.parameter(n) for n in module.state_keys})
 
     def run_reference(self, module: ProgramModule, inputs: Tensors) -> _Side:
         own = _leaves(inputs)
         if isinstance(self.reference, nn.Module):
             leaves = own | dict(self.reference.named_parameters())
             return _Side(self.by_name(module, self.reference(*own.values())), leaves)
-        held = _leaves({name: module.parameter(name).detach() for name in module.keys})
+        held = _leaves({name: module.parameter(name).detach() for name in module.state_keys})
         returned = self.reference(*own.values(), *([Named(held)] if held else []))
         return _Side(self.by_name(module, returned), own | held)
 
@@ -262,7 +262,7 @@ class _Comparison:
         if self.weights is None:
             return gradients
         state = _leaves(dict(self.reference.named_parameters()))
-        shapes = {name: tuple(module.parameter(name).shape) for name in module.keys}
+        shapes = {name: tuple(module.parameter(name).shape) for name in module.state_keys}
         values, used = self.weights.values(self.code, shapes, state)
         names = [name for name in values if values[name].requires_grad]
         keys = [key for key in state if key in used]
@@ -271,7 +271,7 @@ class _Comparison:
             [state[key] for key in keys],
             [gradients[name] for name in names],
         )
-        own = {name: g for name, g in gradients.items() if name not in module.keys}
+        own = {name: g for name, g in gradients.items() if name not in module.state_keys}
         return own | dict(zip(keys, pulled, strict=True))
 
 

@@ -215,6 +215,12 @@ class Program:
         """
         from indicial.compile.module.module import ProgramModule
 
+        if self.holes:
+            hole = self.holes[0]
+            raise IndicialError(
+                f"{hole} is only named; say what it is: `{hole} = gru` in the text, or "
+                f'load(…, fills={{"{hole}": "gru"}})'
+            )
         given = self.sizes({**(sizes or {}), **named})
         return ProgramModule(
             self.code, given, title=self.title, start=start, device=device, dtype=dtype

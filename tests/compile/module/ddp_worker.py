@@ -10,11 +10,16 @@ from torch.nn.parallel import DistributedDataParallel
 
 from indicial import load
 
-SIZES = {"J": 6, "V": 9}
+SOURCE = """
+input x[t,k]
+h[t,j] = tanh(W[j,I] h[t-1,I] + U[j,K] x[t,K] - B[j])
+loss = Σ_{t,j} h[t,j]^2
+"""
+SIZES = {"J": 6, "K": 3}
 
 
 def batch() -> torch.Tensor:
-    return torch.randint(9, (4, 5), generator=torch.Generator().manual_seed(1))
+    return torch.randn(4, 5, 3, generator=torch.Generator().manual_seed(1))
 
 
 def train(rank: int, count: int, folder: str) -> None:
@@ -23,8 +28,8 @@ def train(rank: int, count: int, folder: str) -> None:
         "gloo", init_method=f"file://{os.path.join(folder, 'meet')}", rank=rank, world_size=count
     )
     torch.manual_seed(0)
-    module = DistributedDataParallel(load("rnn_lm").compile(**SIZES))
-    module(w=batch()[rank::count]).loss.backward()
+    module = DistributedDataParallel(load(SOURCE).compile(**SIZES))
+    module(x=batch()[rank::count]).loss.backward()
     torch.save(
         {key: p.grad for key, p in module.module.named_parameters()},
         os.path.join(folder, f"{rank}.pt"),

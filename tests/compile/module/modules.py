@@ -65,7 +65,7 @@ def oracle(module: ProgramModule, given: dict[str, Any], **options: Any) -> Resu
     lifted = frozenset(n for n, v in given.items() if v.dim() > len(code.tensors[n].axes))
     told = module.sizes.at_call(given, lifted)
     held = {}
-    for name in module.keys:
+    for name in module.state_keys:
         corner = tuple(slice(n) for n in stored_shape(code.tensors[name], told))
         held[name] = module.parameter(name).detach().numpy()[corner]
     draws = {

@@ -131,7 +131,6 @@ def test_tokens_of_any_integer_type(dtype: torch.dtype) -> None:
 # ---------------------------------------------------------------------- lengths
 
 
-@pytest.mark.xfail(raises=NotImplementedError, strict=False, reason="emitted without lengths")
 @pytest.mark.parametrize("name", ["ugrnn", "transformer", "bidirectional", "blank_rnn"])
 def test_lengths(name: str) -> None:
     module = compiled(name).eval()
@@ -148,7 +147,6 @@ def test_lengths(name: str) -> None:
         close(found[defined][torch.tensor(there)], value[there] if np.ndim(value) else value)
 
 
-@pytest.mark.xfail(raises=NotImplementedError, strict=False, reason="emitted without lengths")
 def test_padding_may_hold_any_token() -> None:
     module = compiled("transformer")
     w = inputs(module, 2)["w"]

@@ -76,7 +76,7 @@ def test_one_seed_one_start() -> None:
     first = program("ugrnn").compile(J=4, K=3)
     torch.manual_seed(3)
     second = program("ugrnn").compile(J=4, K=3)
-    for name in first.keys:
+    for name in first.state_keys:
         assert torch.equal(first.parameter(name), second.parameter(name))
     second.reset_parameters()
     assert not torch.equal(first.parameter("W^{h,R}"), second.parameter("W^{h,R}"))

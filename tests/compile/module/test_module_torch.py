@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 import torch.multiprocessing
-from ddp_worker import SIZES as DDP_SIZES
-from ddp_worker import batch, train
+from ddp_worker import SIZES, SOURCE, batch, train
 from modules import close, compiled, inputs, oracle, program, random
 
 from indicial import IndicialError, load
@@ -22,9 +21,11 @@ def test_keys_are_readable_and_unique() -> None:
     assert list(module.state_dict()) == [
         "W_x", "CELL_W_hR", "CELL_W_xR", "CELL_B_R", "CELL_W_hG", "CELL_W_xG", "CELL_B_G",
     ]  # fmt: skip
-    clash = load("input x[i]\ny[i] = W_Q[i] + W^Q[i] + type[i] + training[i] x[i]").compile(I=2)
+    clash = load(
+        "input x[i]\ny[i] = W_Q[i] + W^Q[i] + type[i] + code[i] + training[i] x[i]"
+    ).compile(I=2)
     keys = list(clash.state_dict())
-    assert len(keys) == len(set(keys)) == 4
+    assert len(keys) == len(set(keys)) == 5
     assert clash(torch.ones(2))["y"].tolist() == [1, 1]
     assert clash.training is True
 
@@ -54,6 +55,9 @@ def test_copies_and_pickles_hold_no_source() -> None:
         with torch.no_grad():
             other.parameter("e").zero_()
         assert module(given).loss == expected
+    started = program("ugrnn").compile(J=3, K=2, start={"B^R": lambda values: values + 1})
+    assert copy.deepcopy(started).start.keys() == {"B^R"}
+    assert pickle.loads(pickle.dumps(started)).start == {}
     with pytest.raises(IndicialError, match=r"gpt2\.eq:3:7"):
         pickle.loads(pickle.dumps(module))(torch.zeros(2, 3))
 
@@ -90,7 +94,7 @@ def test_gradients_are_finite_differences(name: str) -> None:
 
     value().backward()
     generator = torch.Generator().manual_seed(0)
-    for key in module.keys:
+    for key in module.state_keys:
         parameter = module.parameter(key)
         step = torch.randn(parameter.shape, generator=generator, dtype=parameter.dtype)
         slope = (parameter.grad * step).sum()
@@ -130,7 +134,10 @@ def test_autocast_leaves_recurrences_alone() -> None:
 TRANSFORMER = {"J": 16, "K": 2, "I": 8, "D": 16, "V": 20, "L": 2, "T": 12}
 
 
-@pytest.mark.parametrize(("name", "backend"), [("ugrnn", "eager"), ("transformer", "aot_eager")])
+@pytest.mark.parametrize(
+    ("name", "backend"),
+    [("ugrnn", "eager"), ("transformer", "eager"), ("self_attention", "aot_eager")],
+)
 def test_under_torch_compile(name: str, backend: str) -> None:
     module = compiled(name).eval()
     faster = torch.compile(module, backend=backend, fullgraph=True)
@@ -140,7 +147,6 @@ def test_under_torch_compile(name: str, backend: str) -> None:
         close(found[module.wanted[-1]], module(given)[module.wanted[-1]].detach().numpy())
 
 
-@pytest.mark.xfail(strict=False, reason="the emitted gather fixes the lengths")
 def test_exported_with_lengths_left_open() -> None:
     module = compiled("transformer").eval()
     w = inputs(module, 2, T=4)["w"]
@@ -168,7 +174,7 @@ def test_functional_call_and_per_example_gradients() -> None:
 def test_two_processes_train_as_one(tmp_path: Path) -> None:
     torch.multiprocessing.spawn(train, args=(2, str(tmp_path)), nprocs=2)
     torch.manual_seed(0)
-    module = load("rnn_lm").compile(**DDP_SIZES)
+    module = load(SOURCE).compile(**SIZES)
     module(batch()).loss.backward()
     for rank in range(2):
         found = torch.load(tmp_path / f"{rank}.pt")

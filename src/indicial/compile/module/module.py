@@ -77,10 +77,11 @@ class ProgramModule(nn.Module):
         self._like: torch.Tensor
         self.register_buffer("_like", torch.empty(0, device=device, dtype=dtype), persistent=False)
         owned = parameters(code)
-        self.keys = attribute_names([t.name for t in owned], taken=dir(self))
+        # The parameters' names with their keys in a state dict: {"W^{h,R}": "W_hR"}.
+        self.state_keys = attribute_names([t.name for t in owned], taken={*dir(self), "state_keys"})
         for tensor in owned:
             values = self._like.new_empty(self.sizes.shape(tensor))
-            self.register_parameter(self.keys[tensor.name], nn.Parameter(values))
+            self.register_parameter(self.state_keys[tensor.name], nn.Parameter(values))
         self._rooms = {t.name: room for t in owned if (room := Room(self.sizes, t)).axes}
         self._reader = Reader(code, self.sizes)
         self._defined = frozenset(s.target for s in code.statements)
@@ -91,19 +92,19 @@ class ProgramModule(nn.Module):
 
     def parameter(self, name: str) -> nn.Parameter:
         """The parameter of that name, in any spelling, with the shape that the equations give it."""
-        return self.get_parameter(self.keys[resolve(self.code, name, ("parameter",))])
+        return self.get_parameter(self.state_keys[resolve(self.code, name, ("parameter",))])
 
     def reset_parameters(self) -> None:
         """Starting values as the equations ask for (`starts.py`), or as `start=` said."""
         rules = deviations(self.code, self.sizes.known)
-        for name in self.keys:
+        for name in self.state_keys:
             fill(self.parameter(name), name, rules[name], self.start.get(name))
 
     def extra_repr(self) -> str:
         fixed = [f"{name} = {value}" for name, value in self.sizes.fixed.items()]
         longest = [f"{name} ≤ {value}" for name, value in self.sizes.longest.items()]
         lines = [f"{self.title or 'equations'}: {', '.join(fixed + longest)}"]
-        for name, key in self.keys.items():
+        for name, key in self.state_keys.items():
             shape = tuple(self.get_parameter(key).shape)
             lines.append(f"({key}): {with_indices(self.code.tensors[name])} {shape}")
         return "\n".join(lines)
@@ -165,7 +166,7 @@ class ProgramModule(nn.Module):
         return True
 
     def _run(self, prepared: Prepared, call: Call) -> dict[str, torch.Tensor]:
-        values = {name: getattr(self, key) for name, key in self.keys.items()}
+        values = {name: getattr(self, key) for name, key in self.state_keys.items()}
         for name, room in self._rooms.items():
             values[name] = room.cut(values[name], call.sizes)
         with own_precision(prepared.walks, self._like):
@@ -194,7 +195,9 @@ class ProgramModule(nn.Module):
     def _find_nan(self, call: Call) -> None:
         names = tuple(dict.fromkeys(s.target for s in self.code.statements))
         prepared = self.prepare(names, tuple(call.lengths), tuple(call.draws))
-        check_given(self.code, {n: self.parameter(n) for n in self.keys} | call.x | call.draws)
+        check_given(
+            self.code, {n: self.parameter(n) for n in self.state_keys} | call.x | call.draws
+        )
         with torch.no_grad():
             found = self._run(prepared, call)
         check_found(
@@ -212,9 +215,9 @@ class ProgramModule(nn.Module):
         ['lm_head.weight']
         """
         lines = mapping if isinstance(mapping, WeightMap) else WeightMap.read(mapping)
-        shapes = {name: tuple(self.parameter(name).shape) for name in self.keys}
+        shapes = {name: tuple(self.parameter(name).shape) for name in self.state_keys}
         values, used = lines.values(self.code, shapes, state)
-        absent = [name for name in self.keys if name not in values]
+        absent = [name for name in self.state_keys if name not in values]
         if absent:
             raise IndicialError(f"the mapping says nothing about {', '.join(absent)}")
         with torch.no_grad():
@@ -223,13 +226,16 @@ class ProgramModule(nn.Module):
         return [name for name in state if name not in used]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_prepared": {}}
+        # Functions that fill parameters stay behind: they have done their work, and a pickle holds
+        # nothing that runs.
+        start = {name: value for name, value in self.start.items() if not callable(value)}
+        return {**self.__dict__, "start": start, "_prepared": {}}
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ProgramModule:
         memo[id(self.code)] = self.code  # nobody changes it
         made = self.__class__.__new__(self.__class__)
         memo[id(self)] = made
-        made.__dict__.update(copy.deepcopy(self.__getstate__(), memo))
+        made.__dict__.update(copy.deepcopy({**self.__dict__, "_prepared": {}}, memo))
         return made
 
 
