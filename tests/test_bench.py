@@ -1,7 +1,6 @@
 """The benchmark's statistics, its tables, and that its peers compute what the equations say.
 
-No time is measured here, and its environment is not needed: PyTorch's peers are tried, the others
-only where they are installed.
+No time is measured here, and its environment is not needed: only PyTorch's peers are tried.
 """
 
 import math

@@ -108,4 +108,5 @@ class CompiledLoop(HoistedLoop):
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
+        torch.compiler.reset()  # or after eight sizes it would quietly stop compiling
         self.step = torch.compile(self._one_step, dynamic=False)
