@@ -22,7 +22,7 @@ from indicial.compile.module.wanted import outcomes
 from indicial.compile.passes.adjoint import Adjoint, adjoint
 from indicial.compile.passes.elements import Elements
 from indicial.compile.passes.layout import shifts
-from indicial.compile.passes.moving import moved, moved_affine
+from indicial.compile.passes.moving import canonical, moved, moved_affine
 from indicial.compile.passes.names import barred
 from indicial.compile.passes.tidy import needed, reads, renamed
 from indicial.compile.schedule.plan import Loop, Step
@@ -81,7 +81,7 @@ def _subject(code: Code, found: Adjoint, shown: dict[str, str]) -> str:
 def _legend(code: Code, found: Adjoint) -> str:
     """What the new names mean, each by an example."""
     made = {s.target for s in found.statements}
-    known = sorted(code.tensors, key=lambda name: code.tensors[name].role != "defined")
+    known = sorted(code.tensors, key=lambda n: ("." in n, code.tensors[n].role != "defined"))
     bars = [(n, found.names[n]) for n in known if n in found.names and found.names[n] in made]
     simple = [(n, bar) for n, bar in bars if bar == barred(n) and not bar.startswith("∂")]
     words = [(n, bar) for n, bar in bars if bar.startswith("∂")]
@@ -175,7 +175,8 @@ def _includes(general: Statement, special: Statement) -> bool:
             return False
         name, shift = place.shift
         places[name] = replace(at, offset=at.offset - shift)
-    return moved(general.body, places) == special.body
+    order = [index.name for index in special.indices]
+    return canonical(moved(general.body, places), order) == canonical(special.body, order)
 
 
 def plain(statement: Statement) -> Statement:

@@ -27,8 +27,9 @@ from indicial.compile.passes.contraction import (
 )
 from indicial.compile.passes.joins import length, parts
 from indicial.compile.passes.layout import laid_out, shifts
-from indicial.compile.passes.moving import canonical, moved_affine, moved_size
+from indicial.compile.passes.moving import moved_affine
 from indicial.compile.passes.names import Names
+from indicial.compile.passes.scopes import Scope, free_in, indices_of, key_of, within
 from indicial.program.ir import (
     Affine,
     Apply,
@@ -46,9 +47,6 @@ from indicial.program.ir import (
 )
 from indicial.program.rewrite import free_indices, is_constant, size_indices
 from indicial.program.sizes import Size
-
-Scope = dict[str, Index]
-"""The indices that are bound at a point, an index after those that its range needs."""
 
 
 def normal(code: Code, targets: Collection[str] | None = None) -> Code:
@@ -100,7 +98,7 @@ class _Normaliser:
     def normalised(self, expression: Expression, scope: Scope) -> Expression:
         """A body in normal form with the meaning of the expression."""
         if isinstance(expression, Softmax):
-            inner = _within(scope, expression.indices)
+            inner = within(scope, expression.indices)
             condition = expression.condition
             return replace(
                 expression,
@@ -142,7 +140,7 @@ class _Normaliser:
                 return self.reduction(expression, scope)
             case Softmax():
                 return self.define(
-                    self.normalised(expression, scope), _within(scope, expression.indices)
+                    self.normalised(expression, scope), within(scope, expression.indices)
                 )
             case Join():
                 return self.joined(expression, scope)
@@ -160,8 +158,8 @@ class _Normaliser:
                 changed = replace(
                     spread, arguments=tuple(self.extracted(a, scope) for a in arguments)
                 )
-                indices = _indices(changed, scope)
-                known = self.known.get(_key(changed, indices))
+                indices = indices_of(changed, scope)
+                known = self.known.get(key_of(changed, indices))
                 return changed if known is None else _at(known, indices, changed)
             case Select(branches, otherwise):
                 return replace(
@@ -178,7 +176,7 @@ class _Normaliser:
         name = "c"
         while name in scope:
             name += "'"
-        inner = _within(scope, (Index(name, Size(), length(join)),))
+        inner = within(scope, (Index(name, Size(), length(join)),))
         read = self.define(replace(join, place=Affine.of(name)), inner)
         at = {name: join.place}
         return replace(read, places=tuple(moved_affine(p, at) for p in read.places))
@@ -187,7 +185,7 @@ class _Normaliser:
 
     def reduction(self, node: Reduce, scope: Scope) -> Expression:
         """A reduction as reductions of reads, times what does not depend on their indices."""
-        inner = _within(scope, node.indices)
+        inner = within(scope, node.indices)
         condition = None if node.condition is None else self.pointwise(node.condition, inner)
         if node.operator == "mean":
             if condition is None:
@@ -222,17 +220,24 @@ class _Normaliser:
             while len(factors) == 1 and _continues(factors[0], inner):
                 (core,) = factors
                 assert isinstance(core, Reduce)
-                indices, inner = (*indices, *core.indices), _within(inner, core.indices)
+                indices, inner = (*indices, *core.indices), within(inner, core.indices)
                 factors = factors_of(core.body, {index.name for index in indices})
+            factors = self.looked_up(factors, inner)
             indices, factors = self.contracted(indices, factors, inner)
         else:
-            factors = self.grouped(factors, inner)
+            factors = self.grouped(self.looked_up(factors, inner), inner)
         reads = times(*(self.read(factor, inner) for factor in factors))
         return times(*outside, Reduce("sum", indices, condition, reads) if indices else reads)
 
+    def looked_up(self, factors: list[Expression], inner: Scope) -> list[Expression]:
+        """Word vectors beside other factors as tensors of their own: looked up once for all."""
+        if len(factors) < 2:
+            return factors
+        return [self.define(f, inner) if _gathers(f) else f for f in factors]
+
     def grouped(self, factors: list[Expression], inner: Scope) -> list[Expression]:
         """The factors with those multiplied that vary together."""
-        while pair := together([_free(f, inner) for f in factors], self.fixed(factors)):
+        while pair := together([free_in(f, inner) for f in factors], self.fixed(factors)):
             one, two = pair
             both = times(factors[one], factors[two])
             factors = [f for n, f in enumerate(factors) if n not in pair]
@@ -246,12 +251,12 @@ class _Normaliser:
         factors = self.grouped(factors, inner)
         if any(size_indices(i.extent) or size_indices(i.lower) for i in indices):
             return indices, factors
-        for number, alone in alone_in([_free(f, inner) for f in factors], indices):
+        for number, alone in alone_in([free_in(f, inner) for f in factors], indices):
             core = Reduce("sum", alone, None, self.read(factors[number], inner))
             factors[number] = self.define(core, inner)
             indices = tuple(index for index in indices if index not in alone)
         names = [index.name for index in indices]
-        free = [_free(f, inner) for f in factors]
+        free = [free_in(f, inner) for f in factors]
         while found := first_contraction(free, names, self.fixed(factors)):
             one, two, first = found
             pair = times(self.read(factors[one], inner), self.read(factors[two], inner))
@@ -260,7 +265,7 @@ class _Normaliser:
             factors = [f for n, f in enumerate(factors) if n not in (one, two)]
             factors.insert(one, self.define(Reduce("sum", before, None, pair), inner))
             factors = self.grouped(factors, inner)
-            free = [_free(f, inner) for f in factors]
+            free = [free_in(f, inner) for f in factors]
         return indices, factors
 
     def fixed(self, factors: list[Expression]) -> set[int]:
@@ -270,15 +275,15 @@ class _Normaliser:
             for number, factor in enumerate(factors)
             if isinstance(factor, Read)
             and self.tensors[factor.tensor].role == "parameter"
-            and not any(isinstance(place, Gather) for place in factor.places)
+            and not _gathers(factor)
         }
 
     # ---- new tensors ----
 
     def define(self, body: Expression, scope: Scope) -> Read:
         """A read of the tensor with this body, a join or normal; new if there is none yet."""
-        indices = _indices(body, scope)
-        key = _key(body, indices)
+        indices = indices_of(body, scope)
+        key = key_of(body, indices)
         if key not in self.known:
             name = self.names.part(self.target)
             tensor, left = laid_out(name, indices, self.shifts)
@@ -300,33 +305,9 @@ def _continues(factor: Expression, scope: Scope) -> bool:
     return not any(index.name in scope for index in factor.indices)
 
 
-def _within(scope: Scope, indices: tuple[Index, ...]) -> Scope:
-    return {**scope, **{index.name: index for index in indices}}
-
-
-def _free(expression: Expression, scope: Scope) -> frozenset[str]:
-    return frozenset(free_indices(expression) & scope.keys())
-
-
-def _indices(expression: Expression, scope: Scope) -> tuple[Index, ...]:
-    """The indices that the expression needs, those included that their ranges need."""
-    names: set[str] = set()
-    waiting = list(_free(expression, scope))
-    while waiting:
-        name = waiting.pop()
-        if name not in names:
-            names.add(name)
-            index = scope[name]
-            waiting += (size_indices(index.lower) | size_indices(index.extent)) & scope.keys()
-    return tuple(index for name, index in scope.items() if name in names)
-
-
-def _key(body: Expression, indices: tuple[Index, ...]) -> object:
-    """The same for two expressions that differ in the names of their indices only."""
-    order = [index.name for index in indices]
-    places = {name: Affine.of(f"${number}") for number, name in enumerate(order)}
-    ranges = tuple((moved_size(i.lower, places), moved_size(i.extent, places)) for i in indices)
-    return canonical(body, order), ranges
+def _gathers(factor: Expression) -> bool:
+    """Whether it is a read at a place that a token decides."""
+    return isinstance(factor, Read) and any(isinstance(p, Gather) for p in factor.places)
 
 
 def _at(
