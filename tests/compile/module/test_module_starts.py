@@ -125,3 +125,24 @@ def test_a_stream_of_order_one_and_a_loss_of_ln_V(name: str, J: int) -> None:
         assert 0.3 < found[tensor].pow(2).mean().sqrt() < 3, tensor
     top = found["L"][:, -1].pow(2).mean().sqrt()
     assert 0.3 < top < 3
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes"),
+    [
+        ("transformer", {"J": 32, "K": 2, "I": 16, "D": 64, "V": 20, "L": 2, "T": 12}),
+        ("rnn_lm", {"J": 32, "V": 20}),
+    ],
+)
+def test_they_are_good_starts(name: str, sizes: dict[str, int]) -> None:
+    """Four texts are soon known by heart."""
+    torch.manual_seed(0)
+    module = program(name).compile(**sizes)
+    optimiser = torch.optim.Adam(module.parameters(), lr=1e-2)
+    w = torch.randint(20, (4, 12))
+    for _ in range(40):
+        optimiser.zero_grad()
+        loss = module(w).loss
+        loss.backward()
+        optimiser.step()
+    assert loss < 1
