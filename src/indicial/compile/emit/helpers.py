@@ -15,6 +15,14 @@ def embedding(w: Tensor, e: Tensor) -> Tensor:
     return F.embedding(w.clamp(min=0), e).masked_fill((w < 0).unsqueeze(-1), 0)
 
 
+def log_likelihood(scores: Tensor, w: Tensor) -> Tensor:
+    """The logarithm of the softmax of the scores at the tokens w; 0 where there is no token."""
+    losses = F.cross_entropy(
+        scores.flatten(0, -2), w.clamp(min=-1).flatten(), ignore_index=-1, reduction="none"
+    )
+    return -losses.reshape(w.shape)
+
+
 def window(x: Tensor, dim: int, start: int, length: int) -> Tensor:
     """`x[start : start + length]` along an axis; what lies outside is 0, or no token."""
     before, after = max(0, -start), max(0, start + length - x.shape[dim])
@@ -92,7 +100,7 @@ def settled(x: Tensor, dim: int, lengths: Tensor, member: int = 0) -> Tensor:
 HELPERS = {
     function.__name__: function
     for function in (
-        embedding, window, element, take, masked_softmax, masked_log_softmax, largest, smallest,
+        embedding, log_likelihood, window, element, take, masked_softmax, masked_log_softmax, largest, smallest,
         stack, batched, settled,
     )
 }  # fmt: skip

@@ -32,6 +32,8 @@ class Assign:
     target: str
     node: Node
     key: Node | None = None
+    tensor: str = ""
+    """The name in the program."""
 
 
 @dataclass(frozen=True)
@@ -158,7 +160,10 @@ class Printer:
         lines = []
         for line in text.splitlines():
             lines += textwrap.wrap(line.strip(), WIDTH - indent - 2) or [""]
-        return ["", *(" " * indent + f"# {line}" for line in lines)]
+        # Equations that one line computes together stand together above it.
+        above = self.stack[-1].lines
+        together = bool(above) and above[-1].lstrip().startswith("# ")
+        return [*([] if together else [""]), *(" " * indent + f"# {line}" for line in lines)]
 
     def _assign(self, item: Assign, indent: int) -> None:
         here = self.stack[-1]
@@ -309,6 +314,22 @@ def _roots(item: Assign | Line | Return | Comment) -> list[Node]:
     if isinstance(item, Assign):
         return [item.node, item.key] if item.key is not None else []
     return list(item.arguments)
+
+
+def live_uses(block: Block) -> Counter[int]:
+    """How many nodes and lines read each node, of those that are needed at all."""
+    roots = [root for item in _flat(block) for root in _roots(item)]
+    live = _reached(roots)
+    uses = Counter(id(root) for root in roots)
+    seen: set[int] = set()
+    waiting = list(roots)
+    while waiting:
+        node = waiting.pop()
+        if id(node) not in seen:
+            seen.add(id(node))
+            uses.update(id(a) for a in node.arguments if id(a) in live)
+            waiting.extend(node.arguments)
+    return uses
 
 
 def _reached(roots: Sequence[Node]) -> set[int]:

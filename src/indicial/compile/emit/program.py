@@ -232,7 +232,7 @@ class Emission:
         if len(self.code.of(store.target)) > 1:
             name = self.names.new(name)
         store.add(definition)
-        self.block.items.append(Assign(name, definition.array.node))
+        self.block.items.append(Assign(name, definition.array.node, tensor=store.target))
 
     # ---- conditions on the variables of loops ----
 
@@ -361,10 +361,12 @@ class Emission:
 
     def put(self, store: Store, walk: Walk, node: Node) -> None:
         if not walk.entries:
-            self.block.items.append(Assign(self.identifiers[store.target], node))
+            self.block.items.append(
+                Assign(self.identifiers[store.target], node, tensor=store.target)
+            )
             return
         key = self.sizes.node(walk.key(store.target))
-        self.block.items.append(Assign(f"{walk.entries}[{{}}]", node, key))
+        self.block.items.append(Assign(f"{walk.entries}[{{}}]", node, key, store.target))
 
     def merge_step(self, store: Store, definition: Definition) -> None:
         """One of several definitions of the current step; the last to come puts them together."""
@@ -378,7 +380,9 @@ class Emission:
         inside = sum(s.target == name for s in loop.statements())
         done = sum(d.order in self.orders(loop, name) for d in store.definitions)
         if done < inside:
-            self.block.items.append(Assign(self.names.new(name), definition.array.node))
+            self.block.items.append(
+                Assign(self.names.new(name), definition.array.node, tensor=name)
+            )
             return
         array = self.tensors.whole(store)
         walk.bounds = array.bounds
@@ -445,7 +449,9 @@ class Emission:
         node = self.torch.index(array.node, items)
         walk.singles[key] = tuple(b for n, b in enumerate(array.bounds) if n != axis)
         walk.orders[key] = definition.order
-        self.block.items.append(Assign(f"{walk.entries}[{{}}]", node, self.sizes.node(key)))
+        self.block.items.append(
+            Assign(f"{walk.entries}[{{}}]", node, self.sizes.node(key), store.target)
+        )
 
     def open_entries(self, stores: Sequence[Store]) -> None:
         """A dict of steps for each of these, if it has none yet."""
@@ -480,7 +486,9 @@ class Emission:
             if store.definitions:
                 array = merge(self.torch, store.definitions)
                 zeros = self.slice(array.node, array, store.axes.index(walk.axis), key)
-            self.block.items.append(Assign(f"{walk.entries}[{{}}]", zeros, self.sizes.node(key)))
+            self.block.items.append(
+                Assign(f"{walk.entries}[{{}}]", zeros, self.sizes.node(key), store.target)
+            )
         walk.first, walk.last = first - before, last + behind
         while walk.first - 1 in walk.singles:
             walk.first = walk.first - 1

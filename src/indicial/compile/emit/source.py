@@ -28,8 +28,10 @@ from indicial.compile.emit.helpers import HELPERS
 from indicial.compile.emit.lift import MEMBER, lift
 from indicial.compile.emit.logs import with_logs
 from indicial.compile.emit.names import Names
+from indicial.compile.emit.patterns.pattern import Finding, Pattern
 from indicial.compile.emit.printing import WIDTH, Line, Printer, Return, quoted
 from indicial.compile.emit.program import Emission
+from indicial.compile.emit.recognise import PATTERNS, recognise
 from indicial.compile.emit.values import Environment
 from indicial.compile.schedule.plan import Plan
 from indicial.program.ir import Code, Index
@@ -48,6 +50,8 @@ class Source:
 
     text: str
     run: Run
+    findings: tuple[Finding, ...] = ()
+    """Which library calls were recognised, and which nearly."""
 
 
 def emit(
@@ -58,13 +62,15 @@ def emit(
     ragged: frozenset[str] = frozenset(),
     draws: frozenset[str] = frozenset(),
     summed: frozenset[str] = frozenset(),
+    patterns: Sequence[Pattern] = PATTERNS,
 ) -> Source:
     """The text that computes the wanted tensors; those that are `summed`, over the batch."""
     lifted, steps = lift(code, plan, want, ragged, draws, summed)
     lifted, steps = with_logs(lifted, steps, want)
-    module = _Module(lifted, steps, list(dict.fromkeys(want)), ragged)
+    module = _Module(lifted, steps, list(dict.fromkeys(want)), ragged, patterns)
     text = module.text()
-    return Source(text, compiled(text, module.emission.functions))
+    run = compiled(text, module.emission.functions)
+    return Source(text, run, tuple(module.findings))
 
 
 def compiled(text: str, functions: Mapping[str, Callable[..., object]]) -> Run:
@@ -81,9 +87,18 @@ def compiled(text: str, functions: Mapping[str, Callable[..., object]]) -> Run:
 class _Module:
     """The text: imports, helpers, and the function with what it unpacks."""
 
-    def __init__(self, code: Code, plan: Plan, want: list[str], ragged: frozenset[str]) -> None:
+    def __init__(
+        self,
+        code: Code,
+        plan: Plan,
+        want: list[str],
+        ragged: frozenset[str],
+        patterns: Sequence[Pattern],
+    ) -> None:
         self.code = code
         self.want = want
+        self.patterns = patterns
+        self.findings: list[Finding] = []
         self.names = Names(HELPERS)
         letters = {name: self.names.new(name) for name in code.sizes}
         letters[str(MEMBER.extent)] = self.names.new("B")
@@ -96,6 +111,7 @@ class _Module:
         results = [emission.result(name) for name in self.want]
         printer = Printer(self.names, self.letters)
         block.items += [Line(""), Return(tuple(self.want), tuple(results))]
+        block, self.findings = recognise(block, emission.torch, self.patterns)
         body = printer.print(block)
         unpacked = self.unpacked("\n".join(body))
         lines = ["import math", "", "import torch", "import torch.nn.functional as F"]

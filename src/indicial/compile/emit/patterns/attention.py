@@ -1,0 +1,158 @@
+"""A softmax of products, multiplied by values, is `F.scaled_dot_product_attention`.
+
+(q @ k.mT / √I).masked_fill(t' > t, -∞).softmax(-1) @ v
+    →  F.scaled_dot_product_attention(q, k, v, is_causal=True)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from indicial.compile.emit.graph import BOOL, NUMBER, SIGN, Node
+from indicial.compile.emit.patterns.pattern import Found, Missed, Pattern, Surroundings
+from indicial.compile.emit.patterns.trees import (
+    MatrixProduct,
+    matrix_product,
+    only,
+    quotient,
+    sides,
+)
+
+
+@dataclass(frozen=True)
+class _Attention:
+    """What goes in: matrices with the axes of batch and heads in front."""
+
+    query: Node
+    key: Node
+    value: Node
+    scale: Node | None
+    mask: Node | None
+    causal: bool
+
+
+def match(node: Node, around: Surroundings) -> Found | Missed | None:
+    product = matrix_product(around.torch, node)
+    if product is None:
+        return None
+    weights = _weights(product.left)
+    if weights is None:
+        factors = quotient(product.left).above
+        if len(factors) > 1 and any(_weights(f) is not None for f in factors):
+            return Missed("the weights are multiplied by something before the values are")
+        return None
+    scores, mask = weights
+    scaled = _scores(scores, around)
+    if isinstance(scaled, Missed):
+        return scaled
+    if not all(map(around.once, _between(product.left))):
+        return Missed("the weights are wanted, so they are computed")
+    if product.left.rank < 3:
+        return Missed("there is no batch")
+    inner, scale = scaled
+    causal = mask is not None and _causal(mask, product.left)
+    attention = _Attention(
+        inner.left, _turned(around, inner.right), product.right, scale, mask, causal
+    )
+    return Found(lambda become: _call(attention, product, around, become))
+
+
+def _weights(node: Node) -> tuple[Node, Node | None] | None:
+    """The scores below a softmax, and what is hidden from it."""
+    scores = only("{}.softmax(-1)", node)
+    if scores is None:
+        return None
+    hidden = sides("{}.masked_fill({}, -math.inf)", scores)
+    return hidden if hidden is not None else (scores, None)
+
+
+def _between(node: Node) -> list[Node]:
+    """The softmax and the nodes below it that the call would do without."""
+    result = [node, node.arguments[0]]
+    if node.arguments[0].template.startswith("{}.masked_fill("):
+        result.append(node.arguments[0].arguments[0])
+    return result
+
+
+def _scores(node: Node, around: Surroundings) -> tuple[MatrixProduct, Node | None] | Missed:
+    """Query and key, and the divisor of their product."""
+    parts = quotient(node)
+    tensors = [n for n in (*parts.above, *parts.below) if n.kind != NUMBER]
+    if len(tensors) != 1 or tensors[0] not in parts.above:
+        return Missed("the scores are not a product with a number")
+    if sides("{} + {}", tensors[0]) or sides("{} - {}", tensors[0]):
+        return Missed("something is added to the products of queries and keys")
+    inner = matrix_product(around.torch, tensors[0])
+    if inner is None:
+        return Missed("the scores are not products of queries and keys, head by head")
+    if inner.turned != tuple(range(node.rank)):
+        return Missed("queries and keys stand in another order than the weights")
+    if not all(map(around.once, parts.inside)):
+        return Missed("the scores are wanted, so they are computed")
+    above = [n for n in parts.above if n.kind == NUMBER and n.value != 1]
+    make = around.torch.graph.make
+    scale = above[0] if above else around.torch.graph.literal(1)
+    for n in above[1:]:
+        scale = make("{} * {}", scale, n, kind=NUMBER, level=SIGN - 1, needs=(SIGN - 1, SIGN))
+    for n in parts.below:
+        scale = make("{} / {}", scale, n, kind=NUMBER, level=SIGN - 1, needs=(SIGN - 1, SIGN))
+    return inner, None if _usual(scale, inner.left, around) else scale
+
+
+def _usual(scale: Node, query: Node, around: Surroundings) -> bool:
+    """Whether a scale is 1/√I, which the call has by itself."""
+    pair = sides("{} / {}", scale)
+    if pair is None or pair[0].value != 1:
+        return False
+    root = only("math.sqrt({})", pair[1])
+    return root is not None and root is around.torch.sizes.node(query.shape[-1])
+
+
+def _causal(mask: Node, weights: Node) -> bool:
+    """`t' > t` with both over all of one range."""
+    pair = sides("{} > {}", mask)
+    if pair is None or weights.shape[-1] != weights.shape[-2]:
+        return False
+    columns, rows = pair
+    return (
+        columns.template.startswith("torch.arange(")
+        and rows.template == "{}[:, None]"
+        and rows.arguments[0] is columns
+        and columns.shape[0] == weights.shape[-1]
+    )
+
+
+def _turned(around: Surroundings, x: Node) -> Node:
+    inner = only("{}.mT", x)
+    if inner is not None:
+        return inner
+    return around.torch.permute(x, [*range(x.rank - 2), x.rank - 1, x.rank - 2])
+
+
+def _call(
+    found: _Attention, product: MatrixProduct, around: Surroundings, become: Callable[[Node], Node]
+) -> Node:
+    torch = around.torch
+    arguments = [become(found.query), become(found.key), become(found.value)]
+    text = "{}, {}, {}"
+    if found.causal:
+        text += ", is_causal=True"
+    elif found.mask is not None:
+        kept = torch.graph.make(
+            "~{}", become(found.mask), shape=found.mask.shape, kind=BOOL, level=SIGN, needs=(SIGN,),
+            hint="mask",
+        )  # fmt: skip
+        arguments.append(kept)
+        text += ", attn_mask={}"
+    if found.scale is not None:
+        arguments.append(found.scale)
+        text += ", scale={}"
+    shape = [*found.query.shape[:-1], found.value.shape[-1]]
+    node = torch.graph.make(
+        f"F.scaled_dot_product_attention({text})", *arguments, shape=shape, hint="attended"
+    )
+    return torch.permute(node, product.turned)
+
+
+ATTENTION = Pattern("attention", "scaled_dot_product_attention", match)

@@ -1,0 +1,106 @@
+"""Library calls: the same values and gradients as without them, and where they are recognised."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from emitting import LEAST, batch, code, defined, draw, model, tensors
+
+from indicial import library
+from indicial.compile.emit.patterns.pattern import Finding
+from indicial.compile.emit.source import Source, emit
+from indicial.compile.schedule.schedule import schedule
+from indicial.program.ir import Code
+
+
+def last(program: Code) -> list[str]:
+    """The loss, or what the last equation defines: nothing else is wanted."""
+    return [program.loss if program.loss is not None else defined(program)[-1]]
+
+
+def emitted(program: Code, want: list[str], patterns: bool = True) -> Source:
+    options = {} if patterns else {"patterns": ()}
+    return emit(program, schedule(program, want), want, **options)  # type: ignore[arg-type]
+
+
+def findings(text: str, want: list[str]) -> list[Finding]:
+    return list(emitted(code(text), want).findings)
+
+
+@pytest.mark.parametrize("name", library.names())
+def test_calls_change_nothing(name: str) -> None:
+    program = model(name)
+    drawn = [draw(program, 3, seed, **LEAST.get(name, {})) for seed in range(2)]
+    want = last(program)
+    results = []
+    for patterns in (False, True):
+        text = emitted(program, want, patterns)
+        parameters = {
+            n: t.requires_grad_() for n, t in tensors(program, drawn[0].parameters).items()
+        }
+        inputs = tensors(program, batch([d.inputs for d in drawn]))
+        found = text.run(parameters, inputs, drawn[0].sizes, {}, {})[want[0]]
+        if found.requires_grad:
+            (found * torch.arange(1, found.numel() + 1).reshape(found.shape)).sum().backward()
+        results.append([found, *(t.grad for t in parameters.values() if t.grad is not None)])
+    assert len(results[0]) == len(results[1])
+    for plain, called in zip(*results, strict=True):
+        torch.testing.assert_close(called, plain, rtol=1e-9, atol=1e-9)
+
+
+EXPECTED = {
+    "transformer": {"N": "layer norm", "h̃": "attention", "loss": "cross entropy"},
+    "gpt2": {"N": "layer norm", "h̃": "attention", "y": "layer norm", "loss": "cross entropy"},
+    "encoder_decoder": {"h^E": "attention", "h^Z": "attention", "h^X": "attention"},
+    "self_attention": {"h̃": "attention"},
+    "layer_norm": {"y": "layer norm"},
+}
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_recognised_in_the_library(name: str) -> None:
+    found = {
+        f.tensor: f.pattern
+        for f in emitted(model(name), last(model(name))).findings
+        if f.recognised
+    }
+    assert EXPECTED[name].items() <= found.items()
+
+
+ATTENTION = """
+    input q[t,i], k[t,i], v[t,j]
+    α[t_1,t_2] = softmax_{t_2 ≤ t_1} q[t_1,I] k[t_2,I] / 3
+    y[t,j] = α[t,T'] v[T',j]
+"""
+
+
+def test_weights_that_are_wanted_are_computed() -> None:
+    assert [f.recognised for f in findings(ATTENTION, ["y"])] == [True]
+    (found,) = findings(ATTENTION, ["y", "α"])
+    assert (
+        str(found) == "near miss: attention, because the weights are wanted, so they are computed"
+    )
+
+
+def test_a_condition_that_is_not_causal_is_a_mask() -> None:
+    text = emitted(code(ATTENTION.replace("t_2 ≤ t_1", "t_2 ≥ t_1")), ["y"]).text
+    assert "attn_mask=" in text and "is_causal" not in text
+
+
+def test_a_scale_of_ones_own() -> None:
+    assert "scale=1 / 3" in emitted(code(ATTENTION), ["y"]).text
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("y[t,k] = (x[t,k] - mean_{k'} x[t,k'])/sqrt(mean_{k'} x[t,k']^2 + 1)", "not the variance"),
+        (
+            "y[t,k] = (x[t,k] - mean_{t'} x[t',k])/sqrt(mean_{t'} (x[t',k] - mean_{s} x[s,k])^2 + 1)",
+            "not over the last axis",
+        ),
+    ],
+)
+def test_almost_a_layer_norm(text: str, reason: str) -> None:
+    (found,) = findings(f"input x[t,k]\n{text}", ["y"])
+    assert not found.recognised and reason in found.reason
