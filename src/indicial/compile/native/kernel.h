@@ -8,7 +8,8 @@
 #include "threads.h"
 #include "vector_math.h"
 
-/* One call: how many members, the sizes and lengths by number, the tensors' memory. */
+/* One call: how many members, the sizes and lengths by number, the tensors' memory, and how far
+   apart the rows of each are (all that follows the first axis is a row, without gaps). */
 struct call {
   const struct products *products;
   const struct threads *threads;
@@ -16,6 +17,7 @@ struct call {
   const int64_t *sizes;
   const int64_t *const *lengths;
   void *const *tensors;
+  const int64_t *rows;
 };
 
 static inline long padded(long n) { return (n + 15) / 16 * 16; }

@@ -40,6 +40,7 @@ class Call(ctypes.Structure):
         ("sizes", ctypes.c_void_p),
         ("lengths", ctypes.c_void_p),
         ("tensors", ctypes.c_void_p),
+        ("rows", ctypes.c_void_p),
     )
 
 
@@ -49,6 +50,7 @@ class Kernel:
 
     text: str
     real: str
+    same: frozenset[str]
     arguments: tuple[str, ...]
     kept: tuple[str, ...]
     shapes: dict[str, tuple[Size, ...]]
@@ -69,32 +71,44 @@ class Kernel:
         sizes: Mapping[str, int],
         members: int,
         lengths: Mapping[str, torch.Tensor] | None = None,
+        into: Mapping[str, torch.Tensor] | None = None,
     ) -> dict[str, torch.Tensor]:
-        """The kept tensors, from the arguments."""
-        inputs = [tensors[name].contiguous() for name in self.arguments]
+        """The kept tensors, from the arguments; `into` has memory for some of them."""
+        inputs = [self._in_rows(name, tensors[name]) for name in self.arguments]
         values = {**self.fixed, **sizes}
         like = inputs[0]
         kept = {
-            name: like.new_empty([members, *(s.value(values) for s in self.shapes[name])])
+            name: into[name]
+            if into is not None and name in into
+            else like.new_empty([members, *(s.value(values) for s in self.shapes[name])])
             for name in self.kept
         }
-        pointers = [t.data_ptr() for t in (*inputs, *kept.values())]
+        every = (*inputs, *kept.values())
         longs = [(lengths or {})[name].contiguous() for name in self.ragged]
         shared, pool = products.find(self.real), threads.find()
         # Named, so that what the call points to lives until it returns.
         numbers = (ctypes.c_int64 * (len(self.sizes) + 1))(*(values[n] for n in self.sizes))
-        rows = (ctypes.c_void_p * (len(longs) + 1))(*(t.data_ptr() for t in longs))
-        memory = (ctypes.c_void_p * len(pointers))(*pointers)
+        ends = (ctypes.c_void_p * (len(longs) + 1))(*(t.data_ptr() for t in longs))
+        memory = (ctypes.c_void_p * len(every))(*(t.data_ptr() for t in every))
+        rows = (ctypes.c_int64 * len(every))(*(t.stride(1) if t.dim() > 1 else 0 for t in every))
         call = Call(
             ctypes.addressof(shared),
             ctypes.addressof(pool) if pool is not None else None,
             members,
             ctypes.addressof(numbers),
-            ctypes.addressof(rows),
+            ctypes.addressof(ends),
             ctypes.addressof(memory),
+            ctypes.addressof(rows),
         )
         self.run(ctypes.byref(call))
         return kept
+
+    def _in_rows(self, name: str, tensor: torch.Tensor) -> torch.Tensor:
+        """The tensor itself, if what follows its first axis has no gaps; else a copy."""
+        if name in self.same or tensor.dim() < 3 or tensor.numel() == 0:
+            return tensor.contiguous()
+        whole = tensor.stride(0) == tensor.shape[1] * tensor.stride(1)
+        return tensor if whole and tensor[0, 0].is_contiguous() else tensor.contiguous()
 
 
 def build(
@@ -126,6 +140,7 @@ def build(
     return Kernel(
         text,
         real,
+        unbatched,
         tuple(arguments),
         tuple(kept),
         shapes,

@@ -1,6 +1,6 @@
 """Where each tensor of a kernel lives, and how to get at an element.
 
-    argument, kept       [member][axes …]         PyTorch's memory, row-major
+    argument, kept       [member][axes …]         PyTorch's memory; rows may have gaps between them
     ring                 [slot][member][axes …]   only as many steps as a read reaches back
     column               [member][columns]        a part of the result of a matrix product
 
@@ -71,11 +71,14 @@ def row_major(extents: Sequence[str]) -> list[str]:
     return strides[::-1][: len(extents)] if extents else []
 
 
-def argument(pointer: str, tensor: Tensor, sizes: Sizes, batched: bool) -> Store:
-    """A tensor in PyTorch's memory."""
+def argument(pointer: str, tensor: Tensor, sizes: Sizes, batched: bool, row: str = "") -> Store:
+    """A tensor in PyTorch's memory; `row` is how far apart its rows are, if they have gaps."""
     extents = [sizes.c(axis.extent) for axis in tensor.axes]
     strides = row_major(extents)
-    return Store(pointer, "b", times(*extents) if batched else "0", tuple(strides))
+    member = times(*extents) if batched else "0"
+    if row:
+        strides[0], member = row, times(extents[0], row)
+    return Store(pointer, "b", member, tuple(strides))
 
 
 def ring(pointer: str, tensor: Tensor, sizes: Sizes, walked: int, slots: int) -> Store:

@@ -66,7 +66,9 @@ def _declarations(w: Writer) -> list[str]:
         const = "const " if number < len(w.plan.arguments) else ""
         comment = name.replace("*/", "* /")
         lines.append(f"  {const}real *t{number} = call->tensors[{number}];  /* {comment} */")
-        lines.append(f"  (void)t{number};")
+        lines.append(
+            f"  const long q{number} = call->rows[{number}]; (void)t{number}, (void)q{number};"
+        )
     return lines
 
 

@@ -72,7 +72,8 @@ class Writer:
         for number, name in enumerate((*self.plan.arguments, *self.plan.kept)):
             batched = name not in self.body.unbatched
             tensor = code.tensors[name]
-            self.stores[name] = storage.argument(f"t{number}", tensor, self.sizes, batched)
+            row = f"q{number}" if batched and len(tensor.axes) > 1 else ""
+            self.stores[name] = storage.argument(f"t{number}", tensor, self.sizes, batched, row)
         multiplied = {
             output.statement.target
             for stage in self.plan.stages
