@@ -46,6 +46,9 @@ def test_a_transformer() -> None:
     [
         ("input w[t] in V\nh[t,j] = A[j,I] e[w[t],I]", {"e": (0, 1), "A": (0, 4)}),
         ("input w[t] in V\nparameter p[t,i]\nh[t,i] = e[w[t],i] + p[t,i]", {"p": (0, 1)}),
+        ("input w[t] in V\nh[t,j] = tanh(A[j,I] e[w[t],I])\nP[t,v] = softmax_v e[v,I] h[t-1,I]",
+         {"e": (0, 5), "A": (0, 1)}),
+        ("input w[t] in V\ny[t,v] = a[w[t],I] b[v,I]\nz[t,v] = b[w[t],I] a[v,I]", {"a": (0, 1)}),
         ("input x[j], y[k]\ns = x[J] W[J,K] y[K]", {"W": (0, 15)}),
         ("input x[t,j]\nP[t,v] = softmax_v e[v,I] W[I,J] x[t,J]", {"e": (0, 4), "W": (0, 5)}),
         ("input x[t,i]\nrange Δt = -1..1\ny[t,j] = W[ΔT,j,I] x[t+ΔT,I]", {"W": (0, 12)}),

@@ -153,12 +153,17 @@ class ProgramModule(nn.Module):
         key = (want, ragged, draws)
         if key not in self._prepared:
             ready = prepare(self.code, want, draws)
-            chosen = {"ragged": frozenset(ragged), "draws": frozenset(draws)}
             read = needed_names(needed(self.code, want))
             changing = frozenset([*self._reader.inputs, *draws])
             apart = dependent(self.code, changing, frozenset(ragged))
             self._prepared[key] = Prepared(
-                emit(ready.code, ready.plan, want, **chosen),
+                emit(
+                    ready.code,
+                    ready.plan,
+                    want,
+                    ragged=frozenset(ragged),
+                    draws=frozenset(draws),
+                ),
                 any(loop.kind == "scanned" for loop in schedule(self.code, want).loops()),
                 tuple(name for name in self._reader.inputs if name in read),
                 frozenset(apart) if self._reader.adds_batch else frozenset(),

@@ -10,7 +10,9 @@ What has unit variance then stays so through a sum. The rules, in the order in w
 
 1. A parameter that is multiplied with data and summed starts with deviation 1/√(number of terms). In
    `e[w,I] W[I,J] h[J]` the sums are taken from the data on: W sums J terms, then e sums I. A parameter
-   that is summed in several places takes the largest number of terms, also if it is looked up as well.
+   that is summed in several places takes the smallest deviation, also if it is looked up as well.
+   Data counts as of variance one, except a row of a table (`W[j,I] e[w[t],I]`), whose deviation is
+   known: where e starts with 1/√I, W starts with 1.
 2. If such a sum is added to a running value, layer after layer (`L_{ℓ+1} = L_ℓ + W_{ℓ+1} …`), the
    deviation is smaller by √L, so that the sum over all layers has the variance of one.
 3. A table that is only looked up starts with deviation 1.
@@ -58,7 +60,7 @@ class Use:
     terms: int = 1
     layers: int = 1
     beside: str = ""
-    """For what stands alone: the table that is looked up in the same equation."""
+    """The table that is looked up beside it, in the same product or the same equation."""
 
 
 def deviations(code: Code, sizes: Mapping[str, int]) -> dict[str, tuple[float, float]]:
@@ -74,18 +76,24 @@ def deviations(code: Code, sizes: Mapping[str, int]) -> dict[str, tuple[float, f
     }
 
 
-def _start(name: str, uses: Mapping[str, list[Use]]) -> tuple[float, float]:
+def _start(
+    name: str, uses: Mapping[str, list[Use]], known: frozenset[str] = frozenset()
+) -> tuple[float, float]:
+    """Mean and deviation of one parameter; what is `known` already asks for this one."""
     own = uses.get(name, [])
+    known = known | {name, ""}
     sums = [use for use in own if use.kind == "sum"]
     if sums:
-        return 0.0, min(1 / math.sqrt(use.terms * use.layers) for use in sums)
+        rows = [_start(u.beside, uses, known)[1] if u.beside not in known else 1.0 for u in sums]
+        squares = [u.terms * u.layers * row**2 for u, row in zip(sums, rows, strict=True)]
+        return 0.0, 1 / math.sqrt(max(squares))
     kinds = {use.kind for use in own}
     if "lookup" in kinds:
         return 0.0, 1.0
     if "factor" in kinds:
         return 1.0, 0.0
     tables = [use.beside for use in own if use.beside]
-    return _start(tables[0], uses) if tables else (0.0, 0.0)
+    return _start(tables[0], uses, known) if tables else (0.0, 0.0)
 
 
 def fill(values: torch.Tensor, name: str, rule: tuple[float, float], start: Start | None) -> None:
@@ -126,11 +134,14 @@ class _Uses:
 
     def _lookups(self) -> Iterator[Read]:
         for node in self.statement.body.walk():
-            if isinstance(node, Read) and self.is_parameter(node) and _looks_up(node):
+            if isinstance(node, Read) and self.is_table(node):
                 yield node
 
     def is_parameter(self, node: Expression) -> bool:
         return isinstance(node, Read) and self.code.tensors[node.tensor].role == "parameter"
+
+    def is_table(self, node: Expression) -> bool:
+        return self.is_parameter(node) and _looks_up(node)
 
     def found(self) -> Iterator[tuple[str, Use]]:
         return self.visit(self.statement.body, (), 1)
@@ -191,6 +202,7 @@ class _Uses:
         factors = list(_factors(node))
         weights = [f for f in factors if self.is_parameter(f) and not _looks_up(f)]
         data = [f for f in factors if f not in weights]
+        table = next((f.tensor for f in data if isinstance(f, Read) and self.is_table(f)), "")
         names = {index.name: index for index in summed}
         reached = {name for factor in data for name in free_indices(factor) if name in names}
         waiting = [(w, free_indices(w) & names.keys()) for w in weights]
@@ -203,7 +215,8 @@ class _Uses:
             assert isinstance(weight, Read)
             shared = own & reached or own
             terms = math.prod(extent_value(names[n].extent, self.sizes) for n in shared)
-            yield weight.tensor, Use("sum", max(1, terms), layers) if own else Use("factor")
+            use = Use("sum", max(1, terms), layers, table) if own else Use("factor")
+            yield weight.tensor, use
             reached |= own
         inner = 1 if summing else layers  # once is enough on the way to a running value
         for factor in data:
