@@ -140,7 +140,27 @@ AWKWARD = {
     "no token": """
         input w[t] in V
         P(w_t | w_0, …, w_{t-1}) = softmax_{w_t} a[w_t]
-        loss = Σ_{t} -ln P(w_{t-1} | …) t
+        loss = Σ_{t} -ln P(w_{t-1} | …) (t + 1)
+    """,
+    "a token of the step before": """
+        input w[t] in V, b[t]
+        P(w_t | w_0, …, w_{t-1}) = softmax_{w_t} a[w_t] b[t]
+        y[t] = ln P[t,w[t-1]] (t + 1)
+    """,
+    "a maximum in a window": """
+        input x[t]
+        range Δt = -1..1
+        m[t] = max_{Δt} c x[t+Δt]
+        n[t] = max_{Δt} x[t+Δt]
+    """,
+    "a loss that looks aside": """
+        input x[t]
+        loss = Σ_t x[t-1] + Σ_t c x[t+1]^2
+    """,
+    "a logarithm that is not asked for": """
+        input x[t]
+        y[t] = Σ_{s<t} ln((t - s) c^2)
+        z[t] = cases { sqrt(t c^2) if t > 0, x[t] otherwise }
     """,
     "layers": """
         input x[t,i]

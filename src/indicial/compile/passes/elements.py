@@ -239,7 +239,10 @@ class Elements:
                     for number, place in enumerate(places)
                 )
             case Apply("*", arguments):
-                return is_total(value) and any(self.vanishes(a, index) for a in arguments)
+                for number, factor in enumerate(arguments):
+                    others = [a for n, a in enumerate(arguments) if n != number]
+                    if self.vanishes(factor, index) and all(map(is_total, others)):
+                        return True
             case Apply("neg", (argument,)):
                 return self.vanishes(argument, index)
             case Select(((Apply("≠", (asked, zero)), _),), otherwise) if zero == otherwise == ZERO:
