@@ -85,6 +85,7 @@ PROGRAMS = {
     "one behind the other": "input v[s,k]\nz[C,k] = x[T,k]; v[S,k]",
     "sums of sums": "s[t,k] = Σ_{t' ≤ t} x[t',k]\nd[t,k] = s[t+1,k] - s[t,k]",
     "weights": "α[t,t'] = softmax_{t' < t} x[t,K] x[t',K]\ny[t,k] = α[t,T'] x[T',k]",
+    "a root in the padding": "y = Σ_t ‖x[t,K] - x[t-1,K]‖\nz[t] = ‖x[t,K] - x[t-1,K]‖",
     "layers": "h_0[t,k] = x[t,k]\nh_{ℓ+1}[t,k] = tanh(h_ℓ[t+1,k] + a_ℓ[k])\ny[k] = h_L[T-1,k]",
 }
 

@@ -50,7 +50,9 @@ class Contraction:
             one, two = self._cheapest(left, summed)
             rest = [f for f in left if f is not one and f is not two]
             outside = set(summed) - {d for f in rest for d in f.dims}
-            left = [*rest, Factor(self.pair(one, two, outside & (one.dims | two.dims)))]
+            product = Factor(self.pair(one, two, outside & (one.dims | two.dims)))
+            first = min(left.index(one), left.index(two))
+            left = [*rest[:first], product, *rest[first:]]
         (last,) = left
         return self._total(self._plain(last), [d for d in last.value.dims if d in summed])
 
@@ -138,6 +140,7 @@ class Contraction:
         node = self.torch.graph.make(
             f"{{}} {sign} {{}}", *nodes, shape=self.env.extents(dims), kind=kind, level=PRODUCT,
             needs=(PRODUCT, SIGN), pointwise=True, hint="product",
+            natural=all(n.natural for n in nodes), positive=all(n.positive for n in nodes),
         )  # fmt: skip
         return Value(node, dims)
 

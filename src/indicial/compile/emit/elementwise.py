@@ -119,11 +119,16 @@ class Elementwise:
                 return Value(plain)
             node = self.torch.scalar(node)
         template = _CALLS[function]
+        natural = function in ("exp", "σ", "ReLU", "abs", "softplus") or (
+            function == "sqrt" and node.natural
+        )
         result = self.torch.graph.make(
             template,
             node,
             shape=node.shape,
             pointwise=True,
+            natural=natural,
+            positive=function == "sqrt" and node.positive,
             hint=template.strip("{}().").split(".")[-1],
         )
         return Value(result, value.dims)
@@ -135,6 +140,8 @@ class Elementwise:
         mask = env.mask
         reads = any(isinstance(n, Read) for n in expression.walk())
         if mask is None or value.node.kind != FLOAT or not reads:
+            return value
+        if value.node.positive and instead == 1:
             return value
         gone = [n for n, d in enumerate(mask.dims) if d not in value.dims]
         if len(gone) == len(mask.dims):
@@ -171,9 +178,12 @@ class Elementwise:
         nodes = aligned(self.torch, a, dims), aligned(self.torch, b, dims)
         level, need = (SUM, PRODUCT) if sign in "+-" else (PRODUCT, SIGN)
         kind = nodes[0].kind if nodes[0].kind != NUMBER else nodes[1].kind
+        natural = all(n.natural for n in nodes) and sign != "-"
+        some = any(n.positive for n in nodes) if sign == "+" else all(n.positive for n in nodes)
         node = self.torch.graph.make(
             f"{{}} {sign} {{}}", *nodes, shape=env.extents(dims), kind=kind, level=level,
             needs=(level, need), pointwise=True, hint="total" if sign in "+-" else "product",
+            natural=natural, positive=natural and some,
         )  # fmt: skip
         return Value(node, dims)
 
@@ -210,6 +220,7 @@ class Elementwise:
         nodes = aligned(self.torch, a, dims), aligned(self.torch, b, dims)
         node = self.torch.graph.make(
             "{} ** {}", *nodes, shape=env.extents(dims), level=POWER, needs=(ATOM, SIGN), pointwise=True,
+            natural=b.node.value is not None and b.node.value % 2 == 0, positive=a.node.positive,
             hint="square" if b.node.value == 2 else "power",
         )  # fmt: skip
         return Value(node, dims)

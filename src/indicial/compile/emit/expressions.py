@@ -43,12 +43,19 @@ PART = "part·"
 class Evaluator:
     """Expressions → values. `reader` says what a read of a tensor is."""
 
-    def __init__(self, torch: Torch, ragged: Ragged, reader: Reader, usual: dict[str, int]) -> None:
+    def __init__(
+        self,
+        torch: Torch,
+        ragged: Ragged,
+        reader: Reader,
+        usual: dict[str, int],
+        vanishes: Callable[[Expression, Index], bool],
+    ) -> None:
         self.torch = torch
         self.ragged = ragged
         self.reader = reader
         self.elementwise = Elementwise(torch, ragged, usual, self.evaluate, self.condition)
-        self.reductions = Reductions(self.elementwise, self.evaluate, self.condition)
+        self.reductions = Reductions(self.elementwise, self.evaluate, self.condition, vanishes)
         self.rules: dict[type[Expression], Callable[[Any, Environment], Value]] = {
             Constant: lambda e, env: Value(self.torch.graph.literal(e.value)),
             SizeValue: self.size,

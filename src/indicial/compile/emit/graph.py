@@ -55,7 +55,9 @@ class Node:
     """Each element depends on those of the arguments at the same place."""
     hint: str = ""
     positive: bool = False
-    """Of a number: that it is above 0."""
+    """That it is above 0, and by more than rounding can take away."""
+    natural: bool = False
+    """That it is 0 or more."""
     value: float | None = None
     """Of a number: what it is, if that is known when the text is made."""
 
@@ -84,6 +86,7 @@ class Graph:
         light: bool = False,
         pointwise: bool = False,
         positive: bool = False,
+        natural: bool = False,
         value: float | None = None,
     ) -> Node:
         """A node, the one that there is already if there is one."""
@@ -103,6 +106,7 @@ class Graph:
                 pointwise,
                 hint,
                 positive,
+                natural or positive,
                 value,
             )
         return self.known[key]

@@ -120,7 +120,7 @@ class Torch:
         shape = next(a.shape for a in arguments if a.kind != NUMBER)
         return self.graph.make(
             x.template, *arguments, shape=shape, kind=x.kind, level=x.level, needs=x.needs,
-            hint=x.hint, pointwise=True,
+            hint=x.hint, pointwise=True, positive=x.positive, natural=x.natural,
         )  # fmt: skip
 
     def index(self, x: Node, items: Sequence[Item]) -> Node:
@@ -334,6 +334,7 @@ class Torch:
             shape=shape,
             kind=kind or x.kind,
             hint=hint.get(function, function),
+            natural=x.natural and function in ("mean", "sum", "amax", "amin"),
         )
         self.reductions[result] = tuple(axes)
         return result

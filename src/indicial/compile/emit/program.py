@@ -68,7 +68,9 @@ class Emission:
         self.lengths = {name: names.new(f"{sizes[name]}_own") for name in ragged}
         self.ragged = Ragged(self.torch, *self._told(code))
         self.tensors = Tensors(code, self.graph, self.torch, names, self.ragged, starts)
-        self.evaluator = Evaluator(self.torch, self.ragged, self.tensors.read, _usual(code))
+        self.evaluator = Evaluator(
+            self.torch, self.ragged, self.tensors.read, _usual(code), self.tensors.vanishes
+        )
         self.block = Block(self.graph.root)
         self.loops: list[Loop] = []
         self.test: Test | None = None
@@ -188,11 +190,8 @@ class Emission:
         if statement.guard is not None:
             mask = self.evaluator.condition(statement.guard, env)
             inner = self.evaluator.within(env, mask)
-        for earlier in self.code.of(statement.target)[:order] if singular(statement.body) else ():
-            test = covered(earlier, statement)
-            if test is not None:
-                elsewhere = self.evaluator.elementwise.no(self.evaluator.condition(test, env))
-                inner = self.evaluator.within(inner, elsewhere)
+        if singular(statement.body):
+            inner = self.counting(statement, order, inner)
         if self.code.tensors[statement.target].values is not None:
             value = self.evaluator.token(statement.body, inner)
         else:
@@ -208,6 +207,24 @@ class Emission:
         if mask.node.kind == NUMBER:
             return Definition(order, array, None, mask.node)
         return Definition(order, array, shaped(self.torch, mask, places, env).node)
+
+    def counting(self, statement: Statement, order: int, env: Environment) -> Environment:
+        """The environment where the statement says what an element is, and the element is there."""
+        for earlier in self.code.of(statement.target)[:order]:
+            test = covered(earlier, statement)
+            if test is not None:
+                elsewhere = self.evaluator.elementwise.no(self.evaluator.condition(test, env))
+                env = self.evaluator.within(env, elsewhere)
+        for index in statement.indices:
+            own = env.own[index.name]
+            if self.ragged.varies(own.lower + own.extent, env):
+                at = env.place(Affine.of(own))
+                assert isinstance(at, Affine)
+                position = self.ragged.place(at, env)
+                env = self.evaluator.within(
+                    env, self.ragged.below(position, own.lower + own.extent, env)
+                )
+        return env
 
     def owned(self, statement: Statement, value: Value, env: Environment) -> Value:
         """The value, with zeros where an example's own range ends before that of the axis."""

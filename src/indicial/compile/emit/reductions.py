@@ -7,7 +7,7 @@ softmax_{t' ≤ t} s[t,t']        s.masked_fill(t' > t, -inf).softmax(-1)
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from indicial.compile.emit.contract import Factor
 from indicial.compile.emit.elementwise import Elementwise, Evaluate
@@ -22,18 +22,36 @@ _NEUTRAL = {"prod": 1.0, "max": -math.inf, "argmax": -math.inf, "min": math.inf,
 class Reductions:
     """What runs over indices of its own."""
 
-    def __init__(self, elementwise: Elementwise, evaluate: Evaluate, condition: Evaluate) -> None:
+    def __init__(
+        self,
+        elementwise: Elementwise,
+        evaluate: Evaluate,
+        condition: Evaluate,
+        vanishes: Callable[[Expression, Index], bool],
+    ) -> None:
         self.elementwise = elementwise
+        self.vanishes = vanishes
         self.torch = elementwise.torch
         self.evaluate = evaluate
         self.condition = condition
 
     def inside(
-        self, indices: Sequence[Index], condition: Expression | None, env: Environment
+        self,
+        indices: Sequence[Index],
+        condition: Expression | None,
+        env: Environment,
+        gone: Collection[Index] = (),
     ) -> tuple[Environment, Value | None]:
-        """The environment below a reduction, and where an element counts."""
+        """The environment below a reduction, and where an element counts.
+
+        What is summed is `gone` beyond the ranges of some indices anyway.
+        """
         inner = env.bind(indices)
-        own = [self.elementwise.ragged.within(inner.own[i.name], inner) for i in indices]
+        own = [
+            self.elementwise.ragged.within(inner.own[i.name], inner)
+            for i in indices
+            if i not in gone
+        ]
         masks = [mask for mask in own if mask is not None]
         if condition is not None:
             mask = self.condition(condition, inner)
@@ -41,9 +59,11 @@ class Reductions:
                 masks += [] if mask.node.value else [Value(self._truth(mask.node))]
             else:
                 masks.append(mask)
-                both = [m for m in (inner.mask, mask) if m is not None]
-                inner = inner.where(self.elementwise.all(both, inner))
-        return inner, self.elementwise.all(masks, inner) if masks else None
+        if not masks:
+            return inner, None
+        every = self.elementwise.all(masks, inner)
+        both = [m for m in (inner.mask, every) if m is not None]
+        return inner.where(self.elementwise.all(both, inner)), every
 
     def _truth(self, node: Node) -> Node:
         device = self.torch.references["device"]
@@ -52,7 +72,8 @@ class Reductions:
         )
 
     def reduce(self, node: Reduce, env: Environment) -> Value:
-        inner, mask = self.inside(node.indices, node.condition, env)
+        gone = [i for i in node.indices if node.operator == "sum" and self.vanishes(node.body, i)]
+        inner, mask = self.inside(node.indices, node.condition, env, gone)
         names = [i.name for i in node.indices]
         if node.operator in ("sum", "mean"):
             return self.sum(node, names, mask, inner)

@@ -19,7 +19,17 @@ from indicial.compile.emit.reads import Array, Bounds, Where, read
 from indicial.compile.emit.sizes import replaced
 from indicial.compile.emit.storage import Definition, Store, Walk, hull, merge
 from indicial.compile.emit.values import Environment, Value
-from indicial.program.ir import Affine, Code, Flat, Gather, Read
+from indicial.program.ir import (
+    Affine,
+    Apply,
+    Code,
+    Expression,
+    Flat,
+    Gather,
+    Index,
+    Read,
+    Softmax,
+)
 from indicial.program.meaning.arrays import stored_extents
 from indicial.program.sizes import Size
 
@@ -80,6 +90,25 @@ class Tensors:
         for mask in self.masks(node, places, env):
             value = choose(self.torch, mask, value, outside, env)
         return value
+
+    def vanishes(self, product: Expression, index: Index) -> bool:
+        """Whether a product has a factor that is 0 beyond the range of an index, as a softmax is."""
+        if isinstance(product, Apply) and product.function in ("*", "neg"):
+            return any(self.vanishes(factor, index) for factor in product.arguments)
+        if not isinstance(product, Read) or len(self.code.of(product.tensor)) != 1:
+            return False
+        (statement,) = self.code.of(product.tensor)
+        if not isinstance(statement.body, Softmax):
+            return False
+        ranges = {i.name: (i.lower, i.extent) for i in statement.body.indices}
+        return any(
+            isinstance(left, Affine)
+            and place == Affine.of(index)
+            and len(left.terms) == 1
+            and left == Affine.of(left.terms[0][0])
+            and ranges.get(left.terms[0][0]) == (index.lower, index.extent)
+            for place, left in zip(product.places, statement.left, strict=True)
+        )
 
     def masks(self, node: Read, places: Sequence[Where], env: Environment) -> Iterator[Value]:
         """Where a read stays inside ranges that vary."""

@@ -30,6 +30,8 @@ class _Attention:
     scale: Node | None
     mask: Node | None
     causal: bool
+    kept: bool
+    """Whether the mask says what is seen, not what is hidden."""
 
 
 def match(node: Node, around: Surroundings) -> Found | Missed | None:
@@ -42,7 +44,7 @@ def match(node: Node, around: Surroundings) -> Found | Missed | None:
         if len(factors) > 1 and any(_weights(f) is not None for f in factors):
             return Missed("the weights are multiplied by something before the values are")
         return None
-    scores, mask = weights
+    scores, mask, kept = weights
     scaled = _scores(scores, around)
     if isinstance(scaled, Missed):
         return scaled
@@ -52,19 +54,21 @@ def match(node: Node, around: Surroundings) -> Found | Missed | None:
         return Missed("there is no batch")
     inner, scale = scaled
     causal = mask is not None and _causal(mask, product.left)
-    attention = _Attention(
-        inner.left, _turned(around, inner.right), product.right, scale, mask, causal
-    )
+    key = _turned(around, inner.right)
+    attention = _Attention(inner.left, key, product.right, scale, mask, causal, kept)
     return Found(lambda become: _call(attention, product, around, become))
 
 
-def _weights(node: Node) -> tuple[Node, Node | None] | None:
-    """The scores below a softmax, and what is hidden from it."""
+def _weights(node: Node) -> tuple[Node, Node | None, bool] | None:
+    """The scores below a softmax, a mask, and whether that says what is seen, not what is hidden."""
+    seen = sides("masked_softmax({}, {}, -1)", node)
+    if seen is not None:
+        return *seen, True
     scores = only("{}.softmax(-1)", node)
     if scores is None:
         return None
     hidden = sides("{}.masked_fill({}, -math.inf)", scores)
-    return hidden if hidden is not None else (scores, None)
+    return (*hidden, False) if hidden is not None else (scores, None, False)
 
 
 def _between(node: Node) -> list[Node]:
@@ -139,11 +143,12 @@ def _call(
     if found.causal:
         text += ", is_causal=True"
     elif found.mask is not None:
-        kept = torch.graph.make(
-            "~{}", become(found.mask), shape=found.mask.shape, kind=BOOL, level=SIGN, needs=(SIGN,),
-            hint="mask",
-        )  # fmt: skip
-        arguments.append(kept)
+        mask = become(found.mask)
+        if not found.kept:
+            mask = torch.graph.make(
+                "~{}", mask, shape=mask.shape, kind=BOOL, level=SIGN, needs=(SIGN,), hint="mask"
+            )
+        arguments.append(mask)
         text += ", attn_mask={}"
     if found.scale is not None:
         arguments.append(found.scale)
