@@ -44,7 +44,7 @@ Key = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
 
 @dataclass(frozen=True)
 class Prepared:
-    """What runs for some wanted names, and which inputs it needs."""
+    """What runs for some wanted names, and what it needs."""
 
     source: Source
     walks: bool

@@ -61,7 +61,7 @@ class Sizes:
         sizes = solve_sizes(self.code, inputs, lifted, self.fixed, set(), self._origins)
         for name, most in self.longest.items():
             if sizes.get(name, 0) > most:
-                raise InterpretError(self._too_long(name, sizes[name], inputs))
+                raise InterpretError(self._too_long(name, sizes[name]))
             if name not in sizes:  # no input tells it in this call
                 sizes[name] = most
         return self.tied(sizes)
@@ -94,7 +94,7 @@ class Sizes:
                     )
         return found
 
-    def _too_long(self, name: str, found: int, inputs: Iterable[str]) -> str:
+    def _too_long(self, name: str, found: int) -> str:
         made = [with_indices(t) for t in parameters(self.code) if name in size_names(t.axes)]
         most = self.longest[name]
         room = f", and {made[0]} was made for no more" if made else ""

@@ -16,7 +16,8 @@ What has unit variance then stays so through a sum. The rules, in the order in w
 2. If such a sum is added to a running value, layer after layer (`L_{ℓ+1} = L_ℓ + W_{ℓ+1} …`), the
    deviation is smaller by √L, so that the sum over all layers has the variance of one.
 3. A table that is only looked up starts with deviation 1.
-4. A vector that is learned for each position and stands beside a looked-up one starts like it.
+4. A vector that is learned for each position and stands beside a looked-up one starts like it: where
+   there is no word, a sum of zeros would meet a layernorm, whose slope there is 1/√ε.
 5. What multiplies or divides without being summed starts as 1.
 6. What stands alone, as a term or inside a function, starts as 0.
 """
