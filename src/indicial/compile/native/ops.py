@@ -36,7 +36,9 @@ def scan(
     which = ",".join(str(names.index(n)) for n in names if n in lengths)
     values = [sizes[n] for n in names]
     found = torch.ops.indicial.scan(list(arguments), ragged, values, which, recurrence.key)
-    return list(found[: len(recurrence.outputs)])
+    outputs = found[: len(recurrence.outputs)]
+    # What no input enters is computed for one member, and is the same for all.
+    return list(outputs) if recurrence.differs else [output[0] for output in outputs]
 
 
 @torch.library.custom_op("indicial::scan", mutates_args=())
@@ -51,7 +53,18 @@ def _scan(
     known = dict(zip(recurrence.arguments, arguments, strict=True))
     by_name = dict(zip(recurrence.sizes, sizes, strict=True))
     found = recurrence.forward.run(known, by_name, _lengths(recurrence, lengths, ragged))
-    return [found[name] for name in recurrence.kept]
+    return _apart([found[name] for name in recurrence.kept], arguments)
+
+
+def _apart(found: Sequence[torch.Tensor], given: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    """An operator's results must not share memory with each other or with its arguments."""
+    taken = {tensor.untyped_storage().data_ptr() for tensor in given}
+    result = []
+    for tensor in found:
+        own = tensor.clone() if tensor.untyped_storage().data_ptr() in taken else tensor
+        taken.add(own.untyped_storage().data_ptr())
+        result.append(own)
+    return result
 
 
 def _lengths(
@@ -92,11 +105,9 @@ def _scan_gradient(
     by_name = dict(zip(recurrence.sizes, sizes, strict=True))
     incoming = dict(zip(recurrence.outputs, gradients, strict=True))
     found = recurrence.gradients(known, incoming, by_name, _lengths(recurrence, lengths, ragged))
-    return [
-        # An operator's results must not share memory with each other or with its arguments.
-        found[name].clone() if name in recurrence.aliased else found[name]
-        for name in recurrence.differentiable
-    ]
+    return _apart(
+        [found[name] for name in recurrence.differentiable], [*arguments, *kept, *gradients]
+    )
 
 
 @_scan_gradient.register_fake

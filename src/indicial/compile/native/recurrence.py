@@ -22,7 +22,7 @@ from indicial.compile.passes.normal import normal
 from indicial.compile.passes.shared import shared
 from indicial.compile.passes.split import split
 from indicial.compile.schedule.schedule import schedule
-from indicial.program.ir import Code, IndexValue, Read, Reduce, SizeValue, Softmax
+from indicial.program.ir import Code, IndexValue, Reduce, SizeValue, Softmax
 from indicial.program.show import show
 from indicial.program.sizes import Size
 
@@ -38,6 +38,8 @@ class Recurrence:
         self.outputs = tuple(outputs)
         self.arguments = tuple(scan.arguments)
         self.same = frozenset(n for n in self.arguments if n in scan.unbatched)
+        self.differs = len(self.same) < len(self.arguments)
+        """Whether the outputs differ between members."""
         text = show(self.code) + repr((self.outputs, self.arguments, sorted(self.same)))
         self.key = hashlib.sha256(text.encode()).hexdigest()[:16]
         used = {n for t in self.code.tensors.values() for a in t.axes for n in a.extent.names}
@@ -58,19 +60,6 @@ class Recurrence:
     def differentiable(self) -> tuple[str, ...]:
         """The arguments that have a gradient."""
         return tuple(n for n in self.arguments if n in self.adjoint.names)
-
-    @functools.cached_property
-    def aliased(self) -> frozenset[str]:
-        """The arguments whose gradient is another tensor under a new name, once more."""
-        names = self.adjoint.names
-        seen: set[str] = set(self.adjoint.given.values())
-        found = set()
-        for argument in self.differentiable:
-            source = _source(self.backward.code, names[argument])
-            if source in seen:
-                found.add(argument)
-            seen.add(source)
-        return frozenset(found)
 
     def plain(
         self, arguments: Sequence[torch.Tensor], sizes: Mapping[str, int], lengths: Values
@@ -140,15 +129,6 @@ def _mentioned(code: Code) -> set[str]:
             elif isinstance(node, IndexValue):
                 found |= node.place.offset.names
     return found
-
-
-def _source(code: Code, name: str) -> str:
-    """The tensor that a name is only another word for."""
-    statements = code.of(name)
-    while len(statements) == 1 and isinstance(statements[0].body, Read):
-        name = statements[0].body.tensor
-        statements = code.of(name)
-    return name
 
 
 def _value(size: Size, sizes: Mapping[str, int]) -> int:

@@ -83,9 +83,14 @@ class Routine:
     """
 
     def __init__(self, code: Code, want: Sequence[str], summed: Iterable[str] = ()) -> None:
-        self.code = code
         self.want = tuple(want)
         self.summed = frozenset(summed)
+        # A sum over members must not be summed again by one that is only another name for it.
+        self.copies = {n: s for n in self.want if (s := _original(code, n, self.summed)) != n}
+        rest = tuple(s for s in code.statements if s.target not in self.copies)
+        self.code = code = replace(code, statements=rest)
+        if self.summed & _reads(rest):
+            raise Unsupported("a sum over all members is read by one of them")
         self.given = [n for n, t in code.tensors.items() if t.role in ("input", "parameter")]
         self.same = frozenset(
             n for n, t in code.tensors.items() if t.role in ("parameter", "constant")
@@ -98,7 +103,7 @@ class Routine:
         self.parts = list(self._parts())
 
     def _parts(self) -> Iterable[Stretch | Native | Outer]:
-        plan = schedule(self.code, self.want)
+        plan = schedule(self.code, [n for n in self.want if n not in self.copies])
         groups: list[list[Statement] | Loop] = []
         for step in plan.steps:
             if isinstance(step, Loop):
@@ -198,7 +203,18 @@ class Routine:
                 known |= part.run(known, sizes)
             else:
                 known |= part.run(known, sizes, lengths)
-        return {name: known[name] for name in self.want}
+        return {name: known[self.copies.get(name, name)] for name in self.want}
+
+
+def _original(code: Code, name: str, among: frozenset[str]) -> str:
+    """The one of some tensors that another of them equals, element by element; or itself."""
+    while name in among and len(statements := code.of(name)) == 1:
+        (statement,) = statements
+        body = statement.body
+        if not isinstance(body, Read) or body.tensor not in among or body.places != statement.left:
+            break
+        name = body.tensor
+    return name
 
 
 def _reads(statements: Iterable[Statement]) -> set[str]:
