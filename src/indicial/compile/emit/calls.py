@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 def call(emission: Emission, step: Call) -> None:
     """The line, and the results where reads look for them."""
+    _open_test(emission, step)
     for statement in step.loop.statements():
         emission.say(statement)
     function = emission.names.new("scan")
@@ -39,6 +40,16 @@ def call(emission: Emission, step: Call) -> None:
     emission.block.items.append(Line(text, (*arguments, *sizes)))
     for piece, name in names.items():
         _result(emission, step, piece, name)
+
+
+def _open_test(emission: Emission, step: Call) -> None:
+    """The call runs when its statements do, if all of them do at the same time."""
+    fixed = [fixings(statement, emission.loops) for statement in step.loop.statements()]
+    tests = [emission.tests(some) for some in fixed]
+    if all(some == tests[0] for some in tests):
+        emission.open_test(tests[0], fixed[0])
+    else:
+        emission.close_test()
 
 
 def _argument(emission: Emission, piece: Slice) -> Node:

@@ -106,7 +106,6 @@ class Emission:
                     self.code.of(step.statement.target).index(step.statement),
                 )
             elif isinstance(step, Call):
-                self.close_test()
                 call(self, step)
             else:
                 self.close_test()

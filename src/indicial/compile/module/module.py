@@ -34,12 +34,16 @@ from indicial.compile.module.starts import Start, deviations, fill
 from indicial.compile.module.wanted import needed_names, outcomes
 from indicial.compile.prepare import prepare
 from indicial.compile.schedule.schedule import needed, schedule
+from indicial.compile.stepping.decoder import Decoder
+from indicial.compile.stepping.state import State
 from indicial.program.ir import Code
 from indicial.program.meaning.arrays import dependent
 from indicial.program.messages import IndicialError
 
 Key = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
 """The names that are wanted, the sizes that are ragged, the draws that are there."""
+DecoderKey = tuple[tuple[str, ...] | None, str | None, frozenset[str]]
+"""The names that are wanted, the index that the steps go along, the sizes that are ragged."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +90,7 @@ class ProgramModule(nn.Module):
         self._reader = Reader(code, self.sizes)
         self._defined = frozenset(s.target for s in code.statements)
         self._prepared: dict[Key, Prepared] = {}
+        self._decoders: dict[DecoderKey, Decoder] = {}
         self.reset_parameters()
 
     # ------------------------------------------------------------------ parameters
@@ -209,6 +214,43 @@ class ProgramModule(nn.Module):
             self.code, schedule(self.code), found, call.sizes, call.lengths, bool(call.lifted)
         )
 
+    # ------------------------------------------------------------------ step by step
+
+    def begin(
+        self,
+        *positional: Any,
+        want: Sequence[str] | None = None,
+        along: str | None = None,
+        lengths: Lengths | None = None,
+        **inputs: Any,
+    ) -> State:
+        """What is known before the first step: of `x` all that does not depend on the steps.
+
+        `state.out["P"]` is the distribution of the first token. `want` are the outputs of the steps;
+        without it, the distributions, or what the module gives. `along` names the index to go along
+        if there is more than one; it is the one that `w[t] ~ …` generates.
+        """
+        given = checks.named_inputs(self.code, positional, inputs)
+        names = None if want is None else self._names(want)
+        ragged = checks.named_lengths(self.sizes, lengths) if lengths is not None else {}
+        key = names, along, frozenset(ragged)
+        if key not in self._decoders:
+            self._decoders[key] = Decoder(self, *key)
+        return self._decoders[key].begin(given, lengths)
+
+    def step(self, state: State | None = None, **inputs: Any) -> tuple[State, Result]:
+        """One step further: `step(state, w=token)`; the state, and what is known after it.
+
+        w: (B,) → P: (B, V), and without a batch w: () → P: (V,). An output is given as far ahead as it
+        can be known: at w[t] the distribution P[t+1], if that reads no later token.
+        """
+        before = self.begin() if state is None else state
+        decoder = before.frame.decoder
+        if not inputs.keys() <= decoder.inputs.keys():
+            inputs = {resolve(self.code, name, ("input",)): v for name, v in inputs.items()}
+        after = decoder.step(before, inputs)
+        return after, after.out
+
     # ------------------------------------------------------------------ keeping
 
     def load_mapped(
@@ -234,13 +276,15 @@ class ProgramModule(nn.Module):
         # Functions that fill parameters stay behind: they have done their work, and a pickle holds
         # nothing that runs.
         start = {name: value for name, value in self.start.items() if not callable(value)}
-        return {**self.__dict__, "start": start, "_prepared": {}}
+        return {**self.__dict__, "start": start, "_prepared": {}, "_decoders": {}}
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ProgramModule:
         memo[id(self.code)] = self.code  # nobody changes it
         made = self.__class__.__new__(self.__class__)
         memo[id(self)] = made
-        made.__dict__.update(copy.deepcopy({**self.__dict__, "_prepared": {}}, memo))
+        made.__dict__.update(
+            copy.deepcopy({**self.__dict__, "_prepared": {}, "_decoders": {}}, memo)
+        )
         return made
 
 

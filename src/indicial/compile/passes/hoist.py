@@ -45,7 +45,7 @@ def hoist(code: Code, plan: Plan) -> Code:
         if id(statement) not in inside:
             statements.append(statement)
             continue
-        hoisting = _Hoisting(tensors, statement, inside[id(statement)])
+        hoisting = Hoisting(tensors, statement, inside[id(statement)])
         body = hoisting.outside_of(statement.body, {i.name: i for i in statement.indices})
         statements += [*hoisting.made, replace(statement, body=body)]
     return replace(code, tensors=tensors, statements=tuple(statements))
@@ -93,7 +93,7 @@ def same_round(nest: Nest, statement: Statement, read: Read) -> bool:
 Scope = dict[str, Index]
 
 
-class _Hoisting:
+class Hoisting:
     """What leaves one statement; `made` has the new statements."""
 
     def __init__(self, tensors: dict[str, Tensor], statement: Statement, nest: Nest) -> None:
@@ -105,7 +105,7 @@ class _Hoisting:
     def outside_of(self, expression: Expression, scope: Scope) -> Expression:
         """The expression with every part that leaves the loop replaced by a read."""
         if not self.reads_state(expression):
-            return self.taken_out(expression, scope) if _worth(expression) else expression
+            return self.taken_out(expression, scope) if self.worth(expression) else expression
         match expression:
             case Apply("+", arguments):
                 return self.split(expression, arguments, scope)
@@ -138,10 +138,14 @@ class _Hoisting:
             for node in expression.walk()
         )
 
+    def worth(self, expression: Expression) -> bool:
+        """Whether a part that does not read the state is to have a tensor of its own."""
+        return _worth(expression)
+
     def split(self, node: Apply, arguments: Sequence[Expression], scope: Scope) -> Expression:
         """A sum in two: what reads the state, and the rest, bias and all, in one tensor."""
         loose = [a for a in arguments if not self.reads_state(a)]
-        if not any(_worth(a) for a in loose):
+        if not any(self.worth(a) for a in loose):
             return replace(node, arguments=tuple(self.outside_of(a, scope) for a in arguments))
         kept = [self.outside_of(a, scope) for a in arguments if self.reads_state(a)]
         whole = loose[0] if len(loose) == 1 else replace(node, arguments=tuple(loose))

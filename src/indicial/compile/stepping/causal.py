@@ -1,0 +1,186 @@
+"""Which step of each tensor is computed when: as soon as its readers need it, never too early.
+
+    h[t,j] = … h[t-1,i] … e[w[t],j]             when w[t] is there: h[t]        offset 0
+    P[t,v] = softmax_v … h[t-1,j]               when w[t] is there: P[t+1]      offset 1
+
+An offset says how far ahead of the given step a tensor is. What is wanted is computed as early as it
+can be, at most one step ahead; everything else as late as it may be. A read of a step that is still
+to come is an error with a caret under it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+
+from indicial.compile.schedule.schedule import needed
+from indicial.compile.stepping.bounds import conjuncts, joined, upper
+from indicial.compile.stepping.walked import Walk, ways
+from indicial.notation.source import NOWHERE, Span
+from indicial.program.cost.dependence import Edge, edges
+from indicial.program.ir import (
+    Affine,
+    Apply,
+    Code,
+    Constant,
+    Index,
+    IndexValue,
+    Statement,
+)
+from indicial.program.messages import IndicialError, Message
+
+
+class LookAhead(IndicialError):
+    """A program that cannot go step by step: some equation reads what comes later."""
+
+
+@dataclass(frozen=True)
+class Causal:
+    """A program with the axis that each of its tensors is walked along, and its offset."""
+
+    code: Code
+    walk: Walk
+    axes: dict[str, int]
+    offsets: dict[str, int]
+
+
+def causal(code: Code, walk: Walk, outputs: Collection[str]) -> Causal:
+    """The order in which steps can be computed, or the read that forbids any."""
+    code = replace(code, statements=tuple(needed(code, outputs)))
+    refused: LookAhead | None = None
+    for axes in ways(code, walk):
+        bounded = _with_demands(code, walk, axes, set(outputs))
+        found = reads(bounded, walk, axes)
+        try:
+            _check_whole(bounded, axes, found)
+            earliest = _earliest(walk, axes, found)
+        except LookAhead as error:
+            refused = refused or error
+            continue
+        return Causal(bounded, walk, axes, _latest(earliest, axes, found, outputs))
+    assert refused is not None
+    raise refused
+
+
+def reads(code: Code, walk: Walk, axes: dict[str, int]) -> list[Edge]:
+    """The reads of what changes from step to step; an input is as if an equation defined it."""
+    given = []
+    for name in walk.inputs:
+        indices = tuple(Index(f"{a.letter}·{n}", a.lower, a.extent) for n, a in
+                        enumerate(code.tensors[name].axes))  # fmt: skip
+        left = tuple(Affine.of(index) for index in indices)
+        given.append(Statement(name, left, indices, Constant(0.0)))
+    every = replace(code, statements=(*code.statements, *given))
+    return [edge for edge in edges(every) if edge.read.tensor in axes]
+
+
+def _with_demands(code: Code, walk: Walk, axes: dict[str, int], outputs: set[str]) -> Code:
+    """What is defined for every pair of steps is only needed up to the step that is read.
+
+    S[t_1,t_2] = …;  α[t_1,t_2] = softmax_{t_2 ≤ t_1} S[t_1,t_2]    →    S[t_1,t_2] = … for t_2 ≤ t_1
+    """
+    waiting = [n for n in axes if len(walk.axes(code.tensors[n])) > 1 and n not in outputs]
+    for name in reversed(waiting):
+        readers = [e for e in reads(code, walk, axes) if e.read.tensor == name]
+        for axis in walk.axes(code.tensors[name]):
+            if axis == axes[name]:
+                continue
+            reach = max((_ahead(e, axis, axes[name]) for e in readers), default=math.inf)
+            if reach < math.inf:
+                statements = tuple(
+                    _ended(s, axis, axes[name], int(reach)) if s.target == name else s
+                    for s in code.statements
+                )
+                code = replace(code, statements=statements)
+    return code
+
+
+def _ahead(edge: Edge, axis: int, walked: int) -> float:
+    """How far one place of a read is ahead of another: 0 for `S[t_1,t_2]` where t_2 ≤ t_1."""
+    here, there = edge.read.places[axis], edge.read.places[walked]
+    if not isinstance(here, Affine) or not isinstance(there, Affine):
+        return math.inf
+    statement = replace(edge.statement, left=(there,))
+    return replace(edge, statement=statement, rebound=frozenset()).distance(0, axis)[1]
+
+
+def _ended(statement: Statement, axis: int, walked: int, reach: int) -> Statement:
+    """The statement where one place is at most so far ahead of another."""
+    here, there = statement.left[axis], statement.left[walked]
+    if not isinstance(here, Affine) or not isinstance(there, Affine) or not here.terms:
+        return statement
+    known = conjuncts(statement.guard)
+    at = {name: Affine() for name, _ in there.terms}
+    if upper(here.terms[0][0], known, at) is not None:
+        return statement
+    end = Affine(there.terms, there.offset + reach)
+    condition = Apply("≤", (IndexValue(here), IndexValue(end)))
+    return replace(statement, guard=joined([*known, condition]))
+
+
+def _check_whole(code: Code, axes: dict[str, int], found: Iterable[Edge]) -> None:
+    """What has no step of its own cannot be read before the end."""
+    for edge in found:
+        if edge.statement.target not in axes:
+            raise _refusal(edge, math.inf)
+
+
+def _earliest(walk: Walk, axes: dict[str, int], found: list[Edge]) -> dict[str, int]:
+    """The largest offset of each tensor at which it reads nothing that comes later."""
+    offsets = {name: 0 if name in walk.inputs else 1 for name in axes}
+    changed = True
+    while changed:
+        changed = False
+        for edge in found:
+            reader, read = edge.ends
+            high = _distance(edge, axes)
+            if offsets[reader] + high <= offsets[read]:
+                continue
+            if offsets[read] - high < 0:
+                raise _refusal(edge, high)
+            offsets[reader] = int(offsets[read] - high)
+            changed = True
+    return offsets
+
+
+def _latest(
+    earliest: dict[str, int], axes: dict[str, int], found: list[Edge], outputs: Collection[str]
+) -> dict[str, int]:
+    """The smallest offsets that serve what is wanted as early as it can be."""
+    offsets = {name: earliest[name] if name in outputs else 0 for name in axes}
+    changed = True
+    while changed:
+        changed = False
+        for edge in found:
+            reader, read = edge.ends
+            wanted = offsets[reader] + _distance(edge, axes)
+            if wanted > offsets[read]:
+                offsets[read] = int(wanted)
+                changed = True
+    return offsets
+
+
+def _distance(edge: Edge, axes: dict[str, int]) -> float:
+    """The latest step that a read may meet, minus the one that is defined."""
+    reader, read = edge.ends
+    return edge.distance(axes[reader], axes[read])[1]
+
+
+def _refusal(edge: Edge, ahead: float) -> LookAhead:
+    target, read = edge.statement, edge.read
+    if ahead == math.inf:
+        remark = "reads steps that are still to come"
+    else:
+        remark = f"{int(ahead)} step{'s' * (ahead > 1)} later, which is still to come"
+    text = f"{target.target} cannot be computed step by step: it looks ahead at {read.tensor}"
+    hint = "a step may read itself and what came before; module(…) computes all at once"
+    sites = tuple((s, r) for s, r in ((read.span, remark),) if s is not NOWHERE)
+    return LookAhead(Message("error", "looks-ahead", text, sites, hint).render())
+
+
+def unknown_end(size: str, statement: Statement, span: Span) -> LookAhead:
+    """An equation that needs to know where the walk ends."""
+    text = f"{statement.target} cannot be computed step by step: {size} is known only at the end"
+    sites = ((span, f"depends on {size}"),) if span is not NOWHERE else ()
+    return LookAhead(Message("error", "looks-ahead", text, sites).render())

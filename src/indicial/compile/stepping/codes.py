@@ -1,0 +1,289 @@
+"""The two programs that a decoder runs: what is there before the first step, and a step.
+
+    h[-1,j] = h^{start}[j]
+    h[t,j] = tanh(W[j,I] h[t-1,I] + e[w[t],j])
+    P[t,v] = softmax_v e[v,J] h[t-1,J]
+
+    beginning   h^{start,…}[j] = h^{start}[j];  P[v] = softmax_v e[v,J] h^{start,…}[J]
+    step        h[j] = tanh(W[j,I] h^{ago}[I] + e[w,j]);  P[v] = softmax_v e[v,J] h[J]
+
+Both are programs like any others: the interpreter runs them, and they are scheduled and emitted as
+others are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+from indicial.compile.emit.lift import simplified
+from indicial.compile.stepping.causal import Causal, causal, unknown_end
+from indicial.compile.stepping.keys import with_keys
+from indicial.compile.stepping.moment import NOBODY, Moment
+from indicial.compile.stepping.slots import Ago, Many, Slots, long_axis, without
+from indicial.compile.stepping.support import with_support
+from indicial.compile.stepping.walked import Walk
+from indicial.program.ir import (
+    Affine,
+    Axis,
+    Code,
+    Constant,
+    Expression,
+    Index,
+    Join,
+    Part,
+    Read,
+    SizeValue,
+    Statement,
+    Tensor,
+)
+from indicial.program.meaning.arrays import dependent
+from indicial.program.sizes import Size
+
+
+@dataclass(frozen=True)
+class Stepping:
+    """The programs, and how what one computes becomes what the next is given.
+
+    `beginning` and `step` are read by name. A step is given `inputs` (what the caller hands over),
+    `kept` (of the beginning, the same at all steps), `ago` and the pasts of `many`.
+    """
+
+    causal: Causal
+    beginning: Code
+    step: Code
+    count: str
+    """The size that counts the steps, this one included."""
+    inputs: tuple[str, ...]
+    kept: tuple[str, ...]
+    ago: tuple[Ago, ...]
+    many: tuple[Many, ...]
+    begun: dict[str, str]
+    """For `ago` and the seen of `many`: the tensor of the beginning that it starts with, if any."""
+    outputs: tuple[str, ...]
+
+    @property
+    def early(self) -> tuple[str, ...]:
+        """The outputs that the beginning computes: they are one step ahead of what is given."""
+        return tuple(name for name in self.outputs if self.causal.offsets[name])
+
+
+def derive(
+    code: Code, walk: Walk, outputs: Sequence[str], ragged: Collection[str] = ()
+) -> Stepping:
+    """The programs of a decoder that computes some outputs; an error if one looks ahead."""
+    simple = with_support(simplified(code), walk)
+    found = causal(simple, walk, outputs)
+    found = causal(with_keys(found), walk, outputs)
+    count = _count(found.code)
+    slots = Slots(found)
+    step = Moment(found, slots, Size.of(count) + (walk.first - 1))
+    for statement in found.code.statements:
+        if statement.target in found.axes:
+            step.define(statement)
+    begins = [s for s in found.code.statements if s.target not in found.axes]
+    kept = _read(step.statements) - found.axes.keys() - {a.name for a in slots.ago.values()}
+    kept = {n for n in kept if n in found.code.tensors and _begun(found.code, n)}
+    beginning, begun = _beginning(found, slots, begins)
+    return Stepping(
+        found,
+        beginning,
+        _step(found, slots, step, count, kept, ragged),
+        count,
+        tuple(n for n in walk.inputs if _needs(found, slots, step, n)),
+        tuple(sorted(kept)),
+        tuple(slots.ago.values()),
+        tuple(slots.many.values()),
+        begun,
+        tuple(outputs),
+    )
+
+
+def _count(code: Code) -> str:
+    name = "n"
+    while name in code.sizes:
+        name += "'"
+    return name
+
+
+def _begun(code: Code, name: str) -> bool:
+    return code.tensors[name].role in ("input", "defined", "draw")
+
+
+def _needs(found: Causal, slots: Slots, step: Moment, name: str) -> bool:
+    kept = {*slots.many, *(tensor for tensor, _ in slots.ago)}
+    return name in _read(step.statements) or name in kept
+
+
+def _read(statements: Collection[Statement]) -> set[str]:
+    return {
+        node.tensor
+        for statement in statements
+        for part in (statement.body, statement.guard)
+        if part is not None
+        for node in part.walk()
+        if isinstance(node, Read)
+    }
+
+
+# ---- a step ----
+
+
+def _step(
+    found: Causal,
+    slots: Slots,
+    step: Moment,
+    count: str,
+    kept: set[str],
+    ragged: Collection[str],
+) -> Code:
+    code = found.code
+    inputs = frozenset(n for n, t in code.tensors.items() if t.role == "input")
+    differs = dependent(code, inputs, frozenset(ragged))
+    tensors = {n: t for n, t in code.tensors.items() if t.role in ("parameter", "constant")}
+    for name in kept:
+        # What is the same for all examples has no batch axis, as a parameter has none.
+        role = "input" if name in differs else "parameter"
+        tensors[name] = replace(code.tensors[name], role=role)
+    for name in found.walk.inputs:
+        tensors[name] = replace(
+            code.tensors[name], axes=without(code.tensors[name], found.axes[name])
+        )
+    tensors |= step.tensors
+    for ago in slots.ago.values():
+        now = tensors[ago.tensor]
+        axes = tuple(_earlier(axis, count, ago.steps) for axis in now.axes)
+        tensors[ago.name] = replace(now, name=ago.name, axes=axes, role="input")
+    statements = list(step.statements)
+    for many in slots.many.values():
+        now = tensors[many.tensor]
+        axis = long_axis(many, step.present(many.tensor), code.tensors[many.tensor].axes[many.axis])
+        for axis_ in now.axes:
+            if count in axis_.extent.names:
+                raise unknown_end(found.walk.size, code.of(many.tensor)[0], now.span)
+        past = replace(axis, extent=axis.extent - 1)
+        tensors[many.past] = _with(now, many, past, many.past, "input")
+        tensors[many.seen] = _with(now, many, axis, many.seen, "defined")
+        statements.append(_seen(tensors[many.seen], many, past))
+    return replace(
+        code,
+        tensors=tensors,
+        statements=tuple(statements),
+        sizes={**code.sizes, count: None},
+        draws=(),
+        tests=(),
+        loss=None,
+        generated=None,
+    )
+
+
+def _earlier(axis: Axis, count: str, steps: int) -> Axis:
+    """An axis as it was some steps ago."""
+    before = {count: Size.of(count) - steps}
+    return replace(axis, lower=axis.lower.substitute(before), extent=axis.extent.substitute(before))
+
+
+def _with(now: Tensor, many: Many, axis: Axis, name: str, role: str) -> Tensor:
+    axes = (*now.axes[: many.axis], axis, *now.axes[many.axis :])
+    return replace(now, name=name, axes=axes, role=role)
+
+
+def _seen(seen: Tensor, many: Many, past: Axis) -> Statement:
+    """`seen` is `past` and then the present value."""
+    indices = tuple(Index(f"{a.letter}·{n}", a.lower, a.extent) for n, a in enumerate(seen.axes))
+    places = tuple(Affine.of(index) for index in indices)
+    old = Index(f"{past.letter}·past", past.lower, past.extent)
+    new = Index(f"{past.letter}·now", Size(), Size.of(1))
+    before = (*places[: many.axis], Affine.of(old), *places[many.axis + 1 :])
+    rest = (*places[: many.axis], *places[many.axis + 1 :])
+    at = Affine(places[many.axis].terms, -past.lower)
+    parts = (Part(old, Read(many.past, before)), Part(new, Read(many.tensor, rest)))
+    return Statement(many.seen, places, indices, Join(at, parts), span=seen.span)
+
+
+# ---- the beginning ----
+
+
+def _beginning(
+    found: Causal, slots: Slots, begins: Sequence[Statement]
+) -> tuple[Code, dict[str, str]]:
+    """What is there before the first step is given, and with what each slot starts."""
+    code, size = found.code, found.walk.size
+    moment = Moment(found, slots, Size.of(found.walk.first - 1))
+    for statement in code.statements:
+        if found.offsets.get(statement.target):
+            moment.define(statement)
+    begun: dict[str, str] = {}
+    for ago in slots.ago.values():
+        name = moment.at_start(ago.tensor, ago.steps - 1)
+        if name is not None:
+            begun[ago.name] = name
+    for many in list(slots.many.values()):
+        if _first_seen(moment, many):
+            begun[many.seen] = many.seen
+    for statement in begins:
+        for part in (statement.body, statement.guard):
+            for node in part.walk() if part is not None else ():
+                _check_free(size, statement, node)
+    statements = (*begins, *moment.statements)
+    defined = {statement.target for statement in begins}
+    tensors = {
+        n: t
+        for n, t in code.tensors.items()
+        if n not in found.axes and t.role != "draw" and (t.role != "defined" or n in defined)
+    }
+    tensors |= moment.tensors
+    return (
+        replace(
+            code,
+            tensors=tensors,
+            statements=statements,
+            draws=(),
+            tests=(),
+            loss=None,
+            generated=None,
+        ),
+        begun,
+    )
+
+
+def _first_seen(moment: Moment, many: Many) -> bool:
+    """The values of many steps before the first: starts, and zeros elsewhere."""
+    present = int(moment.present(many.tensor).number or 0)
+    axis = long_axis(many, Size.of(present), moment.code.tensors[many.tensor].axes[many.axis])
+    extent = int(axis.extent.number or 0)
+    if extent <= 0:
+        return False
+    names = {
+        int(axis.lower.number or 0) + extent - 1 - lag: name
+        for lag in range(extent)
+        if (name := moment.at_start(many.tensor, lag)) is not None
+    }
+    now = moment.tensors.get(many.tensor)
+    if now is None:
+        old = moment.code.tensors[many.tensor]
+        now = replace(old, axes=without(old, moment.causal.axes[many.tensor]))
+    moment.tensors[many.seen] = seen = _with(now, many, axis, many.seen, "defined")
+    indices = tuple(Index(f"{a.letter}·{n}", a.lower, a.extent) for n, a in enumerate(seen.axes))
+    places = tuple(Affine.of(index) for index in indices)
+    rest = (*places[: many.axis], *places[many.axis + 1 :])
+    others = (*indices[: many.axis], *indices[many.axis + 1 :])
+    for at, name in names.items():
+        left = (*rest[: many.axis], Affine((), Size.of(at)), *rest[many.axis :])
+        moment.statements.append(Statement(many.seen, left, others, Read(name, rest)))
+    if extent > len(names):
+        zero = Constant(0.0)
+        moment.statements.append(Statement(many.seen, places, indices, zero))
+    return bool(names)
+
+
+def _check_free(size: str, statement: Statement, node: Expression) -> None:
+    """What is computed before the first step does not know the last one."""
+    sizes = [i.extent for i in getattr(node, "indices", ()) if isinstance(i, Index)]
+    if isinstance(node, SizeValue):
+        sizes.append(node.size)
+    if any(size in s.names for s in sizes):
+        raise unknown_end(size, statement, node.span)
+
+
+__all__ = ["NOBODY", "Stepping", "derive"]

@@ -1,0 +1,287 @@
+"""A program step by step: begins, steps, keeps what the next step needs.
+
+    decoder = Decoder(module, want=("P",))
+    state = decoder.begin({"x": source})
+    state = decoder.step(state, {"w": token})
+    state.out["P"]                      the distribution of the next token
+
+An output is as far ahead as it can be known: `P[t+1]` where it reads tokens up to `w[t]` only, which
+is when `w[t]` is handed over. Dropout is off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import torch
+
+from indicial.compile.module import checks
+from indicial.compile.module.call import Lengths
+from indicial.compile.module.precision import own_precision
+from indicial.compile.module.result import Result, result
+from indicial.compile.schedule.schedule import schedule
+from indicial.compile.stepping.codes import Stepping, derive
+from indicial.compile.stepping.sources import Text, beginning, step
+from indicial.compile.stepping.state import Cache, Frame, State
+from indicial.compile.stepping.walked import Walk, walk_of
+from indicial.program.ir import Code, Read, Tensor
+from indicial.program.meaning.arrays import solve_sizes, stored_shape
+
+if TYPE_CHECKING:
+    from indicial.compile.module.module import ProgramModule
+
+
+def default_outputs(code: Code, walk: Walk, wanted: Sequence[str]) -> tuple[str, ...]:
+    """What a step gives when nobody says what is wanted: distributions, else what the module gives."""
+    walked = [n for n, t in code.tensors.items() if code.of(n) and walk.axes(t)]
+    distributions = [n for n in walked if code.tensors[n].probability]
+    found = distributions or [name for name in wanted if name in walked]
+    return tuple(found or walked[-1:])
+
+
+class Decoder:
+    """Begins and steps; made once for some outputs."""
+
+    def __init__(
+        self,
+        module: ProgramModule,
+        want: tuple[str, ...] | None,
+        along: str | None = None,
+        ragged: frozenset[str] = frozenset(),
+    ) -> None:
+        self.module = module
+        self.code = module.code
+        self.walk = walk_of(module.code, along)
+        outputs = want or default_outputs(module.code, self.walk, module.wanted)
+        self.stepping: Stepping = derive(module.code, self.walk, outputs, ragged)
+        self.ragged = ragged
+        self.inputs = {name: self.stepping.step.tensors[name] for name in self.walk.inputs}
+        self.caches = {m.past: m for m in self.stepping.many if m.reach is None}
+        self.windows = {m.past: m for m in self.stepping.many if m.reach is not None}
+        self.walks = any(loop.kind == "scanned" for loop in schedule(module.code, outputs).loops())
+        self.most = self._most()
+        self._agos = tuple((a.name, a.tensor, a.steps) for a in self.stepping.ago)
+        self._names = {(tensor, steps): name for name, tensor, steps in self._agos}
+
+    @property
+    def like(self) -> torch.Tensor:
+        return self.module._like
+
+    # ---- the texts ----
+
+    @cached_property
+    def beginning(self) -> Text:
+        return beginning(self.stepping, self.ragged)
+
+    @cached_property
+    def pure(self) -> Text:
+        return step(self.stepping, self.ragged, pure=True)
+
+    @cached_property
+    def in_place(self) -> Text:
+        return step(self.stepping, self.ragged, pure=False)
+
+    # ---- beginning ----
+
+    def begin(self, given: Mapping[str, object], lengths: Lengths | None = None) -> State:
+        """What does not depend on the steps, and what is known before the first."""
+        module = self.module
+        for name in given:
+            if name in self.walk.inputs:
+                text = f"{name} is handed over step by step: step(state, {name}=…)"
+                raise checks.refusal("inputs", text, self.code.tensors[name])
+        call = module._reader.read(given, lengths, None, self.like, False)
+        for name in self._needed_inputs:
+            if name not in call.x:
+                raise checks.missing_input(self.code, name)
+        parameters = {name: getattr(module, key) for name, key in module.state_keys.items()}
+        for name, room in module._rooms.items():
+            parameters[name] = room.cut(parameters[name], call.sizes)
+        with own_precision(self.walks, self.like):
+            found = self.beginning.source.run(parameters, call.x, call.sizes, call.lengths, {})
+        batch = next(iter(call.x.values())).shape[0] if call.lifted else None
+        values: dict[str, torch.Tensor] = {}
+        tensors = self.stepping.step.tensors
+        for name in self.stepping.kept:
+            value = found[name] if name in found else call.x[name]
+            (values if tensors[name].role == "input" else parameters)[name] = value
+        frame = Frame(self, parameters, call.sizes)
+        state = State(frame, 0, batch, values, {}, call.lengths, self._out(found, batch, True))
+        return self._filled(state, found)
+
+    @cached_property
+    def _needed_inputs(self) -> list[str]:
+        read = {
+            node.tensor
+            for s in (*self.stepping.beginning.statements, *self.stepping.step.statements)
+            for node in s.body.walk()
+            if isinstance(node, Read)
+        }
+        inputs = [n for n, t in self.code.tensors.items() if t.role == "input"]
+        return [n for n in inputs if n in read and n not in self.walk.inputs]
+
+    def _filled(self, state: State, found: Mapping[str, torch.Tensor]) -> State:
+        """The slots as the first step finds them."""
+        begun = self.stepping.begun
+        for name, _, _ in self._agos:
+            state.values[name] = self._start(state, name, found.get(begun.get(name, "")))
+        for past, many in self.windows.items():
+            seen = found.get(begun.get(many.seen, ""))
+            if seen is not None:
+                seen = seen.narrow(
+                    seen.dim() - len(self._axes(past)) + many.axis, 1, many.reach or 0
+                )
+            state.values[past] = self._start(state, past, seen)
+        for past, many in self.caches.items():
+            value = self._start(
+                state, past, found.get(begun.get(many.seen, "")), self._base(past) + 1
+            )
+            state.caches[past] = Cache(value, many.axis + 1, self._base(past))
+        return state
+
+    def _axes(self, name: str) -> Sequence[object]:
+        return self.stepping.step.tensors[name].axes
+
+    def _base(self, past: str) -> int:
+        """How many values a cache holds before the first step."""
+        many = self.caches[past]
+        ahead = self.stepping.causal.offsets[many.tensor]
+        return self.walk.first + ahead - many.low
+
+    def _start(
+        self, state: State, name: str, value: torch.Tensor | None, steps: int = 1
+    ) -> torch.Tensor:
+        """A slot's first value, for each member; where nothing starts it, 0 or no token."""
+        tensor = self.stepping.step.tensors[name]
+        front = state.batch or 1
+        if value is None:
+            sizes = {**state.frame.sizes, self.stepping.count: 1}
+            shape = (front, *stored_shape(tensor, sizes))
+            if tensor.values is not None:
+                return torch.full(shape, -1, dtype=torch.long, device=self.like.device)
+            return self.like.new_zeros(shape)
+        if value.dim() == len(tensor.axes):
+            value = value.unsqueeze(0)
+        return value.expand(front, *value.shape[1:])
+
+    # ---- steps ----
+
+    def step(self, state: State, given: Mapping[str, object]) -> State:
+        """One step: inputs of one step each, with a batch axis or without."""
+        state, x = self._read(state, given)
+        steps = state.steps + 1
+        if self.most is not None and steps > self.most:
+            raise self._too_long()
+        sizes = {**state.frame.sizes, self.stepping.count: steps}
+        pure = torch.is_grad_enabled()
+        text = self.pure if pure else self.in_place
+        caches = {}
+        for past, cache in state.caches.items():
+            count = self._base(past) + steps
+            if pure:
+                x[past] = cache.first(count - 1)
+            else:
+                caches[past] = cache = cache.room(count)
+                x[past] = cache.first(count)
+        with own_precision(self.walks, self.like):
+            found = text.source.run(state.frame.parameters, x, sizes, state.lengths, {})
+        values = state.values.copy()
+        for name, tensor, back in self._agos:
+            if back > 1:
+                values[name] = state.values[self._names[tensor, back - 1]]
+            else:
+                values[name] = found[tensor] if tensor in found else x[tensor]
+        for past, many in self.windows.items():
+            values[past] = found[many.seen].narrow(many.axis + 1, 1, many.reach or 0)
+        for past, many in self.caches.items() if pure else ():
+            now = found[many.tensor] if many.tensor in found else x[many.tensor]
+            joined = torch.cat((x[past], now.unsqueeze(many.axis + 1)), many.axis + 1)
+            caches[past] = Cache(joined, many.axis + 1, self._base(past) + steps)
+        out = self._out(found, state.batch, False)
+        return State(state.frame, steps, state.batch, values, caches, state.lengths, out)
+
+    def _out(self, found: Mapping[str, torch.Tensor], batch: int | None, beginning: bool) -> Result:
+        names = self.stepping.early if beginning else self.stepping.outputs
+        axes = self.stepping.step.tensors
+        values = {}
+        for name in names:
+            value = found[name]
+            lifted = value.dim() > len(axes[name].axes)
+            if batch is None:
+                value = value[0] if lifted else value
+            elif not lifted:
+                value = value.expand(batch, *value.shape)
+            values[name] = value
+        return result(values, None)
+
+    def _read(
+        self, state: State, given: Mapping[str, object]
+    ) -> tuple[State, dict[str, torch.Tensor]]:
+        """The inputs of a step with their batch axis, and the state with as many members."""
+        x = {}
+        for name, tensor in self.inputs.items():
+            if name not in given:
+                if name in self.stepping.inputs:
+                    raise checks.missing_input(self.code, name)
+                continue
+            value = checks.as_tensor(tensor, given[name], self.like)
+            extra = value.dim() - len(tensor.axes)
+            if extra not in (0, 1):
+                raise self._wrong_axes(tensor, value)
+            if extra and state.batch is None:
+                if state.steps:
+                    text = f"{name} has {len(value)} members, but the state has one alone"
+                    raise checks.refusal("input-shape", text, self.code.tensors[name])
+                state = state.expanded(len(value))
+            front = state.batch or 1
+            value = value if extra else value.unsqueeze(0).expand(front, *value.shape)
+            if len(value) != front:
+                text = f"{name} has {len(value)} members, but the state has {front}"
+                raise checks.refusal("input-shape", text, self.code.tensors[name])
+            x[name] = value
+        self._check(state, x)
+        return state, state.values | x
+
+    def _check(self, state: State, x: Mapping[str, torch.Tensor]) -> None:
+        """Tokens in their vocabulary, other axes as long as the parameters say."""
+        for name, value in x.items():
+            tensor = self.inputs[name]
+            if tensor.values is not None:
+                count = tensor.values.value(state.frame.sizes)
+                checks.check_tokens(self.inputs[name], value, count, None, state.batch is not None)
+        if any(tensor.axes for tensor in self.inputs.values()):
+            solve_sizes(self.stepping.step, x, frozenset(x), state.frame.sizes, set())
+
+    def _wrong_axes(self, tensor: Tensor, value: torch.Tensor) -> Exception:
+        text = f"{tensor.name} was given with {value.dim()} axes, but a step of it has {len(tensor.axes)}"
+        return checks.refusal("input-shape", text, self.code.tensors[tensor.name])
+
+    # ---- how far ----
+
+    def _most(self) -> int | None:
+        """How many steps the parameters have room for."""
+        size = self.walk.size
+        room = self.module.sizes.known.get(size)
+        if room is None:
+            return None
+        code, offsets = self.stepping.causal.code, self.stepping.causal.offsets
+        long = {
+            n for n, t in code.tensors.items()
+            if t.role == "parameter" and any(size in a.extent.names for a in t.axes)
+        }  # fmt: skip
+        ahead = [
+            offsets[s.target]
+            for s in code.statements
+            if s.target in offsets
+            for node in s.body.walk()
+            if isinstance(node, Read) and node.tensor in long
+        ]
+        return room - max(ahead) if ahead else None
+
+    def _too_long(self) -> Exception:
+        size = self.walk.size
+        most = self.module.sizes.known[size]
+        text = f"there is no step after this: {size} is {most} at most: compile(…, {size}=…)"
+        return checks.refusal("steps", text)

@@ -1,0 +1,288 @@
+"""A program at one step: its equations with the walked index fixed.
+
+    h[t,j] = … h[t-1,i] … e[w[t],j]             h[j] = … h^{ago}[i] … e[w,j]
+    α[k,t_1,t_2] = softmax_{t_2 ≤ t_1} …   →    α[k,t_2] = softmax_{t_2} … Key^{seen}[k,t_2,i]
+    L[0,t,j] = … pos[t,j]                       L[0,j] = … pos[n-1,j]
+
+The step is n - 1, where n is how many there are with this one; or it is the step before the first, at
+which nothing is given yet and only starts are there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from indicial.compile.emit.sizes import nonnegative
+from indicial.compile.stepping.bounds import conjuncts, joined, says_only, upper
+from indicial.compile.stepping.causal import Causal, unknown_end
+from indicial.compile.stepping.slots import Slots
+from indicial.program.cost.conditions import add
+from indicial.program.ir import (
+    Affine,
+    Apply,
+    Axis,
+    Constant,
+    Expression,
+    Flat,
+    Gather,
+    Index,
+    IndexValue,
+    Join,
+    Part,
+    Place,
+    Read,
+    Reduce,
+    Select,
+    SizeValue,
+    Softmax,
+    Statement,
+    Tensor,
+)
+from indicial.program.meaning.functions import combine
+from indicial.program.rewrite import move_place
+from indicial.program.sizes import Size
+
+NOBODY = "no token"
+"""What a token that is not there reads, until the gather around it has become 0."""
+
+
+@dataclass(frozen=True)
+class Scope:
+    """A statement, and the value of its walked index."""
+
+    statement: Statement
+    fixed: dict[str, Affine]
+
+
+class Moment:
+    """The equations at a step. `place` is the step of what is given now."""
+
+    def __init__(self, causal: Causal, slots: Slots, place: Size) -> None:
+        self.causal = causal
+        self.code = causal.code
+        self.walk = causal.walk
+        self.slots = slots
+        self.place = place
+        self.first = place.number is not None
+        self.starts: dict[tuple[str, int], str | None] = {}
+        """At the first step: elements that equations with a number on the left define."""
+        self.tensors: dict[str, Tensor] = {}
+        self.statements: list[Statement] = []
+
+    def present(self, tensor: str) -> Size:
+        """The step at which a tensor is now."""
+        return self.place + self.causal.offsets[tensor]
+
+    # ---- statements ----
+
+    def define(self, statement: Statement) -> None:
+        """The statement at this step, if it says anything about it."""
+        axis = self.causal.axes[statement.target]
+        left = statement.left[axis]
+        at = self.present(statement.target)
+        if not isinstance(left, Affine):
+            raise unknown_end(self.walk.size, statement, statement.span)
+        fixed: dict[str, Affine] = {}
+        guards: list[Expression] = []
+        if not left.terms:
+            guard = _equal(at, left.offset)
+        else:
+            ((name, _),) = left.terms
+            index = next(i for i in statement.indices if i.name == name)
+            self.check_end(statement, left, index)
+            fixed[name] = Affine((), at - left.offset)
+            guard = _at_least(at - left.offset, index.lower)
+        if guard is False:
+            return
+        guards += [guard] if isinstance(guard, Expression) else []
+        self.add(statement, statement.target, fixed, guards)
+
+    def add(
+        self,
+        statement: Statement,
+        target: str,
+        fixed: dict[str, Affine],
+        guards: Sequence[Expression] = (),
+    ) -> None:
+        """The statement without its walked place, under some name."""
+        axis = self.causal.axes[statement.target]
+        known = conjuncts(statement.guard)
+        scope = Scope(statement, fixed)
+        indices, rest = self.ranges(
+            [i for i in statement.indices if i.name not in fixed], known, scope
+        )
+        left = tuple(p for n, p in enumerate(statement.left) if n != axis)
+        body = self.expression(statement.body, scope)
+        guard = joined([*guards, *(self.expression(c, scope) for c in rest)])
+        old = self.code.tensors[statement.target]
+        axes = tuple(
+            self.axis(statement, n, a, indices) for n, a in enumerate(old.axes) if n != axis
+        )
+        self.tensors[target] = replace(old, name=target, axes=axes)
+        new = Statement(target, left, tuple(indices), body, guard, statement.span)
+        self.statements.append(new)
+
+    def axis(self, statement: Statement, number: int, axis: Axis, indices: Sequence[Index]) -> Axis:
+        """An axis of a tensor; one as long as the walk ends where the index on it does."""
+        if self.walk.size not in axis.extent.names:
+            return axis
+        place = statement.left[number]
+        if isinstance(place, Affine) and place.shift is not None:
+            name, shift = place.shift
+            index = next(i for i in indices if i.name == name)
+            return Axis(axis.letter, index.lower + shift, index.extent)
+        raise unknown_end(self.walk.size, statement, statement.span)
+
+    def check_end(self, statement: Statement, left: Affine, index: Index) -> None:
+        """An equation for all but the last steps needs to know which they are."""
+        axis = self.code.tensors[statement.target].axes[self.causal.axes[statement.target]]
+        short = (axis.lower + axis.extent - 1 - index.upper - left.offset).number
+        if short is None or short > 0 or left.terms[0][1] != 1:
+            raise unknown_end(self.walk.size, statement, statement.span)
+
+    def ranges(
+        self, indices: Sequence[Index], conditions: Sequence[Expression], scope: Scope
+    ) -> tuple[list[Index], list[Expression]]:
+        """The indices up to this step, and the conditions that say more than that."""
+        result = []
+        rest = list(conditions)
+        for index in indices:
+            if self.walk.size in index.extent.names:
+                found = upper(index.name, conditions, scope.fixed)
+                if found is None or self.walk.size in index.lower.names:
+                    raise unknown_end(self.walk.size, scope.statement, scope.statement.span)
+                end, condition = found
+                index = replace(index, extent=end - index.lower + 1)
+                if condition in rest and says_only(condition):
+                    rest.remove(condition)
+            result.append(index)
+        return result, rest
+
+    # ---- expressions ----
+
+    def expression(self, node: Expression, scope: Scope) -> Expression:
+        match node:
+            case Read():
+                return self.read(node, scope)
+            case IndexValue(place):
+                moved = move_place(place, scope.fixed)
+                assert isinstance(moved, Affine)
+                if not moved.terms:
+                    return _number(moved.offset)
+                return replace(node, place=moved)
+            case SizeValue(size):
+                if self.walk.size in size.names:
+                    raise unknown_end(self.walk.size, scope.statement, node.span)
+                return node
+            case Apply(_, arguments):
+                return replace(node, arguments=tuple(self.expression(a, scope) for a in arguments))
+            case Reduce() | Softmax():
+                return self.reduction(node, scope)
+            case Select(branches, otherwise):
+                pairs = tuple(
+                    (self.expression(c, scope), self.expression(v, scope)) for c, v in branches
+                )
+                return replace(node, branches=pairs, otherwise=self.expression(otherwise, scope))
+            case Join(place, parts):
+                moved = move_place(place, scope.fixed)
+                assert isinstance(moved, Affine)
+                inner = tuple(Part(p.index, self.expression(p.body, scope)) for p in parts)
+                return replace(node, place=moved, parts=inner)
+            case _:
+                return node
+
+    def reduction(self, node: Reduce | Softmax, scope: Scope) -> Expression:
+        known = conjuncts(node.condition)
+        indices, rest = self.ranges(node.indices, known, scope)
+        if any((size := i.extent.number) is not None and size <= 0 for i in indices):
+            return Constant(combine(node.operator, []) if isinstance(node, Reduce) else 0.0)
+        condition = joined(self.expression(c, scope) for c in rest)
+        body = self.expression(node.body, scope)
+        return replace(node, indices=tuple(indices), condition=condition, body=body)
+
+    # ---- reads ----
+
+    def read(self, read: Read, scope: Scope) -> Expression:
+        places = tuple(self.moved(p, scope) for p in read.places)
+        if any(isinstance(p, Gather) and p.read.tensor == NOBODY for p in places):
+            return Constant(1.0 if self.code.tensors[read.tensor].probability else 0.0)
+        if read.tensor not in self.causal.axes:
+            return replace(read, places=places)
+        axis = self.causal.axes[read.tensor]
+        at = places[axis]
+        if not isinstance(at, Affine):
+            raise unknown_end(self.walk.size, scope.statement, read.span)
+        rest = tuple(p for n, p in enumerate(places) if n != axis)
+        lag = add(Affine((), self.present(read.tensor)), at, -1)
+        if not lag.terms and lag.offset.number is not None:
+            return self.single(read, int(lag.offset.number), rest)
+        many = self.slots.along(read.tensor)
+        if self.first and self.code.tensors[read.tensor].values is not None:
+            return self.nothing(read.tensor)
+        if many.reach is not None:
+            at = add(Affine((), Size.of(many.reach)), lag, -1)
+        return Read(many.seen, (*rest[:axis], at, *rest[axis:]), span=read.span)
+
+    def single(self, read: Read, lag: int, places: tuple[Place, ...]) -> Expression:
+        """One step of a tensor: the present one, or one of some steps ago."""
+        if self.first:
+            name = self.at_start(read.tensor, lag)
+            if name is None:
+                return self.nothing(read.tensor)
+        else:
+            name = read.tensor if lag == 0 else self.slots.back(read.tensor, lag).name
+        return Read(name, places, span=read.span)
+
+    def at_start(self, tensor: str, lag: int) -> str | None:
+        """At the first step: the name of a tensor's value, of some steps ago; None if there is none."""
+        if lag == 0 and self.causal.offsets[tensor]:
+            return tensor
+        place = int(self.present(tensor).number or 0) - lag
+        key = tensor, place
+        if key not in self.starts:
+            self.starts[key] = None
+            axis = self.causal.axes[tensor]
+            for statement in self.code.of(tensor):
+                left = statement.left[axis]
+                if isinstance(left, Affine) and not left.terms and left.offset.number == place:
+                    name = self.starts[key] or self.slots.new(tensor, "start")
+                    self.starts[key] = name
+                    self.add(statement, name, {})
+        return self.starts[key]
+
+    def nothing(self, tensor: str) -> Expression:
+        """What is read before the first step."""
+        return Constant(0.0) if self.code.tensors[tensor].values is None else Read(NOBODY)
+
+    def moved(self, place: Place, scope: Scope) -> Place:
+        if isinstance(place, Gather):
+            read = self.read(place.read, scope)
+            assert isinstance(read, Read)
+            return Gather(read)
+        if isinstance(place, Flat) and any(i.name in scope.fixed for i in place.indices):
+            raise unknown_end(self.walk.size, scope.statement, scope.statement.span)
+        return move_place(place, scope.fixed)
+
+
+def _number(size: Size) -> Expression:
+    return SizeValue(size) if size.number is None else Constant(float(size.number))
+
+
+def _equal(at: Size, place: Size) -> Expression | bool:
+    """That the step is the one of a number: known, or a condition."""
+    number = (at - place).number
+    if number is not None:
+        return number == 0
+    if nonnegative(at - place - 1):
+        return False
+    return Apply("=", (_number(at), _number(place)))
+
+
+def _at_least(value: Size, lower: Size) -> Expression | bool:
+    number = (value - lower).number
+    if number is not None:
+        return number >= 0
+    if nonnegative(value - lower):
+        return True
+    return Apply("≥", (_number(value), _number(lower)))

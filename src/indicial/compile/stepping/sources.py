@@ -1,0 +1,142 @@
+"""The emitted texts of a decoder: its beginning, and a step in two ways.
+
+    step, pure      Key_seen = torch.cat((Key_past, Key), …)        a gradient may go through it
+    step            Key_seen, = scan([Key_past, Key], …)            the present value is written in place
+
+In place the past is handed over with room for one more value, so that nothing is copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import torch
+
+from indicial.compile.emit.source import Source, emit
+from indicial.compile.prepare import prepare
+from indicial.compile.schedule.plan import Call, Loop, Plan, Run, Slice, Step
+from indicial.compile.schedule.schedule import schedule
+from indicial.compile.stepping.codes import Stepping
+from indicial.compile.stepping.slots import Many
+from indicial.program.ir import Affine, Apply, Code, Join, Place, Read, Statement
+from indicial.program.rewrite import move_place
+from indicial.program.sizes import Size
+
+
+@dataclass(frozen=True)
+class Text:
+    """A source, and what it computes."""
+
+    source: Source
+    want: tuple[str, ...]
+
+
+def beginning(stepping: Stepping, ragged: frozenset[str]) -> Text:
+    """What is computed before the first step."""
+    defined = {statement.target for statement in stepping.beginning.statements}
+    names = [*stepping.begun.values(), *stepping.kept, *stepping.early]
+    want = tuple(dict.fromkeys(name for name in names if name in defined))
+    ready = prepare(stepping.beginning, want)
+    return Text(emit(ready.code, ready.plan, want, ragged=ragged), want)
+
+
+def step(stepping: Stepping, ragged: frozenset[str], *, pure: bool) -> Text:
+    """One step; what it computes goes into the slots of the next."""
+    wanted = list(stepping.outputs)
+    wanted += [ago.tensor for ago in stepping.ago if ago.steps == 1]
+    wanted += [many.seen for many in stepping.many if many.reach is not None]
+    caches = [many for many in stepping.many if many.reach is None]
+    if pure:
+        wanted += [many.tensor for many in caches]
+    code = stepping.step
+    want = tuple(dict.fromkeys(name for name in wanted if code.of(name)))
+    if not pure:
+        code = _with_room(code, caches)
+    plan = Plan(tuple(_stacked(schedule(code, want).steps)))
+    if not pure:
+        seen = {many.seen: many for many in caches}
+        plan = Plan(tuple(_appending(plan.steps, seen, ())))
+    return Text(emit(code, plan, want, ragged=ragged), want)
+
+
+def _stacked(steps: Sequence[Step]) -> Iterator[Step]:
+    """No loop of a step goes along the input: what it is handed only looks as if it told sizes."""
+    for step in steps:
+        if isinstance(step, Loop):
+            step = replace(step, kind="stacked", steps=tuple(_stacked(step.steps)))
+        yield step
+
+
+# ---- in place ----
+
+
+def _with_room(code: Code, caches: Sequence[Many]) -> Code:
+    """The pasts with room for the present value, which a call is going to write there."""
+    tensors = dict(code.tensors)
+    statements = {s.target: s for s in code.statements if s.target in {m.seen for m in caches}}
+    for many in caches:
+        tensors[many.past] = replace(tensors[many.past], axes=tensors[many.seen].axes)
+        old = statements[many.seen]
+        assert isinstance(old.body, Join)
+        present = old.body.parts[1].body
+        places = tuple(p for p in old.left if isinstance(p, Affine))
+        body = Apply("+", (Read(many.past, places), present))
+        statements[many.seen] = replace(old, body=body)
+    replaced = tuple(statements.get(s.target, s) for s in code.statements)
+    return replace(code, tensors=tensors, statements=replaced)
+
+
+def _appending(
+    steps: Sequence[Step], seen: dict[str, Many], loops: tuple[Loop, ...]
+) -> Iterator[Step]:
+    for step in steps:
+        if isinstance(step, Loop):
+            yield replace(step, steps=tuple(_appending(step.steps, seen, (*loops, step))))
+        elif isinstance(step, Run) and step.statement.target in seen:
+            yield _append(step.statement, seen[step.statement.target], loops)
+        else:
+            yield step
+
+
+def _append(statement: Statement, many: Many, loops: tuple[Loop, ...]) -> Call:
+    around = [loop for loop in loops if statement.target in loop.axes]
+    fixed = dict(pair for loop in around if (pair := loop.fixed(statement)) is not None)
+    assert isinstance(statement.body, Apply)
+    past, present = statement.body.arguments
+    assert isinstance(past, Read) and isinstance(present, Read)
+    left = tuple(p for p in statement.left if isinstance(p, Affine))
+    pieces = [
+        Slice(name, tuple(_fixed(p, fixed) for p in places))
+        for name, places in (
+            (past.tensor, past.places),
+            (present.tensor, present.places),
+            (statement.target, left),
+        )
+    ]
+    axis = sum(place is None for place in pieces[2].places[: many.axis])
+    loop = Loop("", "", "stacked", 1, Size(), Size.of(1), axes={}, steps=(Run(statement),))
+    function = partial(append, axis - len(statement.left) + len(fixed))
+    return Call(loop, many.seen, (pieces[0], pieces[1]), (pieces[2],), (), function)
+
+
+def _fixed(place: Place, fixed: dict[str, Affine]) -> Affine | None:
+    """A place that loops fix, in terms of their variables; None for a whole axis."""
+    if isinstance(place, Affine) and any(name in fixed for name, _ in place.terms):
+        moved = move_place(place, fixed)
+        assert isinstance(moved, Affine)
+        return moved
+    return None
+
+
+def append(
+    axis: int,
+    arguments: Sequence[torch.Tensor],
+    sizes: Sequence[int],
+    lengths: dict[str, torch.Tensor],
+) -> list[torch.Tensor]:
+    """The past with the present value in its last place; the axis counts from the end."""
+    room, present = arguments
+    room.select(axis, -1).copy_(present)
+    return [room]
