@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from awkward import CONVOLUTIONS, text
 from emitting import LEAST, batch, code, defined, draw, model, tensors
 
 from indicial import library
@@ -19,12 +20,12 @@ def last(program: Code) -> list[str]:
 
 
 def emitted(program: Code, want: list[str], patterns: bool = True) -> Source:
-    options = {} if patterns else {"patterns": ()}
+    options = {} if patterns else {"patterns": frozenset()}
     return emit(program, schedule(program, want), want, **options)  # type: ignore[arg-type]
 
 
-def findings(text: str, want: list[str]) -> list[Finding]:
-    return list(emitted(code(text), want).findings)
+def findings(program: str, want: list[str]) -> list[Finding]:
+    return list(emitted(code(program), want).findings)
 
 
 @pytest.mark.parametrize("name", library.names())
@@ -34,12 +35,12 @@ def test_calls_change_nothing(name: str) -> None:
     want = last(program)
     results = []
     for patterns in (False, True):
-        text = emitted(program, want, patterns)
+        source = emitted(program, want, patterns)
         parameters = {
             n: t.requires_grad_() for n, t in tensors(program, drawn[0].parameters).items()
         }
         inputs = tensors(program, batch([d.inputs for d in drawn]))
-        found = text.run(parameters, inputs, drawn[0].sizes, {}, {})[want[0]]
+        found = source.run(parameters, inputs, drawn[0].sizes, {}, {})[want[0]]
         if found.requires_grad:
             (found * torch.arange(1, found.numel() + 1).reshape(found.shape)).sum().backward()
         results.append([found, *(t.grad for t in parameters.values() if t.grad is not None)])
@@ -48,12 +49,31 @@ def test_calls_change_nothing(name: str) -> None:
         torch.testing.assert_close(called, plain, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("name", CONVOLUTIONS)
+def test_convolutions(name: str) -> None:
+    """Recognised, or said why not; in both ways what the oracle gives."""
+    program = code(text(CONVOLUTIONS[name]))
+    (found,) = emitted(program, ["y"]).findings
+    reasons = {"one for each channel": "weights of its own", "two at once": "more than data"}
+    assert reasons[name] in found.reason if name in reasons else found.recognised
+    called, plain = emitted(program, ["y"]), emitted(program, ["y"], patterns=False)
+    assert ("F.conv" in called.text) == found.recognised
+    assert "F.conv" not in plain.text
+    for size in (1, 4):
+        drawn = draw(program, size)
+        given = tensors(program, drawn.parameters), tensors(program, batch([drawn.inputs]))
+        results = [s.run(*given, drawn.sizes, {}, {})["y"] for s in (called, plain)]
+        torch.testing.assert_close(*results, rtol=1e-9, atol=1e-9)
+
+
 EXPECTED = {
     "transformer": {"N": "layer norm", "h̃": "attention", "loss": "cross entropy"},
     "gpt2": {"N": "layer norm", "h̃": "attention", "y": "layer norm", "loss": "cross entropy"},
     "encoder_decoder": {"h^E": "attention", "h^Z": "attention", "h^X": "attention"},
     "self_attention": {"h̃": "attention"},
     "layer_norm": {"y": "layer norm"},
+    "ugcnn": {"R": "convolution", "G": "convolution"},
+    "causal_cnn": {"L": "convolution"},
 }
 
 
@@ -83,8 +103,8 @@ def test_weights_that_are_wanted_are_computed() -> None:
 
 
 def test_a_condition_that_is_not_causal_is_a_mask() -> None:
-    text = emitted(code(ATTENTION.replace("t_2 ≤ t_1", "t_2 ≥ t_1")), ["y"]).text
-    assert "attn_mask=" in text and "is_causal" not in text
+    lines = emitted(code(ATTENTION.replace("t_2 ≤ t_1", "t_2 ≥ t_1")), ["y"]).text
+    assert "attn_mask=" in lines and "is_causal" not in lines
 
 
 def test_a_scale_of_ones_own() -> None:
@@ -92,7 +112,7 @@ def test_a_scale_of_ones_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"),
+    ("equation", "reason"),
     [
         ("y[t,k] = (x[t,k] - mean_{k'} x[t,k'])/sqrt(mean_{k'} x[t,k']^2 + 1)", "not the variance"),
         (
@@ -101,6 +121,6 @@ def test_a_scale_of_ones_own() -> None:
         ),
     ],
 )
-def test_almost_a_layer_norm(text: str, reason: str) -> None:
-    (found,) = findings(f"input x[t,k]\n{text}", ["y"])
+def test_almost_a_layer_norm(equation: str, reason: str) -> None:
+    (found,) = findings(f"input x[t,k]\n{equation}", ["y"])
     assert not found.recognised and reason in found.reason

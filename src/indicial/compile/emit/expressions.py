@@ -50,12 +50,15 @@ class Evaluator:
         reader: Reader,
         usual: dict[str, int],
         vanishes: Callable[[Expression, Index], bool],
+        convolves: Callable[[object], bool],
     ) -> None:
         self.torch = torch
         self.ragged = ragged
         self.reader = reader
         self.elementwise = Elementwise(torch, ragged, usual, self.evaluate, self.condition)
-        self.reductions = Reductions(self.elementwise, self.evaluate, self.condition, vanishes)
+        self.reductions = Reductions(
+            self.elementwise, self.evaluate, self.condition, vanishes, convolves
+        )
         self.rules: dict[type[Expression], Callable[[Any, Environment], Value]] = {
             Constant: lambda e, env: Value(self.torch.graph.literal(e.value)),
             SizeValue: self.size,

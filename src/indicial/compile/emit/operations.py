@@ -55,6 +55,7 @@ class Torch:
         self.helpers: dict[str, None] = {}
         self.reductions: dict[Node, tuple[int, ...]] = {}
         self.indexed: dict[Node, tuple[Node, list[Item]]] = {}
+        self.padded: dict[Node, tuple[Node, dict[int, tuple[int, int]]]] = {}
         self.references = {"device": self._reference("device"), "dtype": self._reference("dtype")}
 
     def _reference(self, name: str) -> Node:
@@ -299,15 +300,31 @@ class Torch:
         """More elements along an axis: 0, or no token."""
         zero = self.graph.literal(0)
         ends = (before or zero, after or zero)
+        numbers = [int(end.value) for end in ends if end.value is not None]
+        base, known = self.padded.get(x, (x, {}))
+        if len(numbers) == 2 and axis not in known:
+            return self._padded(base, {**known, axis: (numbers[0], numbers[1])})
         gaps = "0, 0, " * (x.rank - 1 - axis) + "{}, {}"
-        extra = Size.of(0)
-        for end in ends:
-            extra = extra + (Size.of(int(end.value)) if end.value is not None else Size.of("…"))
-        shape = [*x.shape[:axis], x.shape[axis] + extra, *x.shape[axis + 1 :]]
+        shape = [*x.shape[:axis], x.shape[axis] + Size.of("…"), *x.shape[axis + 1 :]]
         value = ", value=-1" if x.kind == INT else ""
         return self.graph.make(
             f"F.pad({{}}, ({gaps}){value})", x, *ends, shape=shape, kind=x.kind, hint="padded"
         )
+
+    def _padded(self, x: Node, ends: dict[int, tuple[int, int]]) -> Node:
+        """Several axes at once, by numbers that are known."""
+        shape = list(x.shape)
+        texts = []
+        for axis in range(x.rank - 1, min(ends) - 1, -1):
+            before, after = ends.get(axis, (0, 0))
+            shape[axis] = shape[axis] + before + after
+            texts.append(f"{before}, {after}")
+        value = ", value=-1" if x.kind == INT else ""
+        node = self.graph.make(
+            f"F.pad({{}}, ({', '.join(texts)}){value})", x, shape=shape, kind=x.kind, hint="padded"
+        )
+        self.padded[node] = (x, ends)
+        return node
 
     def cat(self, parts: Sequence[Node], axis: int) -> Node:
         extent = sum((p.shape[axis] for p in parts), Size())

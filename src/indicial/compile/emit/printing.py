@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 
 from indicial.compile.emit.graph import NUMBER, Node, Scope
 from indicial.compile.emit.names import Names
+from indicial.compile.emit.sizes import replaced
 from indicial.program.sizes import Size
 
 WIDTH = 100
@@ -187,7 +188,9 @@ class Printer:
         return f"({', '.join(texts)}{',' if len(texts) == 1 else ''})"
 
     def _size(self, size: Size) -> str:
-        return str(size.substitute({n: Size.of(t) for n, t in self.letters.items()}))
+        for name, letter in self.letters.items():
+            size = replaced(size, name, Size.of(letter)) or size
+        return str(size)
 
     def _fitting(self, node: Node, target: str, indent: int) -> str:
         """The text, after as much of it has got a name as is too long for one line."""

@@ -20,6 +20,8 @@ from indicial.compile.emit.loops import Fixed, Walks, fixings
 from indicial.compile.emit.names import Names
 from indicial.compile.emit.numbers import number
 from indicial.compile.emit.operations import ALL, Item, Torch
+from indicial.compile.emit.patterns.convolution import CONVOLUTION, Convolution
+from indicial.compile.emit.patterns.pattern import Finding, Missed
 from indicial.compile.emit.picks import choose
 from indicial.compile.emit.printing import Assign, Block, Comment, Line
 from indicial.compile.emit.ragged import Ragged, at_letters, with_starts
@@ -69,7 +71,12 @@ class Emission:
         self.ragged = Ragged(self.torch, *self._told(code))
         self.tensors = Tensors(code, self.graph, self.torch, names, self.ragged, starts)
         self.evaluator = Evaluator(
-            self.torch, self.ragged, self.tensors.read, _usual(code), self.tensors.vanishes
+            self.torch,
+            self.ragged,
+            self.tensors.read,
+            _usual(code),
+            self.tensors.vanishes,
+            self.convolves,
         )
         self.block = Block(self.graph.root)
         self.loops: list[Loop] = []
@@ -78,9 +85,24 @@ class Emission:
         targets = dict.fromkeys(s.target for s in code.statements)
         self.identifiers = {name: names.new(name) for name in targets}
         self.said = ""
+        self.target = ""
+        self.convolutions = True
+        self.findings: list[Finding] = []
         self.functions: dict[str, Callable[..., object]] = {}
         for name, loops in self.walks.loops.items():
             self.tensors.store(name).walk = Walk(loops[0], loops[0].axes[name])
+
+    def convolves(self, found: object) -> bool:
+        """Whether a convolution is to be one; what was found is kept to be told."""
+        if not self.convolutions:
+            return False
+        call, reason = "", ""
+        if isinstance(found, Missed):
+            reason = found.reason
+        elif isinstance(found, Convolution):
+            call = f"conv{len(found.windows)}d"
+        self.findings.append(Finding(CONVOLUTION, call, self.target, reason))
+        return not reason
 
     def _told(self, code: Code) -> tuple[str, dict[str, Node]]:
         """The index of the batch, and the lengths of its members."""
@@ -134,7 +156,7 @@ class Emission:
     # ---- statements ----
 
     def run(self, statement: Statement, order: int) -> None:
-        name = statement.target
+        name = self.target = statement.target
         fixed = fixings(statement, self.loops)
         store = self.current(name, len(fixed))
         merging = bool(fixed) and self.conflicts(statement, store)

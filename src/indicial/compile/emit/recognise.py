@@ -9,24 +9,28 @@ A name whose value nobody reads any more is not printed, so α goes.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from indicial.compile.emit.graph import Node
 from indicial.compile.emit.operations import Torch
 from indicial.compile.emit.patterns.attention import ATTENTION
+from indicial.compile.emit.patterns.convolution import CONVOLUTION
 from indicial.compile.emit.patterns.cross_entropy import CROSS_ENTROPY
 from indicial.compile.emit.patterns.layer_norm import LAYER_NORM
 from indicial.compile.emit.patterns.pattern import Finding, Found, Pattern, Surroundings
 from indicial.compile.emit.printing import Assign, Block, Line, Return, live_uses
 
 PATTERNS = (ATTENTION, LAYER_NORM, CROSS_ENTROPY)
+NAMES = frozenset({CONVOLUTION, *(pattern.name for pattern in PATTERNS)})
+"""All patterns; a convolution is found while the text is made, by its indices."""
 
 
 def recognise(
-    block: Block, torch: Torch, patterns: Sequence[Pattern] = PATTERNS
+    block: Block, torch: Torch, names: Collection[str] = NAMES
 ) -> tuple[Block, list[Finding]]:
     """The block with calls, and the findings in the order of the text."""
+    patterns = [pattern for pattern in PATTERNS if pattern.name in names]
     rewriter = _Rewriter(torch, live_uses(block), patterns)
     return rewriter.block(block), rewriter.findings
 

@@ -10,8 +10,10 @@ import math
 from collections.abc import Callable, Collection, Sequence
 
 from indicial.compile.emit.contract import Factor
+from indicial.compile.emit.convolve import convolved
 from indicial.compile.emit.elementwise import Elementwise, Evaluate
 from indicial.compile.emit.graph import BOOL, FLOAT, INT, NUMBER, Node
+from indicial.compile.emit.patterns import convolution
 from indicial.compile.emit.picks import choose
 from indicial.compile.emit.values import Environment, Value, aligned, expanded
 from indicial.program.ir import Apply, Expression, Index, IndexValue, Reduce, Softmax
@@ -28,8 +30,10 @@ class Reductions:
         evaluate: Evaluate,
         condition: Evaluate,
         vanishes: Callable[[Expression, Index], bool],
+        convolves: Callable[[object], bool],
     ) -> None:
         self.elementwise = elementwise
+        self.convolves = convolves
         self.vanishes = vanishes
         self.torch = elementwise.torch
         self.evaluate = evaluate
@@ -75,6 +79,11 @@ class Reductions:
         gone = [i for i in node.indices if node.operator == "sum" and self.vanishes(node.body, i)]
         inner, mask = self.inside(node.indices, node.condition, env, gone)
         names = [i.name for i in node.indices]
+        if node.operator == "sum" and mask is None:
+            found = convolution.match(node, inner)
+            if found is not None and self.convolves(found):
+                assert isinstance(found, convolution.Convolution)
+                return convolved(found, inner, self.elementwise, self.evaluate)
         if node.operator in ("sum", "mean"):
             return self.sum(node, names, mask, inner)
         return self.extreme(node, names, mask, inner)

@@ -18,7 +18,7 @@ from __future__ import annotations
 import inspect
 import linecache
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -28,10 +28,11 @@ from indicial.compile.emit.helpers import HELPERS
 from indicial.compile.emit.lift import MEMBER, lift
 from indicial.compile.emit.logs import with_logs
 from indicial.compile.emit.names import Names
-from indicial.compile.emit.patterns.pattern import Finding, Pattern
+from indicial.compile.emit.patterns.convolution import CONVOLUTION
+from indicial.compile.emit.patterns.pattern import Finding
 from indicial.compile.emit.printing import WIDTH, Line, Printer, Return, quoted
 from indicial.compile.emit.program import Emission
-from indicial.compile.emit.recognise import PATTERNS, recognise
+from indicial.compile.emit.recognise import NAMES, recognise
 from indicial.compile.emit.values import Environment
 from indicial.compile.schedule.plan import Plan
 from indicial.program.ir import Code, Index
@@ -62,9 +63,12 @@ def emit(
     ragged: frozenset[str] = frozenset(),
     draws: frozenset[str] = frozenset(),
     summed: frozenset[str] = frozenset(),
-    patterns: Sequence[Pattern] = PATTERNS,
+    patterns: Collection[str] = NAMES,
 ) -> Source:
-    """The text that computes the wanted tensors; those that are `summed`, over the batch."""
+    """The text that computes the wanted tensors; those that are `summed`, over the batch.
+
+    `patterns` are the library calls to look for, by name.
+    """
     lifted, steps = lift(code, plan, want, ragged, draws, summed)
     lifted, steps = with_logs(lifted, steps, want)
     module = _Module(lifted, steps, list(dict.fromkeys(want)), ragged, patterns)
@@ -93,7 +97,7 @@ class _Module:
         plan: Plan,
         want: list[str],
         ragged: frozenset[str],
-        patterns: Sequence[Pattern],
+        patterns: Collection[str],
     ) -> None:
         self.code = code
         self.want = want
@@ -104,6 +108,7 @@ class _Module:
         letters[str(MEMBER.extent)] = self.names.new("B")
         self.letters = letters
         self.emission = Emission(code, plan, want, self.names, letters, sorted(ragged))
+        self.emission.convolutions = CONVOLUTION in patterns
 
     def text(self) -> str:
         emission = self.emission
@@ -111,7 +116,9 @@ class _Module:
         results = [emission.result(name) for name in self.want]
         printer = Printer(self.names, self.letters)
         block.items += [Line(""), Return(tuple(self.want), tuple(results))]
-        block, self.findings = recognise(block, emission.torch, self.patterns)
+        block, found = recognise(block, emission.torch, self.patterns)
+        self.findings = [*emission.findings, *found]
+        self.letters |= {n: v.node.template for n, v in emission.sizes.variables.items()}
         body = printer.print(block)
         unpacked = self.unpacked("\n".join(body))
         lines = ["import math", "", "import torch", "import torch.nn.functional as F"]
