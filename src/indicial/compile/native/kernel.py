@@ -90,7 +90,7 @@ class Kernel:
         numbers = (ctypes.c_int64 * (len(self.sizes) + 1))(*(values[n] for n in self.sizes))
         ends = (ctypes.c_void_p * (len(longs) + 1))(*(t.data_ptr() for t in longs))
         memory = (ctypes.c_void_p * len(every))(*(t.data_ptr() for t in every))
-        rows = (ctypes.c_int64 * len(every))(*(t.stride(1) if t.dim() > 1 else 0 for t in every))
+        rows = (ctypes.c_int64 * len(every))(*map(_row, every))
         call = Call(
             ctypes.addressof(shared),
             ctypes.addressof(pool) if pool is not None else None,
@@ -109,6 +109,13 @@ class Kernel:
             return tensor.contiguous()
         whole = tensor.stride(0) == tensor.shape[1] * tensor.stride(1)
         return tensor if whole and tensor[0, 0].is_contiguous() else tensor.contiguous()
+
+
+def _row(tensor: torch.Tensor) -> int:
+    """How far apart rows are; the stride of an axis of one element means nothing."""
+    if tensor.dim() < 2:
+        return 0
+    return tensor.stride(1) if tensor.shape[1] > 1 else tensor.stride(0)
 
 
 def build(

@@ -35,10 +35,109 @@ def scan(
     ragged = [lengths[n] for n in names if n in lengths]
     which = ",".join(str(names.index(n)) for n in names if n in lengths)
     values = [sizes[n] for n in names]
-    found = torch.ops.indicial.scan(list(arguments), ragged, values, which, recurrence.key)
+    if _seen_through(arguments):
+        found = torch.ops.indicial.scan(list(arguments), ragged, values, which, recurrence.key)
+    else:
+        found = _Directly.apply(  # type: ignore[no-untyped-call]
+            recurrence, values, which, len(arguments), *arguments, *ragged
+        )
     outputs = found[: len(recurrence.outputs)]
     # What no input enters is computed for one member, and is the same for all.
     return list(outputs) if recurrence.differs else [output[0] for output in outputs]
+
+
+def _seen_through(arguments: Sequence[torch.Tensor]) -> bool:
+    """Whether somebody watches operators: a tracer, a mode, a tensor of another kind."""
+    return (
+        torch.compiler.is_compiling()
+        or torch._C._len_torch_dispatch_stack() > 0
+        or any(type(a) not in (torch.Tensor, torch.nn.Parameter) for a in arguments)
+    )
+
+
+class _Directly(torch.autograd.Function):
+    """The same without the dispatcher, which costs more than a short recurrence does."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, recurrence: Recurrence, sizes: list[int], ragged: str, count: int,
+        *tensors: torch.Tensor,
+    ) -> tuple[torch.Tensor, ...]:  # fmt: skip
+        arguments, lengths = tensors[:count], tensors[count:]
+        found = _run(recurrence, arguments, lengths, sizes, ragged)
+        ctx.recurrence, ctx.sizes, ctx.ragged, ctx.count = recurrence, sizes, ragged, count
+        ctx.save_for_backward(*tensors, *found)
+        ctx.mark_non_differentiable(*found[len(recurrence.outputs) :])
+        ctx.set_materialize_grads(False)
+        return tuple(found)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, *gradients: torch.Tensor | None) -> tuple[Any, ...]:
+        recurrence, count = ctx.recurrence, ctx.count
+        tensors = len(ctx.saved_tensors) - len(recurrence.kept)
+        arguments, lengths = ctx.saved_tensors[:count], ctx.saved_tensors[count:tensors]
+        kept = ctx.saved_tensors[tensors:]
+        which = _needed(recurrence, ctx.needs_input_grad[4 : 4 + count])
+        found = _run_back(
+            recurrence, arguments, kept, _whole(recurrence, kept, gradients), lengths, ctx.sizes,
+            ctx.ragged, which,
+        )  # fmt: skip
+        by_name = dict(zip(_chosen(recurrence.arguments, which), found, strict=True))
+        own = [by_name.get(name) for name in recurrence.arguments]
+        return (None, None, None, None, *own, *(None for _ in lengths))
+
+
+def _needed(recurrence: Recurrence, needs: Sequence[bool]) -> str:
+    """The numbers of the arguments whose gradients are needed."""
+    pairs = enumerate(zip(recurrence.arguments, needs, strict=True))
+    return ",".join(str(n) for n, (a, need) in pairs if need and a in recurrence.differentiable)
+
+
+def _whole(
+    recurrence: Recurrence,
+    kept: Sequence[torch.Tensor],
+    gradients: Sequence[torch.Tensor | None],
+) -> list[torch.Tensor]:
+    """The outputs' gradients, zeros where nobody asked for an output."""
+    count = len(recurrence.outputs)
+    return [
+        torch.zeros_like(value) if gradient is None else gradient
+        for value, gradient in zip(kept[:count], gradients[:count], strict=True)
+    ]
+
+
+def _run(
+    recurrence: Recurrence,
+    arguments: Sequence[torch.Tensor],
+    lengths: Sequence[torch.Tensor],
+    sizes: Sequence[int],
+    ragged: str,
+) -> list[torch.Tensor]:
+    known = dict(zip(recurrence.arguments, arguments, strict=True))
+    by_name = dict(zip(recurrence.sizes, sizes, strict=True))
+    found = recurrence.forward.run(known, by_name, _lengths(recurrence, lengths, ragged))
+    return _apart([found[name] for name in recurrence.kept], arguments)
+
+
+def _run_back(
+    recurrence: Recurrence,
+    arguments: Sequence[torch.Tensor],
+    kept: Sequence[torch.Tensor],
+    gradients: Sequence[torch.Tensor],
+    lengths: Sequence[torch.Tensor],
+    sizes: Sequence[int],
+    ragged: str,
+    needed: str,
+) -> list[torch.Tensor]:
+    known = dict(zip(recurrence.arguments, arguments, strict=True))
+    known |= dict(zip(recurrence.kept, kept, strict=True))
+    by_name = dict(zip(recurrence.sizes, sizes, strict=True))
+    incoming = dict(zip(recurrence.outputs, gradients, strict=True))
+    names = _chosen(recurrence.arguments, needed)
+    ends = _lengths(recurrence, lengths, ragged)
+    found = recurrence.gradients(known, incoming, by_name, ends, names)
+    return _apart([found[name] for name in names], [*arguments, *kept, *gradients])
 
 
 @torch.library.custom_op("indicial::scan", mutates_args=())
@@ -49,11 +148,7 @@ def _scan(
     ragged: str,
     key: str,
 ) -> list[torch.Tensor]:
-    recurrence = _recurrences[key]
-    known = dict(zip(recurrence.arguments, arguments, strict=True))
-    by_name = dict(zip(recurrence.sizes, sizes, strict=True))
-    found = recurrence.forward.run(known, by_name, _lengths(recurrence, lengths, ragged))
-    return _apart([found[name] for name in recurrence.kept], arguments)
+    return _run(_recurrences[key], arguments, lengths, sizes, ragged)
 
 
 def _apart(found: Sequence[torch.Tensor], given: Sequence[torch.Tensor]) -> list[torch.Tensor]:
@@ -70,8 +165,7 @@ def _apart(found: Sequence[torch.Tensor], given: Sequence[torch.Tensor]) -> list
 def _lengths(
     recurrence: Recurrence, lengths: Sequence[torch.Tensor], ragged: str
 ) -> dict[str, torch.Tensor]:
-    names = [recurrence.sizes[int(n)] for n in ragged.split(",") if n]
-    return dict(zip(names, lengths, strict=True))
+    return dict(zip(_chosen(recurrence.sizes, ragged), lengths, strict=True))
 
 
 @_scan.register_fake
@@ -97,17 +191,16 @@ def _scan_gradient(
     lengths: Sequence[torch.Tensor],
     sizes: Sequence[int],
     ragged: str,
+    needed: str,
     key: str,
 ) -> list[torch.Tensor]:
     recurrence = _recurrences[key]
-    known = dict(zip(recurrence.arguments, arguments, strict=True))
-    known |= dict(zip(recurrence.kept, kept, strict=True))
-    by_name = dict(zip(recurrence.sizes, sizes, strict=True))
-    incoming = dict(zip(recurrence.outputs, gradients, strict=True))
-    found = recurrence.gradients(known, incoming, by_name, _lengths(recurrence, lengths, ragged))
-    return _apart(
-        [found[name] for name in recurrence.differentiable], [*arguments, *kept, *gradients]
-    )
+    return _run_back(recurrence, arguments, kept, gradients, lengths, sizes, ragged, needed)
+
+
+def _chosen(names: Sequence[str], which: str) -> tuple[str, ...]:
+    """Some of the names: `_chosen(["R", "W"], "1")` → `("W",)`."""
+    return tuple(names[int(n)] for n in which.split(",") if n)
 
 
 @_scan_gradient.register_fake
@@ -118,11 +211,12 @@ def _(
     lengths: Sequence[torch.Tensor],
     sizes: Sequence[int],
     ragged: str,
+    needed: str,
     key: str,
 ) -> list[torch.Tensor]:
     recurrence = _recurrences[key]
     by_name = dict(zip(recurrence.arguments, arguments, strict=True))
-    return [torch.empty_like(by_name[name]) for name in recurrence.differentiable]
+    return [torch.empty_like(by_name[name]) for name in _chosen(recurrence.arguments, needed)]
 
 
 def _keep(ctx: Any, inputs: tuple[Any, ...], output: list[torch.Tensor]) -> None:
@@ -137,15 +231,12 @@ def _gradient(ctx: Any, gradients: list[torch.Tensor | None]) -> tuple[Any, ...]
     arguments = ctx.saved_tensors[:first]
     lengths = ctx.saved_tensors[first : first + second]
     kept = ctx.saved_tensors[first + second :]
-    outputs = len(recurrence.outputs)
-    incoming = [
-        torch.zeros_like(value) if gradient is None else gradient
-        for value, gradient in zip(kept[:outputs], gradients[:outputs], strict=True)
-    ]
+    incoming = _whole(recurrence, kept, gradients)
+    which = _needed(recurrence, ctx.needs_input_grad[0])
     found = torch.ops.indicial.scan_gradient(
-        list(arguments), list(kept), incoming, list(lengths), ctx.sizes, ctx.ragged, ctx.key
+        list(arguments), list(kept), incoming, list(lengths), ctx.sizes, ctx.ragged, which, ctx.key
     )
-    by_name = dict(zip(recurrence.differentiable, found, strict=True))
+    by_name = dict(zip(_chosen(recurrence.arguments, which), found, strict=True))
     return [by_name.get(n) for n in recurrence.arguments], [None] * second, None, None, None
 
 

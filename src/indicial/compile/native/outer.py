@@ -9,8 +9,8 @@ the one before; those few pairs are taken out again.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -70,6 +70,60 @@ class Outer:
             theirs = c[member, first - self.apart : last + 1 - self.apart]
             torch.addmm(total, ours.T, theirs, out=total)
         return total
+
+
+@dataclass(frozen=True)
+class Outers:
+    """Several such products with the same right factor, whose left ones lie side by side."""
+
+    products: tuple[Outer, ...]
+    group: tuple[str, ...]
+    """All that lies side by side, the left factors among it, one after the other."""
+
+    def run(self, known: Values, sizes: Mapping[str, int]) -> Values:
+        first = self.products[0]
+        widths = {n: known[n].flatten(2).shape[2] for n in self.group}
+        at = self.group.index(first.left)
+        before = sum(widths[n] for n in self.group[:at])
+        wide = sum(widths[p.left] for p in self.products)
+        left = known["|".join(self.group)].narrow(2, before, wide)
+        whole = replace(
+            first, shape=(Size.of(wide), Size.of(known[first.right].flatten(2).shape[2]))
+        )
+        found = whole.run({first.left: left, first.right: known[first.right]}, sizes)[first.target]
+        results, at = {}, 0
+        for p in self.products:
+            piece = found.narrow(0, at, widths[p.left])
+            results[p.target] = piece.reshape([s.value(sizes) for s in p.shape])
+            at += widths[p.left]
+        return results
+
+
+def merged(products: Sequence[Outer], groups: Sequence[tuple[str, ...]]) -> list[Outer | Outers]:
+    """Products with neighbouring left factors and the same right one become one."""
+    result: list[Outer | Outers] = []
+    by_right: dict[object, list[Outer]] = {}
+    for product in products:
+        by_right.setdefault((product.right, product.apart, product.steps), []).append(product)
+    for alike in by_right.values():
+        rest = {p.left: p for p in alike}
+        result += [p for p in alike if rest[p.left] is not p]
+        for group in groups:
+            for run in _runs([rest.pop(name, None) for name in group]):
+                result += [Outers(run, group)] if len(run) > 1 else run
+        result += rest.values()
+    return result
+
+
+def _runs(found: Sequence[Outer | None]) -> Iterator[tuple[Outer, ...]]:
+    """What stands without a gap: `[a, b, None, c]` → `(a, b)`, `(c,)`."""
+    run: list[Outer] = []
+    for product in (*found, None):
+        if product is not None:
+            run.append(product)
+        elif run:
+            yield tuple(run)
+            run = []
 
 
 def outer(code: Code, statement: Statement, same: Collection[str]) -> Outer | None:

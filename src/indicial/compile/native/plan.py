@@ -16,8 +16,8 @@ from indicial.compile.native import ops
 from indicial.compile.native.kernel import REALS
 from indicial.compile.native.recurrence import Recurrence
 from indicial.compile.native.scan import Unsupported, extract
-from indicial.compile.schedule.plan import Call, Loop, Plan, Step
-from indicial.program.ir import Code, Read, Statement
+from indicial.compile.schedule.plan import Call, Loop, Plan, Run, Step
+from indicial.program.ir import Affine, Apply, Code, Constant, Read, Reduce, Statement
 
 
 @dataclass(frozen=True)
@@ -31,29 +31,76 @@ class Handed:
 def with_kernels(code: Code, plan: Plan, want: Collection[str]) -> Handed:
     """Every scanned loop that has a kernel becomes a call."""
     refused: list[tuple[Loop, str]] = []
+    every = list(_statements(plan.steps))
 
     def handed(steps: Sequence[Step], around: tuple[Loop, ...]) -> Iterator[Step]:
+        gone: set[int] = set()
+        result: list[Step] = []
         for step in steps:
             if not isinstance(step, Loop):
-                yield step
+                result.append(step)
             elif step.kind == "scanned":
+                absorb = _absorbable(code, steps, every, step, want)
                 try:
-                    yield _call(code, plan, around, step, want)
+                    result.append(_call(code, every, around, step, want, absorb))
+                    gone |= {id(s) for s in absorb}
                 except Unsupported as reason:
                     refused.append((step, str(reason)))
-                    yield step
+                    result.append(step)
             else:
-                yield replace(step, steps=tuple(handed(step.steps, (*around, step))))
+                result.append(replace(step, steps=tuple(handed(step.steps, (*around, step)))))
+        return (s for s in result if not isinstance(s, Run) or id(s.statement) not in gone)
 
     return Handed(Plan(tuple(handed(plan.steps, ()))), tuple(refused))
 
 
-def _call(
-    code: Code, plan: Plan, around: tuple[Loop, ...], loop: Loop, want: Collection[str]
-) -> Call:
-    scan = extract(code, around, loop)
+def _absorbable(
+    code: Code, steps: Sequence[Step], every: Sequence[Statement], loop: Loop, want: Collection[str]
+) -> list[Statement]:
+    """Sums for all steps at once, beside the loop, that only the loop reads: projections of inputs.
+
+    They go with it so that they can lie side by side in memory, and their gradients too.
+    """
     inside = {id(s) for s in loop.statements()}
-    needed = {*want, *_reads(s for s in _statements(plan.steps) if id(s) not in inside)}
+    elsewhere = {*want, *_reads(s for s in every if id(s) not in inside)}
+    read = _reads(loop.statements())
+    return [
+        step.statement
+        for step in steps
+        if isinstance(step, Run)
+        and step.statement.target in read - elsewhere
+        and len(code.of(step.statement.target)) == 1
+        and step.statement.guard is None
+        and _projects(step.statement, loop)
+    ]
+
+
+def _projects(statement: Statement, loop: Loop) -> bool:
+    """Whether it sums, at every step, over what there is at that step: `Σ_K W[j,K] x[t,K] - B[j]`."""
+    nodes = list(statement.body.walk())
+    sums = [n for n in nodes if isinstance(n, Reduce)]
+    simple = all(isinstance(n, Read | Apply | Constant | Reduce) for n in nodes)
+    tokens = any(isinstance(n, Read) and not _affine(n) for n in nodes)
+    walked = {((i.name, 1),) for i in statement.indices if i.extent == loop.extent}
+    steps = any(isinstance(p, Affine) and p.terms in walked for p in statement.left)
+    return bool(sums) and simple and not tokens and steps
+
+
+def _affine(read: Read) -> bool:
+    return all(isinstance(place, Affine) for place in read.places)
+
+
+def _call(
+    code: Code,
+    every: Sequence[Statement],
+    around: tuple[Loop, ...],
+    loop: Loop,
+    want: Collection[str],
+    absorb: Sequence[Statement],
+) -> Call:
+    scan = extract(code, around, loop, absorb)
+    inside = {id(s) for s in loop.statements()}
+    needed = {*want, *_reads(s for s in every if id(s) not in inside)}
     outputs = [n for n, piece in scan.results.items() if piece.tensor in needed]
     recurrence = ops.register(Recurrence(scan, outputs))
     return Call(

@@ -18,6 +18,7 @@ from indicial.compile.native.begun import with_starts
 from indicial.compile.native.routine import Routine
 from indicial.compile.native.scan import Scan
 from indicial.compile.passes.adjoint import Adjoint, adjoint
+from indicial.compile.passes.inline import inlined
 from indicial.compile.passes.normal import normal
 from indicial.compile.passes.shared import shared
 from indicial.compile.passes.split import split
@@ -34,7 +35,7 @@ class Recurrence:
 
     def __init__(self, scan: Scan, outputs: Sequence[str]) -> None:
         self.scan = scan
-        self.code = shared(normal(scan.code))
+        self.code = inlined(shared(normal(scan.code)), scan.before)
         self.outputs = tuple(outputs)
         self.arguments = tuple(scan.arguments)
         self.same = frozenset(n for n in self.arguments if n in scan.unbatched)
@@ -45,6 +46,7 @@ class Recurrence:
         used = {n for t in self.code.tensors.values() for a in t.axes for n in a.extent.names}
         self.sizes = tuple(n for n in self.code.sizes if n in used | _mentioned(self.code))
         self._plain: dict[frozenset[str], Source] = {}
+        self._backward: dict[tuple[str, ...], Routine] = {}
         self.forward = Routine(self.code, self.kept)
 
     def members(self, arguments: Sequence[torch.Tensor]) -> int:
@@ -87,14 +89,16 @@ class Recurrence:
         more = [name for name in self.adjoint.saved if name not in self.outputs]
         return (*self.outputs, *more)
 
-    @functools.cached_property
-    def backward(self) -> Routine:
-        """From arguments, kept values and the outputs' adjoints to the arguments' adjoints."""
-        names = self.adjoint.names
-        want = [names[n] for n in self.arguments if n in names]
-        summed = [names[n] for n in self.arguments if n in names and n in self.same]
-        return Routine(self._adjoint_code(), want, summed)
+    def backward(self, arguments: tuple[str, ...]) -> Routine:
+        """From arguments, kept values and the outputs' adjoints to these arguments' adjoints."""
+        if arguments not in self._backward:
+            names = self.adjoint.names
+            want = [names[n] for n in arguments]
+            summed = [names[n] for n in arguments if n in self.same]
+            self._backward[arguments] = Routine(self._adjoint_code, want, summed)
+        return self._backward[arguments]
 
+    @functools.cached_property
     def _adjoint_code(self) -> Code:
         code = self.adjoint.code
         tensors = dict(code.tensors)
@@ -109,12 +113,13 @@ class Recurrence:
         incoming: Mapping[str, torch.Tensor],
         sizes: Mapping[str, int],
         lengths: Values,
+        needed: tuple[str, ...] | None = None,
     ) -> Values:
-        """The adjoint of each argument that has one, by the argument's name."""
+        """The adjoint of each argument that is needed (or has one), by the argument's name."""
+        needed = self.differentiable if needed is None else needed
         given = {self.adjoint.given[name]: gradient for name, gradient in incoming.items()}
-        found = self.backward.run({**known, **given}, sizes, lengths)
-        names = self.adjoint.names
-        return {n: found[names[n]] for n in self.arguments if n in names}
+        found = self.backward(needed).run({**known, **given}, sizes, lengths)
+        return {n: found[self.adjoint.names[n]] for n in needed}
 
 
 def _mentioned(code: Code) -> set[str]:

@@ -8,6 +8,8 @@ Used for a recurrence and for its gradient; PyTorch differentiates neither.
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -15,7 +17,13 @@ import torch
 
 from indicial.compile.emit.source import Source, emit
 from indicial.compile.native.kernel import REALS, Kernel, build
-from indicial.compile.native.outer import Outer, outer
+from indicial.compile.native.outer import Outer, Outers, merged, outer
+from indicial.compile.native.projections import (
+    Gathered,
+    Projection,
+    projections,
+    side_by_side,
+)
 from indicial.compile.native.scan import Unsupported
 from indicial.compile.schedule.plan import Loop, Plan, Run
 from indicial.compile.schedule.schedule import schedule
@@ -54,6 +62,8 @@ class Native:
     loop: Loop
     same: frozenset[str]
     keep: tuple[str, ...]
+    groups: list[tuple[str, ...]] = field(default_factory=list)
+    """Which of them lie side by side in memory."""
     kernels: dict[object, Kernel] = field(default_factory=dict)
 
     def run(
@@ -67,12 +77,32 @@ class Native:
         kernel = self.kernels[key]
         given = {name: known[name] for name in kernel.arguments}
         members = next((t.shape[0] for n, t in given.items() if n not in self.same), 1)
-        return kernel(given, sizes, members, lengths)
+        wide, views = self.side_by_side(some, members, sizes)
+        return {**kernel(given, sizes, members, lengths, views), **wide}
+
+    def side_by_side(
+        self, like: torch.Tensor, members: int, sizes: Mapping[str, int]
+    ) -> tuple[Values, Values]:
+        """Memory for each group, under its members' names, and for each member a view of it."""
+        wide, views = {}, {}
+        for group in self.groups:
+            shapes = [[a.extent.value(sizes) for a in self.code.tensors[n].axes] for n in group]
+            widths = [math.prod(shape[1:]) for shape in shapes]
+            whole = like.new_empty(members, shapes[0][0], sum(widths))
+            wide["|".join(group)] = whole
+            at = itertools.accumulate([0, *widths])
+            for name, shape, start, width in zip(group, shapes, at, widths, strict=False):
+                piece = whole.narrow(2, start, width)
+                views[name] = piece.view(*piece.shape[:2], *shape[1:])
+        return wide, views
 
     def build(self, real: str, fixed: Mapping[str, int], ragged: frozenset[str]) -> Kernel:
         return build(
             self.code, self.loop, self.same, self.keep, fixed=fixed, ragged=ragged, real=real
         )
+
+
+Part = Stretch | Native | Outer | Outers | Projection | Gathered
 
 
 class Routine:
@@ -100,9 +130,9 @@ class Routine:
             for name in code.sizes
             if any(name in axis.extent.names for n in self.same for axis in code.tensors[n].axes)
         )
-        self.parts = list(self._parts())
+        self.parts = self._arranged(list(self._parts()))
 
-    def _parts(self) -> Iterable[Stretch | Native | Outer]:
+    def _parts(self) -> Iterable[Part]:
         plan = schedule(self.code, [n for n in self.want if n not in self.copies])
         groups: list[list[Statement] | Loop] = []
         for step in plan.steps:
@@ -134,13 +164,32 @@ class Routine:
                 there = {*self.given, *known}
                 products = [p for s in own if (p := self._outer(s, there)) is not None]
                 yield from products
-                known += [p.target for p in products]
                 taken = {p.target for p in products}
                 own = [s for s in own if s.target not in taken]
+                wide, own = projections(self.code, own, self.same, there)
+                yield from wide
+                known += [*taken, *(n for part in wide for n in part.targets)]
                 if own:
                     made = tuple(dict.fromkeys(s.target for s in own if s.target in needed))
                     yield self._stretch(own, made, known)
                     known += made
+
+    def _arranged(self, parts: list[Part]) -> list[Part]:
+        """Kernels put side by side what is multiplied together after them."""
+        result: list[Part] = []
+        kernels = False
+        for number, part in enumerate(parts):
+            if isinstance(part, Outer) and kernels:
+                continue  # it went along with the kernel that it follows
+            result.append(part)
+            if isinstance(part, Native):
+                kernels = True
+                rest = parts[number + 1 :]
+                follow = list(itertools.takewhile(lambda p: not isinstance(p, Native), rest))
+                free = set(part.keep).difference(self.want)
+                part.groups = side_by_side(self.code, free, _wishes(follow))
+                result += merged([p for p in follow if isinstance(p, Outer)], part.groups)
+        return result
 
     def _outer(self, statement: Statement, there: set[str]) -> Outer | None:
         """A gradient of a weight whose factors are there."""
@@ -199,11 +248,21 @@ class Routine:
         for part in self.parts:
             if isinstance(part, Native):
                 known |= part.run(known, sizes, lengths, self.fixed)
-            elif isinstance(part, Outer):
+            elif not isinstance(part, Stretch):
                 known |= part.run(known, sizes)
             else:
                 known |= part.run(known, sizes, lengths)
         return {name: known[self.copies.get(name, name)] for name in self.want}
+
+
+def _wishes(parts: Sequence[Part]) -> list[tuple[str, ...]]:
+    """Tensors that are multiplied together: in one sum, or with the same right factor."""
+    wishes = [tuple(t.operand for t in p.terms) for p in parts if isinstance(p, Gathered)]
+    by_right: dict[object, list[str]] = {}
+    for part in parts:
+        if isinstance(part, Outer):
+            by_right.setdefault((part.right, part.apart, part.steps), []).append(part.left)
+    return [*wishes, *(tuple(dict.fromkeys(lefts)) for lefts in by_right.values())]
 
 
 def _original(code: Code, name: str, among: frozenset[str]) -> str:

@@ -43,6 +43,10 @@ class Scan:
     results: dict[str, Slice]
     unbatched: frozenset[str] = field(default_factory=frozenset)
     """The arguments that are the same for all members of a batch."""
+    absorbed: tuple[Statement, ...] = ()
+    """Statements outside the loop that only it reads, and that came along."""
+    before: tuple[str, ...] = ()
+    """What those define."""
 
 
 def varying(code: Code) -> set[str]:
@@ -61,16 +65,24 @@ def varying(code: Code) -> set[str]:
     return found
 
 
-def extract(code: Code, outer: Sequence[Loop], loop: Loop) -> Scan:
-    """The program of one loop over time, `Unsupported` where it has no such form."""
+def extract(
+    code: Code, outer: Sequence[Loop], loop: Loop, absorb: Sequence[Statement] = ()
+) -> Scan:
+    """The program of one loop over time, `Unsupported` where it has no such form.
+
+    `absorb` are statements that nobody but the loop needs; they become part of its program.
+    """
     if not all(isinstance(step, Run) for step in loop.steps):
         raise Unsupported("there is a loop inside the loop")
-    return _Extraction(code, outer, loop).scan()
+    return _Extraction(code, outer, loop, absorb).scan()
 
 
 class _Extraction:
-    def __init__(self, code: Code, outer: Sequence[Loop], loop: Loop) -> None:
+    def __init__(
+        self, code: Code, outer: Sequence[Loop], loop: Loop, absorb: Sequence[Statement]
+    ) -> None:
         self.code = code
+        self.absorb = absorb
         self.outer = outer
         self.loop = loop
         self.variables = {o.variable for o in outer}
@@ -85,16 +97,25 @@ class _Extraction:
         for piece in own:
             self.name(piece, "defined")
         starts = [start for piece in own for start in self.starts(piece, inside)]
-        statements = [self.renamed(s) for s in moved]
+        brought = [self.without_outer(s) for s in self.absorb]
+        before = dict.fromkeys(self.slice(s.target, s.left) for s in brought)
+        for piece in before:
+            self.name(piece, "defined")
+        statements = [self.renamed(s) for s in (*brought, *moved)]
         results = {self.names[piece]: piece for piece in own}
-        arguments = {name: piece for piece, name in self.names.items() if piece not in own}
+        arguments = {
+            name: piece
+            for piece, name in self.names.items()
+            if piece not in own and piece not in before
+        }
         sizes = dict(self.code.sizes)
         constants = {n: v for n, v in self.code.constants.items() if n in self.tensors}
         for name in constants:
             del arguments[name]
         code = Code(self.tensors, (*starts, *statements), sizes, constants)
         fixed = frozenset(n for n in arguments if self.tensors[n].role == "parameter")
-        return Scan(code, arguments, results, fixed)
+        made = tuple(self.names[piece] for piece in before)
+        return Scan(code, arguments, results, fixed, tuple(self.absorb), made)
 
     def without_outer(self, statement: Statement) -> Statement:
         """The statement with the outer loops' variables in the place of its own indices."""

@@ -1,0 +1,141 @@
+"""Recurrences as operators: gradients beside PyTorch's own, in every way of calling them."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch.library import opcheck
+
+import indicial
+from indicial import library
+from indicial.compile.emit.source import emit
+from indicial.compile.native import ops, toolchain
+from indicial.compile.prepare import prepare
+from indicial.compile.schedule.schedule import schedule
+from indicial.program.ir import Code
+from indicial.program.meaning.sample import small_sizes
+
+pytestmark = pytest.mark.skipif(not toolchain.available(), reason="no C compiler")
+
+RECURRENT = [
+    "bahdanau", "bidirectional", "captioning", "cross_attention", "gru", "lstm", "residual", "rnn",
+    "rnn_lm", "stacked", "ugrnn",
+]  # fmt: skip
+
+
+def given(
+    code: Code, sizes: dict[str, int], members: int
+) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:
+    generator = torch.Generator().manual_seed(1)
+
+    def drawn(name: str, front: list[int]) -> torch.Tensor:
+        tensor = code.tensors[name]
+        shape = front + [axis.extent.value(sizes) for axis in tensor.axes]
+        if tensor.values is not None:
+            return torch.randint(0, tensor.values.value(sizes), shape, generator=generator)
+        value = torch.randn(shape, generator=generator, dtype=torch.float64)
+        return value.requires_grad_()
+
+    roles = {name: tensor.role for name, tensor in code.tensors.items()}
+    parameters = {n: drawn(n, []) for n, role in roles.items() if role == "parameter"}
+    inputs = {n: drawn(n, [members]) for n, role in roles.items() if role == "input"}
+    return parameters, inputs
+
+
+def test_the_list_is_complete() -> None:
+    found = [
+        name
+        for name in library.names()
+        if any(loop.kind == "scanned" for loop in schedule(indicial.load(name).code).loops())
+    ]
+    assert set(RECURRENT) <= set(found)
+    assert set(found) - set(RECURRENT) == {"blank_rnn", "thought_vector"}  # more of the same
+
+
+@pytest.mark.parametrize("name", RECURRENT)
+def test_values_and_gradients_are_those_of_the_loop(name: str) -> None:
+    code = indicial.load(name).code
+    want = [code.loss] if code.loss else [code.statements[-1].target]
+    ready = prepare(code, want)
+    assert not ready.refused and any(ready.plan.calls())
+    plain = emit(code, schedule(code, want), want)
+    native = emit(ready.code, ready.plan, want)
+    for size, members in ((1, 3), (3, 1), (3, 2)):
+        sizes = small_sizes(code, size)
+        parameters, inputs = given(code, sizes, members)
+        every = [v for v in (*parameters.values(), *inputs.values()) if v.requires_grad]
+        results = []
+        for source in (plain, native):
+            value = source.run(parameters, inputs, sizes, {}, {})[want[0]]
+            torch.manual_seed(2)
+            total = (value * torch.randn_like(value)).sum()
+            results.append((value, torch.autograd.grad(total, every, allow_unused=True)))
+        torch.testing.assert_close(results[1][0], results[0][0], rtol=1e-11, atol=1e-11)
+        for ours, theirs in zip(results[1][1], results[0][1], strict=True):
+            if theirs is not None:
+                torch.testing.assert_close(ours, theirs, rtol=1e-10, atol=1e-10)
+
+
+def recurrence_of(name: str) -> tuple[ops.Recurrence, list[torch.Tensor], dict[str, int]]:
+    code = indicial.load(name).code
+    prepare(code, ["h"])
+    recurrence = next(
+        r for r in reversed(ops._recurrences.values()) if r.scan.results.keys() >= {"h"}
+    )
+    sizes = small_sizes(code, 3)
+    generator = torch.Generator().manual_seed(1)
+    arguments = [
+        torch.randn(
+            [
+                *([] if n in recurrence.same else [2]),
+                *(a.extent.value(sizes) for a in recurrence.code.tensors[n].axes),
+            ],
+            generator=generator,
+            dtype=torch.float64,
+        ).requires_grad_()
+        for n in recurrence.arguments
+    ]
+    return recurrence, arguments, sizes
+
+
+def test_the_operator_keeps_pytorchs_rules() -> None:
+    recurrence, arguments, sizes = recurrence_of("ugrnn")
+    numbers = [sizes[n] for n in recurrence.sizes]
+    opcheck(torch.ops.indicial.scan, (arguments, [], numbers, "", recurrence.key))
+
+
+def test_the_operator_and_the_short_way_agree() -> None:
+    recurrence, arguments, sizes = recurrence_of("lstm")
+    assert torch.autograd.gradcheck(
+        lambda *a: tuple(ops.scan(recurrence, a, sizes, {})), arguments, atol=1e-6
+    )
+    numbers = [sizes[n] for n in recurrence.sizes]
+    found = torch.ops.indicial.scan(arguments, [], numbers, "", recurrence.key)
+    for ours, theirs in zip(ops.scan(recurrence, arguments, sizes, {}), found, strict=False):
+        torch.testing.assert_close(ours, theirs)
+        gradients = [
+            torch.autograd.grad(v.sum(), arguments, retain_graph=True) for v in (ours, theirs)
+        ]
+        for a, b in zip(*gradients, strict=True):
+            torch.testing.assert_close(a, b)
+
+
+def test_only_what_is_needed_is_differentiated() -> None:
+    recurrence, arguments, sizes = recurrence_of("ugrnn")
+    for number, argument in enumerate(arguments):
+        argument.requires_grad_(number == 0)
+    ops.scan(recurrence, arguments, sizes, {})[0].sum().backward()
+    assert arguments[0].grad is not None
+    assert (recurrence.arguments[0],) in recurrence._backward
+
+
+def test_weights_side_by_side_are_one_product() -> None:
+    """The four gates of an LSTM: one product before the loop, one for each kind of weight after."""
+    recurrence, arguments, sizes = recurrence_of("lstm")
+    ops.scan(recurrence, arguments, sizes, {})[0].sum().backward()
+    kinds = [type(part).__name__ for part in recurrence.forward.parts]
+    assert kinds == ["Projection", "Native"]
+    (routine,) = (r for n, r in recurrence._backward.items() if set(n) == {*recurrence.arguments})
+    kinds = [type(part).__name__ for part in routine.parts]
+    assert kinds[0] == "Native" and kinds.count("Outers") == 2 and kinds.count("Gathered") == 1
+    assert "Outer" not in kinds
