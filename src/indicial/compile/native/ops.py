@@ -48,11 +48,10 @@ def scan(
 
 def _seen_through(arguments: Sequence[torch.Tensor]) -> bool:
     """Whether somebody watches operators: a tracer, a mode, a tensor of another kind."""
-    return (
-        torch.compiler.is_compiling()
-        or torch._C._len_torch_dispatch_stack() > 0
-        or any(type(a) not in (torch.Tensor, torch.nn.Parameter) for a in arguments)
-    )
+    if torch.compiler.is_compiling() or torch._C._len_torch_dispatch_stack() > 0:
+        return True
+    plain = (torch.Tensor, torch.nn.Parameter)
+    return any(type(a) not in plain or a.device.type == "meta" for a in arguments)
 
 
 class _Directly(torch.autograd.Function):
