@@ -28,28 +28,28 @@ def call(emission: Emission, step: Call) -> None:
     """The line, and the results where reads look for them."""
     _open_test(emission, step)
     for statement in step.loop.statements():
-        emission.say(statement)
-    function = emission.names.new("scan")
+        emission.writing.say(statement)
+    function = emission.writing.names.new("scan")
     emission.functions[function] = step.function
     arguments = [_argument(emission, piece) for piece in step.arguments]
     sizes = [emission.sizes.node(Size.of(name)) for name in step.names]
-    names = {piece: emission.names.new(piece.tensor) for piece in step.results}
+    names = {piece: emission.writing.names.new(piece.tensor) for piece in step.results}
     gaps = [", ".join("{}" for _ in side) for side in (arguments, sizes)]
     left = ", ".join(names.values()) + ("," if len(names) == 1 else "")
     text = f"{left} = {function}([{gaps[0]}], [{gaps[1]}], lengths)"
-    emission.block.items.append(Line(text, (*arguments, *sizes)))
+    emission.writing.add(Line(text, (*arguments, *sizes)))
     for piece, name in names.items():
         _result(emission, step, piece, name)
 
 
 def _open_test(emission: Emission, step: Call) -> None:
     """The call runs when its statements do, if all of them do at the same time."""
-    fixed = [fixings(statement, emission.loops) for statement in step.loop.statements()]
-    tests = [emission.tests(some) for some in fixed]
+    fixed = [fixings(statement, emission.writing.loops) for statement in step.loop.statements()]
+    tests = [emission.conditions.tests(some) for some in fixed]
     if all(some == tests[0] for some in tests):
-        emission.open_test(tests[0], fixed[0])
+        emission.conditions.open(tests[0], fixed[0])
     else:
-        emission.close_test()
+        emission.conditions.close()
 
 
 def _argument(emission: Emission, piece: Slice) -> Node:
@@ -76,15 +76,17 @@ def _at_variables(place: Affine) -> Affine:
 def _result(emission: Emission, step: Call, piece: Slice, name: str) -> None:
     code = emission.code
     statement = next(s for s in step.loop.statements() if s.target == piece.tensor)
-    fixed = fixings(statement, emission.loops)
-    store = emission.current(piece.tensor, len(fixed))
+    fixed = fixings(statement, emission.writing.loops)
+    store = emission.steps.current(piece.tensor, len(fixed))
     bounds = tuple(
         (axis.lower, axis.extent)
         for axis, place in zip(code.tensors[piece.tensor].axes, piece.places, strict=True)
         if place is None
     )
-    node = emission.graph.name(name, [e for _, e in bounds], FLOAT, emission.block.scope)
+    node = emission.writing.graph.name(
+        name, [e for _, e in bounds], FLOAT, emission.writing.block.scope
+    )
     order = code.of(piece.tensor).index(statement)
-    merging = bool(fixed) and emission.conflicts(statement, store)
+    merging = bool(fixed) and emission.steps.conflicts(statement, store)
     definition = Definition(order, Array(node, bounds))
-    emission.keep(statement, store, definition, fixed, emission.tests(fixed), merging)
+    emission.keep(statement, store, definition, fixed, emission.conditions.tests(fixed), merging)

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from indicial.compile.emit.axes import ALL, NEW
 from indicial.compile.emit.elementwise import Elementwise, Evaluate
 from indicial.compile.emit.graph import Node
-from indicial.compile.emit.operations import ALL, NEW, Torch
+from indicial.compile.emit.operations import Torch
 from indicial.compile.emit.patterns.convolution import Convolution
 from indicial.compile.emit.values import Environment, Value
 from indicial.program.ir import Affine

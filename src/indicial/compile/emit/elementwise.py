@@ -15,9 +15,7 @@ from dataclasses import dataclass, field
 from indicial.compile.emit.contract import Contraction, Factor
 from indicial.compile.emit.graph import (
     ATOM,
-    BOOL,
     CHOICE,
-    COMPARE,
     FLOAT,
     INT,
     NUMBER,
@@ -28,9 +26,10 @@ from indicial.compile.emit.graph import (
     Node,
 )
 from indicial.compile.emit.names import letter
-from indicial.compile.emit.numbers import SIGNS, number
+from indicial.compile.emit.numbers import number
 from indicial.compile.emit.operations import Torch
 from indicial.compile.emit.ragged import Ragged
+from indicial.compile.emit.truths import Truths
 from indicial.compile.emit.values import Environment, Value, aligned, merged
 from indicial.program.ir import COMPARISONS, Affine, Apply, Expression, Read
 
@@ -43,11 +42,6 @@ _CALLS = {
     "cos": "torch.cos({})", "sin": "torch.sin({})", "softplus": "F.softplus({}, threshold=40)",
     "floor": "torch.floor({})", "erf": "torch.erf({})",
 }  # fmt: skip
-_INVERSE = {
-    f"{{}} {a} {{}}": f"{{}} {b} {{}}"
-    for one, two in (("<", ">="), (">", "<="), ("==", "!="))
-    for a, b in ((one, two), (two, one))
-}
 _HARMLESS = {"ln": 1.0, "sqrt": 1.0, "exp": 0.0}
 """What a function sees where its value does not count, so that its slope is finite there."""
 
@@ -68,7 +62,7 @@ class Product:
     negative: bool = False
 
 
-class Elementwise:
+class Elementwise(Truths):
     """Applications of functions, in any environment."""
 
     comparisons = COMPARISONS
@@ -81,7 +75,7 @@ class Elementwise:
         evaluate: Evaluate,
         condition: Evaluate,
     ) -> None:
-        self.torch = torch
+        super().__init__(torch)
         self.ragged = ragged
         self.usual = usual
         self.evaluate = evaluate
@@ -332,62 +326,3 @@ class Elementwise:
         if under.value != 1:
             value = self.binary("/", value, Value(under), env)
         return self.negated(value) if found.negative else value
-
-    # ---- truths ----
-
-    def compare(self, function: str, sides: Sequence[Value], env: Environment) -> Value:
-        a, b = sides
-        if a.node.kind == NUMBER and b.node.kind == NUMBER:
-            plain = number(self.torch.graph, function, [a.node, b.node])
-            assert plain is not None
-            return Value(plain)
-        dims = merged([a, b], env)
-        nodes = aligned(self.torch, a, dims), aligned(self.torch, b, dims)
-        node = self.torch.graph.make(
-            f"{{}} {SIGNS[function]} {{}}", *nodes, shape=env.extents(dims), kind=BOOL,
-            level=COMPARE, needs=(COMPARE + 1, COMPARE + 1), hint="mask",
-        )  # fmt: skip
-        return Value(node, dims)
-
-    def all(self, truths: Sequence[Value], env: Environment) -> Value:
-        numbers = [t.node for t in truths if t.node.kind == NUMBER]
-        tensors = [t for t in truths if t.node.kind != NUMBER]
-        plain = number(self.torch.graph, "and", numbers) if numbers else None
-        total: Value | None = None
-        for truth in tensors:
-            if total is None:
-                total = truth
-                continue
-            dims = merged([total, truth], env)
-            nodes = aligned(self.torch, total, dims), aligned(self.torch, truth, dims)
-            both = self.torch.both(*nodes, env.extents(dims))
-            assert both is not None
-            total = Value(both, dims)
-        if plain is None or plain.value:
-            return total if total is not None else Value(self.torch.graph.literal(1))
-        if total is None or plain.value == 0:
-            return Value(plain)
-        none = self.torch.zeros(total.node.shape, BOOL)
-        return Value(self.torch.choose(plain, total.node, none), total.dims)
-
-    def no(self, truth: Value) -> Value:
-        """Where it does not hold."""
-        node = truth.node
-        if node.value is not None:
-            return Value(self.torch.graph.literal(float(not node.value)))
-        inverse = _INVERSE.get(node.template)
-        if inverse is not None and all(a.kind in (INT, NUMBER) for a in node.arguments):
-            made = self.torch.graph.make(
-                inverse, *node.arguments, shape=node.shape, kind=node.kind, level=COMPARE,
-                needs=node.needs, hint="mask", plain=node.plain,
-            )  # fmt: skip
-            return Value(made, truth.dims)
-        if node.kind == NUMBER:
-            made = self.torch.graph.make(
-                "not {}", node, kind=NUMBER, level=CHOICE, needs=(COMPARE,), plain=True
-            )
-            return Value(made)
-        made = self.torch.graph.make(
-            "~{}", node, shape=node.shape, kind=BOOL, level=SIGN, needs=(SIGN,), hint="mask"
-        )
-        return Value(made, truth.dims)

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from indicial.compile.emit.operations import ALL, NEW, Item, Torch
+from indicial.compile.emit.axes import ALL, NEW, Item
+from indicial.compile.emit.operations import Torch
 from indicial.compile.emit.reads import Array, Bounds
 from indicial.compile.emit.values import Environment, Value, expanded
 from indicial.program.ir import Affine, Apply, Expression, Flat, Index, IndexValue, Statement

@@ -107,8 +107,9 @@ class _Module:
         letters = {name: self.names.new(name) for name in code.sizes}
         letters[str(MEMBER.extent)] = self.names.new("B")
         self.letters = letters
-        self.emission = Emission(code, plan, want, self.names, letters, sorted(ragged))
-        self.emission.convolutions = CONVOLUTION in patterns
+        self.emission = Emission(
+            code, plan, want, self.names, letters, sorted(ragged), CONVOLUTION in patterns
+        )
 
     def text(self) -> str:
         emission = self.emission
@@ -185,19 +186,19 @@ class _Module:
         emission = self.emission
         lines = [
             f"    {identifier} = lengths[{quoted(name)}]"
-            for name, identifier in emission.lengths.items()
+            for name, identifier in emission.writing.lengths.items()
         ]
         for name in names:
             tensor = self.code.tensors[name]
             letters = [axis.letter for axis in tensor.axes]
-            if emission.ragged.member not in letters:
+            if emission.writing.ragged.member not in letters:
                 continue
-            member = letters.index(emission.ragged.member)
+            member = letters.index(emission.writing.ragged.member)
             env = Environment().bind(Index(a.letter, a.lower, a.extent) for a in tensor.axes)
             for number, axis in enumerate(tensor.axes):
-                if axis.extent.names & emission.lengths.keys():
+                if axis.extent.names & emission.writing.lengths.keys():
                     emission.torch.helpers["settled"] = None
-                    own = emission.ragged.value(axis.extent, env).node
+                    own = emission.writing.ragged.value(axis.extent, env).node
                     text = Printer(self.names, self.letters).inline(own)
                     identifier = emission.tensors.given[name]
                     lines.append(

@@ -122,4 +122,4 @@ def aligned(torch: Torch, value: Value, dims: Sequence[str]) -> Node:
 def expanded(torch: Torch, value: Value, dims: Sequence[str], env: Environment) -> Node:
     """The node with all these axes at their full extent."""
     node = aligned(torch, value, dims)
-    return torch.expand(node, env.extents(dims))
+    return torch.spread(node, env.extents(dims))

@@ -1,0 +1,129 @@
+"""Conditions on loop variables: statements that run at some values of a loop only.
+
+N_ℓ for ℓ = 0..L, h_{ℓ+1} for ℓ = 0..L-1        for l in range(L + 1):
+                                                    N[l] = …
+                                                    if l < L:
+                                                        h[l + 1] = …
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from indicial.compile.emit.graph import ATOM, CHOICE, COMPARE, NUMBER, Node, Scope
+from indicial.compile.emit.loops import Fixed
+from indicial.compile.emit.numbers import number
+from indicial.compile.emit.printing import Block, Line
+from indicial.compile.emit.reads import Array
+from indicial.compile.emit.sizes import Variable
+from indicial.compile.emit.storage import Definition, Store, Walk
+from indicial.compile.emit.writing import Writing
+from indicial.program.sizes import Size
+
+
+@dataclass
+class Test:
+    """An open block `if …:`, and what is put back when it closes."""
+
+    nodes: list[Node]
+    outer: Block
+    variables: dict[str, Variable]
+    made: list[tuple[Store, Walk]]
+
+
+class Conditions:
+    """The block `if …:` that is open, if one is."""
+
+    def __init__(self, writing: Writing) -> None:
+        self.writing = writing
+        self.graph = writing.graph
+        self.sizes = writing.sizes
+        self.test: Test | None = None
+
+    def tests(self, fixed: Sequence[Fixed]) -> list[Node]:
+        """When a statement runs: nothing to ask, if it runs at all values."""
+        narrowed = dict(self.sizes.variables)
+        if self.test is not None:
+            self.sizes.variables.update(self.test.variables)
+        try:
+            return list(self.asked(fixed))
+        finally:
+            self.sizes.variables.update(narrowed)
+
+    def asked(self, fixed: Sequence[Fixed]) -> Iterator[Node]:
+        for f in fixed:
+            variable = self.sizes.variables[f.loop.variable]
+            after = self.sizes.certain(variable.lower - f.low)
+            before = self.sizes.certain(f.high - variable.upper)
+            if f.low == f.high and not (after and before):
+                yield self.compare(variable, "==", f.low)
+                continue
+            if not after:
+                yield self.compare(variable, ">=", f.low)
+            if not before:
+                yield self.compare(variable, "<", f.high + 1)
+
+    def compare(self, variable: Variable, sign: str, size: Size) -> Node:
+        return self.graph.make(
+            f"{{}} {sign} {{}}", variable.node, self.sizes.node(size), kind=NUMBER, level=COMPARE,
+            needs=(COMPARE + 1, COMPARE + 1), plain=True,
+        )  # fmt: skip
+
+    def both(self, tests: Sequence[Node], test: Node | None) -> Node | None:
+        every = [*tests, *([test] if test is not None else [])]
+        return number(self.graph, "and", every) if every else None
+
+    def open(self, tests: list[Node], fixed: Sequence[Fixed]) -> None:
+        """Statements that run at the same values share a block."""
+        if self.test is not None and self.test.nodes == tests:
+            return
+        self.close()
+        if not tests:
+            return
+        gaps = " and ".join("{}" for _ in tests)
+        inner = Block(Scope(self.writing.block.scope), Line(f"if {gaps}:", tuple(tests)))
+        self.test = Test(tests, self.writing.block, dict(self.sizes.variables), [])
+        self.writing.add(Line(""))
+        self.writing.add(inner)
+        self.writing.stand(inner)
+        for f in fixed:
+            variable = self.sizes.variables[f.loop.variable]
+            low = f.low if self.sizes.certain(f.low - variable.lower) else variable.lower
+            high = f.high if self.sizes.certain(variable.upper - f.high) else variable.upper
+            # What is certain in here need not be so outside, where it must not be computed.
+            node = self.graph.name(variable.node.template, (), NUMBER, inner.scope)
+            moved = Variable(variable.name, low, high - low + 1, node)
+            self.sizes.variables[f.loop.variable] = moved
+
+    def close(self) -> None:
+        """From here on, what was made in the block may be missing."""
+        test, self.test = self.test, None
+        if test is None:
+            return
+        self.writing.stand(test.outer)
+        self.sizes.variables.update(test.variables)
+        for store, walk in test.made:
+            key = walk.key(store.target)
+            store.definitions = [
+                Definition(d.order, Array(self.maybe(walk, key, d.array), d.array.bounds))
+                for d in store.definitions
+            ]
+            store.merged = None
+
+    def maybe(self, walk: Walk, key: Size, array: Array) -> Node:
+        """An entry that need not be there."""
+        zeros = self.writing.torch.zeros(array.node.shape, array.node.kind)
+        arguments = self.writing.tensors.entries(walk), self.sizes.node(key), zeros
+        return self.graph.make(
+            "{}.get({}, {})",
+            *arguments,
+            shape=zeros.shape,
+            kind=zeros.kind,
+            needs=(ATOM, CHOICE, CHOICE),
+        )
+
+    def makes(self, store: Store, walk: Walk) -> None:
+        """A step that is there only if the block is entered."""
+        if self.test is not None:
+            self.test.made.append((store, walk))

@@ -1,0 +1,260 @@
+"""The steps of tensors that loops walk along: what is put where, and what a loop finds.
+
+h = {}                              open_entries
+h[-1] = h_start.expand(B, J)        enter: a statement outside the loop
+for t in range(T):
+    h[t] = …                        step: the only definition of the current step
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from indicial.compile.emit.axes import ALL, Item
+from indicial.compile.emit.conditions import Conditions
+from indicial.compile.emit.graph import Node
+from indicial.compile.emit.printing import Assign, Line
+from indicial.compile.emit.reads import Array, Bounds, read
+from indicial.compile.emit.storage import Definition, Store, Walk, hull, merge
+from indicial.compile.emit.values import Environment
+from indicial.compile.emit.writing import Writing
+from indicial.compile.schedule.plan import Loop
+from indicial.program.ir import Affine, Index, Statement
+from indicial.program.sizes import Size
+
+
+class Steps:
+    """The steps of all tensors that are walked along."""
+
+    def __init__(self, writing: Writing, conditions: Conditions) -> None:
+        self.writing = writing
+        self.conditions = conditions
+        self.code = writing.code
+        self.sizes = writing.sizes
+        self.torch = writing.torch
+        self.tensors = writing.tensors
+        for name, loops in writing.walks.loops.items():
+            self.tensors.store(name).walk = Walk(loops[0], loops[0].axes[name])
+
+    def current(self, name: str, depth: int) -> Store:
+        """The step at which the open loops stand."""
+        store = self.tensors.store(name)
+        for _ in range(depth):
+            assert store.walk is not None and store.walk.current is not None
+            store = store.walk.current
+        return store
+
+    def parent(self, store: Store) -> Store:
+        """The tensor of which this is the current step."""
+        above = self.tensors.store(store.target)
+        while above.walk is not None and above.walk.current is not store:
+            assert above.walk.current is not None
+            above = above.walk.current
+        return above
+
+    def conflicts(self, statement: Statement, store: Store) -> bool:
+        """Whether another statement defines elements of the same step."""
+        name, loop = store.target, self.writing.loops[-1]
+        if store.walk is not None or name not in loop.axes:
+            return False
+        outer = self.parent(store)
+        assert outer.walk is not None
+        if outer.definitions or statement.guard is not None:
+            return True
+        keys = self.writing.walks.keys(loop, name)
+        if len(keys) > 1:
+            return True
+        low, high = keys[0]
+        return not all(
+            self.sizes.certain(low - 1 - key) or self.sizes.certain(key - 1 - high)
+            for key in outer.walk.singles
+        )
+
+    def step(self, store: Store, definition: Definition) -> None:
+        """The only definition of the current step."""
+        store.add(definition)
+        walk = self.parent(store).walk
+        assert walk is not None
+        walk.bounds = definition.array.bounds
+        self.put(store, walk, definition.array.node)
+        self.conditions.makes(store, walk)
+
+    def put(self, store: Store, walk: Walk, node: Node) -> None:
+        if not walk.entries:
+            self.writing.add(
+                Assign(self.writing.identifiers[store.target], node, tensor=store.target)
+            )
+            return
+        key = self.sizes.node(walk.key(store.target))
+        self.writing.add(Assign(f"{walk.entries}[{{}}]", node, key, store.target))
+
+    def merge_step(self, store: Store, definition: Definition) -> None:
+        """One of several definitions of the current step; the last to come puts them together."""
+        name, loop = store.target, self.writing.loops[-1]
+        outer = self.parent(store)
+        walk = outer.walk
+        assert walk is not None
+        if not store.definitions:
+            self.outside(outer, walk, store)
+        store.add(definition)
+        inside = sum(s.target == name for s in loop.statements())
+        done = sum(d.order in self.orders(loop, name) for d in store.definitions)
+        if done < inside:
+            self.writing.add(
+                Assign(self.writing.names.new(name), definition.array.node, tensor=name)
+            )
+            return
+        array = self.tensors.whole(store)
+        walk.bounds = array.bounds
+        self.put(store, walk, array.node)
+
+    def orders(self, loop: Loop, name: str) -> set[int]:
+        inside = {id(s) for s in loop.statements()}
+        return {n for n, s in enumerate(self.code.of(name)) if id(s) in inside}
+
+    def outside(self, outer: Store, walk: Walk, store: Store) -> None:
+        """What statements outside the loop say about the current step."""
+        key = walk.key(store.target)
+        variable = self.sizes.variables[walk.loop.variable]
+        for single, bounds in walk.singles.items():
+            at = single + walk.loop.offsets.get(store.target, 0)
+            array = self.tensors.entry(outer, walk, single)
+            test = self.conditions.compare(variable, "==", at)
+            store.add(Definition(walk.orders[single], Array(array.node, bounds), None, test))
+        axis = outer.axes.index(walk.axis)
+        for definition in outer.definitions:
+            low, extent = definition.array.bounds[axis]
+            pieces = [self.slice(definition.array.node, definition.array, axis, key)]
+            if definition.mask is not None:
+                pieces.append(self.slice(definition.mask, definition.array, axis, key))
+            bounds = tuple(b for n, b in enumerate(definition.array.bounds) if n != axis)
+            shift = walk.loop.offsets.get(store.target, 0)
+            tests = []
+            if not self.sizes.certain(variable.lower - low - shift):
+                tests.append(self.conditions.compare(variable, ">=", low + shift))
+            if not self.sizes.certain(low + shift + extent - 1 - variable.upper):
+                tests.append(self.conditions.compare(variable, "<", low + shift + extent))
+            mask = pieces[1] if len(pieces) > 1 else None
+            both = self.conditions.both(tests, definition.test)
+            store.add(Definition(definition.order, Array(pieces[0], bounds), mask, both))
+
+    def slice(self, node: Node, array: Array, axis: int, key: Size) -> Node:
+        names = [f"axis·{n}" for n in range(node.rank)]
+        env = Environment().bind(
+            Index(n, *pair) for n, pair in zip(names, array.bounds, strict=True)
+        )
+        places = [Affine((), key) if n == axis else Affine.of(a) for n, a in enumerate(names)]
+        return read(self.torch, Array(node, array.bounds), places, env).node
+
+    # ---- steps that a loop finds ----
+
+    def single(self, statement: Statement, store: Store) -> Size | None:
+        """The step that a statement outside the loop defines: -1 for `h[-1,j] = …`."""
+        if store.walk is None or store.walk.current is not None:
+            return None
+        place = statement.left[store.walk.axis]
+        if isinstance(place, Affine) and not place.terms:
+            return place.offset
+        return None
+
+    def enter(self, store: Store, key: Size, definition: Definition) -> None:
+        """A definition outside the loop becomes an entry."""
+        walk = store.walk
+        assert walk is not None
+        self.open_entries([store])
+        axis = store.axes.index(walk.axis)
+        array = definition.array
+        items: list[Item] = [ALL] * array.node.rank
+        items[axis] = self.writing.graph.literal(0)
+        node = self.torch.index(array.node, items)
+        walk.singles[key] = tuple(b for n, b in enumerate(array.bounds) if n != axis)
+        walk.orders[key] = definition.order
+        self.writing.add(Assign(f"{walk.entries}[{{}}]", node, self.sizes.node(key), store.target))
+
+    def open_entries(self, stores: Sequence[Store]) -> None:
+        """A dict of steps for each of these, if it has none yet."""
+        new = []
+        for store in stores:
+            walk = store.walk
+            assert walk is not None
+            if not walk.begun:
+                name = self.writing.identifiers[store.target]
+                nested = len(store.axes) < len(self.code.tensors[store.target].axes)
+                walk.entries = (
+                    self.writing.names.new(f"{name}_{walk.loop.letter}") if nested else name
+                )
+                walk.begun = True
+                new.append(walk.entries)
+        for first in range(0, len(new), 6):
+            some = new[first : first + 6]
+            dicts = ", ".join("{}" for _ in some)
+            self.writing.add(Line(f"{', '.join(some)} = {dicts}"))
+
+    def before(self, store: Store, walk: Walk) -> None:
+        """Zeros for the steps outside that the loop itself reads."""
+        assert walk.span is not None
+        first, last = walk.span
+        before, behind = self.writing.walks.reach(store, walk)
+        keys = [first - n - 1 for n in range(before)] + [last + n + 1 for n in range(behind)]
+        missing = [key for key in keys if key not in walk.singles]
+        bounds = self.steady(store, walk)
+        if missing and bounds is None:
+            before = behind = 0
+        for key in missing if bounds is not None else ():
+            assert bounds is not None
+            zeros = self.torch.zeros([e for _, e in bounds], self.tensors.kind(store.target))
+            if store.definitions:
+                array = merge(self.torch, store.definitions)
+                zeros = self.slice(array.node, array, store.axes.index(walk.axis), key)
+            self.writing.add(
+                Assign(f"{walk.entries}[{{}}]", zeros, self.sizes.node(key), store.target)
+            )
+        walk.first, walk.last = first - before, last + behind
+        while walk.first - 1 in walk.singles:
+            walk.first = walk.first - 1
+        while walk.last + 1 in walk.singles:
+            walk.last = walk.last + 1
+
+    def steady(self, store: Store, walk: Walk) -> tuple[Bounds, ...] | None:
+        """The ranges of the other axes, if they are the same at all steps."""
+        axes = self.code.tensors[store.target].axes
+        bounds = [(axes[a].lower, axes[a].extent) for a in store.axes if a != walk.axis]
+        atoms = {atom for pair in bounds for size in pair for atom in size.atoms}
+        if any(not isinstance(atom, str) and atom.index for atom in atoms):
+            return None
+        return tuple(bounds)
+
+    def walked(self, loop: Loop) -> list[Store]:
+        """The tensors that the loop walks along, with a first step to come."""
+        stores = []
+        for name in dict.fromkeys(s.target for s in loop.statements()):
+            store = self.tensors.store(name)
+            while store.walk is not None and store.walk.current is not None:
+                store = store.walk.current
+            if store.walk is None or store.walk.loop is not loop:
+                store.walk = Walk(loop, loop.axes[name])
+            stores.append(store)
+            keys = self.writing.walks.keys(loop, name)
+            boxes = [((low, high - low + 1),) for low, high in keys]
+            ((first, extent),) = hull(self.torch, boxes)
+            store.walk.span = first, first + extent - 1
+        kept = [s for s in stores if not self.writing.walks.local(s.target, loop)]
+        self.open_entries(kept)
+        for store in stores:
+            walk = store.walk
+            assert walk is not None
+            if store in kept:
+                self.before(store, walk)
+            walk.begun = True
+            walk.current = Store(store.target, tuple(a for a in store.axes if a != walk.axis))
+        return stores
+
+    def finish(self, stores: Sequence[Store]) -> None:
+        """At the end of a step: what was walked inside it becomes an entry."""
+        for store in stores:
+            walk = store.walk
+            assert walk is not None and walk.current is not None
+            if walk.current.walk is not None and walk.entries:
+                array = self.tensors.whole(walk.current)
+                walk.bounds = array.bounds
+                self.put(walk.current, walk, array.node)
