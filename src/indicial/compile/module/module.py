@@ -238,17 +238,20 @@ class ProgramModule(nn.Module):
             self._decoders[key] = Decoder(self, *key)
         return self._decoders[key].begin(given, lengths)
 
-    def step(self, state: State | None = None, **inputs: Any) -> tuple[State, Result]:
+    def step(
+        self, state: State | None = None, *, active: Any = None, **inputs: Any
+    ) -> tuple[State, Result]:
         """One step further: `step(state, w=token)`; the state, and what is known after it.
 
         w: (B,) → P: (B, V), and without a batch w: () → P: (V,). An output is given as far ahead as it
-        can be known: at w[t] the distribution P[t+1], if that reads no later token.
+        can be known: at w[t] the distribution P[t+1], if that reads no later token. Members that are
+        not `active` stay where they are, so that texts of different lengths can go in together.
         """
         before = self.begin() if state is None else state
         decoder = before.frame.decoder
         if not inputs.keys() <= decoder.inputs.keys():
             inputs = {resolve(self.code, name, ("input",)): v for name, v in inputs.items()}
-        after = decoder.step(before, inputs)
+        after = decoder.step(before, inputs, active)
         return after, after.out
 
     # ------------------------------------------------------------------ keeping

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from indicial.compile.emit.lift import simplified
 from indicial.compile.stepping.causal import Causal, causal, unknown_end
@@ -66,6 +67,16 @@ class Stepping:
     def early(self) -> tuple[str, ...]:
         """The outputs that the beginning computes: they are one step ahead of what is given."""
         return tuple(name for name in self.outputs if self.causal.offsets[name])
+
+    def base(self, many: Many) -> int:
+        """How many values a cache of all steps holds before the first step."""
+        return self.causal.walk.first + self.causal.offsets[many.tensor] - many.low
+
+    @cached_property
+    def inside(self) -> frozenset[str]:
+        """The pasts of all steps whose present value is read within a step, and so is added there."""
+        read = _read(self.step.statements)
+        return frozenset(m.past for m in self.many if m.reach is None and m.seen in read)
 
 
 def derive(

@@ -24,7 +24,7 @@ from indicial.compile.module.result import Result, result
 from indicial.compile.schedule.schedule import schedule
 from indicial.compile.stepping.codes import Stepping, derive
 from indicial.compile.stepping.sources import Text, beginning, step
-from indicial.compile.stepping.state import Cache, Frame, State
+from indicial.compile.stepping.state import Buffer, Cache, Frame, State
 from indicial.compile.stepping.walked import Walk, walk_of
 from indicial.program.ir import Code, Read, Tensor
 from indicial.program.meaning.arrays import solve_sizes, stored_shape
@@ -62,6 +62,8 @@ class Decoder:
         self.windows = {m.past: m for m in self.stepping.many if m.reach is not None}
         self.walks = any(loop.kind == "scanned" for loop in schedule(module.code, outputs).loops())
         self.most = self._most()
+        self.inside = self.stepping.inside
+        self.bases = {past: self.stepping.base(many) for past, many in self.caches.items()}
         self._agos = tuple((a.name, a.tensor, a.steps) for a in self.stepping.ago)
         self._names = {(tensor, steps): name for name, tensor, steps in self._agos}
 
@@ -135,24 +137,14 @@ class Decoder:
                 )
             state.values[past] = self._start(state, past, seen)
         for past, many in self.caches.items():
-            value = self._start(
-                state, past, found.get(begun.get(many.seen, "")), self._base(past) + 1
-            )
-            state.caches[past] = Cache(value, many.axis + 1, self._base(past))
+            value = self._start(state, past, found.get(begun.get(many.seen, "")))
+            state.caches[past] = Cache(Buffer(value), many.axis + 1, -1)
         return state
 
     def _axes(self, name: str) -> Sequence[object]:
         return self.stepping.step.tensors[name].axes
 
-    def _base(self, past: str) -> int:
-        """How many values a cache holds before the first step."""
-        many = self.caches[past]
-        ahead = self.stepping.causal.offsets[many.tensor]
-        return self.walk.first + ahead - many.low
-
-    def _start(
-        self, state: State, name: str, value: torch.Tensor | None, steps: int = 1
-    ) -> torch.Tensor:
+    def _start(self, state: State, name: str, value: torch.Tensor | None) -> torch.Tensor:
         """A slot's first value, for each member; where nothing starts it, 0 or no token."""
         tensor = self.stepping.step.tensors[name]
         front = state.batch or 1
@@ -168,25 +160,52 @@ class Decoder:
 
     # ---- steps ----
 
-    def step(self, state: State, given: Mapping[str, object]) -> State:
-        """One step: inputs of one step each, with a batch axis or without."""
+    def step(
+        self, state: State, given: Mapping[str, object], active: torch.Tensor | None = None
+    ) -> State:
+        """One step: inputs of one step each, with a batch axis or without.
+
+        Members that are not `active` stay where they are.
+        """
         state, x = self._read(state, given)
+        going = self._going(state, active)
+        if state.own is not None or going is not None:
+            return self._step_each(state, x, going)
         steps = state.steps + 1
-        if self.most is not None and steps > self.most:
-            raise self._too_long()
-        sizes = {**state.frame.sizes, self.stepping.count: steps}
+        self._check_room(steps)
         pure = torch.is_grad_enabled()
-        text = self.pure if pure else self.in_place
         caches = {}
-        for past, cache in state.caches.items():
-            count = self._base(past) + steps
-            if pure:
-                x[past] = cache.first(count - 1)
+        for past, base in self.bases.items():
+            if pure or past not in self.inside:
+                x[past] = state.caches[past].first(base + steps - 1)
             else:
-                caches[past] = cache = cache.room(count)
-                x[past] = cache.first(count)
+                caches[past] = cache = state.caches[past].room(base + steps)
+                x[past] = cache.first(base + steps)
+        found = self._run(self.pure if pure else self.in_place, state, x, steps, state.lengths)
+        for past, base in self.bases.items():
+            if past not in caches:
+                cache, now = state.caches[past], self._now(found, x, past)
+                caches[past] = (cache.joined if pure else cache.written)(base + steps, now)
+        values = self._moved(state, found, x)
+        out = self._out(found, state.batch, False)
+        return State(state.frame, steps, state.batch, values, caches, state.lengths, out)
+
+    def _run(
+        self,
+        text: Text,
+        state: State,
+        x: dict[str, torch.Tensor],
+        steps: int,
+        lengths: dict[str, torch.Tensor],
+    ) -> dict[str, torch.Tensor]:
+        sizes = {**state.frame.sizes, self.stepping.count: steps}
         with own_precision(self.walks, self.like):
-            found = text.source.run(state.frame.parameters, x, sizes, state.lengths, {})
+            return text.source.run(state.frame.parameters, x, sizes, lengths, {})
+
+    def _moved(
+        self, state: State, found: Mapping[str, torch.Tensor], x: Mapping[str, torch.Tensor]
+    ) -> dict[str, torch.Tensor]:
+        """The slots, one step on."""
         values = state.values.copy()
         for name, tensor, back in self._agos:
             if back > 1:
@@ -195,12 +214,69 @@ class Decoder:
                 values[name] = found[tensor] if tensor in found else x[tensor]
         for past, many in self.windows.items():
             values[past] = found[many.seen].narrow(many.axis + 1, 1, many.reach or 0)
-        for past, many in self.caches.items() if pure else ():
-            now = found[many.tensor] if many.tensor in found else x[many.tensor]
-            joined = torch.cat((x[past], now.unsqueeze(many.axis + 1)), many.axis + 1)
-            caches[past] = Cache(joined, many.axis + 1, self._base(past) + steps)
+        return values
+
+    def _now(
+        self, found: Mapping[str, torch.Tensor], x: Mapping[str, torch.Tensor], past: str
+    ) -> torch.Tensor:
+        tensor = self.caches[past].tensor
+        return found[tensor] if tensor in found else x[tensor]
+
+    # ---- steps of members that are not at the same one ----
+
+    def _going(self, state: State, active: torch.Tensor | None) -> torch.Tensor | None:
+        """Which members take the step; None if all do."""
+        if active is None:
+            return None
+        mask = torch.as_tensor(active, dtype=torch.bool, device=self.like.device)
+        if mask.shape != ((state.batch,) if state.batch is not None else ()):
+            members = "one alone" if state.batch is None else state.batch
+            text = f"active has the shape {tuple(mask.shape)}, but the members are {members}"
+            raise checks.refusal("input-shape", text)
+        return None if bool(mask.all()) else mask.reshape(-1)
+
+    def _step_each(
+        self, state: State, x: dict[str, torch.Tensor], going: torch.Tensor | None
+    ) -> State:
+        """A step from each member's own; those that do not go are computed, and left as they are."""
+        front = state.batch or 1
+        before = state.own
+        if before is None:
+            before = torch.full((front,), state.steps, dtype=torch.long, device=self.like.device)
+        after = before + 1
+        steps = int(after.max())
+        self._check_room(steps if going is None else int((before + going).max()))
+        pure = torch.is_grad_enabled()
+        rooms = {past: state.caches[past].room(base + steps) for past, base in self.bases.items()}
+        for past, base in self.bases.items():
+            x[past] = rooms[past].first(base + steps)
+        lengths = {**state.lengths, self.stepping.count: after}
+        found = self._run(self.pure_each if pure else self.each, state, x, steps, lengths)
+        caches = {
+            past: room.placed(self.bases[past] + after - 1, self._now(found, x, past), pure)
+            for past, room in rooms.items()
+        }
+        values = self._moved(state, found, x)
         out = self._out(found, state.batch, False)
-        return State(state.frame, steps, state.batch, values, caches, state.lengths, out)
+        if going is not None:
+            after = torch.where(going, after, before)
+            values = {n: _chosen(going, v, state.values[n]) for n, v in values.items()}
+            for name in out:
+                held = state.out.get(name)
+                if held is not None and held.shape == out[name].shape and state.batch is not None:
+                    out[name] = _chosen(going, out[name], held)
+        longest = int(after.max())
+        return State(state.frame, longest, state.batch, values, caches, state.lengths, out, after)
+
+    @cached_property
+    def each(self) -> Text:
+        return step(self.stepping, self.ragged, pure=False, own=True)
+
+    @cached_property
+    def pure_each(self) -> Text:
+        return step(self.stepping, self.ragged, pure=True, own=True)
+
+    # ---- what goes in, what comes out ----
 
     def _out(self, found: Mapping[str, torch.Tensor], batch: int | None, beginning: bool) -> Result:
         names = self.stepping.early if beginning else self.stepping.outputs
@@ -280,8 +356,17 @@ class Decoder:
         ]
         return room - max(ahead) if ahead else None
 
-    def _too_long(self) -> Exception:
+    def _check_room(self, steps: int) -> None:
+        if self.most is None or steps <= self.most:
+            return
         size = self.walk.size
         most = self.module.sizes.known[size]
         text = f"there is no step after this: {size} is {most} at most: compile(…, {size}=…)"
-        return checks.refusal("steps", text)
+        raise checks.refusal("steps", text)
+
+
+def _chosen(going: torch.Tensor, new: torch.Tensor, old: torch.Tensor) -> torch.Tensor:
+    """The new values of the members that go, the old ones of the others."""
+    if new is old:
+        return old
+    return torch.where(going.reshape(-1, *[1] * (new.dim() - 1)), new, old)

@@ -52,6 +52,7 @@ class _Keys(Hoisting):
         super().__init__(tensors, statement, ())
         self.step = step
         self.data = data
+        self.walked = causal.axes.keys()
         size = causal.walk.size
         self.long = {
             index.name
@@ -65,8 +66,10 @@ class _Keys(Hoisting):
         return self.step in free or len(free & self.long) > 1
 
     def worth(self, expression: Expression) -> bool:
-        reads = (node for node in expression.walk() if isinstance(node, Read))
-        return super().worth(expression) and any(read.tensor in self.data for read in reads)
+        reads = {node.tensor for node in expression.walk() if isinstance(node, Read)}
+        if reads & self.walked and not free_indices(expression) & self.long:
+            return False  # `f[w[0],j]`: it has a step, but no index for it
+        return super().worth(expression) and bool(reads & self.data)
 
     def contraction(self, node: Reduce, scope: Scope) -> Expression:
         """Factors are not multiplied first: `W^O[j,K,I] (W^V[K,I,J] E[s,J])` would be kept for all j."""

@@ -222,7 +222,8 @@ class Moment:
             return self.nothing(read.tensor)
         if many.reach is not None:
             at = add(Affine((), Size.of(many.reach)), lag, -1)
-        return Read(many.seen, (*rest[:axis], at, *rest[axis:]), span=read.span)
+        name = many.seen if self.first or id(read) in self.slots.now else many.past
+        return Read(name, (*rest[:axis], at, *rest[axis:]), span=read.span)
 
     def single(self, read: Read, lag: int, places: tuple[Place, ...]) -> Expression:
         """One step of a tensor: the present one, or one of some steps ago."""

@@ -50,7 +50,8 @@ class Slots:
         self.taken = dict.fromkeys(causal.code.tensors)
         self.ago: dict[tuple[str, int], Ago] = {}
         self.many: dict[str, Many] = {}
-        self.reaches = _reaches(causal)
+        # `now` has the reads of many steps, by identity, that may meet the present one.
+        self.reaches, self.now = _reaches(causal)
 
     def back(self, tensor: str, steps: int) -> Ago:
         """A value of some steps ago; those between are kept as well, to become it."""
@@ -96,16 +97,22 @@ def without(tensor: Tensor, axis: int) -> tuple[Axis, ...]:
     return tuple(a for n, a in enumerate(tensor.axes) if n != axis)
 
 
-def _reaches(causal: Causal) -> dict[str, int | None]:
-    """How many steps back the reads go whose distance varies; None if there is no end."""
+def _reaches(causal: Causal) -> tuple[dict[str, int | None], set[int]]:
+    """How many steps back the reads go whose distance varies; None if there is no end.
+
+    With it, which of these reads may meet the present step; the others need not wait for it.
+    """
     result: dict[str, int | None] = {}
+    now: set[int] = set()
     for edge in reads(causal.code, causal.walk, causal.axes):
         reader, read = edge.ends
         low, high = edge.distance(causal.axes[reader], causal.axes[read])
         if low == high:
             continue
-        back = causal.offsets[read] - causal.offsets[reader] - low
+        ahead = causal.offsets[read] - causal.offsets[reader]
+        if ahead - high <= 0:
+            now.add(id(edge.read))
         known = result.get(read, 0)
-        endless = back == math.inf or known is None
-        result[read] = None if endless else max(int(back), known or 0)
-    return result
+        endless = low == -math.inf or known is None
+        result[read] = None if endless else max(int(ahead - low), known or 0)
+    return result, now

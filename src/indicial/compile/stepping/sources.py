@@ -8,7 +8,7 @@ In place the past is handed over with room for one more value, so that nothing i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -42,22 +42,27 @@ def beginning(stepping: Stepping, ragged: frozenset[str]) -> Text:
     return Text(emit(ready.code, ready.plan, want, ragged=ragged), want)
 
 
-def step(stepping: Stepping, ragged: frozenset[str], *, pure: bool) -> Text:
-    """One step; what it computes goes into the slots of the next."""
+def step(stepping: Stepping, ragged: frozenset[str], *, pure: bool, own: bool = False) -> Text:
+    """One step; what it computes goes into the slots of the next.
+
+    With `own`, each member is at a step of its own.
+    """
+    appended = stepping.inside if own or not pure else frozenset()
     wanted = list(stepping.outputs)
     wanted += [ago.tensor for ago in stepping.ago if ago.steps == 1]
     wanted += [many.seen for many in stepping.many if many.reach is not None]
-    caches = [many for many in stepping.many if many.reach is None]
-    if pure:
-        wanted += [many.tensor for many in caches]
+    wanted += [m.tensor for m in stepping.many if m.reach is None and m.past not in appended]
+    if own:
+        # The text works on a copy, with something harmless behind each member's last step.
+        ragged = ragged | {stepping.count}
+        wanted += [many.tensor for many in stepping.many if many.past in appended]
     code = stepping.step
     want = tuple(dict.fromkeys(name for name in wanted if code.of(name)))
-    if not pure:
-        code = _with_room(code, caches)
+    caches = {many.seen: many for many in stepping.many if many.past in appended}
+    code = _with_room(code, list(caches.values()))
     plan = Plan(tuple(_stacked(schedule(code, want).steps)))
-    if not pure:
-        seen = {many.seen: many for many in caches}
-        plan = Plan(tuple(_appending(plan.steps, seen, ())))
+    place = _Own(stepping, pure) if own else None
+    plan = Plan(tuple(_appending(plan.steps, caches, (), place)))
     return Text(emit(code, plan, want, ragged=ragged), want)
 
 
@@ -88,36 +93,46 @@ def _with_room(code: Code, caches: Sequence[Many]) -> Code:
     return replace(code, tensors=tensors, statements=replaced)
 
 
+@dataclass(frozen=True)
+class _Own:
+    """Where each member's present value goes: behind as many as it has."""
+
+    stepping: Stepping
+    pure: bool
+
+    def function(self, axis: int, many: Many) -> Append:
+        return partial(append_each, axis, self.pure, self.stepping.count, self.stepping.base(many))
+
+
+Append = Callable[..., list[torch.Tensor]]
+
+
 def _appending(
-    steps: Sequence[Step], seen: dict[str, Many], loops: tuple[Loop, ...]
+    steps: Sequence[Step], seen: dict[str, Many], loops: tuple[Loop, ...], own: _Own | None
 ) -> Iterator[Step]:
     for step in steps:
         if isinstance(step, Loop):
-            yield replace(step, steps=tuple(_appending(step.steps, seen, (*loops, step))))
+            inside = tuple(_appending(step.steps, seen, (*loops, step), own))
+            yield replace(step, steps=inside)
         elif isinstance(step, Run) and step.statement.target in seen:
-            yield _append(step.statement, seen[step.statement.target], loops)
+            yield _append(step.statement, seen[step.statement.target], loops, own)
         else:
             yield step
 
 
-def _append(statement: Statement, many: Many, loops: tuple[Loop, ...]) -> Call:
+def _append(statement: Statement, many: Many, loops: tuple[Loop, ...], own: _Own | None) -> Call:
     around = [loop for loop in loops if statement.target in loop.axes]
     fixed = dict(pair for loop in around if (pair := loop.fixed(statement)) is not None)
     assert isinstance(statement.body, Apply)
     past, present = statement.body.arguments
     assert isinstance(past, Read) and isinstance(present, Read)
     left = tuple(p for p in statement.left if isinstance(p, Affine))
-    pieces = [
-        Slice(name, tuple(_fixed(p, fixed) for p in places))
-        for name, places in (
-            (past.tensor, past.places),
-            (present.tensor, present.places),
-            (statement.target, left),
-        )
-    ]
-    axis = sum(place is None for place in pieces[2].places[: many.axis])
+    sides = ((past.tensor, past.places), (present.tensor, present.places), (many.seen, left))
+    pieces = [Slice(name, tuple(_fixed(p, fixed) for p in places)) for name, places in sides]
+    whole = [number for number, place in enumerate(pieces[2].places) if place is None]
+    axis = whole.index(many.axis) - len(whole)
     loop = Loop("", "", "stacked", 1, Size(), Size.of(1), axes={}, steps=(Run(statement),))
-    function = partial(append, axis - len(statement.left) + len(fixed))
+    function: Append = partial(append, axis) if own is None else own.function(axis, many)
     return Call(loop, many.seen, (pieces[0], pieces[1]), (pieces[2],), (), function)
 
 
@@ -140,3 +155,28 @@ def append(
     room, present = arguments
     room.select(axis, -1).copy_(present)
     return [room]
+
+
+def append_each(
+    axis: int,
+    pure: bool,
+    count: str,
+    base: int,
+    arguments: Sequence[torch.Tensor],
+    sizes: Sequence[int],
+    lengths: dict[str, torch.Tensor],
+) -> list[torch.Tensor]:
+    """The past with each member's present value behind as many as the member has."""
+    room, present = arguments
+    return [placed(room, axis, lengths[count] + (base - 1), present, pure)]
+
+
+def placed(
+    room: torch.Tensor, axis: int, places: torch.Tensor, values: torch.Tensor, pure: bool
+) -> torch.Tensor:
+    """`values` of each member at a place of its own along the axis; in place unless `pure`."""
+    if pure:
+        room = room.clone()
+    rows = torch.arange(len(places), device=places.device)
+    room.movedim(axis, 1).index_put_((rows, places), values)
+    return room

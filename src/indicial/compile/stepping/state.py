@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from indicial.compile.module.result import Result, result
+from indicial.compile.stepping.sources import placed
 
 if TYPE_CHECKING:
     from indicial.compile.stepping.decoder import Decoder
@@ -26,30 +27,59 @@ ROOM = 16
 
 
 @dataclass
+class Buffer:
+    """Room for the values of many steps, and how often somebody wrote into it."""
+
+    values: torch.Tensor
+    writes: int = 0
+
+
+@dataclass(frozen=True)
 class Cache:
     """Values of all steps so far, with room for more: who comes first writes behind the last one.
 
-    `filled` counts the values that some state has; another state that has fewer takes a copy before
-    it writes.
+    If somebody else has written into the buffer since, who comes second takes a copy first.
     """
 
-    values: torch.Tensor
+    buffer: Buffer
     axis: int
-    filled: int
+    writes: int = 0
 
     def room(self, count: int) -> Cache:
-        """A cache in which value number `count` can be written."""
-        if self.filled == count - 1 and count <= self.values.shape[self.axis]:
-            self.filled = count
-            return self
-        shape = list(self.values.shape)
-        shape[self.axis] = max(ROOM, 2 * count)
-        values = self.values.new_empty(shape)
-        values.narrow(self.axis, 0, count - 1).copy_(self.values.narrow(self.axis, 0, count - 1))
-        return Cache(values, self.axis, count)
+        """A cache into which values up to number `count` can be written, once."""
+        values = self.buffer.values
+        held = values.shape[self.axis]
+        if self.buffer.writes != self.writes or count > held:
+            shape = list(values.shape)
+            shape[self.axis] = max(ROOM, held if count <= held else 2 * count)
+            new = Buffer(values.new_zeros(shape))
+            kept = min(held, count)
+            new.values.narrow(self.axis, 0, kept).copy_(values.narrow(self.axis, 0, kept))
+            return Cache(new, self.axis).room(count)
+        self.buffer.writes += 1
+        return Cache(self.buffer, self.axis, self.buffer.writes)
+
+    def written(self, count: int, value: torch.Tensor) -> Cache:
+        """With a value as number `count`."""
+        cache = self.room(count)
+        cache.buffer.values.select(self.axis, count - 1).copy_(value)
+        return cache
+
+    def joined(self, count: int, value: torch.Tensor) -> Cache:
+        """The same as a copy, so that a gradient may go through it."""
+        past = self.first(count - 1)
+        return Cache(Buffer(torch.cat((past, value.unsqueeze(self.axis)), self.axis)), self.axis)
+
+    def placed(self, places: torch.Tensor, value: torch.Tensor, pure: bool) -> Cache:
+        """With each member's value at a place of its own, for which there is room already."""
+        values = placed(self.buffer.values, self.axis, places, value, pure)
+        return Cache(Buffer(values), self.axis) if pure else self
 
     def first(self, count: int) -> torch.Tensor:
-        return self.values.narrow(self.axis, 0, count)
+        return self.buffer.values.narrow(self.axis, 0, count)
+
+    def select(self, rows: torch.Tensor) -> Cache:
+        return Cache(Buffer(self.buffer.values.index_select(0, rows)), self.axis)
 
 
 @dataclass(frozen=True)
@@ -65,7 +95,8 @@ class Frame:
 class State:
     """`steps` is how many steps were taken, `batch` how many members there are, None for one alone.
 
-    `out` has what is known now: the outputs of the last step, or of the beginning.
+    `out` has what is known now: the outputs of the last step, or of the beginning. `own` has the
+    steps of each member where they differ; `steps` is the most of them then.
     """
 
     frame: Frame
@@ -75,6 +106,7 @@ class State:
     caches: dict[str, Cache]
     lengths: dict[str, torch.Tensor]
     out: Result = field(default_factory=Result)
+    own: torch.Tensor | None = None
 
     def select(self, rows: Sequence[int] | torch.Tensor) -> State:
         """The members at these places, in this order; a place may come twice, or not at all."""
@@ -85,9 +117,8 @@ class State:
             self,
             batch=len(at),
             values={name: value.index_select(0, at) for name, value in self.values.items()},
-            caches={
-                n: replace(c, values=c.values.index_select(0, at)) for n, c in self.caches.items()
-            },
+            caches={name: cache.select(at) for name, cache in self.caches.items()},
+            own=self.own.index_select(0, at) if self.own is not None else None,
             lengths={name: value.index_select(0, at) for name, value in self.lengths.items()},
             out=result(
                 {
