@@ -53,6 +53,8 @@ class Node:
     """A view of its argument, which costs nothing to make again."""
     pointwise: bool = False
     """Each element depends on those of the arguments at the same place."""
+    shared: bool = False
+    """A name of its own, not that of the tensor which is it first: zeros that several begin with."""
     hint: str = ""
     positive: bool = False
     """That it is above 0, and by more than rounding can take away."""
@@ -85,6 +87,7 @@ class Graph:
         plain: bool = False,
         light: bool = False,
         pointwise: bool = False,
+        shared: bool = False,
         positive: bool = False,
         natural: bool = False,
         value: float | None = None,
@@ -104,6 +107,7 @@ class Graph:
                 plain,
                 light,
                 pointwise,
+                shared,
                 hint,
                 positive,
                 natural or positive,

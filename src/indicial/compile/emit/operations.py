@@ -97,6 +97,7 @@ class Torch(Axes):
             shape=shape,
             kind=kind,
             hint="zeros",
+            shared=True,
         )
 
     def scalar(self, number: Node) -> Node:

@@ -174,9 +174,12 @@ class Printer:
         bound = self._bound(item.node)
         if bound == target:
             return
+        if bound is None and item.node.shared and self.uses[id(item.node)] > 1:
+            bound = self._bind(item.node)
         text = bound or self._fitting(item.node, target, indent)
         here.lines.append(self._full(target, text, item.node, indent))
-        here.bound[id(item.node)] = target
+        if not item.node.shared or bound is None:
+            here.bound[id(item.node)] = target
 
     def _full(self, target: str, text: str, node: Node, indent: int) -> str:
         line = " " * indent + f"{target} = {text}"

@@ -62,6 +62,7 @@ class Emission:
         )
         self.definitions = Definitions(self.writing, evaluator)
         self.target = ""
+        self.variables: dict[str, list[str]] = {}
         self.convolutions = convolutions
         self.findings: list[Finding] = []
         self.functions: dict[str, Callable[..., object]] = {}
@@ -165,7 +166,7 @@ class Emission:
         self.writing.add(Assign(name, definition.array.node, tensor=store.target))
 
     def loop(self, loop: Loop) -> None:
-        name = self.writing.names.new(loop.letter)
+        name = self.variable(loop)
         outer = self.writing.block
         scope = Scope(outer.scope)
         node = self.writing.graph.name(name, (), NUMBER, scope)
@@ -185,6 +186,17 @@ class Emission:
             assert store.walk is not None
             store.walk.current = None
             store.merged = None
+
+    def variable(self, loop: Loop) -> str:
+        """A name for the loop's variable; one whose loop has ended is taken again."""
+        variables = self.sizes.variables
+        open_ = {variables[other.variable].node.template for other in self.writing.loops}
+        known = self.variables.setdefault(loop.letter, [])
+        free = [name for name in known if name not in open_]
+        if not free:
+            free = [self.writing.names.new(loop.letter)]
+            known += free
+        return free[0]
 
     def header(self, loop: Loop, name: str) -> Line:
         ends = [self.sizes.node(loop.lower + loop.extent)]

@@ -87,5 +87,6 @@ class _Rewriter:
         return self.torch.graph.make(
             node.template, *arguments, shape=node.shape, kind=node.kind, level=node.level,
             needs=node.needs, hint=node.hint, plain=node.plain, light=node.light,
-            pointwise=node.pointwise, positive=node.positive, value=node.value,
+            pointwise=node.pointwise, shared=node.shared, positive=node.positive, natural=node.natural,
+            value=node.value,
         )  # fmt: skip

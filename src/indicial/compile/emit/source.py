@@ -122,14 +122,14 @@ class _Module:
         self.letters |= {n: v.node.template for n, v in emission.sizes.variables.items()}
         body = printer.print(block)
         unpacked = self.unpacked("\n".join(body))
-        lines = ["import math", "", "import torch", "import torch.nn.functional as F"]
-        if emission.torch.helpers:
-            lines.append("from torch import Tensor")
-        for name in emission.torch.helpers:
-            lines += ["", "", inspect.getsource(HELPERS[name]).rstrip()]
+        helpers = [inspect.getsource(HELPERS[name]).rstrip() for name in emission.torch.helpers]
+        lines: list[str] = []
+        for helper in helpers:
+            lines += ["", "", helper]
         lines += ["", "", "def run(p, x, n, lengths, draws):"]
         lines += [*unpacked, *body]
-        return "\n".join(_tidy(lines)) + "\n"
+        text = "\n".join(_tidy(lines))
+        return "\n".join([*_imports(text), text]) + "\n"
 
     def unpacked(self, body: str) -> list[str]:
         """What the function takes from its arguments, and only that."""
@@ -185,7 +185,7 @@ class _Module:
         """Lengths, and inputs with something harmless beyond them."""
         emission = self.emission
         lines = [
-            f"    {identifier} = lengths[{quoted(name)}]"
+            f"    {identifier} = lengths[{quoted(name)}]  # ({self.letters[str(MEMBER.extent)]},)"
             for name, identifier in emission.writing.lengths.items()
         ]
         for name in names:
@@ -201,8 +201,9 @@ class _Module:
                     own = emission.writing.ragged.value(axis.extent, env).node
                     text = Printer(self.names, self.letters).inline(own)
                     identifier = emission.tensors.given[name]
+                    member_text = f", {member}" if member else ""
                     lines.append(
-                        f"    {identifier} = settled({identifier}, {number}, {text}, {member})"
+                        f"    {identifier} = settled({identifier}, {number}, {text}{member_text})"
                     )
         return lines
 
@@ -218,15 +219,15 @@ class _Module:
             new = [
                 e if e in used and extents.index(e) == n else None for n, e in enumerate(extents)
             ]
-            if all(e is not None for e in new) and new:
-                letters = [self.letters[str(e)] for e in new]
-                lines.append(
-                    f"    {', '.join(letters)}{',' * (len(letters) == 1)} = {identifier}.shape"
-                )
-            else:
-                for axis, e in enumerate(new):
-                    if e is not None:
-                        lines.append(f"    {self.letters[e]} = {identifier}.shape[{axis}]")
+            first = next((n for n, e in enumerate(new) if e is None), len(new))
+            letters = [self.letters[str(e)] for e in new[:first]]
+            if letters:
+                part = "" if first == len(new) else f"[:{first}]" if first > 1 else "[0]"
+                comma = "," if first == 1 and not part else ""
+                lines.append(f"    {', '.join(letters)}{comma} = {identifier}.shape{part}")
+            for axis, e in enumerate(new[first:], first):
+                if e is not None:
+                    lines.append(f"    {self.letters[e]} = {identifier}.shape[{axis}]")
             for e in new:
                 used.pop(e, None) if e is not None else None
         rest = [n for n in used if n in self.letters]
@@ -243,6 +244,14 @@ class _Module:
         for name in groups["x"]:
             return f"    dtype, device = torch.get_default_dtype(), {given[name]}.device"
         return '    dtype, device = torch.get_default_dtype(), torch.device("cpu")'
+
+
+def _imports(text: str) -> list[str]:
+    """The imports that a text needs."""
+    lines = ["import math", ""] if "math." in text else []
+    lines += ["import torch"] if "torch." in text else []
+    lines += ["import torch.nn.functional as F"] if "F." in text else []
+    return lines + (["from torch import Tensor"] if "Tensor" in text else [])
 
 
 def _tuple(left: Sequence[str], right: Sequence[str]) -> list[str]:

@@ -1,0 +1,51 @@
+"""A program of its own, run by emitted PyTorch: arguments in an order, outputs in an order.
+
+alone = Alone(code, arguments=("R^{in}", "W"), outputs=("h",), same={"W"})
+(h,) = alone.run([R_in, W], {"T": 7, "J": 4}, lengths={})
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+import torch
+
+from indicial.compile.emit.source import Source, emit
+from indicial.compile.schedule.schedule import schedule
+from indicial.program.ir import Code
+
+Values = Mapping[str, torch.Tensor]
+
+
+class Alone:
+    """Texts for a program, one for each set of sizes that differ between the members of a batch.
+
+    `same` are the arguments that have no batch axis.
+    """
+
+    def __init__(
+        self, code: Code, arguments: Sequence[str], outputs: Sequence[str], same: Collection[str]
+    ) -> None:
+        self.code = code
+        self.arguments = tuple(arguments)
+        self.outputs = tuple(outputs)
+        self.same = frozenset(same)
+        self._sources: dict[frozenset[str], Source] = {}
+
+    def source(self, ragged: frozenset[str] = frozenset()) -> Source:
+        """The text; made when it is first asked for."""
+        if ragged not in self._sources:
+            plan = schedule(self.code, self.outputs)
+            self._sources[ragged] = emit(self.code, plan, self.outputs, ragged=ragged)
+        return self._sources[ragged]
+
+    def run(
+        self, arguments: Sequence[torch.Tensor], sizes: Mapping[str, int], lengths: Values
+    ) -> list[torch.Tensor]:
+        """The outputs; on any device, differentiated by PyTorch."""
+        own = {name: value for name, value in lengths.items() if name in sizes}
+        known = dict(zip(self.arguments, arguments, strict=True))
+        p = {n: v for n, v in known.items() if n in self.same}
+        x = {n: v for n, v in known.items() if n not in self.same}
+        found = self.source(frozenset(own)).run(p, x, dict(sizes), own, {})
+        return [found[name] for name in self.outputs]

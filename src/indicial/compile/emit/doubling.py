@@ -1,0 +1,116 @@
+"""Linear recurrences without a loop: log2(T) rounds of PyTorch for T steps.
+
+    h[t] = a[t] h[t-1] + b[t]
+
+    b[t] + a[t] b[t-1],  a[t] a[t-1]                    two steps
+    b[t] + a[t] b[t-2],  a[t] a[t-2]                    four steps, with the a and b of two
+    …
+
+The kernels are better on a processor, where a step costs little; elsewhere a loop over time is a
+launch for every step, and this is not. `schedule.linear` says which recurrences are linear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+
+from indicial.compile.emit.alone import Alone, Values
+from indicial.compile.native.scan import Unsupported, extract
+from indicial.compile.schedule.linear import Linear, linear
+from indicial.compile.schedule.plan import Call, Loop, Plan, Step
+from indicial.program.ir import Code, Read
+
+
+def linear_scan(
+    a: torch.Tensor, b: torch.Tensor, dim: int, direction: int = 1, lag: int = 1
+) -> torch.Tensor:
+    """`h[t] = a[t] h[t-lag] + b[t]` along an axis; before the first step h is 0."""
+    if direction < 0:
+        return linear_scan(a.flip(dim), b.flip(dim), dim, 1, lag).flip(dim)
+    steps, reach = b.shape[dim], lag
+    while reach < steps:
+        late, early = a.narrow(dim, reach, steps - reach), a.narrow(dim, 0, steps - reach)
+        added = b.narrow(dim, reach, steps - reach) + late * b.narrow(dim, 0, steps - reach)
+        b = torch.cat([b.narrow(dim, 0, reach), added], dim)
+        a = torch.cat([a.narrow(dim, 0, reach), late * early], dim)
+        reach *= 2
+    return b
+
+
+class Doubling:
+    """A linear recurrence as a function of its arguments."""
+
+    def __init__(self, found: Linear, arguments: Sequence[str], same: Collection[str]) -> None:
+        self.linear = found
+        self.rank = len(found.code.tensors[found.factor].axes)
+        self.parts = Alone(found.code, arguments, (found.factor, found.new), same)
+
+    def run(
+        self, arguments: Sequence[torch.Tensor], sizes: Mapping[str, int], lengths: Values
+    ) -> list[torch.Tensor]:
+        """The state at all steps."""
+        a, b = self.parts.run(arguments, sizes, lengths)
+        members = a.dim() > self.rank or b.dim() > self.rank
+        if members:
+            a, b = (x if x.dim() > self.rank else x.unsqueeze(0) for x in (a, b))
+            b = b.expand(max(a.shape[0], b.shape[0]), *b.shape[1:])
+        axis = self.linear.axis + members
+        return [linear_scan(a, b, axis, self.linear.direction, self.linear.lag)]
+
+
+@dataclass(frozen=True)
+class _Handed:
+    """What the emitted text calls, with sizes in the order of `names`."""
+
+    names: tuple[str, ...]
+    doubling: Doubling
+
+    def __call__(
+        self, arguments: Sequence[torch.Tensor], sizes: Sequence[int], lengths: Values
+    ) -> list[torch.Tensor]:
+        return self.doubling.run(arguments, dict(zip(self.names, sizes, strict=True)), lengths)
+
+
+def with_doubling(code: Code, plan: Plan, want: Collection[str]) -> Plan:
+    """The plan with a call in the place of every loop over time that is linear."""
+
+    def handed(steps: Sequence[Step], around: tuple[Loop, ...]) -> Iterator[Step]:
+        for step in steps:
+            if not isinstance(step, Loop):
+                yield step
+            elif step.kind == "scanned":
+                yield _call(code, plan, around, step, want) or step
+            else:
+                yield replace(step, steps=tuple(handed(step.steps, (*around, step))))
+
+    return Plan(tuple(handed(plan.steps, ())))
+
+
+def _call(
+    code: Code, plan: Plan, around: tuple[Loop, ...], loop: Loop, want: Collection[str]
+) -> Call | None:
+    try:
+        scan = extract(code, around, loop)
+    except Unsupported:
+        return None
+    inside = {id(s) for s in loop.statements()}
+    others = [s for step in plan.steps for s in step.statements() if id(s) not in inside]
+    parts = [part for s in others for part in (s.body, s.guard) if part is not None]
+    read = {*want, *(n.tensor for part in parts for n in part.walk() if isinstance(n, Read))}
+    outputs = [name for name, piece in scan.results.items() if piece.tensor in read]
+    found = linear(scan.code, outputs)
+    if found is None:
+        return None
+    doubling = Doubling(found, tuple(scan.arguments), scan.unbatched)
+    names = tuple(scan.code.sizes)
+    return Call(
+        loop,
+        ", ".join(piece.tensor for piece in scan.results.values()),
+        tuple(scan.arguments.values()),
+        tuple(scan.results[name] for name in outputs),
+        names,
+        _Handed(names, doubling),
+    )
