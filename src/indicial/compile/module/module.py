@@ -249,7 +249,7 @@ class ProgramModule(nn.Module):
         """
         before = self.begin() if state is None else state
         decoder = before.frame.decoder
-        if not inputs.keys() <= decoder.inputs.keys():
+        if not inputs.keys() <= decoder.given.tensors.keys():
             inputs = {resolve(self.code, name, ("input",)): v for name, v in inputs.items()}
         after = decoder.step(before, inputs, active)
         return after, after.out

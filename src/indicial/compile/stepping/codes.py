@@ -20,7 +20,7 @@ from functools import cached_property
 from indicial.compile.emit.lift import simplified
 from indicial.compile.stepping.causal import Causal, causal, unknown_end
 from indicial.compile.stepping.keys import with_keys
-from indicial.compile.stepping.moment import NOBODY, Moment
+from indicial.compile.stepping.moment import Moment
 from indicial.compile.stepping.slots import Ago, Many, Slots, long_axis, without
 from indicial.compile.stepping.support import with_support
 from indicial.compile.stepping.walked import Walk
@@ -39,6 +39,7 @@ from indicial.program.ir import (
     Tensor,
 )
 from indicial.program.meaning.arrays import dependent
+from indicial.program.messages import IndicialError
 from indicial.program.sizes import Size
 
 
@@ -118,7 +119,10 @@ def _count(code: Code) -> str:
 
 
 def _begun(code: Code, name: str) -> bool:
-    return code.tensors[name].role in ("input", "defined", "draw")
+    role = code.tensors[name].role
+    if role == "draw":
+        raise IndicialError(f"{name} is drawn anew at each call, which no step can do yet")
+    return role in ("input", "defined")
 
 
 def _needs(found: Causal, slots: Slots, step: Moment, name: str) -> bool:
@@ -295,6 +299,3 @@ def _check_free(size: str, statement: Statement, node: Expression) -> None:
         sizes.append(node.size)
     if any(size in s.names for s in sizes):
         raise unknown_end(size, statement, node.span)
-
-
-__all__ = ["NOBODY", "Stepping", "derive"]

@@ -23,11 +23,13 @@ from indicial.compile.module.precision import own_precision
 from indicial.compile.module.result import Result, result
 from indicial.compile.schedule.schedule import schedule
 from indicial.compile.stepping.codes import Stepping, derive
+from indicial.compile.stepping.given import Given
 from indicial.compile.stepping.sources import Text, beginning, step
 from indicial.compile.stepping.state import Buffer, Cache, Frame, State
 from indicial.compile.stepping.walked import Walk, walk_of
-from indicial.program.ir import Code, Read, Tensor
-from indicial.program.meaning.arrays import solve_sizes, stored_shape
+from indicial.program.ir import Code, Read
+from indicial.program.meaning.arrays import BATCH, stored_shape
+from indicial.program.messages import IndicialError
 
 if TYPE_CHECKING:
     from indicial.compile.module.module import ProgramModule
@@ -53,17 +55,20 @@ class Decoder:
     ) -> None:
         self.module = module
         self.code = module.code
+        if any(a.letter == BATCH for t in self.code.tensors.values() for a in t.axes):
+            raise IndicialError(f"leave out the batch index {BATCH} to go step by step")
         self.walk = walk_of(module.code, along)
         outputs = want or default_outputs(module.code, self.walk, module.wanted)
         self.stepping: Stepping = derive(module.code, self.walk, outputs, ragged)
         self.ragged = ragged
-        self.inputs = {name: self.stepping.step.tensors[name] for name in self.walk.inputs}
+        self.given = Given(module.code, self.stepping)
         self.caches = {m.past: m for m in self.stepping.many if m.reach is None}
         self.windows = {m.past: m for m in self.stepping.many if m.reach is not None}
         self.walks = any(loop.kind == "scanned" for loop in schedule(module.code, outputs).loops())
         self.most = self._most()
         self.inside = self.stepping.inside
         self.bases = {past: self.stepping.base(many) for past, many in self.caches.items()}
+        self._ranks = {name: len(self._axes(name)) for name in outputs}
         self._agos = tuple((a.name, a.tensor, a.steps) for a in self.stepping.ago)
         self._names = {(tensor, steps): name for name, tensor, steps in self._agos}
 
@@ -109,7 +114,7 @@ class Decoder:
         for name in self.stepping.kept:
             value = found[name] if name in found else call.x[name]
             (values if tensors[name].role == "input" else parameters)[name] = value
-        frame = Frame(self, parameters, call.sizes)
+        frame = Frame(self, parameters, call.sizes, self.like)
         state = State(frame, 0, batch, values, {}, call.lengths, self._out(found, batch, True))
         return self._filled(state, found)
 
@@ -150,6 +155,9 @@ class Decoder:
         front = state.batch or 1
         if value is None:
             sizes = {**state.frame.sizes, self.stepping.count: 1}
+            for axis in tensor.axes:
+                for size in axis.extent.names - sizes.keys():
+                    raise IndicialError(f"nothing says how large {size} is: compile(…, {size}=…)")
             shape = (front, *stored_shape(tensor, sizes))
             if tensor.values is not None:
                 return torch.full(shape, -1, dtype=torch.long, device=self.like.device)
@@ -167,7 +175,8 @@ class Decoder:
 
         Members that are not `active` stay where they are.
         """
-        state, x = self._read(state, given)
+        state, inputs = self.given.read(state, given)
+        x = state.values | inputs
         going = self._going(state, active)
         if state.own is not None or going is not None:
             return self._step_each(state, x, going)
@@ -198,9 +207,12 @@ class Decoder:
         steps: int,
         lengths: dict[str, torch.Tensor],
     ) -> dict[str, torch.Tensor]:
-        sizes = {**state.frame.sizes, self.stepping.count: steps}
-        with own_precision(self.walks, self.like):
-            return text.source.run(state.frame.parameters, x, sizes, lengths, {})
+        frame = state.frame
+        sizes = {**frame.sizes, self.stepping.count: steps}
+        if not torch.is_autocast_enabled(frame.like.device.type):
+            return text.source.run(frame.parameters, x, sizes, lengths, {})
+        with own_precision(self.walks, frame.like):
+            return text.source.run(frame.parameters, x, sizes, lengths, {})
 
     def _moved(
         self, state: State, found: Mapping[str, torch.Tensor], x: Mapping[str, torch.Tensor]
@@ -279,60 +291,16 @@ class Decoder:
     # ---- what goes in, what comes out ----
 
     def _out(self, found: Mapping[str, torch.Tensor], batch: int | None, beginning: bool) -> Result:
-        names = self.stepping.early if beginning else self.stepping.outputs
-        axes = self.stepping.step.tensors
         values = {}
-        for name in names:
+        for name in self.stepping.early if beginning else self.stepping.outputs:
             value = found[name]
-            lifted = value.dim() > len(axes[name].axes)
+            lifted = value.dim() > self._ranks[name]
             if batch is None:
                 value = value[0] if lifted else value
             elif not lifted:
                 value = value.expand(batch, *value.shape)
             values[name] = value
         return result(values, None)
-
-    def _read(
-        self, state: State, given: Mapping[str, object]
-    ) -> tuple[State, dict[str, torch.Tensor]]:
-        """The inputs of a step with their batch axis, and the state with as many members."""
-        x = {}
-        for name, tensor in self.inputs.items():
-            if name not in given:
-                if name in self.stepping.inputs:
-                    raise checks.missing_input(self.code, name)
-                continue
-            value = checks.as_tensor(tensor, given[name], self.like)
-            extra = value.dim() - len(tensor.axes)
-            if extra not in (0, 1):
-                raise self._wrong_axes(tensor, value)
-            if extra and state.batch is None:
-                if state.steps:
-                    text = f"{name} has {len(value)} members, but the state has one alone"
-                    raise checks.refusal("input-shape", text, self.code.tensors[name])
-                state = state.expanded(len(value))
-            front = state.batch or 1
-            value = value if extra else value.unsqueeze(0).expand(front, *value.shape)
-            if len(value) != front:
-                text = f"{name} has {len(value)} members, but the state has {front}"
-                raise checks.refusal("input-shape", text, self.code.tensors[name])
-            x[name] = value
-        self._check(state, x)
-        return state, state.values | x
-
-    def _check(self, state: State, x: Mapping[str, torch.Tensor]) -> None:
-        """Tokens in their vocabulary, other axes as long as the parameters say."""
-        for name, value in x.items():
-            tensor = self.inputs[name]
-            if tensor.values is not None:
-                count = tensor.values.value(state.frame.sizes)
-                checks.check_tokens(self.inputs[name], value, count, None, state.batch is not None)
-        if any(tensor.axes for tensor in self.inputs.values()):
-            solve_sizes(self.stepping.step, x, frozenset(x), state.frame.sizes, set())
-
-    def _wrong_axes(self, tensor: Tensor, value: torch.Tensor) -> Exception:
-        text = f"{tensor.name} was given with {value.dim()} axes, but a step of it has {len(tensor.axes)}"
-        return checks.refusal("input-shape", text, self.code.tensors[tensor.name])
 
     # ---- how far ----
 

@@ -89,6 +89,10 @@ class Frame:
     decoder: Decoder
     parameters: dict[str, torch.Tensor]
     sizes: dict[str, int]
+    like: torch.Tensor
+    vocabularies: dict[str, int] = field(default_factory=dict)
+    fitting: set[object] = field(default_factory=set)
+    """What was found out about inputs: how many values a token has, which shapes fit."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -110,7 +114,7 @@ class State:
 
     def select(self, rows: Sequence[int] | torch.Tensor) -> State:
         """The members at these places, in this order; a place may come twice, or not at all."""
-        device = self.frame.decoder.like.device
+        device = self.frame.like.device
         at = torch.as_tensor(rows, dtype=torch.long, device=device)
         alone = self.batch is None
         return replace(
