@@ -4,6 +4,7 @@ simplified      dropout that nobody draws is 1
 hoist           what does not read the state leaves the loops over time
 schedule        loops only where the equations force them
 with_kernels    loops over time become calls of kernels, where there is a compiler
+with_doubling   loops over time without a kernel become parallel scans, where they are linear
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from indicial.compile.emit.doubling import with_doubling
 from indicial.compile.emit.lift import simplified
 from indicial.compile.native import toolchain
 from indicial.compile.native.plan import with_kernels
@@ -23,7 +25,10 @@ from indicial.program.meaning.arrays import BATCH
 
 @dataclass(frozen=True)
 class Ready:
-    """What is emitted. `refused` has the loops over time that no kernel runs, and why."""
+    """What is emitted. `refused` has the loops over time that no kernel runs, and why.
+
+    Of those, the linear ones are calls in the plan all the same.
+    """
 
     code: Code
     plan: Plan
@@ -38,14 +43,21 @@ def prepare(code: Code, want: Sequence[str], draws: Collection[str] = ()) -> Rea
     reason = _no_kernels(code)
     if reason:
         scanned = [loop for loop in plan.loops() if loop.kind == "scanned"]
+        if not _written_out(code):
+            plan = with_doubling(lighter, plan, want)
         return Ready(lighter, plan, tuple((loop, reason) for loop in scanned))
     handed = with_kernels(lighter, plan, want)
-    return Ready(lighter, handed.plan, handed.refused)
+    return Ready(lighter, with_doubling(lighter, handed.plan, want), handed.refused)
+
+
+def _written_out(code: Code) -> bool:
+    """Whether the batch is an index of the text."""
+    return any(axis.letter == BATCH for t in code.tensors.values() for axis in t.axes)
 
 
 def _no_kernels(code: Code) -> str:
     """Why no loop of a program has a kernel; nothing if some may have one."""
-    if any(axis.letter == BATCH for t in code.tensors.values() for axis in t.axes):
+    if _written_out(code):
         return "the batch index is written out"
     try:
         toolchain.find_compiler()

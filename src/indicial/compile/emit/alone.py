@@ -12,7 +12,7 @@ import torch
 
 from indicial.compile.emit.source import Source, emit
 from indicial.compile.schedule.schedule import schedule
-from indicial.program.ir import Code
+from indicial.program.ir import Code, IndexValue, Reduce, SizeValue, Softmax
 
 Values = Mapping[str, torch.Tensor]
 
@@ -49,3 +49,23 @@ class Alone:
         x = {n: v for n, v in known.items() if n not in self.same}
         found = self.source(frozenset(own)).run(p, x, dict(sizes), own, {})
         return [found[name] for name in self.outputs]
+
+
+def sizes_of(code: Code) -> tuple[str, ...]:
+    """The sizes that a program needs to know."""
+    used = {n for t in code.tensors.values() for a in t.axes for n in a.extent.names}
+    return tuple(n for n in code.sizes if n in used | _mentioned(code))
+
+
+def _mentioned(code: Code) -> set[str]:
+    """The sizes that equations compute with: the I of 1/√I, the T of a range."""
+    found: set[str] = set()
+    for statement in code.statements:
+        for node in statement.body.walk():
+            if isinstance(node, SizeValue):
+                found |= node.size.names
+            elif isinstance(node, Reduce | Softmax):
+                found |= {n for i in node.indices for s in (i.lower, i.extent) for n in s.names}
+            elif isinstance(node, IndexValue):
+                found |= node.place.offset.names
+    return found

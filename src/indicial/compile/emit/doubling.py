@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from indicial.compile.emit.alone import Alone, Values
+from indicial.compile.emit.alone import Alone, Values, sizes_of
 from indicial.compile.native.scan import Unsupported, extract
 from indicial.compile.schedule.linear import Linear, linear
 from indicial.compile.schedule.plan import Call, Loop, Plan, Step
@@ -105,7 +105,7 @@ def _call(
     if found is None:
         return None
     doubling = Doubling(found, tuple(scan.arguments), scan.unbatched)
-    names = tuple(scan.code.sizes)
+    names = sizes_of(scan.code)
     return Call(
         loop,
         ", ".join(piece.tensor for piece in scan.results.values()),

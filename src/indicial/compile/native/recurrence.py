@@ -13,7 +13,8 @@ from dataclasses import replace
 
 import torch
 
-from indicial.compile.emit.source import Source, emit
+from indicial.compile.emit.alone import Alone, sizes_of
+from indicial.compile.emit.doubling import Doubling
 from indicial.compile.native.begun import with_starts
 from indicial.compile.native.routine import Routine
 from indicial.compile.native.scan import Scan
@@ -22,8 +23,8 @@ from indicial.compile.passes.inline import inlined
 from indicial.compile.passes.normal import normal
 from indicial.compile.passes.shared import shared
 from indicial.compile.passes.split import split
-from indicial.compile.schedule.schedule import schedule
-from indicial.program.ir import Code, IndexValue, Reduce, SizeValue, Softmax
+from indicial.compile.schedule.linear import Linear, linear
+from indicial.program.ir import Code
 from indicial.program.show import show
 from indicial.program.sizes import Size
 
@@ -43,9 +44,7 @@ class Recurrence:
         """Whether the outputs differ between members."""
         text = show(self.code) + repr((self.outputs, self.arguments, sorted(self.same)))
         self.key = hashlib.sha256(text.encode()).hexdigest()[:16]
-        used = {n for t in self.code.tensors.values() for a in t.axes for n in a.extent.names}
-        self.sizes = tuple(n for n in self.code.sizes if n in used | _mentioned(self.code))
-        self._plain: dict[frozenset[str], Source] = {}
+        self.sizes = sizes_of(self.code)
         self._backward: dict[tuple[str, ...], Routine] = {}
         self.forward = Routine(self.code, self.kept)
 
@@ -63,20 +62,25 @@ class Recurrence:
         """The arguments that have a gradient."""
         return tuple(n for n in self.arguments if n in self.adjoint.names)
 
+    @functools.cached_property
+    def linear(self) -> Linear | None:
+        """The recurrence as one that is linear in its state, if it is."""
+        return linear(self.code, self.outputs)
+
+    @functools.cached_property
+    def _plain(self) -> Alone | Doubling:
+        if self.linear is not None:
+            return Doubling(self.linear, self.arguments, self.same)
+        return Alone(self.code, self.arguments, self.outputs, self.same)
+
     def plain(
         self, arguments: Sequence[torch.Tensor], sizes: Mapping[str, int], lengths: Values
     ) -> list[torch.Tensor]:
-        """The outputs by PyTorch step by step, on any device, differentiated by PyTorch."""
-        ragged = frozenset(lengths) & frozenset(self.sizes)
-        if ragged not in self._plain:
-            plan = schedule(self.code, self.outputs)
-            self._plain[ragged] = emit(self.code, plan, self.outputs, ragged=ragged)
-        known = dict(zip(self.arguments, arguments, strict=True))
-        p = {n: v for n, v in known.items() if n in self.same}
-        x = {n: v for n, v in known.items() if n not in self.same}
-        own = {n: lengths[n] for n in ragged}
-        found = self._plain[ragged].run(p, x, dict(sizes), own, {})
-        return [found[name] for name in self.outputs]
+        """The outputs by PyTorch, on any device, differentiated by PyTorch.
+
+        Step by step, or in rounds that double their reach where the recurrence is linear.
+        """
+        return self._plain.run(arguments, sizes, lengths)
 
     @functools.cached_property
     def adjoint(self) -> Adjoint:
@@ -120,20 +124,6 @@ class Recurrence:
         given = {self.adjoint.given[name]: gradient for name, gradient in incoming.items()}
         found = self.backward(needed).run({**known, **given}, sizes, lengths)
         return {n: found[self.adjoint.names[n]] for n in needed}
-
-
-def _mentioned(code: Code) -> set[str]:
-    """The sizes that equations compute with: the I of 1/√I, the T of a range."""
-    found: set[str] = set()
-    for statement in code.statements:
-        for node in statement.body.walk():
-            if isinstance(node, SizeValue):
-                found |= node.size.names
-            elif isinstance(node, Reduce | Softmax):
-                found |= {n for i in node.indices for s in (i.lower, i.extent) for n in s.names}
-            elif isinstance(node, IndexValue):
-                found |= node.place.offset.names
-    return found
 
 
 def _value(size: Size, sizes: Mapping[str, int]) -> int:

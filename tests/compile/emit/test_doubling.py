@@ -1,0 +1,152 @@
+"""Linear recurrences without a loop: beside the oracle, and beside the loop for gradients."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from emitting import batch, code, draw, tensors
+
+from indicial.compile.emit.doubling import linear_scan
+from indicial.compile.emit.source import Source, emit
+from indicial.compile.native import ops, toolchain
+from indicial.compile.prepare import Ready, prepare
+from indicial.compile.schedule.schedule import schedule
+from indicial.program.ir import Code
+from indicial.program.meaning.interpret import interpret
+
+GATES = """
+    input x[t,k]
+    G[t,j] = σ(W[j,K] x[t,K])
+    h[t,j] = G[t,j] h[t-1,j] + (1-G[t,j]) U[j,K] x[t,K]
+"""
+TEXTS = {
+    "gates": GATES,
+    "backwards": GATES.replace("h[t-1,j]", "h[t+1,j]"),
+    "with a start": GATES + "\nh[-1,j] = s[j]",
+    "with a start inside": """
+        input x[t,k]
+        h[0,j] = s[j]
+        h[t+1,j] = D[j] h[t,j] + U[j,K] x[t,K]
+    """,
+    "two steps back": "input x[t,k]\nh[t,k] = D[k] h[t-2,k] + x[t,k]",
+    "what is between": """
+        input x[t,k]
+        c[t,k] = -D[k] h[t-1,k]
+        h[t,k] = (c[t,k] + x[t,k])/(1 + x[t,k]^2)
+    """,
+    "cases": """
+        input x[t,k]
+        h[t,k] = cases { 2 h[t-1,k] if x[t,k] > 0, x[t,k] otherwise }
+    """,
+    "layers": """
+        input x[t,j]
+        L[0,t,j] = x[t,j]
+        L[ℓ+1,t,j] = D[ℓ,j] L[ℓ+1,t-1,j] + L[ℓ,t,j]
+        h[t,j] = L[L,t,j]
+    """,
+}
+
+
+@pytest.fixture
+def without_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("INDICIAL_NATIVE", "0")
+
+
+def texts(program: Code, ragged: frozenset[str]) -> tuple[Ready, Source, Source]:
+    """As it is prepared, its text, and the text with loops."""
+    ready = prepare(program, ["h"])
+    ours = emit(ready.code, ready.plan, ["h"], ragged=ragged)
+    return ready, ours, emit(program, schedule(program, ["h"]), ["h"], ragged=ragged)
+
+
+@pytest.mark.usefixtures("without_kernels")
+@pytest.mark.parametrize("name", TEXTS)
+def test_no_loop_over_time(name: str) -> None:
+    ready, ours, theirs = texts(code(TEXTS[name]), frozenset())
+    assert "for t in" in theirs.text
+    assert "for t in" not in ours.text
+    assert len(list(ready.plan.calls())) == len(ready.refused) == 1
+
+
+@pytest.mark.usefixtures("without_kernels")
+@pytest.mark.parametrize("steps", [1, 2, 3, 7, 16])
+@pytest.mark.parametrize("name", TEXTS)
+def test_values_and_gradients(name: str, steps: int) -> None:
+    program = code(TEXTS[name])
+    drawn = [draw(program, 3, seed, T=steps) for seed in range(2)]
+    parameters = {n: v.requires_grad_() for n, v in tensors(program, drawn[0].parameters).items()}
+    x = tensors(program, batch([d.inputs for d in drawn]))["x"].requires_grad_()
+    own = [steps, (steps + 1) // 2]
+    for lengths in ({}, {"T": torch.tensor(own)}):
+        _, *sources = texts(program, frozenset(lengths))
+        results = []
+        for source in sources:
+            value = source.run(parameters, {"x": x}, drawn[0].sizes, lengths, {})["h"]
+            torch.manual_seed(1)
+            total = (value * torch.randn_like(value)).sum()
+            leaves = [x, *parameters.values()]
+            results.append([value, *torch.autograd.grad(total, leaves, allow_unused=True)])
+        for ours, theirs in zip(*results, strict=True):
+            torch.testing.assert_close(ours, theirs, rtol=1e-10, atol=1e-10)
+        for member, length in enumerate(own if lengths else [steps, steps]):
+            arrays = {"x": drawn[member].inputs["x"][:length]}
+            sizes = {**drawn[0].sizes, "T": length}
+            oracle = torch.tensor(
+                interpret(program, arrays, drawn[0].parameters, sizes=sizes)["h"],
+                dtype=torch.float64,
+            )
+            found = results[0][0][member, : len(oracle)]
+            torch.testing.assert_close(found, oracle, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.usefixtures("without_kernels")
+@pytest.mark.parametrize(
+    "equation",
+    [
+        "h[t,k] = tanh(h[t-1,k]) + x[t,k]",
+        "h[t,k] = h[t-1,k] h[t-1,k] + x[t,k]",
+        "h[t,k] = x[t,k]/(1 + h[t-1,k]^2)",
+        "h[t,k] = W[k,K'] h[t-1,K'] + x[t,k]",
+        "h[t,k] = D[k] h[t-1,k] + D[k] h[t-2,k] + x[t,k]",
+        "h[t,k] = cases { x[t,k] if h[t-1,k] > 0, 0 otherwise }",
+        "h[t,k] = max(h[t-1,k], x[t,k])",
+        "h[t,k] = D[k] h[t-1,k] + x[t,k] h[t-1,0]",
+    ],
+)
+def test_what_is_not_linear_stays_a_loop(equation: str) -> None:
+    ready, *_ = texts(code(f"input x[t,k]\n{equation}"), frozenset())
+    assert not list(ready.plan.calls())
+
+
+@pytest.mark.skipif(not toolchain.available(), reason="no C compiler")
+def test_recurrences_without_their_kernel() -> None:
+    """On other devices, and inside transforms."""
+    program = code(GATES)
+    prepare(program, ["h"])
+    recurrence = next(r for r in reversed(ops._recurrences.values()) if r.outputs == ("h",))
+    assert recurrence.linear is not None
+    sizes = {"T": 5, "J": 3, "K": 2}
+    torch.manual_seed(0)
+    arguments = [
+        torch.randn(
+            [2] * (n not in recurrence.same)
+            + [a.extent.value(sizes) for a in recurrence.code.tensors[n].axes],
+            dtype=torch.float64,
+        )
+        for n in recurrence.arguments
+    ]
+    (plain,) = recurrence.plain(arguments, sizes, {})
+    torch.testing.assert_close(plain, ops.scan(recurrence, arguments, sizes, {})[0])
+
+
+def test_rounds() -> None:
+    """T steps in log2(T) rounds: the largest number of additions that any element goes through."""
+    a, b = torch.full((1000,), 0.5), torch.ones(1000).requires_grad_()
+    value = linear_scan(a, b, 0)
+    nodes, waiting = set(), [value.grad_fn]
+    while waiting:
+        node = waiting.pop()
+        if node is not None and node not in nodes:
+            nodes.add(node)
+            waiting += [following for following, _ in node.next_functions]
+    assert sum(type(node).__name__.startswith("AddBackward") for node in nodes) == 10
