@@ -185,6 +185,7 @@ class Emission:
         for store in stores:
             assert store.walk is not None
             store.walk.current = None
+            store.walk.around = outer.scope
             store.merged = None
 
     def variable(self, loop: Loop) -> str:

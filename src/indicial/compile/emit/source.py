@@ -167,7 +167,8 @@ class _Module:
     def unpack(self, source: str, names: list[str]) -> list[str]:
         given = self.emission.tensors.given
         if len(names) > 1 and any(given[n] == source for n in names):
-            # One of them takes the place of what they are taken from.
+            # One of them takes the place of what they are taken from, so it comes last.
+            names = sorted(names, key=lambda n: given[n] == source)
             return _tuple([given[n] for n in names], [f"{source}[{quoted(n)}]" for n in names])
         printer = Printer(self.names, self.letters)
         lines = []

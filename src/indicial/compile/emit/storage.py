@@ -56,6 +56,8 @@ class Walk:
     current: Store | None = None
     begun: bool = False
     nodes: dict[Scope, Node] = field(default_factory=dict)
+    around: Scope | None = None
+    """Where the loop stands, once it is finished."""
 
     def key(self, target: str) -> Size:
         return Size.of(self.loop.variable) - self.loop.offsets.get(target, 0)

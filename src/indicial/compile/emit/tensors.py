@@ -270,7 +270,8 @@ class Tensors:
         shape = [extent for _, extent in bounds]
         whole = [*bounds[:axis], (first, last - first + 1), *bounds[axis:]]
         full = [extent for _, extent in whole]
-        entries = self.graph.name(walk.entries, (), NUMBER, self.scope)  # as it is now
+        # As it is now; a loop that is finished may be stacked outside of the one that reads it.
+        entries = self.graph.name(walk.entries, (), NUMBER, walk.around or self.scope)
         ends = torch.sizes.node(first), torch.sizes.node(last + 1)
         kind = self.kind(store.target)
         name = torch.sizes.variables[walk.loop.variable].node.template

@@ -16,6 +16,7 @@ from indicial.compile.native import ops
 from indicial.compile.native.kernel import REALS
 from indicial.compile.native.recurrence import Recurrence
 from indicial.compile.native.scan import Unsupported, extract
+from indicial.compile.passes.hoist import is_foreign
 from indicial.compile.schedule.plan import Call, Loop, Plan, Run, Step
 from indicial.program.ir import Affine, Apply, Code, Constant, Read, Reduce, Statement
 
@@ -71,19 +72,20 @@ def _absorbable(
         and step.statement.target in read - elsewhere
         and len(code.of(step.statement.target)) == 1
         and step.statement.guard is None
-        and _projects(step.statement, loop)
+        and _projects(code, step.statement, loop)
     ]
 
 
-def _projects(statement: Statement, loop: Loop) -> bool:
+def _projects(code: Code, statement: Statement, loop: Loop) -> bool:
     """Whether it sums, at every step, over what there is at that step: `Σ_K W[j,K] x[t,K] - B[j]`."""
     nodes = list(statement.body.walk())
     sums = [n for n in nodes if isinstance(n, Reduce)]
     simple = all(isinstance(n, Read | Apply | Constant | Reduce) for n in nodes)
-    tokens = any(isinstance(n, Read) and not _affine(n) for n in nodes)
+    reads = [n for n in nodes if isinstance(n, Read)]
+    foreign = any(is_foreign(code, read) or not _affine(read) for read in reads)
     walked = {((i.name, 1),) for i in statement.indices if i.extent == loop.extent}
     steps = any(isinstance(p, Affine) and p.terms in walked for p in statement.left)
-    return bool(sums) and simple and not tokens and steps
+    return bool(sums) and simple and not foreign and steps
 
 
 def _affine(read: Read) -> bool:

@@ -21,6 +21,7 @@ from indicial.compile.native.scan import Scan
 from indicial.compile.passes.adjoint import Adjoint, adjoint
 from indicial.compile.passes.inline import inlined
 from indicial.compile.passes.normal import normal
+from indicial.compile.passes.nothing import without_nothing
 from indicial.compile.passes.shared import shared
 from indicial.compile.passes.split import split
 from indicial.compile.schedule.linear import Linear, linear
@@ -109,7 +110,7 @@ class Recurrence:
         for name in self.kept:
             tensors[name] = replace(tensors[name], role="input")
         alone = replace(code, tensors=tensors, statements=self.adjoint.statements)
-        return split(shared(normal(with_starts(alone, self.code))))
+        return split(shared(normal(without_nothing(with_starts(alone, self.code)))))
 
     def gradients(
         self,
@@ -121,7 +122,8 @@ class Recurrence:
     ) -> Values:
         """The adjoint of each argument that is needed (or has one), by the argument's name."""
         needed = self.differentiable if needed is None else needed
-        given = {self.adjoint.given[name]: gradient for name, gradient in incoming.items()}
+        names = self.adjoint.given  # without outputs that no argument changes
+        given = {names[name]: slope for name, slope in incoming.items() if name in names}
         found = self.backward(needed).run({**known, **given}, sizes, lengths)
         return {n: found[self.adjoint.names[n]] for n in needed}
 

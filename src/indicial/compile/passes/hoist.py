@@ -26,6 +26,7 @@ from indicial.program.ir import (
     Index,
     Join,
     Part,
+    Place,
     Read,
     Reduce,
     Select,
@@ -45,9 +46,12 @@ def hoist(code: Code, plan: Plan) -> Code:
         if id(statement) not in inside:
             statements.append(statement)
             continue
-        hoisting = Hoisting(tensors, statement, inside[id(statement)])
-        body = hoisting.outside_of(statement.body, {i.name: i for i in statement.indices})
-        statements += [*hoisting.made, replace(statement, body=body)]
+        hoisting = _FromKernels(code, tensors, statement, inside[id(statement)])
+        scope = {i.name: i for i in statement.indices}
+        body, guard = hoisting.outside_of(statement.body, scope), statement.guard
+        if guard is not None:
+            guard = hoisting.outside_of(guard, scope)
+        statements += [*hoisting.made, replace(statement, body=body, guard=guard)]
     return replace(code, tensors=tensors, statements=tuple(statements))
 
 
@@ -114,11 +118,15 @@ class Hoisting:
                 return replace(expression, arguments=inside)
             case Reduce("sum", _, None, Apply("*", _)):
                 return self.contraction(expression, scope)
-            case Reduce(_, indices, _, body) | Softmax(indices, _, body):
+            case Reduce(_, indices, condition, body) | Softmax(indices, condition, body):
                 inner = scope | {i.name: i for i in indices}
-                return replace(expression, body=self.outside_of(body, inner))
+                if condition is not None:
+                    condition = self.outside_of(condition, inner)
+                return replace(expression, condition=condition, body=self.outside_of(body, inner))
             case Select(branches, otherwise):
-                values = tuple((c, self.outside_of(v, scope)) for c, v in branches)
+                values = tuple(
+                    (self.outside_of(c, scope), self.outside_of(v, scope)) for c, v in branches
+                )
                 last = self.outside_of(otherwise, scope)
                 return replace(expression, branches=values, otherwise=last)
             case Join(_, parts):
@@ -185,6 +193,34 @@ class Hoisting:
         places = tuple(Affine.of(i) for i in indices)
         self.made.append(Statement(name, places, indices, expression, span=expression.span))
         return Read(name, places, span=expression.span)
+
+
+class _FromKernels(Hoisting):
+    """Also what kernels do not read."""
+
+    def __init__(self, code: Code, tensors: dict[str, Tensor], statement: Statement, nest: Nest):
+        super().__init__(tensors, statement, nest)
+        self.code = code
+
+    def worth(self, expression: Expression) -> bool:
+        reads = (node for node in expression.walk() if isinstance(node, Read))
+        return super().worth(expression) or any(is_foreign(self.code, read) for read in reads)
+
+
+def is_foreign(code: Code, read: Read) -> bool:
+    """Whether kernels do not read it: tokens that count as numbers, starts of what is finished."""
+    if code.tensors[read.tensor].values is not None:
+        return True
+    begins = any(_is_number(place) for s in code.of(read.tensor) for place in s.left)
+    return begins and not all(map(_is_index, read.places))
+
+
+def _is_number(place: Place) -> bool:
+    return isinstance(place, Affine) and not place.terms
+
+
+def _is_index(place: Place) -> bool:
+    return isinstance(place, Affine) and place.shift is not None and place.shift[1] == 0
 
 
 def _worth(expression: Expression) -> bool:

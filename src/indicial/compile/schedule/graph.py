@@ -29,12 +29,15 @@ class Need:
 
 def needs(code: Code) -> list[Need]:
     """Every read of a defined tensor, once for each statement that it may meet."""
-    return [
-        Need(edge.statement, definer, edge)
-        for edge in edges(code)
-        for definer in code.of(edge.read.tensor)
-        if not _misses(edge, definer)
-    ]
+    known: list[Need] | None = code.__dict__.get("_needs")
+    if known is None:
+        known = code.__dict__["_needs"] = [
+            Need(edge.statement, definer, edge)
+            for edge in edges(code)
+            for definer in code.of(edge.read.tensor)
+            if not _misses(edge, definer)
+        ]
+    return list(known)
 
 
 def _misses(edge: Edge, definer: Statement) -> bool:
