@@ -34,7 +34,8 @@ static inline long packed_size(const struct call *call, long k, long n) {
 #define PRODUCT(call, members, n, k, a, w, p)                                                      \
   (call)->products->product(p, n, a, k, w, members, n, k, 0)
 
-/* `pack` puts the weights into order, `part` takes some members through all steps. */
+/* `pack` puts the weights into order, `part` takes some members through all steps. Who calls often
+   with the same weights packs them once, and calls `run_packed`. */
 #define KERNEL(pack, part)                                                                         \
   struct job {                                                                                     \
     const struct call *call;                                                                       \
@@ -46,10 +47,15 @@ static inline long packed_size(const struct call *call, long k, long n) {
     part_range(job->call->members, 1, number, parts, &first, &last);                               \
     if (first < last) part(job->call, job->w, first, last);                                        \
   }                                                                                                \
-  void run(const struct call *call) {                                                              \
-    real *w = pack(call);                                                                          \
+  void *packed(const struct call *call) { return pack(call); }                                     \
+  void run_packed(const struct call *call, const void *w) {                                        \
     struct job job = {call, w};                                                                    \
     threads_run(call->threads, (int)(call->members < 64 ? call->members : 64), run_part, &job);    \
+  }                                                                                                \
+  void unpack(void *w) { free(w); }                                                                \
+  void run(const struct call *call) {                                                              \
+    real *w = pack(call);                                                                          \
+    run_packed(call, w);                                                                           \
     free(w);                                                                                       \
   }
 

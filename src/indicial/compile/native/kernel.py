@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import Any
 
 import torch
 
@@ -22,7 +22,7 @@ from indicial.compile.native.c import Sizes
 from indicial.compile.native.scan import Unsupported
 from indicial.compile.native.stages import body, needs_history, stages, starts
 from indicial.compile.native.text import write
-from indicial.compile.native.writer import KernelPlan
+from indicial.compile.native.writer import KernelPlan, Within
 from indicial.compile.schedule.plan import Loop
 from indicial.program.ir import Code, Read, Statement
 from indicial.program.sizes import Size
@@ -31,7 +31,9 @@ REALS = {torch.float32: "float", torch.float64: "double"}
 
 
 class Call(ctypes.Structure):
-    """The `struct call` of kernel.h."""
+    """The `struct call` of kernel.h; `alive` keeps what it points to."""
+
+    alive: tuple[Any, ...]
 
     _fields_ = (
         ("products", ctypes.c_void_p),
@@ -59,11 +61,14 @@ class Kernel:
     ragged: tuple[str, ...]
 
     @functools.cached_property
-    def run(self) -> Callable[..., None]:
-        function = toolchain.load(self.text).run
-        function.argtypes = [ctypes.POINTER(Call)]
-        function.restype = None
-        return cast("Callable[..., None]", function)
+    def library(self) -> ctypes.CDLL:
+        library = toolchain.load(self.text)
+        library.run.argtypes = [ctypes.POINTER(Call)]
+        library.packed.argtypes = [ctypes.POINTER(Call)]
+        library.packed.restype = ctypes.c_void_p
+        library.run_packed.argtypes = [ctypes.POINTER(Call), ctypes.c_void_p]
+        library.unpack.argtypes = [ctypes.c_void_p]
+        return library
 
     def __call__(
         self,
@@ -74,7 +79,7 @@ class Kernel:
         into: Mapping[str, torch.Tensor] | None = None,
     ) -> dict[str, torch.Tensor]:
         """The kept tensors, from the arguments; `into` has memory for some of them."""
-        inputs = [self._in_rows(name, tensors[name]) for name in self.arguments]
+        inputs = [self.in_rows(name, tensors[name]) for name in self.arguments]
         values = {**self.fixed, **sizes}
         like = inputs[0]
         kept = {
@@ -85,12 +90,24 @@ class Kernel:
         }
         every = (*inputs, *kept.values())
         longs = [(lengths or {})[name].contiguous() for name in self.ragged]
+        call = self.call(every, [row(t) for t in every], values, members, longs)
+        self.library.run(ctypes.byref(call))
+        return kept
+
+    def call(
+        self,
+        every: Sequence[torch.Tensor],
+        rows: Sequence[int],
+        sizes: Mapping[str, int],
+        members: int,
+        lengths: Sequence[torch.Tensor] = (),
+    ) -> Call:
+        """What the kernel takes: the memory of all arguments and results."""
         shared, pool = products.find(self.real), threads.find()
-        # Named, so that what the call points to lives until it returns.
-        numbers = (ctypes.c_int64 * (len(self.sizes) + 1))(*(values[n] for n in self.sizes))
-        ends = (ctypes.c_void_p * (len(longs) + 1))(*(t.data_ptr() for t in longs))
+        numbers = (ctypes.c_int64 * (len(self.sizes) + 1))(*(sizes[n] for n in self.sizes))
+        ends = (ctypes.c_void_p * (len(lengths) + 1))(*(t.data_ptr() for t in lengths))
         memory = (ctypes.c_void_p * len(every))(*(t.data_ptr() for t in every))
-        rows = (ctypes.c_int64 * len(every))(*map(_row, every))
+        apart = (ctypes.c_int64 * len(every))(*rows)
         call = Call(
             ctypes.addressof(shared),
             ctypes.addressof(pool) if pool is not None else None,
@@ -98,12 +115,12 @@ class Kernel:
             ctypes.addressof(numbers),
             ctypes.addressof(ends),
             ctypes.addressof(memory),
-            ctypes.addressof(rows),
+            ctypes.addressof(apart),
         )
-        self.run(ctypes.byref(call))
-        return kept
+        call.alive = (shared, pool, numbers, ends, memory, apart)  # as long as the call is
+        return call
 
-    def _in_rows(self, name: str, tensor: torch.Tensor) -> torch.Tensor:
+    def in_rows(self, name: str, tensor: torch.Tensor) -> torch.Tensor:
         """The tensor itself, if what follows its first axis has no gaps; else a copy."""
         if name in self.same or tensor.dim() < 3 or tensor.numel() == 0:
             return tensor.contiguous()
@@ -111,7 +128,7 @@ class Kernel:
         return tensor if whole and tensor[0, 0].is_contiguous() else tensor.contiguous()
 
 
-def _row(tensor: torch.Tensor) -> int:
+def row(tensor: torch.Tensor) -> int:
     """How far apart rows are; the stride of an axis of one element means nothing."""
     if tensor.dim() < 2:
         return 0
@@ -127,12 +144,15 @@ def build(
     fixed: Mapping[str, int],
     ragged: frozenset[str] = frozenset(),
     real: str = "float",
+    within: Mapping[str, Within] | None = None,
 ) -> Kernel:
     """The kernel of a loop; `Unsupported` where there is none."""
     walked = body(code, loop, unbatched)
     begin = starts(code, loop)
     kept = _ordered(code, {*keep, *needs_history(walked)} & loop.axes.keys())
     arguments = _arguments(code, walked.statements, loop, begin)
+    lying = {place.argument for place in (within or {}).values()}
+    arguments = _ordered(code, {*arguments, *lying})
     sizes = Sizes(fixed, ragged)
     constants = {n: v for n, v in code.constants.items() if isinstance(v, int | float)}
     if len(constants) < len(code.constants):
@@ -140,7 +160,7 @@ def build(
     text = write(
         KernelPlan(
             walked, stages(walked, kept), arguments, kept, begin, loop.direction, loop.lower,
-            loop.extent, sizes, real, constants,
+            loop.extent, sizes, real, constants, within or {},
         )
     )  # fmt: skip
     shapes = {n: tuple(a.extent for a in code.tensors[n].axes) for n in kept}

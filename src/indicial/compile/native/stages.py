@@ -34,6 +34,7 @@ from indicial.program.ir import (
     Code,
     Constant,
     Expression,
+    Flat,
     Index,
     Read,
     Select,
@@ -100,14 +101,18 @@ class Body:
     now: frozenset[tuple[str, str]]
     """Who reads what within a step: `("h", "G")`."""
 
-    def inner(self, statement: Statement) -> list[Affine]:
-        """The left side without the place that the loop walks."""
-        axis = self.axes[statement.target]
-        return [p for n, p in enumerate(statement.left) if n != axis and isinstance(p, Affine)]
-
     def inner_indices(self, statement: Statement) -> list[Index]:
+        """The indices of the left side, in its order, without the one that the loop walks."""
         known = {i.name: i for i in statement.indices}
-        return [known[p.terms[0][0]] for p in self.inner(statement) if p.terms]
+        result: list[Index] = []
+        for axis, place in enumerate(statement.left):
+            if axis == self.axes[statement.target]:
+                continue
+            if isinstance(place, Flat):
+                result += place.indices
+            elif place.terms:
+                result.append(known[place.terms[0][0]])
+        return result
 
 
 def body(code: Code, loop: Loop, unbatched: frozenset[str]) -> Body:
@@ -176,8 +181,9 @@ def _walked(statement: Statement, loop: Loop) -> Statement:
     index = next(i for i in statement.indices if i.name == name)
     moved = Index(loop.variable, index.lower - place.offset, index.extent)
     left = tuple(_moved(p, name, place) for p in statement.left)
-    if any(len(p.terms) != 1 or p.terms[0][1] != 1 for p in left):
-        raise Unsupported(f"{statement.target} has a number on its left side")
+    for part in left:
+        if isinstance(part, Affine) and (len(part.terms) > 1 or any(f != 1 for _, f in part.terms)):
+            raise Unsupported(f"{statement.target} has a sum of indices on its left side")
     guard = statement.guard
     return replace(
         statement,
@@ -217,10 +223,8 @@ def _read_inside(loop: Loop, code: Code, name: str, start: Statement) -> bool:
     return any(n.definer is start and id(n.reader) in inside for n in needs(code))
 
 
-def _moved(place: object, name: str, by: Affine) -> Affine:
-    if not isinstance(place, Affine):
-        raise Unsupported("several indices share a place on the left")
-    if all(n != name for n, _ in place.terms):
+def _moved(place: Affine | Flat, name: str, by: Affine) -> Affine | Flat:
+    if isinstance(place, Flat) or all(n != name for n, _ in place.terms):
         return place
     return Affine(by.terms, place.offset + by.offset)
 
@@ -281,8 +285,8 @@ def _plain(body: Body, read: Read, indices: dict[str, Index]) -> list[str] | Non
     for place, axis in zip(read.places, body.code.tensors[read.tensor].axes, strict=True):
         if not isinstance(place, Affine):
             return None
-        if place.terms and place.terms[0][0] == body.variable and len(place.terms) == 1:
-            continue
+        if not place.terms or place.terms == ((body.variable, 1),):
+            continue  # a number, or the step
         if place.shift is None or place.shift[1] != 0 or place.shift[0] not in indices:
             return None
         index = indices[place.shift[0]]

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from indicial.compile.native import storage
 from indicial.compile.native.c import Scope, Sizes
 from indicial.compile.native.scan import Unsupported
 from indicial.compile.native.stages import Body, Fused, Matmul, Stage
 from indicial.compile.native.storage import Store, times, total
-from indicial.program.ir import Affine, Axis, Index, Read, Statement
+from indicial.program.ir import Affine, Axis, Flat, Gather, Index, Read, Statement
 from indicial.program.sizes import Size
 
 
@@ -37,6 +37,20 @@ class KernelPlan:
     sizes: Sizes
     real: str
     constants: Mapping[str, float] = field(default_factory=dict)
+    within: Mapping[str, Within] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Within:
+    """A tensor of the loop that lies in an argument, behind what is there: a cache that grows.
+
+    `layer` is which element of the argument's first axis it is, None if it is all of it; `axis` the
+    one of its own axes along which the argument has room for more than is used.
+    """
+
+    argument: str
+    layer: int | None
+    axis: int
 
 
 class Writer:
@@ -74,6 +88,8 @@ class Writer:
             tensor = code.tensors[name]
             row = f"q{number}" if batched and len(tensor.axes) > 1 else ""
             self.stores[name] = storage.argument(f"t{number}", tensor, self.sizes, batched, row)
+        for name, place in self.plan.within.items():
+            self.stores[name] = self._within(place)
         multiplied = {
             output.statement.target
             for stage in self.plan.stages
@@ -90,6 +106,19 @@ class Writer:
                 store = storage.ring(pointer, code.tensors[name], self.sizes, walked, slots)
                 self.scratch.append((pointer, times("members", str(slots), store.member_stride)))
                 self.stores[name] = store
+
+    def _within(self, place: Within) -> Store:
+        """Where a tensor that grows lies: rows of the argument say how much room there is."""
+        number = list(self.plan.arguments).index(place.argument)
+        axes = self.body.code.tensors[place.argument].axes
+        layers = 0 if place.layer is None else 1
+        extents = [self.c(axis.extent) for axis in axes]
+        extents[place.axis - 1 + layers] = f"q{number}"
+        strides = storage.row_major(extents)
+        pointer = f"t{number}"
+        if place.layer is not None:
+            pointer = f"({pointer} + {times(str(place.layer), strides[0])})"
+        return Store(pointer, "b", times(*extents), (None, *strides[layers:]))
 
     def _reach(self, name: str) -> int:
         """How many steps away a tensor is read."""
@@ -287,8 +316,13 @@ class Writer:
         place_of = Scope(self.real, self.sizes, {self.body.variable: "v"}, lambda _: "", {}).place
         outer, inner, guards, step = [], [], [], ""
         for number, (place, axis) in enumerate(zip(node.places, tensor.axes, strict=True)):
+            if isinstance(place, Gather):
+                token = self._token(place.read)
+                outer.append((number, token))
+                guards.append(f"{token} >= 0")
+                continue
             if not isinstance(place, Affine):
-                raise Unsupported(f"{node.tensor} is read at a token inside the loop")
+                raise Unsupported(f"{node.tensor} is read at several indices in one place")
             if any(name != self.body.variable for name, _ in place.terms):
                 inner.append(number)
                 continue
@@ -310,6 +344,22 @@ class Writer:
             self.line(f"const real *restrict {self.rows[address]} = {address};")
         return self.rows[address], inner
 
+    def _token(self, read: Read) -> str:
+        """A token of this member, which is the same for the whole row."""
+        place_of = Scope(self.real, self.sizes, {self.body.variable: "v"}, lambda _: "", {}).place
+        axes = self.body.code.tensors[read.tensor].axes
+        outer = []
+        for number, (place, axis) in enumerate(zip(read.places, axes, strict=True)):
+            if not isinstance(place, Affine) or not self._surely_inside(place, axis):
+                raise Unsupported(f"{read.tensor} is read at a place that varies")
+            outer.append((number, self._from(place_of(place), axis.lower)))
+        store = self.stores[read.tensor]
+        address = replace(store, pointer=f"((const int64_t *){store.pointer})").base(outer)
+        if address not in self.rows:
+            self.rows[address] = self.fresh("k")
+            self.line(f"const long {self.rows[address]} = *({address});")
+        return self.rows[address]
+
     def _outside(self, node: Read, step: str) -> str:
         """What is read beyond a range: the start, if there is one, else zeros."""
         text = "zero"
@@ -323,6 +373,9 @@ class Writer:
 
     def _surely_inside(self, place: Affine, axis: Axis) -> bool:
         """Whether a place is in a range whatever the sizes are: an index over that very range."""
+        if not place.terms:
+            low, high = (place.offset - axis.lower).number, (axis.extent - 1 - place.offset).number
+            return low is not None and high is not None and low >= 0 and high >= 0
         index = next((i for i in self.bound if place.terms == ((i.name, 1),)), None)
         if index is None:
             return False
@@ -351,11 +404,13 @@ class Writer:
         axes = self.body.code.tensors[statement.target].axes
         for number, (place, axis) in enumerate(zip(statement.left, axes, strict=True)):
             if number != self.body.axes[statement.target]:
-                assert isinstance(place, Affine)
-                text = self._from(place_of(place), axis.lower)
+                if isinstance(place, Flat):
+                    text = f"({self.flat(place.indices, names)})"
+                else:
+                    text = self._from(place_of(place), axis.lower)
                 parts.append(times(text, self._stride(statement.target, number)))
         return total(parts)
 
 
 def _is_row(line: str) -> bool:
-    return line.startswith("const real *restrict r")
+    return line.startswith(("const real *restrict r", "const long k"))

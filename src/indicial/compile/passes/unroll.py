@@ -1,0 +1,132 @@
+"""Layers written out: with a known number of them, each is a tensor of its own.
+
+L[ℓ+1,j] = L[ℓ,j] + F[ℓ+1,j],  y[j] = L[L,j]              L = 2
+
+L@1[j] = L@0[j] + F@1[j],  L@2[j] = L@1[j] + F@2[j],  y[j] = L@2[j]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from indicial.compile.schedule.plan import Loop, Run, Step
+from indicial.compile.schedule.schedule import schedule
+from indicial.program.ir import Affine, Code, Expression, Flat, Read, Statement, Tensor
+from indicial.program.rewrite import rebuild, size_indices, substitute
+from indicial.program.sizes import Size
+
+
+class NotUnrolled(Exception):
+    """Why the layers of a program cannot be written out."""
+
+
+def unrolled(code: Code, want: Sequence[str], sizes: Mapping[str, int]) -> Code:
+    """The statements in an order in which they run, without loops."""
+    plan = schedule(code, want)
+    return _Unrolling(code, list(plan.loops()), sizes).run(plan.steps)
+
+
+class _Unrolling:
+    def __init__(self, code: Code, loops: Sequence[Loop], sizes: Mapping[str, int]) -> None:
+        self.code = code
+        self.sizes = sizes
+        self.axes: dict[str, int] = {}
+        for loop in loops:
+            for name, axis in loop.axes.items():
+                if name in self.axes:
+                    raise NotUnrolled(f"{name} is walked along twice")
+                if axis:
+                    raise NotUnrolled(f"the layers of {name} are not its first index")
+                self.axes[name] = axis
+        self.tensors = {n: t for n, t in code.tensors.items() if n not in self.axes}
+        self.made: list[Statement] = []
+
+    def run(self, steps: Sequence[Step]) -> Code:
+        for statement in self.statements(steps):
+            self.made.append(self.flat(statement))
+        return replace(self.code, tensors=self.tensors, statements=tuple(self.made))
+
+    def statements(self, steps: Sequence[Step]) -> Iterator[Statement]:
+        """Every statement at every value of the loop around it."""
+        for step in steps:
+            if isinstance(step, Run):
+                yield step.statement
+            elif isinstance(step, Loop):
+                first = step.lower.value(self.sizes)
+                values = range(first, first + step.extent.value(self.sizes))
+                for value in values[:: step.direction]:
+                    for inner in step.steps:
+                        if not isinstance(inner, Run):
+                            raise NotUnrolled("there is a loop inside a loop")
+                        found = self.at(step, inner.statement, value)
+                        if found is not None:
+                            yield found
+
+    def at(self, loop: Loop, statement: Statement, value: int) -> Statement | None:
+        """The statement at one value of the loop's variable; None where it sits out."""
+        found = loop.fixed(statement)
+        if found is None:
+            at = loop.at(statement)
+            assert at is not None
+            return statement if at.value(self.sizes) == value else None
+        name, place = found
+        own = value + place.offset.value(self.sizes)
+        index = next(i for i in statement.indices if i.name == name)
+        first = index.lower.value(self.sizes)
+        if not first <= own < first + index.extent.value(self.sizes):
+            return None
+        number = {name: Affine((), Size.of(own))}
+        guard = statement.guard
+        return replace(
+            statement,
+            left=tuple(_moved(p, name, own) for p in statement.left),
+            indices=tuple(i for i in statement.indices if i is not index),
+            body=substitute(statement.body, number),
+            guard=substitute(guard, number) if guard is not None else None,
+        )
+
+    def flat(self, statement: Statement) -> Statement:
+        """The statement with each layer under its own name."""
+        guard = statement.guard
+        result = replace(
+            statement,
+            body=rebuild(statement.body, leaf=self.leaf),
+            guard=rebuild(guard, leaf=self.leaf) if guard is not None else None,
+        )
+        if statement.target not in self.axes:
+            return result
+        axis = self.axes[statement.target]
+        name = self.layer(statement.target, statement.left[axis])
+        left = tuple(p for n, p in enumerate(statement.left) if n != axis)
+        return replace(result, target=name, left=left)
+
+    def leaf(self, node: Expression) -> Expression:
+        if not isinstance(node, Read) or node.tensor not in self.axes:
+            return node
+        axis = self.axes[node.tensor]
+        name = self.layer(node.tensor, node.places[axis])
+        places = tuple(p for n, p in enumerate(node.places) if n != axis)
+        return replace(node, tensor=name, places=places)
+
+    def layer(self, tensor: str, place: object) -> str:
+        """The name of one layer of a tensor."""
+        if not isinstance(place, Affine) or place.terms:
+            raise NotUnrolled(f"{tensor} is read at all its layers")
+        number = place.offset.value(self.sizes)
+        name = f"{tensor}@{number}"
+        if name not in self.tensors:
+            old = self.code.tensors[tensor]
+            axes = tuple(a for n, a in enumerate(old.axes) if n != self.axes[tensor])
+            if any(size_indices(a.extent) for a in axes):
+                raise NotUnrolled(f"the layers of {tensor} have different sizes")
+            self.tensors[name] = Tensor(name, axes, old.role, old.values, old.probability)
+        return name
+
+
+def _moved(place: Affine | Flat, name: str, value: int) -> Affine | Flat:
+    if isinstance(place, Flat) or all(n != name for n, _ in place.terms):
+        return place
+    rest = tuple((n, f) for n, f in place.terms if n != name)
+    factor = dict(place.terms)[name]
+    return Affine(rest, place.offset + factor * value)

@@ -1,0 +1,98 @@
+"""A decoder's step as one kernel: the numbers of the whole pass, and of the emitted step."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import indicial
+from indicial.compile.module.module import ProgramModule
+from indicial.compile.native import toolchain
+from indicial.compile.stepping.decoder import Decoder
+from indicial.program.meaning.sample import small_sizes
+
+pytestmark = pytest.mark.skipif(not toolchain.available(), reason="no C compiler")
+
+STEPS = 4
+
+
+def decoder(module: ProgramModule) -> Decoder:
+    (found,) = module._decoders.values()
+    return found
+
+
+def inputs(module: ProgramModule, sizes: dict[str, int]) -> dict[str, torch.Tensor]:
+    torch.manual_seed(1)
+    result = {}
+    for name, tensor in module.code.tensors.items():
+        if tensor.role == "input":
+            shape = [2, *(axis.extent.value(sizes) for axis in tensor.axes)]
+            if tensor.values is not None:
+                result[name] = torch.randint(0, tensor.values.value(sizes), shape)
+            else:
+                result[name] = torch.randn(shape, dtype=torch.float64)
+    return result
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["bahdanau", "captioning", "causal_cnn", "encoder_decoder", "gpt2", "rnn_lm", "transformer",
+     "trigram", "stacked", "lstm"],
+)  # fmt: skip
+def test_a_step_is_one_kernel(name: str) -> None:
+    program = indicial.load(name)
+    sizes = {**small_sizes(program.code, 3), "T": STEPS}
+    room = {**sizes, "T": STEPS + 1}
+    torch.manual_seed(0)
+    module = program.compile(sizes=room, dtype=torch.float64).eval()
+    for parameter in module.parameters():
+        torch.nn.init.normal_(parameter)
+    given = inputs(module, sizes)
+    walked = {n for n, v in given.items() if program.code.tensors[n].axes[0].extent.name == "T"}
+    with torch.no_grad():
+        state = module.begin(**{n: v for n, v in given.items() if n not in walked})
+        output = decoder(module).stepping.outputs[0]
+        whole = module(**given, want=[output])[output]
+        found = [state.out[output]] if output in state.out else []
+        for step in range(STEPS):
+            state, out = module.step(state, **{n: given[n][:, step] for n in walked})
+            found.append(out[output])
+    assert all(decoder(module)._natives.values())
+    axes = [axis.extent.name for axis in program.code.tensors[output].axes]
+    for step in range(STEPS):
+        expected = whole.select(axes.index("T") + 1, step)
+        ours = found[step].expand_as(expected)  # what comes before all inputs has no members
+        torch.testing.assert_close(ours, expected, rtol=1e-10, atol=1e-10)
+
+
+def test_changed_weights_are_noticed() -> None:
+    module = indicial.load("rnn_lm").compile(V=5, J=8).eval()
+    with torch.no_grad():
+        before = module.step(None, w=3)[1]["P"]
+        module.parameter("e").mul_(2)
+        module.parameter("W^{h,R}").add_(1)
+        after = module.step(None, w=3)[1]["P"]
+    assert not torch.allclose(before, after)
+    torch.testing.assert_close(after, module(w=[3, 0], want=["P"])["P"][1])
+    assert all(decoder(module)._natives.values())
+
+
+def test_two_states_go_on_from_one() -> None:
+    """A cache is written in place only by whoever comes first."""
+    module = indicial.load("transformer").compile(V=7, J=8, L=2, K=2, I=4, D=8, T=9).eval()
+    with torch.no_grad():
+        first, _ = module.step(None, w=1)
+        second, _ = module.step(first, w=2)
+        other, _ = module.step(first, w=5)
+        _, a = module.step(second, w=3)
+        _, b = module.step(other, w=3)
+        whole = module(w=[[1, 2, 3, 0], [1, 5, 3, 0]], want=["P"])["P"][:, 3]
+    torch.testing.assert_close(torch.stack([a["P"], b["P"]]), whole)
+
+
+def test_what_has_too_many_layers_is_emitted() -> None:
+    module = indicial.load("transformer").compile(V=5, J=4, L=40, K=1, I=4, D=4, T=4).eval()
+    with torch.no_grad():
+        _, out = module.step(None, w=1)
+    assert list(decoder(module)._natives.values()) == [None]
+    torch.testing.assert_close(out["P"], module(w=[1, 0], want=["P"])["P"][1])
