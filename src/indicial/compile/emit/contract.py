@@ -154,6 +154,10 @@ class Contraction:
             linear = self._linear(a, b, summed)
             if linear is not None:
                 return linear
+        order = list(self.env.ranges)
+        rows, columns = ([order.index(d) for d in v.dims if d not in both] for v in (a, b))
+        if both and rows > columns:
+            a, b = b, a  # so that the result has its axes as the left side has them
         return self._matmul(a, b, both, summed) or self._einsum(a, b, summed)
 
     def _weight(self, value: Value) -> bool:

@@ -130,19 +130,21 @@ class Evaluator:
     def apply(self, node: Apply, env: Environment) -> Value:
         match node:
             case Apply("ln", (Softmax() as softmax,)):
-                value = self.reductions.softmax(softmax, env, "log_softmax")
-                return self.here(value, softmax.indices, env)
+                value, inner = self.reductions.softmax(softmax, env, "log_softmax")
+                return self.here(value, softmax.indices, inner, env)
             case _:
                 return self.elementwise.apply(node, env)
 
     # ---- what stands along an axis of its own, read at the current place ----
 
     def softmax(self, node: Softmax, env: Environment) -> Value:
-        return self.here(self.reductions.softmax(node, env), node.indices, env)
+        value, inner = self.reductions.softmax(node, env)
+        return self.here(value, node.indices, inner, env)
 
-    def here(self, value: Value, indices: Sequence[Index], env: Environment) -> Value:
+    def here(
+        self, value: Value, indices: Sequence[Index], inner: Environment, env: Environment
+    ) -> Value:
         """A value over its own indices, at the places where these stand outside."""
-        inner = env.bind(indices)
         names = [i.name for i in indices]
         if all(n in env.ranges and env.ranges[n] == inner.ranges[n] for n in names):
             return value

@@ -15,13 +15,15 @@ from dataclasses import replace
 from indicial.compile.emit.graph import Node
 from indicial.compile.emit.operations import Torch
 from indicial.compile.emit.patterns.attention import ATTENTION
+from indicial.compile.emit.patterns.bias import BIAS
 from indicial.compile.emit.patterns.convolution import CONVOLUTION
 from indicial.compile.emit.patterns.cross_entropy import CROSS_ENTROPY
+from indicial.compile.emit.patterns.embedding import EMBEDDING
 from indicial.compile.emit.patterns.layer_norm import LAYER_NORM
 from indicial.compile.emit.patterns.pattern import Finding, Found, Pattern, Surroundings
 from indicial.compile.emit.printing import Assign, Block, Line, Return, live_uses
 
-PATTERNS = (ATTENTION, LAYER_NORM, CROSS_ENTROPY)
+PATTERNS = (ATTENTION, LAYER_NORM, CROSS_ENTROPY, BIAS, EMBEDDING)
 NAMES = frozenset({CONVOLUTION, *(pattern.name for pattern in PATTERNS)})
 """All patterns; a convolution is found while the text is made, by its indices."""
 

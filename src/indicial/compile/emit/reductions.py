@@ -13,6 +13,7 @@ from indicial.compile.emit.contract import Factor
 from indicial.compile.emit.convolve import convolved
 from indicial.compile.emit.elementwise import Elementwise, Evaluate
 from indicial.compile.emit.graph import BOOL, FLOAT, INT, NUMBER, Node
+from indicial.compile.emit.narrowing import narrowed
 from indicial.compile.emit.patterns import convolution
 from indicial.compile.emit.picks import choose
 from indicial.compile.emit.values import Environment, Value, aligned, expanded
@@ -45,16 +46,20 @@ class Reductions:
         condition: Expression | None,
         env: Environment,
         gone: Collection[Index] = (),
+        cut: bool = True,
     ) -> tuple[Environment, Value | None]:
         """The environment below a reduction, and where an element counts.
 
-        What is summed is `gone` beyond the ranges of some indices anyway.
+        What is summed is `gone` beyond the ranges of some indices anyway. A range is `cut` to what
+        the condition leaves of it, if that may be nothing.
         """
+        if cut:
+            indices, condition = narrowed(indices, condition, env, self.elementwise.ragged)
         inner = env.bind(indices)
         own = [
             self.elementwise.ragged.within(inner.own[i.name], inner)
             for i in indices
-            if i not in gone
+            if i.name not in {g.name for g in gone}
         ]
         masks = [mask for mask in own if mask is not None]
         if condition is not None:
@@ -77,7 +82,8 @@ class Reductions:
 
     def reduce(self, node: Reduce, env: Environment) -> Value:
         gone = [i for i in node.indices if node.operator == "sum" and self.vanishes(node.body, i)]
-        inner, mask = self.inside(node.indices, node.condition, env, gone)
+        cut = not node.operator.startswith("arg")  # nothing has no place
+        inner, mask = self.inside(node.indices, node.condition, env, gone, cut)
         names = [i.name for i in node.indices]
         if node.operator == "sum" and mask is None:
             found = convolution.match(node, inner)
@@ -182,8 +188,10 @@ class Reductions:
 
     # ---- softmax ----
 
-    def softmax(self, node: Softmax, env: Environment, function: str = "softmax") -> Value:
-        """The distribution, over its own indices; or its logarithm."""
+    def softmax(
+        self, node: Softmax, env: Environment, function: str = "softmax"
+    ) -> tuple[Value, Environment]:
+        """The distribution, over its own indices, and their ranges; or its logarithm."""
         torch = self.torch
         inner, mask = self.inside(node.indices, node.condition, env)
         names = [i.name for i in node.indices]
@@ -207,7 +215,7 @@ class Reductions:
             where = torch.flatten(where, first, last) if len(names) > 1 else where
         axis = -1 if first == x.rank - 1 else first
         result = self._normalised(x, where, axis, function, node, inner)
-        return Value(torch.unflatten(result, first, inner.extents(names)), dims)
+        return Value(torch.unflatten(result, first, inner.extents(names)), dims), inner
 
     def _normalised(
         self, x: Node, mask: Node | None, axis: int, function: str, node: Softmax, env: Environment

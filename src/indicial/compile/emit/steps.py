@@ -87,6 +87,7 @@ class Steps:
             return
         key = self.sizes.node(walk.key(store.target))
         self.writing.add(Assign(f"{walk.entries}[{{}}]", node, key, store.target))
+        walk.now.clear()
 
     def merge_step(self, store: Store, definition: Definition) -> None:
         """One of several definitions of the current step; the last to come puts them together."""
@@ -169,6 +170,7 @@ class Steps:
         node = self.torch.index(array.node, items)
         walk.singles[key] = tuple(b for n, b in enumerate(array.bounds) if n != axis)
         walk.orders[key] = definition.order
+        walk.now.clear()
         self.writing.add(Assign(f"{walk.entries}[{{}}]", node, self.sizes.node(key), store.target))
 
     def open_entries(self, stores: Sequence[Store]) -> None:

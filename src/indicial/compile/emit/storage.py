@@ -56,6 +56,9 @@ class Walk:
     current: Store | None = None
     begun: bool = False
     nodes: dict[Scope, Node] = field(default_factory=dict)
+    """The dict as a node, for reading entries, which never change."""
+    now: dict[Scope, Node] = field(default_factory=dict)
+    """The dict as it is now; emptied when there is one more entry."""
     around: Scope | None = None
     """Where the loop stands, once it is finished."""
 

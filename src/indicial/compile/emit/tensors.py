@@ -168,7 +168,8 @@ class Tensors:
         place = places[walk.axis]
         key = place.offset if isinstance(place, Affine) and not place.terms else None
         if key is None:
-            return self._read(self.whole(store), store.axes, places, env, absent)
+            array = self.recent(store, walk, place, env) or self.whole(store)
+            return self._read(array, store.axes, places, env, absent)
         rest = {n: p for n, p in places.items() if n != walk.axis}
         if walk.current is not None and key == walk.key(store.target):
             return self.at(walk.current, rest, env, absent)
@@ -209,6 +210,12 @@ class Tensors:
         if self.scope not in walk.nodes:
             walk.nodes[self.scope] = self.graph.name(walk.entries, (), NUMBER, self.scope)
         return walk.nodes[self.scope]
+
+    def now(self, walk: Walk) -> Node:
+        """The dict with the entries that it has so far."""
+        if self.scope not in walk.now:
+            walk.now[self.scope] = self.graph.name(walk.entries, (), NUMBER, self.scope)
+        return walk.now[self.scope]
 
     def entry_bounds(self, store: Store, walk: Walk, key: Size) -> tuple[Bounds, ...]:
         if key in walk.singles:
@@ -256,6 +263,35 @@ class Tensors:
         if not inside:
             store.merged = array
         return array
+
+    def recent(self, store: Store, walk: Walk, place: Where, env: Environment) -> Array | None:
+        """Inside a loop, no more steps than a read of several asks for."""
+        if walk.current is None or store.definitions or not isinstance(place, Affine):
+            return None
+        if len(place.terms) != 1 or place.terms[0][1] != 1:
+            return None
+        index = env.ranges[place.terms[0][0]]
+        bounds = list(self.formula(store, walk))
+        if any(replaced(s, walk.loop.variable, Size()) != s for pair in bounds for s in pair):
+            return None
+        axis = store.axes.index(walk.axis)
+        first = index.lower + place.offset
+        kind, sizes = self.kind(store.target), self.torch.sizes
+        shape = [extent for _, extent in bounds]
+        bounds.insert(axis, (first, index.extent))
+        entries = self.now(walk)
+        node = self.torch.helper(
+            "stack",
+            f"{{}}, {{}}, {{}}, {{}}, {axis}",
+            entries,
+            sizes.node(first),
+            sizes.node(index.extent),
+            self.torch.zeros(shape, kind),
+            shape=[extent for _, extent in bounds],
+            kind=kind,
+            hint=store.target,
+        )
+        return Array(node, tuple(bounds))
 
     def stacked(self, store: Store, walk: Walk) -> Array:
         """The steps of a loop, one after the other along their axis."""

@@ -6,7 +6,11 @@ torch.where(w >= 0, log_P.gather(-1, …).squeeze(-1), 0)     →  log_likelihoo
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
+from indicial.compile.emit.axes import ALL, Item
 from indicial.compile.emit.graph import Node
+from indicial.compile.emit.operations import Torch
 from indicial.compile.emit.patterns.pattern import Found, Missed, Pattern, Surroundings
 from indicial.compile.emit.patterns.trees import only, sides
 
@@ -20,18 +24,40 @@ def match(node: Node, around: Surroundings) -> Found | Missed | None:
     if picked is None or tokens is None:
         return None
     logs, places = picked
-    scores = only("{}.log_softmax(-1)", logs)
+    torch = around.torch
+    whole, items = torch.indexed.get(logs, (logs, []))
+    scores = only("{}.log_softmax(-1)", whole)
     if scores is None or only("{}.clamp(min=0)", _unindexed(places)) is not tokens:
         return None
-    if not around.once(logs):
+    if len(items) == whole.rank and items[-1] is not ALL:
+        return None
+    if not around.once(whole) or not around.once(logs):
         return Missed("the other logarithms of the distribution are needed as well")
-    torch = around.torch
-    return Found(
-        lambda become: torch.helper(
-            "log_likelihood", "{}, {}", become(scores), become(tokens), shape=node.shape,
-            kind=node.kind, hint="likelihood",
-        )
-    )  # fmt: skip
+
+    def build(become: Callable[[Node], Node]) -> Node:
+        arguments = _part(torch, scores, items, around, become), become(tokens)
+        return torch.helper(
+            "log_likelihood", "{}, {}", *arguments, shape=node.shape, kind=node.kind,
+            hint="likelihood",
+        )  # fmt: skip
+
+    return Found(build)
+
+
+def _part(
+    torch: Torch,
+    scores: Node,
+    items: Sequence[Item],
+    around: Surroundings,
+    become: Callable[[Node], Node],
+) -> Node:
+    """The scores of some steps only, computed for those only if they are a linear map."""
+    linear = sides("F.linear({}, {})", scores)
+    if linear is None or not items or not around.once(scores):
+        return torch.index(become(scores), items) if items else become(scores)
+    x = torch.index(become(linear[0]), items)
+    shape = [*x.shape[:-1], scores.shape[-1]]
+    return torch.graph.make("F.linear({}, {})", x, become(linear[1]), shape=shape, hint="scores")
 
 
 def _unindexed(node: Node) -> Node:

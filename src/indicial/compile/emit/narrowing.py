@@ -1,0 +1,86 @@
+"""Conditions that are bounds: a shorter range in place of a mask.
+
+Σ_{t ≥ 1} x[t]                      x[:, 1:].sum(1)
+Σ_{s < t} h[s], at step t           stack(h, 0, t, …).sum(1): what exists, and no more
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from indicial.compile.emit.ragged import Ragged
+from indicial.compile.emit.values import Environment
+from indicial.program.ir import Affine, Apply, Constant, Expression, Index, IndexValue, SizeValue
+from indicial.program.sizes import Size
+
+_MIRRORED = {"<": ">", "≤": "≥", ">": "<", "≥": "≤"}
+
+
+def narrowed(
+    indices: Sequence[Index], condition: Expression | None, env: Environment, ragged: Ragged
+) -> tuple[list[Index], Expression | None]:
+    """The indices with the ranges that a condition leaves, and what is left of the condition."""
+    result = {index.name: index for index in indices}
+    left = []
+    for part in _parts(condition):
+        bound = _bound(part, result, env.bind(result.values()), ragged)
+        if bound is None:
+            left.append(part)
+        else:
+            result[bound.name] = bound
+    rest = None if not left else left[0] if len(left) == 1 else Apply("and", tuple(left))
+    return list(result.values()), rest
+
+
+def _parts(condition: Expression | None) -> Iterator[Expression]:
+    if isinstance(condition, Apply) and condition.function == "and":
+        for argument in condition.arguments:
+            yield from _parts(argument)
+    elif condition is not None:
+        yield condition
+
+
+def _bound(
+    part: Expression, indices: dict[str, Index], env: Environment, ragged: Ragged
+) -> Index | None:
+    """The index that a comparison bounds, with its new range; None if that is not certain."""
+    match part:
+        case Apply(sign, (a, b)) if sign in _MIRRORED:
+            for one, two, way in ((a, b, sign), (b, a, _MIRRORED[sign])):
+                limit = _limit(two, env)
+                for name in indices:
+                    if one == IndexValue(Affine.of(name)) and limit is not None:
+                        if ragged.varies(limit, env):
+                            return None
+                        return _cut(indices[name], way, limit, env, ragged)
+    return None
+
+
+def _limit(side: Expression, env: Environment) -> Size | None:
+    """A side of a comparison that is the same for all elements."""
+    match side:
+        case Constant(value) if value == int(value):
+            return Size.of(int(value))
+        case SizeValue(size):
+            return env.size(size)
+        case IndexValue(place):
+            moved = env.place(place)
+            return moved.offset if isinstance(moved, Affine) and not moved.terms else None
+        case _:
+            return None
+
+
+def _cut(index: Index, sign: str, limit: Size, env: Environment, ragged: Ragged) -> Index | None:
+    own = env.own[index.name]
+    certain = ragged.torch.sizes.certain
+    if sign in "<≤":
+        extent = limit - own.lower + (sign == "≤")
+        fits = certain(extent) and certain(own.extent - extent)
+        return (
+            replace(index, extent=extent) if fits and not ragged.varies(own.extent, env) else None
+        )
+    lower = limit + (sign == ">")
+    extent = own.lower + own.extent - lower
+    fits = certain(lower - own.lower) and certain(extent)
+    return replace(index, lower=lower, extent=extent) if fits else None
