@@ -28,6 +28,7 @@ from indicial.program.ir import (
     IndexValue,
     Statement,
 )
+from indicial.program.meaning.arrays import dependent
 from indicial.program.messages import IndicialError, Message
 
 
@@ -58,7 +59,10 @@ def causal(code: Code, walk: Walk, outputs: Collection[str]) -> Causal:
         except LookAhead as error:
             refused = refused or error
             continue
-        return Causal(bounded, walk, axes, _latest(earliest, axes, found, outputs))
+        # What reads nothing that is given could be any number of steps ahead: it goes along.
+        moving = dependent(bounded, frozenset(walk.inputs))
+        eager = [name for name in outputs if name in moving]
+        return Causal(bounded, walk, axes, _latest(earliest, axes, found, eager))
     assert refused is not None
     raise refused
 
@@ -145,10 +149,10 @@ def _earliest(walk: Walk, axes: dict[str, int], found: list[Edge]) -> dict[str, 
 
 
 def _latest(
-    earliest: dict[str, int], axes: dict[str, int], found: list[Edge], outputs: Collection[str]
+    earliest: dict[str, int], axes: dict[str, int], found: list[Edge], eager: Collection[str]
 ) -> dict[str, int]:
-    """The smallest offsets that serve what is wanted as early as it can be."""
-    offsets = {name: earliest[name] if name in outputs else 0 for name in axes}
+    """The smallest offsets that serve some tensors as early as they can be."""
+    offsets = {name: earliest[name] if name in eager else 0 for name in axes}
     changed = True
     while changed:
         changed = False

@@ -43,10 +43,13 @@ def with_support(code: Code, walk: Walk) -> Code:
 
     statements = []
     for statement in code.statements:
-        body = rebuild(statement.body, leaf=leaf)
         guard = statement.guard
-        if guard is None and len(walk.axes(code.tensors[statement.target])) > 1:
-            guard = joined(found.of(statement.target))
+        if len(walk.axes(code.tensors[statement.target])) > 1:
+            conditions = found.of(statement.target)
+            if conditions and statement is not code.of(statement.target)[-1]:
+                continue  # it says where the tensor is 0, as the end of the general one does now
+            guard = guard or joined(conditions)
+        body = rebuild(statement.body, leaf=leaf)
         statements.append(replace(statement, body=body, guard=guard))
     return replace(code, statements=tuple(statements))
 

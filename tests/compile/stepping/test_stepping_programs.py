@@ -1,0 +1,161 @@
+"""What steps read of earlier ones, one small program each, beside the interpreter."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from walking import compare, decoder, every, walk
+
+from indicial import IndicialError, load
+from indicial.compile.module.module import ProgramModule
+from indicial.compile.stepping.causal import LookAhead
+from tests.compile.module.modules import inputs, oracle, random, small
+
+ATTENTION = """input x[t,j]
+Query[k,t,i] = W^Q[k,i,J] x[t,J]
+Key[k,t,i] = W^K[k,i,J] x[t,J]
+Value[k,t,i] = W^V[k,i,J] x[t,J]
+"""
+PROGRAMS = {
+    "relative positions": ATTENTION
+    + """range Δt = -3..3
+parameter r[k,Δt]
+α[k,t_1,t_2] = softmax_{t_2 ≤ t_1} 1/√I Query[k,t_1,I] Key[k,t_2,I] + r[k,t_1-t_2]
+y[k,t,i] = α[k,t,T] Value[k,T,i]""",
+    "scores of all pairs": """input x[t,j]
+S[t_1,t_2] = x[t_1,J] W[J,J'] x[t_2,J']
+α[t_1,t_2] = softmax_{t_2 ≤ t_1} S[t_1,t_2]
+y[t,j] = α[t,T] x[T,j]""",
+    "zeros ahead": """input x[t,j]
+α[t_1,t_2] = 0 for t_2 > t_1
+α[t_1,t_2] = tanh(x[t_1,J] W[J,J'] x[t_2,J'])
+y[t,j] = α[t,T] x[T,j]""",
+    "learned weights": """input x[t,j]
+parameter R[t_1,t_2]
+α[t_1,t_2] = softmax_{t_2 ≤ t_1} R[t_1,t_2]
+y[t,j] = α[t,T] x[T,j]""",
+    "near steps": """input x[t,j]
+α[t_1,t_2] = softmax_{t_2 ≤ t_1, t_1 - t_2 ≤ 2} x[t_1,J] W[J,J'] x[t_2,J']
+y[t,j] = α[t,T] x[T,j]""",
+    "sums so far": """input x[t,j]
+y[t,j] = x[t,j] Σ_{s ≤ t} x[s,j]
+m[t] = x[t,0] + max_{s ≤ t} x[s,0]""",
+    "the past alone": """input x[t,j]
+h[t,j] = tanh(x[t,j] + Σ_{s < t} h[s,j])""",
+    "the past with and without now": """input x[t,j]
+parameter r[t]
+h[t,j] = tanh(x[t,j] + Σ_{s < t} h[s,j])
+g[t,j] = h[t,j] + Σ_{s ≤ t} h[s,j] r[s]""",
+    "from one on": """input x[t,k]
+range t = 1..T
+h[0,j] = a[j]
+h[t,j] = tanh(W[j,I] h[t-1,I] + U[j,K] x[t,K])""",
+    "a start inside": """input x[t,k]
+c[0,j] = a[j]
+c[t,j] = tanh(W[j,I] c[t-1,I] + U[j,K] x[t,K])""",
+    "two steps back": """input x[t,k]
+h[-1,j] = a[j]
+h[-2,j] = b[j]
+h[t,j] = tanh(W[j,I] h[t-1,I] - h[t-2,j] + U[j,K] x[t,K])""",
+    "a window of states": """input x[t,k]
+range Δt = 1..3
+h[-1,j] = a[j]
+h[t,j] = tanh(W[ΔT,j,I] h[t-ΔT,I] + U[j,K] x[t,K])""",
+    "the step as a number": """input x[t,k]
+y[t,k] = t x[t,k] + x[t-2,k]
+z[t,k] = cases { y[t,k] if t > 2, 0 otherwise }
+u[t,j] = W[j,K] x[t,K] for t > 1
+u[t,j] = V[j,K] x[t,K]""",
+    "surprise": """input w[t] in V
+h[t,j] = tanh(W[j,I] h[t-1,I] + e[w[t],j])
+P(w_t | w_0, …, w_{t-1}) = softmax_{w_t} e[w_t,J] h[t-1,J]
+s[t] = -ln P(w_t | …)
+w[t] ~ P(w_t | …)""",
+    "the first word": """input w[t] in V
+h[t,j] = tanh(e[w[t],j] + f[w[0],j])
+P(w_t | w_0, …, w_{t-1}) = softmax_{w_t} e[w_t,J] h[t-1,J]
+w[t] ~ P(w_t | …)""",
+    "a window of words": """input w[t] in V
+range Δt = 1..3
+h[t,j] = tanh(Σ_{Δt} A[Δt,j] e[w[t-Δt],j])
+P(w_t | w_0, …, w_{t-1}) = softmax_{w_t} e[w_t,J] h[t,J]
+w[t] ~ P(w_t | …)""",
+    "attention to earlier words": """input w[t] in V
+parameter q[t,j]
+k[t,j] = K[j,I] e[w[t],I]
+α[t_1,t_2] = softmax_{t_2 < t_1} q[t_1,J] k[t_2,J]
+h[t,j] = α[t,T] k[T,j]
+P(w_t | w_0, …, w_{t-1}) = softmax_{w_t} e[w_t,J] h[t,J]
+w[t] ~ P(w_t | …)""",
+    "two inputs": """input x[t,k]
+input z[t,k]
+h[t,j] = tanh(W[j,I] h[t-1,I] + U[j,K] x[t,K] + V[j,K] z[t-1,K])""",
+}
+
+
+def made(text: str) -> ProgramModule:
+    program = load(text)
+    return random(program.compile(**small(program), dtype=torch.float64))
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("gradients", [False, True], ids=["in place", "pure"])
+def test_every_output_is_the_oracles(name: str, gradients: bool) -> None:
+    module = made(PROGRAMS[name])
+    want = list(dict.fromkeys(s.target for s in module.code.statements))
+    want = [n for n in want if n not in ("S", "loss")]  # scores of steps to come are nowhere
+    for batch in ((), (2,)):
+        given = inputs(module, *batch)
+        whole = oracle(module, given)
+        with torch.set_grad_enabled(gradients):
+            states = list(walk(module, given, batch, want))
+        found = sum(compare(state, whole, batch) for state in states)
+        assert found == every(decoder(module, want), len(states) - 1, 5)
+
+
+def test_the_programs_are_programs() -> None:
+    """The interpreter runs the beginning and the steps: h[t-1] of a step is h of the one before."""
+    from indicial.program.meaning.interpret import interpret
+
+    module = made(PROGRAMS["surprise"])
+    stepping = module.begin().frame.decoder.stepping
+    held = {name: module.parameter(name).detach().numpy() for name in module.state_keys}
+    given = inputs(module)
+    whole = oracle(module, given)
+    first = interpret(stepping.beginning, {}, held)
+    np.testing.assert_allclose(first["P"], whole["P"][0])
+    (ago,) = stepping.ago
+    before = np.zeros(3)
+    for t, token in enumerate(given["w"][:-1]):
+        now = interpret(
+            stepping.step, {"w": token.numpy(), ago.name: before}, held, sizes={"n": t + 1}
+        )
+        np.testing.assert_allclose(now["P"], whole["P"][t + 1])
+        before = now["h"]
+
+
+def test_what_a_step_needs_of_the_end() -> None:
+    module = made("input x[t,k]\ny[t,k] = x[t,k] / T")
+    with pytest.raises(LookAhead, match=r"T is known only at the\s+end"):
+        module.begin()
+    module = made("input x[t,k]\nm[k] = 1/T Σ_t x[t,k]\ny[t,k] = x[t,k] - m[k]")
+    with pytest.raises(
+        LookAhead, match=r"m cannot be computed step by step: it looks ahead at\s+x"
+    ):
+        module.begin(want=["y"])
+
+
+def test_which_index_the_steps_go_along() -> None:
+    text = "input x[s,k]\ninput z[t,k]\nc[k] = Σ_s x[s,k]\ny[t,k] = y[t-1,k] + z[t,k] c[k]"
+    module = made(text)
+    with pytest.raises(IndicialError, match=r'say along which index .*along="s" or along="t"'):
+        module.begin()
+    given = inputs(module)
+    whole = oracle(module, given)
+    state = module.begin(x=given["x"], along="t")
+    for t in range(5):
+        state, out = module.step(state, z=given["z"][t])
+        torch.testing.assert_close(out["y"], torch.as_tensor(whole["y"][t]))
+    with pytest.raises(IndicialError, match="no input has an axis q to walk along"):
+        module.begin(along="q")
