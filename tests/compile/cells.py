@@ -73,7 +73,11 @@ class _Cell:
         if self.chance(0.25):
             self.attention()
         if self.chance(0.15):
+            self.memory()
+        if self.chance(0.15):
             self.norm()
+        if self.chance(0.15):
+            self.joined()
         if self.scalar:
             self.scalar_state()
         if self.matrix:
@@ -137,6 +141,18 @@ class _Cell:
                 1,
                 lambda: (
                     f"{self.parameter('W', 'Ij')} ({self.vector('I')} + {self.parameter('b', 'I')})"
+                ),
+            ),
+            (
+                1,
+                lambda: (
+                    f"({self.parameter('W', 'jI')} + {self.parameter('W', 'jI')}) {self.vector('I')}"
+                ),
+            ),
+            (
+                1,
+                lambda: (
+                    f"{self.parameter('W', 'jI')} σ({self.parameter('b', 'I')}) {self.vector('I')}"
                 ),
             ),
             (1, self.bilinear),
@@ -234,6 +250,29 @@ class _Cell:
         self.lines.append(f"{at}[t,j] = {name}[t,N] z[N,j]")
         self.now.append(at)
 
+    def memory(self) -> None:
+        """Attention over all earlier states, and over inputs up to now."""
+        name, at = self.fresh("A"), self.fresh("C")
+        before, up_to = ("<", "≤") if self.sign == "-" else (">", "≥")
+        state = self.state()
+        if self.chance(0.5):
+            score, values, relation = f"{self.earlier('J')} {state}[r,J]", state, before
+        else:
+            self.read("y[t,j]")
+            score, values, relation = f"{self.earlier('J')} y[r,J]", "y", up_to
+        self.lines.append(f"{name}[t,r] = softmax_{{r {relation} t}} {score}")
+        self.lines.append(f"{at}[t,j] = Σ_{{r {relation} t}} {name}[t,r] {values}[r,j]")
+        self.now.append(at)
+
+    def joined(self) -> None:
+        """The state and the input side by side, as one operand."""
+        both, name = self.fresh("Z"), self.fresh("G")
+        self.lines.append(
+            f"{both}[t,C] = {self.earlier('J')}; {self.read('x[t,k]').replace('k', 'K')}"
+        )
+        self.lines.append(f"{name}[t,j] = tanh({self.parameter('W', 'jC')} {both}[t,C])")
+        self.now.append(name)
+
     def norm(self) -> None:
         name = self.fresh("N")
         norm = self.random.choice(("layernorm", "rmsnorm"))
@@ -309,6 +348,8 @@ class _Cell:
 
     def after(self) -> None:
         """What reads the states when all are there."""
+        if self.chance(0.2):
+            self.second()
         if not self.inputs or all(not name.endswith(",k]") for name in self.inputs):
             self.lines.append(f"o[t,j] = {self.states[0]}[t,j] + {self.read('y[t,j]')}")
         elif self.chance(0.3):
@@ -316,6 +357,13 @@ class _Cell:
             self.lines.append("o[t,m] = V[m,C] z'[t,C]")
         elif self.chance(0.3):
             self.lines.append(f"o[j] = {self.states[0]}[T-1,j] + {self.states[-1]}[0,j]^2")
+
+    def second(self) -> None:
+        """Another recurrence, over the states of this one, in either direction."""
+        past = self.random.choice(("t-1", "t+1"))
+        own = f"{self.parameter('W', 'nM')} d[{past},M]"
+        of = f"{self.parameter('W', 'nJ')} {self.states[-1]}[{self.random.choice(('t', 't-1', 't+1'))},J]"
+        self.lines.append(f"d[t,n] = {self.function(f'{own} + {of}', bounded=True)}")
 
 
 def _stack(random: Random) -> str:

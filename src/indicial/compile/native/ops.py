@@ -41,9 +41,7 @@ def scan(
         found = _Directly.apply(  # type: ignore[no-untyped-call]
             recurrence, values, which, len(arguments), *arguments, *ragged
         )
-    outputs = found[: len(recurrence.outputs)]
-    # What no input enters is computed for one member, and is the same for all.
-    return list(outputs) if recurrence.differs else [output[0] for output in outputs]
+    return list(found[: len(recurrence.outputs)])
 
 
 def _seen_through(arguments: Sequence[torch.Tensor]) -> bool:
@@ -179,7 +177,12 @@ def _(
     by_name = dict(zip(recurrence.sizes, sizes, strict=True))
     members = recurrence.members(arguments)
     like = next(a for a in arguments if a.is_floating_point())
-    return [like.new_empty([members, *recurrence.shape(name, by_name)]) for name in recurrence.kept]
+    return [
+        like.new_empty(
+            [*([members] if name in recurrence.varying else []), *recurrence.shape(name, by_name)]
+        )
+        for name in recurrence.kept
+    ]
 
 
 @torch.library.custom_op("indicial::scan_gradient", mutates_args=())

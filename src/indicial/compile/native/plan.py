@@ -123,9 +123,36 @@ def run(
 ) -> list[torch.Tensor]:
     """The outputs of a recurrence: by its kernels on the processor, else by PyTorch."""
     by_name = dict(zip(recurrence.sizes, sizes, strict=True))
+    if recurrence.lifted:
+        return _for_all(recurrence, arguments, by_name, lengths)
+    return _run(recurrence, arguments, by_name, lengths)
+
+
+def _run(
+    recurrence: Recurrence,
+    arguments: Sequence[torch.Tensor],
+    sizes: dict[str, int],
+    lengths: dict[str, torch.Tensor],
+) -> list[torch.Tensor]:
     if all(map(_suits, arguments)):
-        return ops.scan(recurrence, arguments, by_name, lengths)
-    return recurrence.plain(arguments, by_name, lengths)
+        return ops.scan(recurrence, arguments, sizes, lengths)
+    return recurrence.plain(arguments, sizes, lengths)
+
+
+def _for_all(
+    recurrence: Recurrence,
+    arguments: Sequence[torch.Tensor],
+    sizes: dict[str, int],
+    lengths: dict[str, torch.Tensor],
+) -> list[torch.Tensor]:
+    """What is the same for all members, but for their lengths, is computed for one."""
+    ends = [length for name, length in lengths.items() if name in recurrence.sizes]
+    members = len(ends[0]) if ends else 1
+    at = recurrence.arguments.index(recurrence.lifted)
+    given = list(arguments)
+    given[at] = given[at].expand(members, *given[at].shape)
+    found = _run(recurrence, given, sizes, lengths)
+    return found if ends else [output[0] for output in found]
 
 
 def _suits(tensor: torch.Tensor) -> bool:

@@ -145,7 +145,7 @@ def projections(
     single = {
         w.target: w
         for s in statements
-        if (w := weighted(code, s, same)) is not None and w.operand in there
+        if (w := weighted(code, s, same)) is not None and {w.operand, w.weight} <= set(there)
     }
     parts: list[Projection | Gathered] = []
     done: set[str] = set()

@@ -17,7 +17,7 @@ from indicial.compile.emit.alone import Alone, sizes_of
 from indicial.compile.emit.doubling import Doubling
 from indicial.compile.native.begun import with_starts
 from indicial.compile.native.routine import Routine
-from indicial.compile.native.scan import Scan
+from indicial.compile.native.scan import Scan, varying
 from indicial.compile.passes.adjoint import Adjoint, adjoint
 from indicial.compile.passes.inline import inlined
 from indicial.compile.passes.normal import normal
@@ -41,8 +41,8 @@ class Recurrence:
         self.outputs = tuple(outputs)
         self.arguments = tuple(scan.arguments)
         self.same = frozenset(n for n in self.arguments if n in scan.unbatched)
-        self.differs = len(self.same) < len(self.arguments)
-        """Whether the outputs differ between members."""
+        self.lifted = scan.lifted
+        self.varying = varying(self.code)
         text = show(self.code) + repr((self.outputs, self.arguments, sorted(self.same)))
         self.key = hashlib.sha256(text.encode()).hexdigest()[:16]
         self.sizes = sizes_of(self.code)
@@ -108,7 +108,8 @@ class Recurrence:
         code = self.adjoint.code
         tensors = dict(code.tensors)
         for name in self.kept:
-            tensors[name] = replace(tensors[name], role="input")
+            role = "input" if name in self.varying else "parameter"
+            tensors[name] = replace(tensors[name], role=role)
         alone = replace(code, tensors=tensors, statements=self.adjoint.statements)
         return split(shared(normal(without_nothing(with_starts(alone, self.code)))))
 

@@ -24,7 +24,7 @@ from indicial.compile.native.projections import (
     projections,
     side_by_side,
 )
-from indicial.compile.native.scan import Unsupported
+from indicial.compile.native.scan import Unsupported, varying
 from indicial.compile.schedule.plan import Loop, Plan, Run
 from indicial.compile.schedule.schedule import schedule
 from indicial.program.ir import Code, Read, Statement
@@ -122,18 +122,19 @@ class Routine:
         if self.summed & _reads(rest):
             raise Unsupported("a sum over all members is read by one of them")
         self.given = [n for n, t in code.tensors.items() if t.role in ("input", "parameter")]
-        self.same = frozenset(
-            n for n, t in code.tensors.items() if t.role in ("parameter", "constant")
-        )
-        self.fixed = tuple(
-            name
-            for name in code.sizes
-            if any(name in axis.extent.names for n in self.same for axis in code.tensors[n].axes)
-        )
-        self.parts = self._arranged(list(self._parts()))
+        self.same = frozenset(code.tensors.keys() - varying(code))
+        plan = schedule(code, [n for n in self.want if n not in self.copies])
+        self.fixed = self._fixed(plan)
+        self.parts = self._arranged(list(self._parts(plan)))
 
-    def _parts(self) -> Iterable[Part]:
-        plan = schedule(self.code, [n for n in self.want if n not in self.copies])
+    def _fixed(self, plan: Plan) -> tuple[str, ...]:
+        """The sizes that calls do not change: those of parameters, but for the number of steps."""
+        own = [t for t in self.code.tensors.values() if t.role in ("parameter", "constant")]
+        names = {name for t in own for axis in t.axes for name in axis.extent.names}
+        steps = {name for loop in plan.loops() for name in loop.extent.names}
+        return tuple(name for name in self.code.sizes if name in names - steps)
+
+    def _parts(self, plan: Plan) -> Iterable[Part]:
         groups: list[list[Statement] | Loop] = []
         for step in plan.steps:
             if isinstance(step, Loop):
@@ -218,9 +219,8 @@ class Routine:
         self, statements: list[Statement], made: tuple[str, ...], known: Sequence[str]
     ) -> Stretch:
         tensors = dict(self.code.tensors)
-        differing = self._differing()
         for name in known:
-            role = "input" if name in differing else "parameter"
+            role = "parameter" if name in self.same else "input"
             tensors[name] = replace(tensors[name], role=role)
         read = _reads(statements)
         targets = {s.target for s in statements}
@@ -231,17 +231,6 @@ class Routine:
             draws=(), tests=(), loss=None, generated=None,
         )  # fmt: skip
         return Stretch(code, made, self.summed & set(made))
-
-    def _differing(self) -> set[str]:
-        found = {n for n, t in self.code.tensors.items() if t.role == "input"}
-        grows = True
-        while grows:
-            grows = False
-            for statement in self.code.statements:
-                if statement.target not in found and _reads([statement]) & found:
-                    found.add(statement.target)
-                    grows = True
-        return found
 
     def run(self, given: Values, sizes: Mapping[str, int], lengths: Values) -> Values:
         known = dict(given)

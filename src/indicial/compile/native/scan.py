@@ -10,7 +10,7 @@ is read and not computed in the loop is an argument; so is the start of a recurr
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from indicial.compile.passes.derived import derived_name
@@ -47,6 +47,8 @@ class Scan:
     """Statements outside the loop that only it reads, and that came along."""
     before: tuple[str, ...] = ()
     """What those define."""
+    lifted: str = ""
+    """Where no argument differs between members, the one that is given as if there were one."""
 
 
 def varying(code: Code) -> set[str]:
@@ -115,7 +117,16 @@ class _Extraction:
         code = Code(self.tensors, (*starts, *statements), sizes, constants)
         fixed = frozenset(n for n in arguments if self.tensors[n].role == "parameter")
         made = tuple(self.names[piece] for piece in before)
-        return Scan(code, arguments, results, fixed, tuple(self.absorb), made)
+        lifted = "" if fixed < arguments.keys() else self.lifted(arguments)
+        return Scan(code, arguments, results, fixed - {lifted}, tuple(self.absorb), made, lifted)
+
+    def lifted(self, arguments: Collection[str]) -> str:
+        """One of the arguments, from now on an input: all that the loop computes depends on it."""
+        if not arguments:
+            raise Unsupported("nothing enters the loop")
+        name = min(arguments, key=lambda n: len(self.tensors[n].axes))
+        self.tensors[name] = replace(self.tensors[name], role="input")
+        return name
 
     def without_outer(self, statement: Statement) -> Statement:
         """The statement with the outer loops' variables in the place of its own indices."""
