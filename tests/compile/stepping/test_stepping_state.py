@@ -172,7 +172,7 @@ def test_mistakes() -> None:
     with pytest.raises(IndicialError, match=r"w is handed over step by step: step\(state, w=…\)"):
         module.begin(M=given["M"], w=given["w"])
     state = module.begin(M=given["M"])
-    with pytest.raises(IndicialError, match="the input w.t. in V was not given"):
+    with pytest.raises(IndicialError, match=r"the input w\[t\] in V was not given"):
         module.step(state)
     with pytest.raises(IndicialError, match="w is for 3 members, but the state has 2 members"):
         module.step(state, w=torch.tensor([1, 2, 3]))
