@@ -42,7 +42,7 @@ HEADERS = Path(__file__).parent
 
 FLAGS = (
     "-std=gnu11",
-    "-O3",
+    "-O2",
     "-fPIC",
     "-shared",
     "-pthread",
