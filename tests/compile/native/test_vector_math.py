@@ -31,19 +31,23 @@ SPECIAL = [0.0, 1.0, 0.5, 1.5, 2.0, 3.0, 1e-40, 1e-30, 1e30, 88.8, 103.5, 1e5, m
 SPECIAL += [-value for value in SPECIAL] + [5e-324, 2.2e-308, 1.7e308, 745.0, -745.0, 2.0**53]
 
 
+SIMD = '_Pragma("omp simd")'
+"""Kernels ask for it at every such loop."""
+
+
 def source() -> str:
     lines = ['#include "vector_math.h"']
     for t in TYPES.values():
         for name in [*UNARY, "gelu_slope"]:
             lines.append(
                 f"void all_{name}_{t}(const {t} *restrict x, {t} *restrict y, long n)"
-                f" {{ for (long i = 0; i < n; i++) y[i] = {name}_{t}(x[i]); }}"
+                f" {{ {SIMD} for (long i = 0; i < n; i++) y[i] = {name}_{t}(x[i]); }}"
             )
         for name in BINARY:
             lines.append(
                 f"void all_{name}_{t}(const {t} *restrict x, const {t} *restrict z,"
                 f" {t} *restrict y, long n)"
-                f" {{ for (long i = 0; i < n; i++) y[i] = {name}_{t}(x[i], z[i]); }}"
+                f" {{ {SIMD} for (long i = 0; i < n; i++) y[i] = {name}_{t}(x[i], z[i]); }}"
             )
     return "\n".join(lines) + "\n"
 
