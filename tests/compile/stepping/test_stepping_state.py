@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from typing import Any
 
 import pytest
@@ -182,8 +184,18 @@ def test_mistakes() -> None:
         module.step(state, w=given["w"])
     with pytest.raises(IndicialError, match=r"active has the shape \(3,\)"):
         module.step(state, w=given["w"][:, 0], active=torch.ones(3))
+    with pytest.raises(IndicialError, match="T has no length before the steps"):
+        module.begin(M=given["M"], lengths={"T": [2, 3]})
     with pytest.raises(IndicialError, match="M is not handed over step by step"):
         module.step(state, w=given["w"][:, 0], M=given["M"])
+
+
+def test_modules_that_have_stepped_can_be_copied_and_kept() -> None:
+    module = compiled("rnn_lm")
+    with torch.no_grad():
+        expected = module.step(w=1)[1]["P"]
+        for other in (copy.deepcopy(module), pickle.loads(pickle.dumps(module))):
+            close(other.step(w=1)[1]["P"], expected)
 
 
 def test_positions_have_an_end() -> None:

@@ -84,6 +84,9 @@ def derive(
     code: Code, walk: Walk, outputs: Sequence[str], ragged: Collection[str] = ()
 ) -> Stepping:
     """The programs of a decoder that computes some outputs; an error if one looks ahead."""
+    if walk.size in ragged:
+        text = f"{walk.size} has no length before the steps: members that have ended are not active"
+        raise IndicialError(text)
     simple = with_support(simplified(code), walk)
     found = causal(simple, walk, outputs)
     found = causal(with_keys(found), walk, outputs)
