@@ -63,6 +63,8 @@ def add_commands(commands: Commands[Any], command: Command, filling: Filling) ->
     explain.add_argument("--graph", metavar="FILE.svg", help="draw what needs what into a file")
     explain.add_argument("--gradient", action="store_true",
                          help="the equations of the gradient instead, for reading")  # fmt: skip
+    explain.add_argument("--schedule", action="store_true",
+                         help="how it is run instead: loops, kernels, library calls")  # fmt: skip
     filling(explain)
 
     trying = command(commands, "try", "run equations on small random values", TRY, _try)
@@ -87,8 +89,8 @@ def _explain(options: argparse.Namespace) -> int:
     sizes = _shared_out(good, given)
     if options.graph and good:
         _draw(good, options.graph)
-    elif options.gradient:
-        _show_gradients(options, good)
+    elif options.gradient or options.schedule:
+        _show_pages(options, good)
     elif options.json:
         from indicial.program.explain.facts import read
         from indicial.program.explain.report import to_json
@@ -114,15 +116,20 @@ def _explain(options: argparse.Namespace) -> int:
     return 0 if len(good) == len(programs) else 1
 
 
-def _show_gradients(options: argparse.Namespace, programs: Sequence[Program]) -> None:
-    from indicial.compile.explain.gradient import gradient
+def _show_pages(options: argparse.Namespace, programs: Sequence[Program]) -> None:
+    """Pages that take the place of the usual one."""
     from indicial.program.messages import IndicialError
 
-    for name in ("latex", "unicode", "json"):
-        if getattr(options, name):
-            raise IndicialError(f"--gradient prints one page for reading, so not with --{name}")
+    name = "gradient" if options.gradient else "schedule"
+    for other in ("latex", "unicode", "json", "schedule"):
+        if getattr(options, other) and other != name:
+            raise IndicialError(f"--{name} prints one page for reading, so not with --{other}")
+    if name == "gradient":
+        from indicial.compile.explain.gradient import gradient as page
+    else:
+        from indicial.compile.explain.schedule import schedule_page as page
     if programs:
-        print("\n\n\n".join(gradient(program) for program in programs))
+        print("\n\n\n".join(page(program) for program in programs))
 
 
 def _programs(what: Sequence[str], fills: dict[str, str]) -> list[Program]:

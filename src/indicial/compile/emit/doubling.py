@@ -62,7 +62,7 @@ class Doubling:
 
 
 @dataclass(frozen=True)
-class _Handed:
+class Handed:
     """What the emitted text calls, with sizes in the order of `names`."""
 
     names: tuple[str, ...]
@@ -112,5 +112,5 @@ def _call(
         tuple(scan.arguments.values()),
         tuple(scan.results[name] for name in outputs),
         names,
-        _Handed(names, doubling),
+        Handed(names, doubling),
     )

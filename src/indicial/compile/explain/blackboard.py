@@ -28,6 +28,8 @@ from indicial.program.ir import (
     Gather,
     Index,
     IndexValue,
+    Join,
+    Part,
     Place,
     Read,
     Reduce,
@@ -62,6 +64,11 @@ def element(tensor: str, indices: tuple[Index, ...]) -> str:
     writer = _Writer(True)
     letters = writer.bound(indices, {}, capital=False)
     return _show(writer.read(Read(tensor, tuple(Affine.of(i) for i in indices)), letters))
+
+
+def letters(indices: tuple[Index, ...]) -> list[str]:
+    """The names of some indices as an equation shows them: `t`, `j`."""
+    return list(_Writer(True).bound(indices, {}, capital=False).values())
 
 
 def _show(expression: syntax.Expression) -> str:
@@ -103,7 +110,13 @@ class _Writer:
                 return self.over("softmax", under, condition, body, letters)
             case Select(branches, otherwise):
                 return self.select(branches, otherwise, letters)
+            case Join(_, parts):
+                return syntax.Join(tuple(self.part(part, letters) for part in parts))
         raise TypeError(f"nothing to write for {type(expression).__name__}")
+
+    def part(self, part: Part, letters: Letters) -> syntax.Expression:
+        """A part of a join; its index is a slice."""
+        return self.write(part.body, self.bound((part.index,), letters, capital=True))
 
     # ---- reads and places ----
 
