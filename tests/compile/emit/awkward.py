@@ -49,6 +49,45 @@ PROGRAMS = {
         h_0[t,k] = x[t,k]
         h_{ℓ+1}[t,k] = tanh(h_{ℓ+1}[t-1,k] a_ℓ[k] + h_ℓ[t,k] + h_ℓ[t-1,k])
     """,
+    "a recurrence below a stack": """
+        h_0[t,k] = tanh(h_0[t-1,k] + x[t,k])
+        h_{ℓ+1}[t,k] = tanh(h_{ℓ+1}[t-1,k] a_ℓ[k] + h_ℓ[t,k])
+        y[t,k] = h_L[t,k]
+    """,
+    "a table of distances": """
+        D[0,t] = t
+        D[s,0] = s
+        D[s,t] = min(D[s-1,t] + 1, D[s,t-1] + 1, D[s-1,t-1] + x[t,0])
+        y = D[2,2]
+    """,
+    "all layers of a stack that shrinks": """
+        range Δt = 0..1
+        h_0[t,k] = x[t,k]
+        h_{ℓ+1}[t,k] = tanh(Σ_{Δt} W_{ℓ+1}[Δt] h_ℓ[2t+Δt,k])
+        y_ℓ[t,k] = 2 h_ℓ[t,k]
+        z_ℓ[k] = Σ_t h_ℓ[t,k]
+    """,
+    "numbers that may lie outside": """
+        y[3,k] = a[k] x[0,k]
+        y[1,k] = x[1,k]
+        z[k] = Σ_t y[t,k] c[t]
+        parameter c[t]
+    """,
+    "two starts": "f[0] = 1\nf[1] = 1\nf[n] = f[n-1] + f[n-2]\nrange n = 0..7\ny[t] = f[t] x[t,0]",
+    "guards one after the other": """
+        y[t,k] = 1 for t = k
+        y[t,k] = x[t,k] for t < k
+        y[t,k] = -1
+    """,
+    "extremes of windows": """
+        range Δt = -1..1
+        m[t,k] = max_{Δt} x[t+Δt,k]
+        n[t,k] = min_{Δt} x[2t+Δt,k]
+    """,
+    "norms and counts": """
+        y[t] = ‖x[t,K]‖ + ‖x[t,K]‖_1 + ‖x[t,K]‖_∞ + Σ_{s ≤ t} 1
+        z = ‖x‖ + Σ_{t, t > 1} t^2
+    """,
     "layers that read all below": """
         h_0[t,k] = x[t,k]
         h_{ℓ+1}[t,k] = tanh(a_ℓ[k] Σ_{m ≤ ℓ} h_m[t,k])

@@ -7,6 +7,7 @@ h[-1,j] = …         one more axis, of extent 1, that begins at -1
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -85,23 +86,29 @@ def shaped(torch: Torch, value: Value, places: Sequence[Affine | Flat], env: Env
     bounds: list[Bounds] = []
     axis = 0
     for place in places:
+        bounds.append(bounds_of(place, env))
         if isinstance(place, Affine) and not place.terms:
             items.append(NEW)
-            bounds.append((place.offset, Size.of(1)))
             continue
         if isinstance(place, Flat):
             node = torch.flatten(node, axis, axis + len(place.indices) - 1)
-            bounds.append((Size(), node.shape[axis]))
-        else:
-            ((name, factor),) = place.terms
-            index = env.ranges[name]
-            if factor < 0:
-                node = torch.flip(node, axis)
-            first = index.lower if factor > 0 else -index.upper
-            bounds.append((first + place.offset, index.extent))
+        elif place.terms[0][1] < 0:
+            node = torch.flip(node, axis)
         items.append(ALL)
         axis += 1
     return Array(torch.index(node, items), tuple(bounds))
+
+
+def bounds_of(place: Affine | Flat, env: Environment) -> Bounds:
+    """The elements along an axis that a place on the left reaches."""
+    if isinstance(place, Flat):
+        total = math.prod((env.ranges[i.name].extent for i in place.indices), start=Size.of(1))
+        return Size(), total
+    if not place.terms:
+        return place.offset, Size.of(1)
+    ((name, factor),) = place.terms
+    index = env.ranges[name]
+    return (index.lower if factor > 0 else -index.upper) + place.offset, index.extent
 
 
 def _names(place: Affine | Flat) -> list[str]:

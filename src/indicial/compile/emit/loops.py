@@ -66,6 +66,12 @@ class Walks:
         self.want = set(want)
         self.loops = _loops(steps)
         self.readings = list(_readings(steps, ()))
+        self.made = list(_made(steps, ()))
+
+    def nests(self, name: str) -> int:
+        """How many loops, one after the other, walk along a tensor."""
+        outermost = {id(r.loops[0]) for r in self.made if r.target == name and r.loops}
+        return len(outermost)
 
     def key(self, reading: Reading, loop: Loop, axis: int) -> Size | None:
         """The step of a walked tensor that is read, in terms of the loop's variable."""
@@ -124,7 +130,7 @@ class Walks:
 
 
 def _loops(steps: Sequence[Step], outer: tuple[Loop, ...] = ()) -> dict[str, tuple[Loop, ...]]:
-    """The loops around the statements of each tensor, the outermost first."""
+    """The first loops around statements of each tensor, the outermost first."""
     result: dict[str, tuple[Loop, ...]] = {}
     for step in steps:
         if isinstance(step, Loop):
@@ -133,11 +139,27 @@ def _loops(steps: Sequence[Step], outer: tuple[Loop, ...] = ()) -> dict[str, tup
             targets = {s.target for s in step.statements()}
             found = {n: tuple(loop for loop in outer if n in loop.axes) for n in targets}
         for name, loops in found.items():
-            known = result.get(name, ())
-            if known and loops and known[0] is not loops[0]:
-                raise NotImplementedError(f"{name} is walked along by two loops")
-            result[name] = max(known, loops, key=len)
+            if not result.get(name):
+                result[name] = loops
     return {name: loops for name, loops in result.items() if loops}
+
+
+@dataclass(frozen=True)
+class Made:
+    """A tensor that a statement inside loops defines elements of."""
+
+    target: str
+    loops: tuple[Loop, ...]
+
+
+def _made(steps: Sequence[Step], loops: tuple[Loop, ...]) -> Iterator[Made]:
+    for step in steps:
+        if isinstance(step, Loop):
+            yield from _made(step.steps, (*loops, step))
+        else:
+            for statement in step.statements():
+                name = statement.target
+                yield Made(name, tuple(loop for loop in loops if name in loop.axes))
 
 
 def _readings(steps: Sequence[Step], loops: tuple[Loop, ...]) -> Iterator[Reading]:

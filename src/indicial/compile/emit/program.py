@@ -176,6 +176,7 @@ class Emission:
         block = Block(scope, self.header(loop, name))
         self.writing.loops.append(loop)
         self.writing.stand(block)
+        self.steps.begin(stores)
         self.all(loop.steps)
         self.steps.finish(stores)
         self.writing.loops.pop()

@@ -39,10 +39,15 @@ class SizeTexts:
         self.identifiers = identifiers
         self.used: dict[str, None] = {}
         self.variables: dict[str, Variable] = {}
+        self.largest: dict[str, tuple[Size, Size]] = {}
+        """Sizes that stand for the larger of two, where only the run can tell."""
 
     def atom(self, name: str) -> Node:
         if name in self.variables:
             return self.variables[name].node
+        if name in self.largest:
+            ends = [self.node(size) for size in self.largest[name]]
+            return self.graph.make("max({}, {})", *ends, kind=NUMBER, plain=True)
         self.used[name] = None
         return self.graph.make(self.identifiers[name], kind=NUMBER, plain=True, positive=True)
 
@@ -116,10 +121,25 @@ class SizeTexts:
             positive=positive,
         )
 
+    def larger(self, a: Size, b: Size) -> Size:
+        """The larger of two sizes."""
+        if self.certain(a - b):
+            return a
+        if self.certain(b - a):
+            return b
+        name = f"larger·{a}·{b}"
+        self.largest[name] = (a, b)
+        return Size.of(name)
+
     # ---- what is certain ----
 
     def certain(self, size: Size) -> bool:
         """Whether a size is 0 or more, whatever the sizes are and wherever the loops stand."""
+        for large in size.names & self.largest.keys():
+            # It is no less than either; how much more it is nobody knows.
+            return _linear(size, large) is True and any(
+                self.certain(size.substitute({large: end})) for end in self.largest[large]
+            )
         while True:
             name = next((v for v in self.variables if v in _loose(size)), None)
             if name is None:

@@ -13,13 +13,16 @@ from collections.abc import Sequence
 from indicial.compile.emit.axes import ALL, Item
 from indicial.compile.emit.conditions import Conditions
 from indicial.compile.emit.graph import Node
+from indicial.compile.emit.left import bounds_of
+from indicial.compile.emit.loops import fixings
 from indicial.compile.emit.printing import Assign, Line
 from indicial.compile.emit.reads import Array, Bounds, read
-from indicial.compile.emit.storage import Definition, Store, Walk, hull, merge
+from indicial.compile.emit.sizes import replaced
+from indicial.compile.emit.storage import Definition, Store, Walk, hull, merge, placed
 from indicial.compile.emit.values import Environment
 from indicial.compile.emit.writing import Writing
 from indicial.compile.schedule.plan import Loop
-from indicial.program.ir import Affine, Index, Statement
+from indicial.program.ir import Affine, Gather, Index, Statement
 from indicial.program.sizes import Size
 
 
@@ -59,16 +62,8 @@ class Steps:
             return False
         outer = self.parent(store)
         assert outer.walk is not None
-        if outer.definitions or statement.guard is not None:
-            return True
         keys = self.writing.walks.keys(loop, name)
-        if len(keys) > 1:
-            return True
-        low, high = keys[0]
-        return not all(
-            self.sizes.certain(low - 1 - key) or self.sizes.certain(key - 1 - high)
-            for key in outer.walk.singles
-        )
+        return bool(store.definitions) or statement.guard is not None or len(keys) > 1
 
     def step(self, store: Store, definition: Definition) -> None:
         """The only definition of the current step."""
@@ -95,8 +90,6 @@ class Steps:
         outer = self.parent(store)
         walk = outer.walk
         assert walk is not None
-        if not store.definitions:
-            self.outside(outer, walk, store)
         store.add(definition)
         inside = sum(s.target == name for s in loop.statements())
         done = sum(d.order in self.orders(loop, name) for d in store.definitions)
@@ -182,9 +175,9 @@ class Steps:
             if not walk.begun:
                 name = self.writing.identifiers[store.target]
                 nested = len(store.axes) < len(self.code.tensors[store.target].axes)
-                walk.entries = (
-                    self.writing.names.new(f"{name}_{walk.loop.letter}") if nested else name
-                )
+                if nested or self.writing.walks.nests(store.target) > 1:
+                    name = self.writing.names.new(f"{name}_{walk.loop.letter}")
+                walk.entries = name
                 walk.begun = True
                 new.append(walk.entries)
         for first in range(0, len(new), 6):
@@ -199,17 +192,14 @@ class Steps:
         before, behind = self.writing.walks.reach(store, walk)
         keys = [first - n - 1 for n in range(before)] + [last + n + 1 for n in range(behind)]
         missing = [key for key in keys if key not in walk.singles]
-        bounds = self.steady(store, walk)
+        bounds = self.steady(walk)
         if missing and bounds is None:
             before = behind = 0
         for key in missing if bounds is not None else ():
             assert bounds is not None
-            zeros = self.torch.zeros([e for _, e in bounds], self.tensors.kind(store.target))
-            if store.definitions:
-                array = merge(self.torch, store.definitions)
-                zeros = self.slice(array.node, array, store.axes.index(walk.axis), key)
+            node = self.found(store, walk, key, bounds)
             self.writing.add(
-                Assign(f"{walk.entries}[{{}}]", zeros, self.sizes.node(key), store.target)
+                Assign(f"{walk.entries}[{{}}]", node, self.sizes.node(key), store.target)
             )
         walk.first, walk.last = first - before, last + behind
         while walk.first - 1 in walk.singles:
@@ -217,14 +207,39 @@ class Steps:
         while walk.last + 1 in walk.singles:
             walk.last = walk.last + 1
 
-    def steady(self, store: Store, walk: Walk) -> tuple[Bounds, ...] | None:
+    def found(self, store: Store, walk: Walk, key: Size, bounds: tuple[Bounds, ...]) -> Node:
+        """A step outside the loop: what statements outside say about it, or zeros."""
+        axis = store.axes.index(walk.axis)
+        reached = [
+            d
+            for d in store.definitions
+            if not self.sizes.certain(d.array.bounds[axis][0] - 1 - key)
+            and not self.sizes.certain(key - sum(d.array.bounds[axis], Size()))
+        ]
+        if not reached:
+            return self.torch.zeros([e for _, e in bounds], self.tensors.kind(store.target))
+        array = merge(self.torch, reached)
+        rest = tuple(b for n, b in enumerate(array.bounds) if n != axis)
+        return placed(self.torch, Array(self.slice(array.node, array, axis, key), rest), bounds)
+
+    def steady(self, walk: Walk) -> tuple[Bounds, ...] | None:
         """The ranges of the other axes, if they are the same at all steps."""
-        axes = self.code.tensors[store.target].axes
-        bounds = [(axes[a].lower, axes[a].extent) for a in store.axes if a != walk.axis]
-        atoms = {atom for pair in bounds for size in pair for atom in size.atoms}
-        if any(not isinstance(atom, str) and atom.index for atom in atoms):
-            return None
-        return tuple(bounds)
+        sizes = [size for pair in walk.bounds for size in pair]
+        variable = walk.loop.variable
+        same = all(replaced(size, variable, Size()) == size for size in sizes)
+        return walk.bounds if same else None
+
+    def expected(self, store: Store, walk: Walk) -> tuple[Bounds, ...]:
+        """The ranges of the other axes at the loop's variable, as the statements in it say."""
+        inside = [s for s in walk.loop.statements() if s.target == store.target]
+        if len(inside) > 1 or store.definitions:
+            return tuple(self.tensors.formula(store, walk))
+        loops = [*self.writing.loops, walk.loop]
+        fixed = {f.index: f.place for f in fixings(inside[0], loops) if f.index}
+        env = Environment(fixed=fixed)
+        env = env.bind(i for i in inside[0].indices if i.name not in fixed)
+        places = [env.place(inside[0].left[a]) for a in store.axes if a != walk.axis]
+        return tuple(bounds_of(place, env) for place in places if not isinstance(place, Gather))
 
     def walked(self, loop: Loop) -> list[Store]:
         """The tensors that the loop walks along, with a first step to come."""
@@ -234,12 +249,14 @@ class Steps:
             while store.walk is not None and store.walk.current is not None:
                 store = store.walk.current
             if store.walk is None or store.walk.loop is not loop:
-                store.walk = Walk(loop, loop.axes[name])
+                self.turn(store, Walk(loop, loop.axes[name]))
+            assert store.walk is not None
             stores.append(store)
             keys = self.writing.walks.keys(loop, name)
             boxes = [((low, high - low + 1),) for low, high in keys]
             ((first, extent),) = hull(self.torch, boxes)
             store.walk.span = first, first + extent - 1
+            store.walk.bounds = self.expected(store, store.walk)
         kept = [s for s in stores if not self.writing.walks.local(s.target, loop)]
         self.open_entries(kept)
         for store in stores:
@@ -250,6 +267,37 @@ class Steps:
             walk.begun = True
             walk.current = Store(store.target, tuple(a for a in store.axes if a != walk.axis))
         return stores
+
+    def turn(self, store: Store, walk: Walk) -> None:
+        """A tensor that one loop has walked along, and now another does."""
+        done = store.walk
+        if done is not None and done.begun:
+            orders = self.orders(done.loop, store.target)
+            order = min(orders, default=0)
+            store.add(Definition(order, self.tensors.stacked(store, done)))
+        store.walk = walk
+        axis = store.axes.index(walk.axis)
+        rest = []
+        for definition in store.definitions:
+            first, extent = definition.array.bounds[axis]
+            if extent.number == 1 and definition.mask is None and definition.test is None:
+                self.enter(store, first, definition)
+            else:
+                rest.append(definition)
+        store.definitions, store.merged = rest, None
+
+    def begin(self, stores: Sequence[Store]) -> None:
+        """At the beginning of a step: what statements outside the loop say about it."""
+        for store in stores:
+            walk = store.walk
+            assert walk is not None and walk.current is not None and walk.span is not None
+            low, high = walk.span
+            apart = all(
+                self.sizes.certain(low - 1 - key) or self.sizes.certain(key - 1 - high)
+                for key in walk.singles
+            )
+            if store.definitions or not apart:
+                self.outside(store, walk, walk.current)
 
     def finish(self, stores: Sequence[Store]) -> None:
         """At the end of a step: what was walked inside it becomes an entry."""

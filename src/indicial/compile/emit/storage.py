@@ -106,18 +106,10 @@ def hull(torch: Torch, boxes: Sequence[tuple[Bounds, ...]]) -> tuple[Bounds, ...
     for ranges in zip(*boxes, strict=True):
         lower, upper = ranges[0][0], ranges[0][0] + ranges[0][1]
         for other, extent in ranges[1:]:
-            lower = _lesser(torch, lower, other)
-            upper = -_lesser(torch, -upper, -(other + extent))
+            lower = -torch.sizes.larger(-lower, -other)
+            upper = torch.sizes.larger(upper, other + extent)
         result.append((lower, upper - lower))
     return tuple(result)
-
-
-def _lesser(torch: Torch, a: Size, b: Size) -> Size:
-    if torch.sizes.certain(b - a):
-        return a
-    if torch.sizes.certain(a - b):
-        return b
-    raise NotImplementedError(f"which is less, {a} or {b}?")
 
 
 def placed(torch: Torch, array: Array, bounds: Sequence[Bounds]) -> Node:
