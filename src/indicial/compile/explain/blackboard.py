@@ -55,7 +55,7 @@ def equation(statement: Statement, silent: bool = True) -> str:
     left = writer.read(Read(statement.target, statement.left), letters)
     text = f"{_show(left)} = {_show(writer.write(statement.body, letters))}"
     if statement.guard is not None:
-        text += f" for {_show(writer.write(statement.guard, letters))}"
+        text += f" for {_show(writer.condition(statement.guard, letters))}"
     return text
 
 

@@ -1,11 +1,13 @@
 """Which library calls were recognised in a program, and which nearly, with their equations.
 
 library calls
-  attention         h̃[t,i] = α[t,T'] Value[T',i]
-                    F.scaled_dot_product_attention
+  attention: F.scaled_dot_product_attention
+    α[t_1,t_2] = softmax_{t_2} Query[t_1,I] Key[t_2,I]
+    h̃[t,i] = α[t,T] Value[T,i]
 near misses
-  attention         y[t,i] = α[t,T'] Value[T',i]
-                    the weights are wanted, so they are computed
+  attention: the weights are wanted, so they are computed
+    α[t_1,t_2] = softmax_{t_2} Query[t_1,I] Key[t_2,I]
+    h̃[t,i] = α[t,T] Value[T,i]
 """
 
 from __future__ import annotations
@@ -19,41 +21,33 @@ from indicial.compile.emit.patterns.pattern import Finding
 from indicial.compile.explain.blackboard import equation
 from indicial.compile.explain.gradient import folded, sentence
 from indicial.compile.schedule.plan import Plan
-from indicial.program.explain.page import pad
 from indicial.program.ir import Gather, Read, Softmax, Statement
-from indicial.program.messages import columns
-
-INDENT = "  "
 
 
 def finding_lines(findings: Iterable[Finding], plan: Plan, width: int) -> Iterator[str]:
     """Two sections; nothing where nothing was found."""
     statements = [s for step in plan.steps for s in step.statements()]
-    found = list(dict.fromkeys(findings))
-    label = max((columns(f.pattern) for f in found), default=0) + 2 * len(INDENT)
-    for title, some in (
-        ("library calls", [f for f in found if f.recognised]),
-        ("near misses", [f for f in found if not f.recognised]),
-    ):
-        if some:
+    groups: dict[bool, dict[str, list[Finding]]] = {True: {}, False: {}}
+    for finding in findings:
+        what = f"F.{finding.call}" if finding.recognised else finding.reason
+        group = groups[finding.recognised]
+        group.setdefault(f"{finding.pattern}: {what}", []).append(finding)
+    for title, recognised in (("library calls", True), ("near misses", False)):
+        if groups[recognised]:
             yield from ("", title)
-        for finding in some:
-            head = INDENT + finding.pattern
-            for line in _lines(finding, statements, width - label):
-                yield pad(head, label) + line
-                head = ""
+        for what, some in groups[recognised].items():
+            yield from (f"  {line}" for line in sentence(what, width - 2))
+            found = [equation(s) for finding in some for s in _stands_for(finding, statements)]
+            for text in dict.fromkeys(found):
+                yield from (f"  {line}" for line in folded(text, width - 2))
 
 
-def _lines(finding: Finding, statements: Sequence[Statement], room: int) -> list[str]:
-    """The equation, and the call that stands for it or why none does."""
-    what = sentence(f"F.{finding.call}" if finding.recognised else finding.reason, room)
+def _stands_for(finding: Finding, statements: Sequence[Statement]) -> list[Statement]:
+    """The equations that a call stands for."""
     statement = _statement(finding, statements)
     if statement is None:
-        return what
-    whole = [*_softmaxes(finding, statement, statements), statement]
-    # An equation is folded with a margin, which is not wanted here.
-    lines = [line for s in whole for line in folded(equation(s), room + len(INDENT))]
-    return [*(line.removeprefix(INDENT) for line in lines), *what]
+        return []
+    return [*_softmaxes(finding, statement, statements), statement]
 
 
 def _softmaxes(
