@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from itertools import combinations
 
 from indicial.compile.emit.contract import Factor
 from indicial.compile.emit.convolve import convolved
@@ -18,6 +20,7 @@ from indicial.compile.emit.patterns import convolution
 from indicial.compile.emit.picks import choose
 from indicial.compile.emit.values import Environment, Value, aligned, expanded
 from indicial.program.ir import Apply, Expression, Index, IndexValue, Reduce, Softmax
+from indicial.program.rewrite import free_indices
 
 _NEUTRAL = {"prod": 1.0, "max": -math.inf, "argmax": -math.inf, "min": math.inf, "argmin": math.inf}
 
@@ -81,6 +84,10 @@ class Reductions:
         )
 
     def reduce(self, node: Reduce, env: Environment) -> Value:
+        if node.operator in ("sum", "mean") and _apart(node):
+            assert isinstance(node.body, Apply)
+            terms = tuple(_over(node, term) for term in node.body.arguments)
+            return self.evaluate(Apply("+", terms, span=node.span), env)
         gone = [i for i in node.indices if node.operator == "sum" and self.vanishes(node.body, i)]
         cut = not node.operator.startswith("arg")  # nothing has no place
         inner, mask = self.inside(node.indices, node.condition, env, gone, cut)
@@ -252,3 +259,30 @@ class Reductions:
                 )
             case _:
                 return False
+
+
+def _over(node: Reduce, term: Expression) -> Expression:
+    """The reduction of one term, its sign in front."""
+    if isinstance(term, Apply) and term.function == "neg":
+        return Apply("neg", (_over(node, term.arguments[0]),))
+    return replace(node, body=term)
+
+
+def _apart(node: Reduce) -> bool:
+    """Whether a sum of terms is better summed term by term: one of them is a matrix product."""
+    if not isinstance(node.body, Apply) or node.body.function != "+":
+        return False
+    summed = {index.name for index in node.indices}
+    return any(_is_product(term, summed) for term in node.body.arguments)
+
+
+def _is_product(term: Expression, summed: set[str]) -> bool:
+    """Two factors, each with an index that is summed and one that the other lacks."""
+    if not isinstance(term, Apply):
+        return False
+    if term.function == "neg":
+        return _is_product(term.arguments[0], summed)
+    if term.function != "*":
+        return False
+    found = [free for free in map(free_indices, term.arguments) if free & summed]
+    return any(not a <= b and not b <= a for a, b in combinations(found, 2))
