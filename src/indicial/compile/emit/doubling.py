@@ -8,6 +8,9 @@
 
 The kernels are better on a processor, where a step costs little; elsewhere a loop over time is a
 launch for every step, and this is not. `schedule.linear` says which recurrences are linear.
+
+Factors are multiplied before they meet a state. Those up to 1, as gates are, can do no harm; where
+the product of larger ones leaves the range of the numbers, so does what is computed with it.
 """
 
 from __future__ import annotations
