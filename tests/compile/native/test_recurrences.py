@@ -139,3 +139,34 @@ def test_weights_side_by_side_are_one_product() -> None:
     kinds = [type(part).__name__ for part in routine.parts]
     assert kinds[0] == "Native" and kinds.count("Outers") == 2 and kinds.count("Gathered") == 1
     assert "Outer" not in kinds
+
+
+@pytest.mark.parametrize(
+    "equations",
+    [
+        "c[0,j] = a[j]\nc[t,j] = tanh(W[j,I] c[t-1,I] + U[j,K] x[t,K])",
+        "range Δt = 1..3\nc[-1,j] = a[j]\nc[t,j] = tanh(W[ΔT,j,I] c[t-ΔT,I] + U[j,K] x[t,K])",
+        "c[T-1,j] = a[j]\nc[t,j] = tanh(W[j,I] c[t+1,I] + U[j,K] x[t,K])",
+        "c[0,j] = a[j]\nc[1,j] = b[j,K] x[0,K]\n"
+        "c[t,j] = tanh(W[j,I] c[t-1,I] + V[j,I] c[t-2,I] + U[j,K] x[t,K])",
+    ],
+    ids=["the first element", "a window that meets the start", "the last element", "two elements"],
+)
+def test_starts_of_all_kinds(equations: str) -> None:
+    """An equation with a number wins over the general one, inside the range too."""
+    program = indicial.load("input x[t,k]\n" + equations)
+    torch.manual_seed(1)
+    module = program.compile(J=3, K=2, dtype=torch.float64)
+    for parameter in module.parameters():
+        torch.nn.init.normal_(parameter)
+    x = torch.randn(2, 5, 2, dtype=torch.float64)
+    values = {name: module.parameter(name).detach().numpy() for name in module.state_keys}
+    expected = torch.tensor(program.interpret({"x": x.numpy()}, values)["c"])
+    torch.testing.assert_close(module(x)["c"], expected, rtol=1e-10, atol=1e-10)
+    names = [name for name, _ in module.named_parameters()]
+
+    def run(*parameters: torch.Tensor) -> torch.Tensor:
+        given = dict(zip(names, parameters, strict=True))
+        return torch.func.functional_call(module, given, (x,))["c"]
+
+    assert torch.autograd.gradcheck(run, tuple(module.parameters()))

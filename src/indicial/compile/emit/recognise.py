@@ -19,11 +19,13 @@ from indicial.compile.emit.patterns.bias import BIAS
 from indicial.compile.emit.patterns.convolution import CONVOLUTION
 from indicial.compile.emit.patterns.cross_entropy import CROSS_ENTROPY
 from indicial.compile.emit.patterns.embedding import EMBEDDING
+from indicial.compile.emit.patterns.gelu import GELU
+from indicial.compile.emit.patterns.in_place import IN_PLACE
 from indicial.compile.emit.patterns.layer_norm import LAYER_NORM
 from indicial.compile.emit.patterns.pattern import Finding, Found, Pattern, Surroundings
 from indicial.compile.emit.printing import Assign, Block, Line, Return, live_uses
 
-PATTERNS = (ATTENTION, LAYER_NORM, CROSS_ENTROPY, BIAS, EMBEDDING)
+PATTERNS = (ATTENTION, LAYER_NORM, CROSS_ENTROPY, GELU, BIAS, IN_PLACE, EMBEDDING)
 NAMES = frozenset({CONVOLUTION, *(pattern.name for pattern in PATTERNS)})
 """All patterns; a convolution is found while the text is made, by its indices."""
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 import inspect
 import linecache
 import math
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -147,7 +148,7 @@ class _Module:
         sizes = self.size_lines()
         like = self.reference(groups)
         for source in ("p", "x"):
-            lines += self.unpack(source, groups[source])
+            lines += self.unpack(source, groups[source], f"{body}\n{like}")
         lines += [*sizes, *self.unpack("draws", groups["draws"]), *self.settled(groups["x"])]
         if (
             "dtype" in body
@@ -164,7 +165,7 @@ class _Module:
                 )
         return lines
 
-    def unpack(self, source: str, names: list[str]) -> list[str]:
+    def unpack(self, source: str, names: list[str], body: str = "") -> list[str]:
         given = self.emission.tensors.given
         if len(names) > 1 and any(given[n] == source for n in names):
             # One of them takes the place of what they are taken from, so it comes last.
@@ -177,6 +178,8 @@ class _Module:
             value = f"{source}[{quoted(name)}]"
             if source == "draws" and shape[:1] == (MEMBER.extent,):
                 value = f"batched({value}, {self.letters[str(MEMBER.extent)]}, {len(shape)})"
+            if source == "p" and _by_layer(given[name], body):
+                value += ".unbind()"
             line = f"    {given[name]} = {value}"
             remark = f"  # {printer.shape(shape)}"
             lines.append(line + remark if len(line + remark) <= WIDTH else line)
@@ -261,6 +264,12 @@ def _tuple(left: Sequence[str], right: Sequence[str]) -> list[str]:
         return [line]
     half = len(left) // 2
     return _tuple(left[:half], right[:half]) + _tuple(left[half:], right[half:])
+
+
+def _by_layer(identifier: str, body: str) -> bool:
+    """Whether a text takes one element at a time: then the gradients are put together once."""
+    every = re.findall(rf"(?<![\w.]){re.escape(identifier)}\b(\[[^\[\],:]+\])?", body)
+    return bool(every) and all(every)
 
 
 def _tidy(lines: Sequence[str]) -> list[str]:

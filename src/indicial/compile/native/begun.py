@@ -18,10 +18,22 @@ from indicial.program.rewrite import rebuild
 def with_starts(code: Code, forward: Code) -> Code:
     """The adjoint equations, with every kept tensor that has a start extended by it."""
     for name, tensor in code.tensors.items():
-        starts = [s for s in forward.of(name) if _axis(s) is not None]
+        starts = [s for s in forward.of(name) if _is_outside(forward, s)]
         if tensor.role == "input" and starts and name in _reads(code):
             code = _extended(code, name, starts)
     return code
+
+
+def _is_outside(code: Code, statement: Statement) -> bool:
+    """Whether it defines an element that is not among those of the tensor's range."""
+    axis = _axis(statement)
+    if axis is None:
+        return False
+    own, place = code.tensors[statement.target].axes[axis], statement.left[axis]
+    assert isinstance(place, Affine)
+    low = (place.offset - own.lower).number
+    high = (place.offset - own.lower - own.extent).number
+    return (low is not None and low < 0) or (high is not None and high >= 0)
 
 
 def _axis(statement: Statement) -> int | None:

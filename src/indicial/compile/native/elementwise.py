@@ -40,6 +40,7 @@ def _write_values(
         value = scope.c(statement.body)
         if statement.guard is not None:
             value = f"({scope.truth(statement.guard)} ? {value} : 0)"
+        value = w.begun(statement, own, renamed, value)
         register = w.registers[statement.target] = w.fresh("x")
         w.line(f"const real {register} = {value};")
         if statement.target in rows:

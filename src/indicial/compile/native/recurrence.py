@@ -17,7 +17,7 @@ from indicial.compile.emit.alone import Alone, sizes_of
 from indicial.compile.emit.doubling import Doubling
 from indicial.compile.native.begun import with_starts
 from indicial.compile.native.routine import Routine
-from indicial.compile.native.scan import Scan, varying
+from indicial.compile.native.scan import Scan, Unsupported, varying
 from indicial.compile.passes.adjoint import Adjoint, adjoint
 from indicial.compile.passes.inline import inlined
 from indicial.compile.passes.normal import normal
@@ -25,6 +25,7 @@ from indicial.compile.passes.nothing import without_nothing
 from indicial.compile.passes.shared import shared
 from indicial.compile.passes.split import split
 from indicial.compile.schedule.linear import Linear, linear
+from indicial.compile.schedule.schedule import ScheduleError
 from indicial.program.ir import Code
 from indicial.program.show import show
 from indicial.program.sizes import Size
@@ -83,6 +84,24 @@ class Recurrence:
         """
         return self._plain.run(arguments, sizes, lengths)
 
+    def _plain_gradients(
+        self,
+        known: Values,
+        incoming: Mapping[str, torch.Tensor],
+        sizes: Mapping[str, int],
+        lengths: Values,
+        needed: tuple[str, ...],
+    ) -> Values:
+        """The adjoints by PyTorch, where no kernel has the adjoint equations."""
+        leaves = {n: known[n].detach().requires_grad_(n in needed) for n in self.arguments}
+        with torch.enable_grad():
+            outputs = self.plain(list(leaves.values()), sizes, lengths)
+        wanted = [leaves[n] for n in needed]
+        gradients = [incoming[n] for n in self.outputs]
+        found = torch.autograd.grad(outputs, wanted, gradients, allow_unused=True)
+        pairs = zip(needed, wanted, found, strict=True)
+        return {n: torch.zeros_like(leaf) if g is None else g for n, leaf, g in pairs}
+
     @functools.cached_property
     def adjoint(self) -> Adjoint:
         wanted = [n for n in self.arguments if self.code.tensors[n].values is None]
@@ -125,7 +144,11 @@ class Recurrence:
         needed = self.differentiable if needed is None else needed
         names = self.adjoint.given  # without outputs that no argument changes
         given = {names[name]: slope for name, slope in incoming.items() if name in names}
-        found = self.backward(needed).run({**known, **given}, sizes, lengths)
+        try:
+            routine = self.backward(needed)
+        except (Unsupported, ScheduleError):
+            return self._plain_gradients(known, incoming, sizes, lengths, needed)
+        found = routine.run({**known, **given}, sizes, lengths)
         return {n: found[self.adjoint.names[n]] for n in needed}
 
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 from indicial.compile.native.elementwise import write_fused
 from indicial.compile.native.matrix import write_matmul
 from indicial.compile.native.reductions import write_reduction, write_softmax
+from indicial.compile.native.scan import Unsupported
 from indicial.compile.native.stages import Fused, Matmul, Single, Stage
 from indicial.compile.native.storage import total
 from indicial.compile.native.writer import KernelPlan, Writer
@@ -33,6 +34,7 @@ def write(plan: KernelPlan) -> str:
     last = w.c(plan.lower + plan.extent - 1)
     forward = f"for (long v = {first}; v <= {last}; v++)"
     backward = f"for (long v = {last}; v >= {first}; v--)"
+    w.write_inner_starts()
     with w.block(forward if plan.direction > 0 else backward):
         for stage in plan.stages:
             _write_stage(w, stage)
@@ -41,6 +43,11 @@ def write(plan: KernelPlan) -> str:
 
 
 def _write_stage(w: Writer, stage: Stage) -> None:
+    begun = {name for name, _, _ in w.inner_starts()}
+    if not isinstance(stage, Fused):
+        outputs = stage.outputs if isinstance(stage, Matmul) else [stage]
+        if begun & {output.statement.target for output in outputs}:
+            raise Unsupported(f"{', '.join(begun)} starts inside its range, and is a sum")
     match stage:
         case Matmul():
             write_matmul(w, stage)

@@ -88,6 +88,10 @@ class Writer:
             tensor = code.tensors[name]
             row = f"q{number}" if batched and len(tensor.axes) > 1 else ""
             self.stores[name] = storage.argument(f"t{number}", tensor, self.sizes, batched, row)
+        for place in self.plan.within.values():
+            number = list(self.plan.arguments).index(place.argument)
+            strides, member = self._roomy(number, place.axis - 1 + (place.layer is not None))
+            self.stores[place.argument] = Store(f"t{number}", "b", member, tuple(strides))
         for name, place in self.plan.within.items():
             self.stores[name] = self._within(place)
         multiplied = {
@@ -108,17 +112,21 @@ class Writer:
                 self.stores[name] = store
 
     def _within(self, place: Within) -> Store:
-        """Where a tensor that grows lies: rows of the argument say how much room there is."""
+        """Where a tensor that grows lies: what there is room for comes in place of a row's length."""
         number = list(self.plan.arguments).index(place.argument)
-        axes = self.body.code.tensors[place.argument].axes
         layers = 0 if place.layer is None else 1
-        extents = [self.c(axis.extent) for axis in axes]
-        extents[place.axis - 1 + layers] = f"q{number}"
-        strides = storage.row_major(extents)
+        strides, member = self._roomy(number, place.axis - 1 + layers)
         pointer = f"t{number}"
         if place.layer is not None:
             pointer = f"({pointer} + {times(str(place.layer), strides[0])})"
-        return Store(pointer, "b", times(*extents), (None, *strides[layers:]))
+        return Store(pointer, "b", member, (None, *strides[layers:]))
+
+    def _roomy(self, number: int, axis: int) -> tuple[list[str], str]:
+        """The strides of an argument that has room for more than is used along an axis."""
+        axes = self.body.code.tensors[self.plan.arguments[number]].axes
+        extents = [self.c(a.extent) for a in axes]
+        extents[axis] = f"q{number}"
+        return storage.row_major(extents), times(*extents)
 
     def _reach(self, name: str) -> int:
         """How many steps away a tensor is read."""
@@ -297,6 +305,8 @@ class Writer:
         for number in inner:
             place, axis = node.places[number], axes[number]
             assert isinstance(place, Affine)
+            if number == self.body.axes.get(node.tensor) and self.outer_starts(node.tensor):
+                raise Unsupported(f"{node.tensor} is read at many steps, its start among them")
             text = place_of(place)
             parts.append(times(self._from(text, axis.lower), self._stride(node.tensor, number)))
             if not self._surely_inside(place, axis):
@@ -363,9 +373,72 @@ class Writer:
     def _outside(self, node: Read, step: str) -> str:
         """What is read beyond a range: the start, if there is one, else zeros."""
         text = "zero"
-        for place, name in self.plan.starts.get(node.tensor, ()):
+        for place, name in self.outer_starts(node.tensor):
             text = f"{step} == {self.c(place, True)} ? {self.stores[name].base([])} : {text}"
         return text
+
+    def outer_starts(self, name: str) -> list[tuple[Size, str]]:
+        """The starts of a tensor that lie outside its range: `h[-1,j]`."""
+        return [s for s in self.plan.starts.get(name, ()) if not self._is_inner(name, s[0])]
+
+    def inner_starts(self) -> list[tuple[str, Size, str]]:
+        """The starts that are elements like others: `h[0,j]` where the steps go from 1."""
+        return [
+            (name, place, argument)
+            for name, starts in self.plan.starts.items()
+            for place, argument in starts
+            if self._is_inner(name, place)
+        ]
+
+    def _is_inner(self, name: str, place: Size) -> bool:
+        axis = self.body.code.tensors[name].axes[self.body.axes[name]]
+        low, high = (place - axis.lower).number, (place - axis.lower - axis.extent).number
+        if low is not None and low < 0:
+            return False
+        if high is not None and high >= 0:
+            return False
+        if low is None and high is None:
+            raise Unsupported(f"{name} starts at {place}, which may be inside its range or not")
+        return True
+
+    def begun(
+        self, statement: Statement, own: Sequence[Index], names: Mapping[str, str], value: str
+    ) -> str:
+        """A value, or the start where this step is one: an equation with a number wins."""
+        left = self.left_place(statement.target)
+        for name, place, argument in self.inner_starts():
+            if name == statement.target:
+                address = self.stores[argument].base([])
+                if address not in self.rows:
+                    self.rows[address] = self.fresh("r")
+                    self.line(f"const real *restrict {self.rows[address]} = {address};")
+                start = f"{self.rows[address]}[{self.flat(own, names)}]"
+                value = f"(v == {self.c(place - left.offset, True)} ? {start} : {value})"
+        return value
+
+    def write_inner_starts(self) -> None:
+        """Put such starts where the steps look for them, before the first one."""
+        for name, place, argument in self.inner_starts():
+            walked = self.body.axes[name]
+            tensor = self.body.code.tensors[name]
+            others = [a for n, a in enumerate(tensor.axes) if n != walked]
+            indices = [Index(f"{a.letter}°{n}", a.lower, a.extent) for n, a in enumerate(others)]
+            names = {i.name: self.fresh("i") for i in indices}
+            with self.members():
+                at = self.c(place, True)
+                step = self._from(at, tensor.axes[walked].lower)
+                base = self.stores[name].base([(walked, step)], at)
+                row = self.fresh("o")
+                self.line(f"real *{row} = {base};")
+                inner = [n for n in range(len(tensor.axes)) if n != walked]
+                parts = [
+                    times(self._from(names[i.name], i.lower), self._stride(name, n))
+                    for n, i in zip(inner, indices, strict=True)
+                ]
+                source = self.fresh("r")
+                self.line(f"const real *{source} = {self.stores[argument].base([])};")
+                value = f"{source}[{self.flat(indices, names)}]"
+                self.nest(indices, names, [f"{row}[{total(parts)}] = {value};"])
 
     def _inside(self, text: str, axis: Axis) -> str:
         low, high = self.c(axis.lower, True), self.c(axis.lower + axis.extent, True)
