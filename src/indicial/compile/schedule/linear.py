@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from indicial.compile.passes.algebra import ZERO
+from indicial.compile.passes.algebra import ZERO, negative, plus, times
 from indicial.compile.passes.derivative import derivative
 from indicial.compile.passes.derived import derived_name
 from indicial.compile.passes.inline import inlined
@@ -138,7 +138,23 @@ def _reads(expression: Expression, tensor: str) -> bool:
 
 
 def _replaced(expression: Expression, read: Read, by: Expression) -> Expression:
-    return rebuild(expression, leaf=lambda node: by if node == read else node)
+    """With another expression in the place of the read; what a 0 takes away is not there."""
+
+    def leaf(node: Expression) -> Expression:
+        if node == read:
+            return by
+        match node:
+            case Apply("+", arguments):
+                return plus(*arguments)
+            case Apply("*", arguments):
+                return times(*arguments)
+            case Apply("neg", (argument,)):
+                return negative(argument)
+            case Apply("/", (above, _)) if above == ZERO:
+                return ZERO
+        return node
+
+    return rebuild(expression, leaf=leaf)
 
 
 @dataclass(frozen=True)
