@@ -98,6 +98,7 @@ class Recurrence:
             outputs = self.plain(list(leaves.values()), sizes, lengths)
         wanted = [leaves[n] for n in needed]
         gradients = [incoming[n] for n in self.outputs]
+        found: Sequence[torch.Tensor | None]
         found = torch.autograd.grad(outputs, wanted, gradients, allow_unused=True)
         pairs = zip(needed, wanted, found, strict=True)
         return {n: torch.zeros_like(leaf) if g is None else g for n, leaf, g in pairs}

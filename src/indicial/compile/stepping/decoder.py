@@ -21,6 +21,10 @@ from indicial.compile.module import checks
 from indicial.compile.module.call import Lengths
 from indicial.compile.module.precision import own_precision
 from indicial.compile.module.result import Result, result
+from indicial.compile.native import toolchain
+from indicial.compile.native.kernel import REALS
+from indicial.compile.native.scan import Unsupported
+from indicial.compile.native.step import Growing, NativeStep
 from indicial.compile.schedule.schedule import schedule
 from indicial.compile.stepping.codes import Stepping, derive
 from indicial.compile.stepping.given import Given
@@ -71,6 +75,7 @@ class Decoder:
         self._ranks = {name: len(self._axes(name)) for name in outputs}
         self._agos = tuple((a.name, a.tensor, a.steps) for a in self.stepping.ago)
         self._names = {(tensor, steps): name for name, tensor, steps in self._agos}
+        self._natives: dict[object, NativeStep | None] = {}
 
     @property
     def like(self) -> torch.Tensor:
@@ -209,6 +214,10 @@ class Decoder:
     ) -> dict[str, torch.Tensor]:
         frame = state.frame
         sizes = {**frame.sizes, self.stepping.count: steps}
+        if text is self.in_place:
+            native = self._native(frame, frozenset(lengths))
+            if native is not None:
+                return native.run(frame.parameters, x, sizes, lengths, state.batch or 1)
         if not torch.is_autocast_enabled(frame.like.device.type):
             return text.source.run(frame.parameters, x, sizes, lengths, {})
         with own_precision(self.walks, frame.like):
@@ -289,6 +298,27 @@ class Decoder:
         return step(self.stepping, self.ragged, pure=True, own=True)
 
     # ---- what goes in, what comes out ----
+
+    def _native(self, frame: Frame, ragged: frozenset[str]) -> NativeStep | None:
+        """The kernel of a step, where there is one."""
+        like = frame.like
+        if like.device.type != "cpu" or like.dtype not in REALS:
+            return None
+        key = (like.dtype, ragged, *frame.sizes.values())
+        if key not in self._natives:
+            self._natives[key] = self._built(frame, ragged)
+        return self._natives[key]
+
+    def _built(self, frame: Frame, ragged: frozenset[str]) -> NativeStep | None:
+        if not toolchain.available() or self.stepping.count in ragged:
+            return None
+        grow = [m for m in self.stepping.many if m.past in self.inside]
+        caches = [Growing(m.past, m.seen, m.axis) for m in grow]
+        code, want, count = self.stepping.step, self.in_place.want, self.stepping.count
+        try:
+            return NativeStep(code, want, caches, frame.sizes, count, frame.like.dtype, ragged)
+        except Unsupported:
+            return None
 
     def _out(self, found: Mapping[str, torch.Tensor], batch: int | None, beginning: bool) -> Result:
         values = {}
