@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 from awkward import CONVOLUTIONS, text
-from emitting import LEAST, batch, code, defined, draw, model, tensors
+from emitting import LEAST, agree, batch, code, defined, draw, model, tensors
 
 from indicial import library
 from indicial.compile.emit.patterns.pattern import Finding
@@ -121,3 +121,21 @@ def test_a_scale_of_ones_own() -> None:
 def test_almost_a_layer_norm(equation: str, reason: str) -> None:
     (found,) = findings(f"input x[t,k]\n{equation}", ["y"])
     assert not found.recognised and reason in found.reason
+
+
+@pytest.mark.parametrize(
+    ("equation", "call"),
+    [
+        ("y[t,k] = x[t,k]/2 (1 + erf(x[t,k]/sqrt(2)))", "F.gelu(x)"),
+        (
+            "constant π = 3.141592653589793\n"
+            "y[t,k] = 1/2 x[t,k] (1 + tanh(sqrt(2/π) (x[t,k] + 0.044715 x[t,k]^3)))",
+            'F.gelu(x, approximate="tanh")',
+        ),
+        ("y[t,k] = 1/2 x[t,k] (1 + tanh(0.8 (x[t,k] + 0.044715 x[t,k]^3)))", "torch.tanh"),
+    ],
+)
+def test_activations_written_out(equation: str, call: str) -> None:
+    program = code(f"input x[t,k]\n{equation}")
+    assert call in emitted(program, ["y"]).text
+    agree(program, 3)

@@ -25,16 +25,15 @@ def match(node: Node, around: Surroundings) -> Found | Missed | None:
         if one is None or not all(map(around.once, (*inside, other, one))):
             continue
         erf, tanh = only("torch.erf({})", one), only("torch.tanh({})", one)
-        found = None
+        found: str | Missed | None = None
         if erf is not None:
             found = _erf(x, erf)
         elif tanh is not None:
             found = _tanh(x, tanh, around)
-        if found is None:
-            continue
-        if isinstance(found, str) and math.isclose(factor, 0.5):
+        if isinstance(found, Missed):
+            return found
+        if found is not None and math.isclose(factor, 0.5):
             return _found(x, found, around)
-        return found if isinstance(found, Missed) else None
     return None
 
 
