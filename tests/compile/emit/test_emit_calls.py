@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 from emitting import batch, code, compare, draw, model, source, tensors
 
+from indicial.notation.source import Source, Span
+from indicial.program.ir import Read
 from indicial.program.meaning.interpret import interpret
+from indicial.program.rewrite import rebuild
 
 
 def test_dropout_masks_are_draws() -> None:
@@ -78,6 +82,38 @@ def test_names_do_not_reach_the_text() -> None:
     text = source(program).text
     assert 'p["import"]' in text
     compile(text, "text", "exec")
+
+
+NASTY = [
+    '"]\nraise SystemExit\n#',
+    "a\\",
+    "__import__('os')",
+    "\x00\ud800",
+    "def",
+    "p",
+    "{}",
+    "é\u2028",
+]
+
+
+@pytest.mark.parametrize("name", NASTY)
+def test_nasty_names(name: str) -> None:
+    """The name of a tensor, of an index, and in the equation above the line."""
+    program = code("input x[t,k]\ny[t,k] = W[k] x[t,k]")
+    (statement,) = program.statements
+    body = rebuild(
+        statement.body,
+        leaf=lambda e: replace(e, tensor=name) if isinstance(e, Read) and e.tensor == "W" else e,
+    )
+    span = Span(Source("", f"y = {name}"), 0, 4 + len(name))
+    tensors_ = {name if n == "W" else n: t for n, t in program.tensors.items()}
+    tensors_[name] = replace(tensors_[name], name=name)
+    nasty = replace(
+        program, tensors=tensors_, statements=(replace(statement, body=body, span=span),)
+    )
+    x, w = torch.ones(1, 2, 3), torch.arange(3.0)
+    found = source(nasty).run({name: w}, {"x": x}, {"T": 2, "K": 3}, {}, {})
+    torch.testing.assert_close(found["y"], x * w)
 
 
 def test_single_precision_stays_single() -> None:

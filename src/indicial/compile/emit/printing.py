@@ -160,6 +160,7 @@ class Printer:
     def _comment(self, text: str, indent: int) -> list[str]:
         lines = []
         for line in text.splitlines():
+            line = "".join(c if c.isprintable() else " " for c in line)
             lines += textwrap.wrap(line.strip(), WIDTH - indent - 2) or [""]
         # Equations that one line computes together stand together above it.
         above = self.stack[-1].lines
@@ -291,7 +292,7 @@ class Printer:
 
 def quoted(name: str) -> str:
     """A name as a string of Python."""
-    return json.dumps(name, ensure_ascii=False)
+    return json.dumps(name, ensure_ascii=not name.isprintable())
 
 
 def braced(start: str, items: Sequence[str], end: str) -> list[str]:
