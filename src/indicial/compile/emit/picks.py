@@ -308,6 +308,3 @@ def choose(torch: Torch, mask: Value, value: Value, other: Node, env: Environmen
     dims = merged([value, mask], env)
     nodes = aligned(torch, mask, dims), aligned(torch, value, dims)
     return Value(torch.where(*nodes, other, env.extents(dims)), dims)
-
-
-__all__ = ["Pick", "choose", "inside", "pick", "picked", "positions"]

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 from indicial.compile.emit.graph import NUMBER, Node, Scope
 from indicial.compile.emit.names import Names
-from indicial.compile.emit.sizes import replaced
+from indicial.compile.emit.sizes import loose_names, replaced
 from indicial.program.sizes import Size
 
 WIDTH = 100
@@ -192,8 +192,8 @@ class Printer:
         return f"({', '.join(texts)}{',' if len(texts) == 1 else ''})"
 
     def _size(self, size: Size) -> str:
-        for name, letter in self.letters.items():
-            size = replaced(size, name, Size.of(letter)) or size
+        for name in loose_names(size) & self.letters.keys():
+            size = replaced(size, name, Size.of(self.letters[name])) or size
         return str(size)
 
     def _fitting(self, node: Node, target: str, indent: int) -> str:

@@ -141,7 +141,7 @@ class SizeTexts:
                 self.certain(size.substitute({large: end})) for end in self.largest[large]
             )
         while True:
-            name = next((v for v in self.variables if v in _loose(size)), None)
+            name = next((v for v in self.variables if v in loose_names(size)), None)
             if name is None:
                 return nonnegative(size)
             variable = self.variables[name]
@@ -158,7 +158,7 @@ class SizeTexts:
         return (a - b).number == 0
 
 
-def _loose(size: Size) -> set[str]:
+def loose_names(size: Size) -> set[str]:
     """The names in a size, those of the depths of strides included."""
     return size.names | {a.index for a in size.atoms if isinstance(a, Strided) and a.index}
 
