@@ -86,7 +86,7 @@ class Printer:
         self.live: set[int] = set()
         self.last: dict[int, int] = {}
         self.number = -1
-        self.temporary: dict[str, tuple[int, float]] = {}
+        self.temporary: dict[str, tuple[int, float, _Open]] = {}
         self.stack: list[_Open] = []
         self.forced: set[int] = set()
         self.inlined: list[tuple[Node, str]] = []
@@ -258,11 +258,17 @@ class Printer:
             inner = inner.arguments[0]
             base = inner.hint
         base = base or "part"
+        lasting = depth < len(self.stack) - 1
+        # What stands before a loop is needed in all its rounds, so it shares no name with what
+        # is made in them.
+        free = () if lasting else self.temporary.items()
         name = next(
             (
                 name
-                for name, (key, last) in self.temporary.items()
-                if last < self.number and name.rstrip("_0123456789") == base
+                for name, (_, last, block) in free
+                if last < self.number
+                and block is self.stack[depth]
+                and name.rstrip("_0123456789") == base
             ),
             None,
         )
@@ -271,8 +277,8 @@ class Printer:
         else:
             for level in self.stack:
                 level.bound.pop(self.temporary[name][0], None)
-        lasting = depth < len(self.stack) - 1
-        self.temporary[name] = (id(node), math.inf if lasting else self.last[id(node)])
+        until = math.inf if lasting else self.last[id(node)]
+        self.temporary[name] = (id(node), until, self.stack[depth])
         return name
 
     def _bind(self, node: Node) -> str:

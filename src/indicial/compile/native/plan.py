@@ -18,6 +18,7 @@ from indicial.compile.native.recurrence import Recurrence
 from indicial.compile.native.scan import Unsupported, extract
 from indicial.compile.passes.hoist import is_foreign
 from indicial.compile.schedule.plan import Call, Loop, Plan, Run, Step
+from indicial.compile.schedule.schedule import ScheduleError
 from indicial.program.ir import Affine, Apply, Code, Constant, Read, Reduce, Statement
 
 
@@ -45,7 +46,7 @@ def with_kernels(code: Code, plan: Plan, want: Collection[str]) -> Handed:
                 try:
                     result.append(_call(code, every, around, step, want, absorb))
                     gone |= {id(s) for s in absorb}
-                except Unsupported as reason:
+                except (Unsupported, ScheduleError) as reason:
                     refused.append((step, str(reason)))
                     result.append(step)
             else:

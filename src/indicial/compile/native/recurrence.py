@@ -97,11 +97,12 @@ class Recurrence:
         with torch.enable_grad():
             outputs = self.plain(list(leaves.values()), sizes, lengths)
         wanted = [leaves[n] for n in needed]
-        gradients = [incoming[n] for n in self.outputs]
-        found: Sequence[torch.Tensor | None]
-        found = torch.autograd.grad(outputs, wanted, gradients, allow_unused=True)
-        pairs = zip(needed, wanted, found, strict=True)
-        return {n: torch.zeros_like(leaf) if g is None else g for n, leaf, g in pairs}
+        depending = {n: o for n, o in zip(self.outputs, outputs, strict=True) if o.requires_grad}
+        gradients = [incoming[n] for n in depending]
+        found = torch.autograd.grad(
+            list(depending.values()), wanted, gradients, allow_unused=True, materialize_grads=True
+        )
+        return dict(zip(needed, found, strict=True))
 
     @functools.cached_property
     def adjoint(self) -> Adjoint:

@@ -14,6 +14,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from indicial.compile.passes.derived import derived_name
+from indicial.compile.schedule.graph import needs
 from indicial.compile.schedule.plan import Loop, Run, Slice
 from indicial.program.ir import (
     Affine,
@@ -93,7 +94,7 @@ class _Extraction:
         self.varying = varying(code)
 
     def scan(self) -> Scan:
-        inside = list(self.loop.statements())
+        inside = self.inside()
         moved = [self.without_outer(s) for s in inside]
         own = dict.fromkeys(self.slice(s.target, s.left) for s in moved)
         for piece in own:
@@ -119,6 +120,25 @@ class _Extraction:
         made = tuple(self.names[piece] for piece in before)
         lifted = "" if fixed < arguments.keys() else self.lifted(arguments)
         return Scan(code, arguments, results, fixed - {lifted}, tuple(self.absorb), made, lifted)
+
+    def inside(self) -> list[Statement]:
+        """The loop's statements, and those beside it that define other elements that it reads.
+
+        `h[t,j] = x[t,j] for u[t] > 0` beside `h[t,j] = … h[t-1,j] …`; what wins comes first.
+        """
+
+        def outer(name: str) -> list[int]:
+            return [loop.axes[name] for loop in self.outer if name in loop.axes]
+
+        own = {id(s) for s in self.loop.statements()}
+        read = {id(need.definer) for need in needs(self.code) if id(need.reader) in own}
+        others = {
+            id(s)
+            for name, axis in self.loop.axes.items()
+            for s in self.code.of(name)
+            if id(s) in read and all(getattr(s.left[a], "terms", ()) for a in (axis, *outer(name)))
+        }
+        return [s for s in self.code.statements if id(s) in own | others]
 
     def lifted(self, arguments: Collection[str]) -> str:
         """One of the arguments, from now on an input: all that the loop computes depends on it."""

@@ -127,7 +127,8 @@ def body(code: Code, loop: Loop, unbatched: frozenset[str]) -> Body:
         for s in code.of(name)
         if not any(s is i for i in inside) and not _is_start(s, loop)
     ]
-    statements = _merged([_walked(s, loop) for s in (*others, *inside)])
+    both = {id(s) for s in (*others, *inside)}
+    statements = _merged([_walked(s, loop) for s in code.statements if id(s) in both])
     now = frozenset(_within_a_step(code, loop))
     return Body(code, loop.variable, tuple(statements), dict(loop.axes), unbatched, now)
 

@@ -27,6 +27,7 @@ from indicial.compile.passes.contraction import (
 )
 from indicial.compile.passes.joins import length, parts
 from indicial.compile.passes.layout import laid_out, shifts
+from indicial.compile.passes.limits import Limits
 from indicial.compile.passes.moving import moved_affine
 from indicial.compile.passes.names import Names
 from indicial.compile.passes.scopes import Scope, free_in, indices_of, key_of, within
@@ -65,6 +66,7 @@ class _Normaliser:
         self.known: dict[object, tuple[str, tuple[Affine, ...]]] = {}
         self.target = ""
         self.shifts: dict[str, int] = {}
+        self.limits = Limits(code)
 
     def run(self, targets: Collection[str] | None) -> Code:
         for statement in self.code.statements:
@@ -82,10 +84,12 @@ class _Normaliser:
         body, guard = statement.body, statement.guard
         if guard is not None:
             guard = self.pointwise(guard, scope)
-        if isinstance(body, Softmax) and not self.whole(statement, body):
-            body = self.pointwise(body, scope)
-        else:
-            body = self.normalised(body, scope)
+        cases = any(s.guard is not None for s in self.code.of(statement.target))
+        with self.limits.under(guard, ()):
+            if cases or (isinstance(body, Softmax) and not self.whole(statement, body)):
+                body = self.pointwise(body, scope)  # so that cases can be told element by element
+            else:
+                body = self.normalised(body, scope)
         self.statements.append(replace(statement, body=body, guard=guard))
 
     def whole(self, statement: Statement, body: Softmax) -> bool:
@@ -100,11 +104,11 @@ class _Normaliser:
         if isinstance(expression, Softmax):
             inner = within(scope, expression.indices)
             condition = expression.condition
-            return replace(
-                expression,
-                condition=None if condition is None else self.pointwise(condition, inner),
-                body=self.read(expression.body, inner),
-            )
+            if condition is not None:
+                condition = self.pointwise(condition, inner)
+            with self.limits.under(condition, expression.indices):
+                body = self.read(expression.body, inner)
+            return replace(expression, condition=condition, body=body)
         spread = self.spread(expression, scope)
         return (
             spread
@@ -187,17 +191,16 @@ class _Normaliser:
         """A reduction as reductions of reads, times what does not depend on their indices."""
         inner = within(scope, node.indices)
         condition = None if node.condition is None else self.pointwise(node.condition, inner)
-        if node.operator == "mean":
-            if condition is None:
-                count: Expression = SizeValue(
-                    reduce(lambda n, i: n * i.extent, node.indices, Size.of(1))
-                )
-            else:
-                count = Reduce("sum", node.indices, condition, ONE)
-            return times(quotient(ONE, count), self.sum(node.indices, condition, node.body, inner))
+        with self.limits.under(condition, node.indices):
+            if node.operator not in ("sum", "mean"):
+                return replace(node, condition=condition, body=self.read(node.body, inner))
+            total = self.sum(node.indices, condition, node.body, inner)
         if node.operator == "sum":
-            return self.sum(node.indices, condition, node.body, inner)
-        return replace(node, condition=condition, body=self.read(node.body, inner))
+            return total
+        count: Expression = Reduce("sum", node.indices, condition, ONE)
+        if condition is None:
+            count = SizeValue(reduce(lambda n, i: n * i.extent, node.indices, Size.of(1)))
+        return times(quotient(ONE, count), total)
 
     def sum(
         self,
@@ -283,6 +286,7 @@ class _Normaliser:
     def define(self, body: Expression, scope: Scope) -> Read:
         """A read of the tensor with this body, a join or normal; new if there is none yet."""
         indices = indices_of(body, scope)
+        body = self.limits.limited(body, self.target, indices)
         key = key_of(body, indices)
         if key not in self.known:
             name = self.names.part(self.target)

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
+from indicial.compile.schedule.align import aligned
 from indicial.compile.schedule.graph import Need, components, needs
 from indicial.compile.schedule.plan import Loop, Plan, Run, Step
 from indicial.notation.source import NOWHERE
@@ -71,13 +72,10 @@ class _Scheduler:
 
     def loop(self, group: list[Statement], inside: list[Need]) -> Loop:
         tensors = list(dict.fromkeys(s.target for s in group))
-        candidates = [
-            way
-            for scan in scans(self.code, tensors, [need.edge for need in inside])
-            if self.walkable(group, scan)
-            for direction in (1, -1)
-            if (way := self.walk(group, scan, direction, inside)) is not None
-        ]
+        edges = [need.edge for need in inside]
+        candidates = self.ways(group, scans(self.code, tensors, edges), inside)
+        if not candidates:
+            candidates = self.ways(group, aligned(self.code, tensors, edges), inside)
         if not candidates:
             raise ScheduleError(_no_order(group))
         scan, direction, offsets, rest = min(candidates, key=lambda way: self.rank(group, way))
@@ -94,6 +92,18 @@ class _Scheduler:
             steps=tuple(self.order(group, rest)),
             offsets=offsets,
         )
+
+    def ways(
+        self, group: list[Statement], found: Iterable[Scan], inside: list[Need]
+    ) -> list[tuple[Scan, int, dict[str, int], list[Need]]]:
+        """Those of some choices of axes that can be walked, and in which direction."""
+        return [
+            way
+            for scan in found
+            if self.walkable(group, scan)
+            for direction in (1, -1)
+            if (way := self.walk(group, scan, direction, inside)) is not None
+        ]
 
     def walkable(self, group: list[Statement], scan: Scan) -> bool:
         """Whether each left side has a single index, or a number, at the axis."""
