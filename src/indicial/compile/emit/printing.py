@@ -210,6 +210,7 @@ class Printer:
                 if inner is not node and not inner.plain and inner.kind != NUMBER and len(part) > 8
             ]
             fits = [pair for pair in parts if len(pair[1]) <= WIDTH - indent - 30]
+            fits = fits or [pair for pair in parts if len(pair[1]) <= WIDTH - indent - 12]
             if not fits:
                 return text
             self.forced.add(id(max(fits, key=lambda pair: len(pair[1]))[0]))

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 
 from indicial.compile.emit.graph import Node
+from indicial.compile.emit.merge import MERGED
 from indicial.compile.emit.operations import Torch
 from indicial.compile.emit.patterns.attention import ATTENTION
 from indicial.compile.emit.patterns.bias import BIAS
@@ -20,13 +20,13 @@ from indicial.compile.emit.patterns.convolution import CONVOLUTION
 from indicial.compile.emit.patterns.cross_entropy import CROSS_ENTROPY
 from indicial.compile.emit.patterns.embedding import EMBEDDING
 from indicial.compile.emit.patterns.gelu import GELU
-from indicial.compile.emit.patterns.in_place import IN_PLACE
 from indicial.compile.emit.patterns.layer_norm import LAYER_NORM
 from indicial.compile.emit.patterns.pattern import Finding, Found, Pattern, Surroundings
-from indicial.compile.emit.printing import Assign, Block, Line, Return, live_uses
+from indicial.compile.emit.printing import Assign, Block, live_uses
+from indicial.compile.emit.rebuild import Rebuilder
 
-PATTERNS = (ATTENTION, LAYER_NORM, CROSS_ENTROPY, GELU, BIAS, IN_PLACE, EMBEDDING)
-NAMES = frozenset({CONVOLUTION, *(pattern.name for pattern in PATTERNS)})
+PATTERNS = (ATTENTION, LAYER_NORM, CROSS_ENTROPY, GELU, BIAS, EMBEDDING)
+NAMES = frozenset({CONVOLUTION, MERGED, *(pattern.name for pattern in PATTERNS)})
 """All patterns; a convolution is found while the text is made, by its indices."""
 
 
@@ -39,42 +39,21 @@ def recognise(
     return rewriter.block(block), rewriter.findings
 
 
-class _Rewriter:
+class _Rewriter(Rebuilder):
     def __init__(self, torch: Torch, uses: Counter[int], patterns: Sequence[Pattern]) -> None:
-        self.torch = torch
+        super().__init__(torch.graph)
         self.around = Surroundings(torch, uses)
         self.patterns = patterns
-        self.became: dict[int, Node] = {}
         self.findings: list[Finding] = []
         self.tensor = ""
 
-    def block(self, block: Block) -> Block:
-        header = replace(block.header, arguments=self.all(block.header.arguments))
-        result = Block(block.scope, header)
-        for item in block.items:
-            if isinstance(item, Block):
-                result.items.append(self.block(item))
-            elif isinstance(item, Assign):
-                self.tensor = item.tensor
-                if item.key is None and self.around.uses[id(item.node)] == 0:
-                    continue
-                key = self.node(item.key) if item.key is not None else None
-                result.items.append(replace(item, node=self.node(item.node), key=key))
-            elif isinstance(item, Line | Return):
-                result.items.append(replace(item, arguments=self.all(item.arguments)))
-            else:
-                result.items.append(item)
-        return result
+    def assign(self, item: Assign) -> Assign | None:
+        self.tensor = item.tensor
+        if item.key is None and self.around.uses[id(item.node)] == 0:
+            return None
+        return super().assign(item)
 
-    def all(self, nodes: Sequence[Node]) -> tuple[Node, ...]:
-        return tuple(self.node(n) for n in nodes)
-
-    def node(self, node: Node) -> Node:
-        if id(node) not in self.became:
-            self.became[id(node)] = self.rebuilt(node)
-        return self.became[id(node)]
-
-    def rebuilt(self, node: Node) -> Node:
+    def made(self, node: Node) -> Node | None:
         if not node.arguments:
             return node
         for pattern in self.patterns:
@@ -85,12 +64,4 @@ class _Rewriter:
             self.findings.append(Finding(pattern.name, pattern.call, self.tensor, reason))
             if isinstance(found, Found):
                 return found.build(self.node)
-        arguments = self.all(node.arguments)
-        if all(a is b for a, b in zip(arguments, node.arguments, strict=True)):
-            return node
-        return self.torch.graph.make(
-            node.template, *arguments, shape=node.shape, kind=node.kind, level=node.level,
-            needs=node.needs, hint=node.hint, plain=node.plain, light=node.light,
-            pointwise=node.pointwise, shared=node.shared, positive=node.positive, natural=node.natural,
-            value=node.value,
-        )  # fmt: skip
+        return None

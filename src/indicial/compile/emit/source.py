@@ -28,6 +28,7 @@ import torch.nn.functional as F
 from indicial.compile.emit.helpers import HELPERS
 from indicial.compile.emit.lift import MEMBER, lift
 from indicial.compile.emit.logs import with_logs
+from indicial.compile.emit.merge import MERGED, merged
 from indicial.compile.emit.names import Names
 from indicial.compile.emit.patterns.convolution import CONVOLUTION
 from indicial.compile.emit.patterns.pattern import Finding
@@ -119,7 +120,12 @@ class _Module:
         printer = Printer(self.names, self.letters)
         block.items += [Line(""), Return(tuple(self.want), tuple(results))]
         block, found = recognise(block, emission.torch, self.patterns)
-        self.findings = [*emission.findings, *found]
+        given = emission.tensors.given
+        weights = [given[n] for n in given if self.code.tensors[n].role == "parameter"]
+        more: list[Finding] = []
+        if MERGED in self.patterns:
+            block, more = merged(block, emission.torch, weights)
+        self.findings = [*emission.findings, *found, *more]
         self.letters |= {n: v.node.template for n, v in emission.sizes.variables.items()}
         body = printer.print(block)
         unpacked = self.unpacked("\n".join(body))

@@ -1,0 +1,61 @@
+"""A block with some nodes replaced, and all that is made of them made again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from indicial.compile.emit.graph import Graph, Node
+from indicial.compile.emit.printing import Assign, Block, Line, Return
+
+
+class Rebuilder:
+    """Override `made` to say what a node becomes; None if it stays what it is."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.became: dict[int, Node] = {}
+
+    def made(self, node: Node) -> Node | None:
+        raise NotImplementedError
+
+    def block(self, block: Block) -> Block:
+        header = replace(block.header, arguments=self.all(block.header.arguments))
+        result = Block(block.scope, header)
+        for item in block.items:
+            if isinstance(item, Block):
+                result.items.append(self.block(item))
+            elif isinstance(item, Assign):
+                assigned = self.assign(item)
+                result.items += [assigned] if assigned is not None else []
+            elif isinstance(item, Line | Return):
+                result.items.append(replace(item, arguments=self.all(item.arguments)))
+            else:
+                result.items.append(item)
+        return result
+
+    def assign(self, item: Assign) -> Assign | None:
+        """An assignment; None if it goes."""
+        key = self.node(item.key) if item.key is not None else None
+        return replace(item, node=self.node(item.node), key=key)
+
+    def all(self, nodes: Sequence[Node]) -> tuple[Node, ...]:
+        return tuple(self.node(n) for n in nodes)
+
+    def node(self, node: Node) -> Node:
+        if id(node) not in self.became:
+            made = self.made(node)
+            self.became[id(node)] = made if made is not None else self.again(node)
+        return self.became[id(node)]
+
+    def again(self, node: Node) -> Node:
+        """The same node of what its arguments have become."""
+        arguments = self.all(node.arguments)
+        if all(a is b for a, b in zip(arguments, node.arguments, strict=True)):
+            return node
+        return self.graph.make(
+            node.template, *arguments, shape=node.shape, kind=node.kind, level=node.level,
+            needs=node.needs, hint=node.hint, plain=node.plain, light=node.light,
+            pointwise=node.pointwise, shared=node.shared, positive=node.positive,
+            natural=node.natural, value=node.value,
+        )  # fmt: skip
