@@ -48,5 +48,5 @@ def test_a_step_is_products_and_loops(name: str) -> None:
             kernel = build(part.code, part.loop, part.same, part.keep, fixed={})
             steps = kernel.text[kernel.text.index("for (long v") :].partition("free(")[0]
             called = set(re.findall(r"\b(\w+)\(", steps))
-            language = {"for", "if", "PRODUCT", "KERNEL", "slot", "packed_size"}
-            assert {c for c in called - language if not c.endswith("_float")} <= {"long", "members"}
+            language = {"for", "if", "long", "reduction", "__builtin_inf", "PRODUCT", "slot"}
+            assert not {c for c in called - language if not c.endswith("_float")}
