@@ -11,13 +11,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import torch
 
 from indicial.compile.emit.source import Source, emit
+from indicial.compile.native.recurrence import Recurrence
 from indicial.compile.prepare import Ready, prepare
+from indicial.compile.schedule.plan import Plan
 from indicial.program.ir import Code
 from indicial.program.meaning.interpret import interpret
 from indicial.program.meaning.sample import sample
@@ -36,6 +38,13 @@ def no_kernels() -> Iterator[None]:
         del os.environ["INDICIAL_NATIVE"]
         if before is not None:
             os.environ["INDICIAL_NATIVE"] = before
+
+
+def recurrences(plan: Plan) -> Iterator[Recurrence]:
+    """What the kernels of a plan compute."""
+    for call in plan.calls():
+        assert isinstance(call.function, partial)
+        yield call.function.args[0]
 
 
 class Given:

@@ -37,7 +37,7 @@ class Outer:
     def run(self, known: Values, sizes: Mapping[str, int]) -> Values:
         a, c = known[self.left], known[self.right]
         first, last = (s.value(sizes) for s in self.steps)
-        a, c = a.reshape(*a.shape[:2], -1), c.reshape(*c.shape[:2], -1)
+        a, c = (t.flatten(2) if t.dim() > 2 else t.unsqueeze(2) for t in (a, c))
         whole = first == max(0, self.apart) and last == a.shape[1] - 1 + min(0, self.apart)
         if whole and a.shape[1] == c.shape[1] and abs(self.apart) < a.shape[1]:
             product = self.at_once(a.contiguous(), c.contiguous())
@@ -55,7 +55,7 @@ class Outer:
     def _shifted(late: torch.Tensor, early: torch.Tensor, by: int) -> torch.Tensor:
         """`Σ late[:, by:] early[:, :-by]`"""
         rows = late.shape[0] * late.shape[1]
-        product = late.reshape(rows, -1)[by:].T @ early.reshape(rows, -1)[: rows - by]
+        product = late.flatten(0, 1)[by:].T @ early.flatten(0, 1)[: rows - by]
         if by and late.shape[0] > 1:
             heads = late[1:, :by].reshape(-1, late.shape[2])
             tails = early[:-1, -by:].reshape(-1, early.shape[2])

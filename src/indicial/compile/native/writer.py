@@ -305,12 +305,13 @@ class Writer:
         for number in inner:
             place, axis = node.places[number], axes[number]
             assert isinstance(place, Affine)
-            if number == self.body.axes.get(node.tensor) and self.outer_starts(node.tensor):
-                raise Unsupported(f"{node.tensor} is read at many steps, its start among them")
             text = place_of(place)
             parts.append(times(self._from(text, axis.lower), self._stride(node.tensor, number)))
-            if not self._surely_inside(place, axis):
-                guards.append(self._inside(text, axis))
+            if self._surely_inside(place, axis):
+                continue
+            if number == self.body.axes.get(node.tensor) and self.outer_starts(node.tensor):
+                raise Unsupported(f"{node.tensor} is read at many steps, its start among them")
+            guards.append(self._inside(text, axis))
         element = f"{row}[{total(parts)}]"
         return f"({' && '.join(guards)} ? {element} : 0)" if guards else element
 
