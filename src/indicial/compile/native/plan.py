@@ -125,7 +125,7 @@ def run(
     """The outputs of a recurrence: by its kernels on the processor, else by PyTorch."""
     by_name = dict(zip(recurrence.sizes, sizes, strict=True))
     if recurrence.lifted:
-        return _for_all(recurrence, arguments, by_name, lengths)
+        return _for_all(recurrence, arguments, by_name)
     return _run(recurrence, arguments, by_name, lengths)
 
 
@@ -141,19 +141,13 @@ def _run(
 
 
 def _for_all(
-    recurrence: Recurrence,
-    arguments: Sequence[torch.Tensor],
-    sizes: dict[str, int],
-    lengths: dict[str, torch.Tensor],
+    recurrence: Recurrence, arguments: Sequence[torch.Tensor], sizes: dict[str, int]
 ) -> list[torch.Tensor]:
-    """What is the same for all members, but for their lengths, is computed for one."""
-    ends = [length for name, length in lengths.items() if name in recurrence.sizes]
-    members = len(ends[0]) if ends else 1
+    """What no input enters is the same for all members: it is computed for one, as a whole."""
     at = recurrence.arguments.index(recurrence.lifted)
     given = list(arguments)
-    given[at] = given[at].expand(members, *given[at].shape)
-    found = _run(recurrence, given, sizes, lengths)
-    return found if ends else [output[0] for output in found]
+    given[at] = given[at].unsqueeze(0)
+    return [output[0] for output in _run(recurrence, given, sizes, {})]
 
 
 def _suits(tensor: torch.Tensor) -> bool:
