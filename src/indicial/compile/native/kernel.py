@@ -20,7 +20,7 @@ import torch
 from indicial.compile.native import products, threads, toolchain
 from indicial.compile.native.c import Sizes
 from indicial.compile.native.scan import Unsupported
-from indicial.compile.native.stages import body, needs_history, stages, starts
+from indicial.compile.native.stages import Body, Stage, body, needs_history, stages, starts
 from indicial.compile.native.text import write
 from indicial.compile.native.writer import KernelPlan, Within
 from indicial.compile.schedule.plan import Loop
@@ -135,6 +135,26 @@ def row(tensor: torch.Tensor) -> int:
     return tensor.stride(1) if tensor.shape[1] > 1 else tensor.stride(0)
 
 
+@dataclass(frozen=True)
+class Design:
+    """A kernel before its sizes and its type are known."""
+
+    body: Body
+    starts: Mapping[str, Sequence[tuple[Size, str]]]
+    arguments: Sequence[str]
+    kept: Sequence[str]
+    stages: Sequence[Stage]
+
+
+def design(code: Code, loop: Loop, unbatched: frozenset[str], keep: Collection[str]) -> Design:
+    """What the kernel of a loop does, in order; `Unsupported` where there is none."""
+    walked = body(code, loop, unbatched)
+    begin = starts(code, loop)
+    kept = _ordered(code, {*keep, *needs_history(walked)} & loop.axes.keys())
+    arguments = _arguments(code, walked.statements, loop, begin)
+    return Design(walked, begin, arguments, kept, stages(walked, kept))
+
+
 def build(
     code: Code,
     loop: Loop,
@@ -145,31 +165,29 @@ def build(
     ragged: frozenset[str] = frozenset(),
     real: str = "float",
     within: Mapping[str, Within] | None = None,
+    designed: Design | None = None,
 ) -> Kernel:
     """The kernel of a loop; `Unsupported` where there is none."""
-    walked = body(code, loop, unbatched)
-    begin = starts(code, loop)
-    kept = _ordered(code, {*keep, *needs_history(walked)} & loop.axes.keys())
-    arguments = _arguments(code, walked.statements, loop, begin)
+    own = designed or design(code, loop, unbatched, keep)
     lying = {place.argument for place in (within or {}).values()}
-    arguments = _ordered(code, {*arguments, *lying})
+    arguments = _ordered(code, {*own.arguments, *lying})
     sizes = Sizes(fixed, ragged)
     constants = {n: v for n, v in code.constants.items() if isinstance(v, int | float)}
     if len(constants) < len(code.constants):
         raise Unsupported("a constant with indices")
     text = write(
         KernelPlan(
-            walked, stages(walked, kept), arguments, kept, begin, loop.direction, loop.lower,
+            own.body, own.stages, arguments, own.kept, own.starts, loop.direction, loop.lower,
             loop.extent, sizes, real, constants, within or {},
         )
     )  # fmt: skip
-    shapes = {n: tuple(a.extent for a in code.tensors[n].axes) for n in kept}
+    shapes = {n: tuple(a.extent for a in code.tensors[n].axes) for n in own.kept}
     return Kernel(
         text,
         real,
         unbatched,
         tuple(arguments),
-        tuple(kept),
+        tuple(own.kept),
         shapes,
         tuple(sizes.names),
         dict(fixed),

@@ -8,6 +8,7 @@ Used for a recurrence and for its gradient; PyTorch differentiates neither.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -16,7 +17,7 @@ from dataclasses import dataclass, field, replace
 import torch
 
 from indicial.compile.emit.source import Source, emit
-from indicial.compile.native.kernel import REALS, Kernel, build
+from indicial.compile.native.kernel import REALS, Design, Kernel, build, design
 from indicial.compile.native.outer import Outer, Outers, merged, outer
 from indicial.compile.native.projections import (
     Gathered,
@@ -98,8 +99,13 @@ class Native:
 
     def build(self, real: str, fixed: Mapping[str, int], ragged: frozenset[str]) -> Kernel:
         return build(
-            self.code, self.loop, self.same, self.keep, fixed=fixed, ragged=ragged, real=real
-        )
+            self.code, self.loop, self.same, self.keep, fixed=fixed, ragged=ragged, real=real,
+            designed=self.design,
+        )  # fmt: skip
+
+    @functools.cached_property
+    def design(self) -> Design:
+        return design(self.code, self.loop, self.same, self.keep)
 
 
 Part = Stretch | Native | Outer | Outers | Projection | Gathered
@@ -117,9 +123,11 @@ class Routine:
         self.summed = frozenset(summed)
         # A sum over members must not be summed again by one that is only another name for it.
         self.copies = {n: s for n in self.want if (s := _original(code, n, self.summed)) != n}
-        rest = tuple(s for s in code.statements if s.target not in self.copies)
-        self.code = code = replace(code, statements=rest)
-        if self.summed & _reads(rest):
+        if self.copies:
+            rest = tuple(s for s in code.statements if s.target not in self.copies)
+            code = replace(code, statements=rest)
+        self.code = code
+        if self.summed & _reads(code.statements):
             raise Unsupported("a sum over all members is read by one of them")
         self.given = [n for n, t in code.tensors.items() if t.role in ("input", "parameter")]
         self.same = frozenset(code.tensors.keys() - varying(code))

@@ -9,7 +9,7 @@ The nodes are statements, not tensors, so that `L[0,t,j] = …` is no part of th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from indicial.program.cost.conditions import add
@@ -44,18 +44,32 @@ def _misses(edge: Edge, definer: Statement) -> bool:
     """Whether a read can never meet what a statement defines: `L[0]` and `L[ℓ+1]`."""
     ranges = {index.name: index for index in definer.indices}
     for place, left in zip(edge.read.places, definer.left, strict=True):
-        if isinstance(place, Affine) and isinstance(left, Affine):
-            lowest, highest = _bounds(left, ranges)
-            below = add(place, Affine((), lowest), -1)  # always negative?
-            above = add(Affine((), highest), place, -1)
-            if _negative(_bounds(below, edge.indices)[1]):
-                return True
-            if _negative(_bounds(above, edge.indices)[1]):
-                return True
+        if not isinstance(place, Affine) or not isinstance(left, Affine):
+            continue
+        if _alike(place, edge.indices, left, ranges):
+            continue
+        lowest, highest = _bounds(left, ranges)
+        below = add(place, Affine((), lowest), -1)  # always negative?
+        above = add(Affine((), highest), place, -1)
+        if _negative(_bounds(below, edge.indices)[1]):
+            return True
+        if _negative(_bounds(above, edge.indices)[1]):
+            return True
     return False
 
 
-def _bounds(form: Affine, ranges: dict[str, Index]) -> tuple[Size, Size]:
+def _alike(
+    place: Affine, around: Mapping[str, Index], left: Affine, ranges: Mapping[str, Index]
+) -> bool:
+    """Whether both run over the same range, of some size: what is so nearly always."""
+    if place.shift is None or left.shift is None:
+        return False
+    here, there = around[place.shift[0]], ranges[left.shift[0]]
+    same = (here.lower, here.extent) == (there.lower, there.extent)
+    return same and here.extent.name is not None
+
+
+def _bounds(form: Affine, ranges: Mapping[str, Index]) -> tuple[Size, Size]:
     low = high = form.offset
     for name, factor in form.terms:
         index = ranges[name]
