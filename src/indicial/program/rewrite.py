@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from indicial.program.ir import (
@@ -26,6 +26,7 @@ from indicial.program.ir import (
     Select,
     SizeValue,
     Softmax,
+    Statement,
 )
 from indicial.program.sizes import Size, Strided
 
@@ -58,6 +59,18 @@ def free_indices(expression: Expression) -> set[str]:
             return _free_in_place(place).union(*inside)
         case _:
             return set().union(*map(free_indices, expression.children()))
+
+
+def tensors_read(statements: Iterable[Statement]) -> set[str]:
+    """The tensors that some statements read, in guards and places too."""
+    return {
+        node.tensor
+        for statement in statements
+        for part in (statement.body, statement.guard)
+        if part is not None
+        for node in part.walk()
+        if isinstance(node, Read)
+    }
 
 
 def is_constant(expression: Expression) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from indicial.compile.emit.graph import FLOAT, INT, NUMBER, Graph, Node, Scope
 from indicial.compile.emit.operations import Torch
 from indicial.compile.emit.reads import Array, Bounds, Where
+from indicial.compile.emit.refusal import NotEmitted
 from indicial.compile.emit.sizes import replaced
 from indicial.compile.emit.storage import Definition, Store, Walk, hull, merge
 from indicial.compile.emit.values import Environment
@@ -82,7 +83,7 @@ class Entries:
         for lower, extent in self.formula(store, walk):
             moved = [replaced(size, walk.loop.variable, at) for size in (lower, extent)]
             if moved[0] is None or moved[1] is None:
-                raise NotImplementedError(f"{extent} at {key}")
+                raise NotEmitted(f"{extent} at {key}")
             result.append((moved[0], moved[1]))
         return tuple(result)
 
@@ -99,7 +100,7 @@ class Entries:
                 letter = tensor.axes[walk.axis].letter
                 moved = [replaced(size, letter, at) for size in (axis.lower, axis.extent)]
                 if moved[0] is None or moved[1] is None:
-                    raise NotImplementedError(f"{axis.extent} along a loop")
+                    raise NotEmitted(f"{axis.extent} along a loop")
                 result.append((moved[0], moved[1]))
         return result
 

@@ -25,6 +25,7 @@ from indicial.compile.emit.graph import (
 )  # fmt: skip
 from indicial.compile.emit.operations import Torch
 from indicial.compile.emit.picks import positions
+from indicial.compile.emit.refusal import NotEmitted
 from indicial.compile.emit.sizes import replaced
 from indicial.compile.emit.values import Environment, Value, aligned, merged
 from indicial.compile.schedule.plan import Loop, Plan, Run, Step
@@ -125,7 +126,7 @@ class Ragged:
     def within(self, index: Index, env: Environment) -> Value | None:
         """Where an index is in its own range; None if that is everywhere."""
         if self.varies(index.lower, env):
-            raise NotImplementedError(f"{index.name} begins at {index.lower}, which varies")
+            raise NotEmitted(f"{index.name} begins at {index.lower}, which varies")
         upper = index.lower + index.extent
         if not self.varies(upper, env):
             return None
@@ -191,10 +192,10 @@ def at_letters(size: Size, axes: Collection[Axis], places: Sequence[object]) -> 
             if len(place.terms) == 1 and place.terms[0][1] == 1:
                 by = by + Size.of(place.terms[0][0])
             elif place.terms:
-                raise NotImplementedError(f"{size} at {place}")
+                raise NotEmitted(f"{size} at {place}")
             moved = replaced(size, axis.letter, by)
             if moved is None:
-                raise NotImplementedError(f"{size} at {place}")
+                raise NotEmitted(f"{size} at {place}")
             size = moved
     return size
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -9,15 +10,16 @@ from indicial.compile.emit.graph import Graph, Node
 from indicial.compile.emit.printing import Assign, Block, Line, Return
 
 
-class Rebuilder:
+class Rebuilder(ABC):
     """Override `made` to say what a node becomes; None if it stays what it is."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.became: dict[int, Node] = {}
 
+    @abstractmethod
     def made(self, node: Node) -> Node | None:
-        raise NotImplementedError
+        """What a node becomes."""
 
     def block(self, block: Block) -> Block:
         header = replace(block.header, arguments=self.all(block.header.arguments))

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from indicial.compile.emit.graph import NUMBER, Node
 from indicial.compile.emit.operations import Torch
+from indicial.compile.emit.refusal import NotEmitted
 from indicial.compile.emit.sizes import replaced
 from indicial.program.ir import Affine, Flat, Gather, Index, Place
 from indicial.program.rewrite import move_place, size_indices
@@ -78,7 +79,7 @@ class Environment:
             if name in self.fixed and not self.fixed[name].terms:
                 moved = replaced(size, name, self.fixed[name].offset)
                 if moved is None:
-                    raise NotImplementedError(f"{size} at {name} = {self.fixed[name]}")
+                    raise NotEmitted(f"{size} at {name} = {self.fixed[name]}")
                 size = moved
         return size
 
@@ -92,7 +93,7 @@ def _largest(extent: Size, ranges: Mapping[str, Index]) -> Size:
         if name in ranges:
             moved = replaced(extent, name, ranges[name].lower)
             if moved is None:
-                raise NotImplementedError(f"{extent} along {name}")
+                raise NotEmitted(f"{extent} along {name}")
             extent = moved
     return extent
 

@@ -10,16 +10,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 from indicial.compile.native.scan import Unsupported
-from indicial.compile.passes.derived import derived_name
+from indicial.compile.passes.names import derived_name
 from indicial.program.ir import Affine, Axis, Code, Expression, Index, Read, Statement, Tensor
-from indicial.program.rewrite import rebuild
+from indicial.program.rewrite import rebuild, tensors_read
 
 
 def with_starts(code: Code, forward: Code) -> Code:
     """The adjoint equations, with every kept tensor that has a start extended by it."""
     for name, tensor in code.tensors.items():
         starts = [s for s in forward.of(name) if _is_outside(forward, s)]
-        if tensor.role == "input" and starts and name in _reads(code):
+        if tensor.role == "input" and starts and name in tensors_read(code.statements):
             code = _extended(code, name, starts)
     return code
 
@@ -42,10 +42,6 @@ def _axis(statement: Statement) -> int | None:
         if isinstance(place, Affine) and not place.terms:
             return axis
     return None
-
-
-def _reads(code: Code) -> set[str]:
-    return {n.tensor for s in code.statements for n in s.body.walk() if isinstance(n, Read)}
 
 
 def _extended(code: Code, name: str, starts: list[Statement]) -> Code:

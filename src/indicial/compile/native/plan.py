@@ -20,6 +20,7 @@ from indicial.compile.passes.hoist import is_foreign
 from indicial.compile.schedule.plan import Call, Loop, Plan, Run, Step
 from indicial.compile.schedule.schedule import ScheduleError
 from indicial.program.ir import Affine, Apply, Code, Constant, Read, Reduce, Statement
+from indicial.program.rewrite import tensors_read
 
 
 @dataclass(frozen=True)
@@ -64,8 +65,8 @@ def _absorbable(
     They go with it so that they can lie side by side in memory, and their gradients too.
     """
     inside = {id(s) for s in loop.statements()}
-    elsewhere = {*want, *_reads(s for s in every if id(s) not in inside)}
-    read = _reads(loop.statements())
+    elsewhere = {*want, *tensors_read(s for s in every if id(s) not in inside)}
+    read = tensors_read(loop.statements())
     return [
         step.statement
         for step in steps
@@ -103,7 +104,7 @@ def _call(
 ) -> Call:
     scan = extract(code, around, loop, absorb)
     inside = {id(s) for s in loop.statements()}
-    needed = {*want, *_reads(s for s in every if id(s) not in inside)}
+    needed = {*want, *tensors_read(s for s in every if id(s) not in inside)}
     outputs = [n for n, piece in scan.results.items() if piece.tensor in needed]
     recurrence = ops.register(Recurrence(scan, outputs))
     return Call(
@@ -161,14 +162,3 @@ def _suits(tensor: torch.Tensor) -> bool:
 def _statements(steps: Sequence[Step]) -> Iterator[Statement]:
     for step in steps:
         yield from step.statements()
-
-
-def _reads(statements: Iterator[Statement]) -> set[str]:
-    return {
-        node.tensor
-        for statement in statements
-        for part in (statement.body, statement.guard)
-        if part is not None
-        for node in part.walk()
-        if isinstance(node, Read)
-    }

@@ -29,6 +29,7 @@ from indicial.compile.native.scan import Unsupported, varying
 from indicial.compile.schedule.plan import Loop, Plan, Run
 from indicial.compile.schedule.schedule import schedule
 from indicial.program.ir import Code, Read, Statement
+from indicial.program.rewrite import tensors_read
 
 Values = dict[str, torch.Tensor]
 
@@ -127,7 +128,7 @@ class Routine:
             rest = tuple(s for s in code.statements if s.target not in self.copies)
             code = replace(code, statements=rest)
         self.code = code
-        if self.summed & _reads(code.statements):
+        if self.summed & tensors_read(code.statements):
             raise Unsupported("a sum over all members is read by one of them")
         self.given = [n for n, t in code.tensors.items() if t.role in ("input", "parameter")]
         self.same = frozenset(code.tensors.keys() - varying(code))
@@ -161,7 +162,7 @@ class Routine:
                 for g in groups[number + 1 :]
                 for s in (g.statements() if isinstance(g, Loop) else g)
             ]
-            needed = {*self.want, *_reads(later)}
+            needed = {*self.want, *tensors_read(later)}
             if isinstance(group, Loop):
                 keep = tuple(n for n in group.axes if n in needed)
                 part = Native(self.code, group, self.same, keep)
@@ -230,7 +231,7 @@ class Routine:
         for name in known:
             role = "parameter" if name in self.same else "input"
             tensors[name] = replace(tensors[name], role=role)
-        read = _reads(statements)
+        read = tensors_read(statements)
         targets = {s.target for s in statements}
         kept = {n: t for n, t in tensors.items() if n in read | targets}
         constants = {n: v for n, v in self.code.constants.items() if n in kept}
@@ -271,17 +272,6 @@ def _original(code: Code, name: str, among: frozenset[str]) -> str:
             break
         name = body.tensor
     return name
-
-
-def _reads(statements: Iterable[Statement]) -> set[str]:
-    return {
-        node.tensor
-        for statement in statements
-        for part in (statement.body, statement.guard)
-        if part is not None
-        for node in part.walk()
-        if isinstance(node, Read)
-    }
 
 
 __all__ = ["Routine", "Unsupported"]

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from indicial.compile.passes.derived import derived_name
+from indicial.compile.passes.names import derived_name
 from indicial.compile.schedule.graph import needs
 from indicial.compile.schedule.plan import Loop, Run, Slice
 from indicial.program.ir import (
@@ -27,6 +27,7 @@ from indicial.program.ir import (
     Statement,
     Tensor,
 )
+from indicial.program.meaning.arrays import dependent
 from indicial.program.rewrite import rebuild, size_indices, substitute
 from indicial.program.sizes import Size
 
@@ -54,18 +55,8 @@ class Scan:
 
 def varying(code: Code) -> set[str]:
     """The tensors that differ between the members of a batch: all that an input enters."""
-    found = {t.name for t in code.tensors.values() if t.role in ("input", "draw")}
-    grows = True
-    while grows:
-        grows = False
-        for statement in code.statements:
-            if statement.target not in found:
-                parts = (statement.body, statement.guard)
-                nodes = [n for part in parts if part is not None for n in part.walk()]
-                if any(isinstance(n, Read) and n.tensor in found for n in nodes):
-                    found.add(statement.target)
-                    grows = True
-    return found
+    given = {n for n, t in code.tensors.items() if t.role in ("input", "draw")}
+    return dependent(code, frozenset(given))
 
 
 def extract(

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from itertools import count
 
 from indicial.notation.signs import MARK_OF
@@ -54,6 +54,12 @@ def with_superscript(name: str, text: str) -> str:
         return f"{name}^{text}" if len(text) == 1 else f"{name}^{{{text}}}"
     inside = above[1:-1] if above.startswith("{") else above
     return f"{head}^{{{inside},{text}}}"
+
+
+def derived_name(taken: Container[str], name: str, mark: str) -> str:
+    """A name for what a pass makes of a tensor, new by a number: `R^{in}`, `R^{in2}`, …"""
+    marks = (mark if number == 1 else f"{mark}{number}" for number in count(1))
+    return next(new for m in marks if (new := with_superscript(name, m)) not in taken)
 
 
 def barred(name: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from indicial.compile.passes.derived import derived_name
+from indicial.compile.passes.names import derived_name
 from indicial.compile.schedule.graph import needs
 from indicial.program.ir import Affine, Code, Expression, Read, Statement, Tensor
 from indicial.program.rewrite import rebuild

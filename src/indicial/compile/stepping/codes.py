@@ -40,6 +40,7 @@ from indicial.program.ir import (
 )
 from indicial.program.meaning.arrays import dependent
 from indicial.program.messages import IndicialError
+from indicial.program.rewrite import tensors_read
 from indicial.program.sizes import Size
 
 
@@ -76,7 +77,7 @@ class Stepping:
     @cached_property
     def inside(self) -> frozenset[str]:
         """The pasts of all steps whose present value is read within a step, and so is added there."""
-        read = _read(self.step.statements)
+        read = tensors_read(self.step.statements)
         return frozenset(m.past for m in self.many if m.reach is None and m.seen in read)
 
 
@@ -97,7 +98,7 @@ def derive(
         if statement.target in found.axes:
             step.define(statement)
     begins = [s for s in found.code.statements if s.target not in found.axes]
-    kept = _read(step.statements) - found.axes.keys() - {a.name for a in slots.ago.values()}
+    kept = tensors_read(step.statements) - found.axes.keys() - {a.name for a in slots.ago.values()}
     kept = {n for n in kept if n in found.code.tensors and _begun(found.code, n)}
     beginning, begun = _beginning(found, slots, begins)
     return Stepping(
@@ -130,18 +131,7 @@ def _begun(code: Code, name: str) -> bool:
 
 def _needs(found: Causal, slots: Slots, step: Moment, name: str) -> bool:
     kept = {*slots.many, *(tensor for tensor, _ in slots.ago)}
-    return name in _read(step.statements) or name in kept
-
-
-def _read(statements: Collection[Statement]) -> set[str]:
-    return {
-        node.tensor
-        for statement in statements
-        for part in (statement.body, statement.guard)
-        if part is not None
-        for node in part.walk()
-        if isinstance(node, Read)
-    }
+    return name in tensors_read(step.statements) or name in kept
 
 
 # ---- a step ----

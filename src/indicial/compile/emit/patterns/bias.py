@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from indicial.compile.emit.graph import SIGN, SUM, Node
 from indicial.compile.emit.patterns.pattern import Found, Missed, Pattern, Surroundings
@@ -36,7 +37,7 @@ def match(node: Node, around: Surroundings) -> Found | Missed | None:
         for product, offset in (total,) if minus else (total, total[::-1]):
             found = _fits(product, offset, minus, around) or _inside(product, offset, minus, around)
             if found is not None:
-                return Found(lambda become, found=found: _built(found, become, around))  # type: ignore[misc]
+                return Found(partial(_built, found, around))
     return None
 
 
@@ -63,7 +64,7 @@ def _inside(total: Node, offset: Node, minus: bool, around: Surroundings) -> _Ma
     return None
 
 
-def _built(found: _Match, become: Callable[[Node], Node], around: Surroundings) -> Node:
+def _built(found: _Match, around: Surroundings, become: Callable[[Node], Node]) -> Node:
     torch, inner, product = around.torch, found.inner, found.product
     flat = torch.flatten(become(found.offset), 0, found.offset.rank - 1)
     if found.minus:
