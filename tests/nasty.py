@@ -20,7 +20,7 @@ from pathlib import Path
 
 import indicial
 from indicial import library
-from indicial.loading import load_document
+from indicial.library.loading import load_document
 from indicial.program.messages import Message
 
 TESTS = Path(__file__).resolve().parent

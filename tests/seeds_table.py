@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from indicial.loading import load_document
+from indicial.library.loading import load_document
 from indicial.notation.documents import parse_document, parse_inline, read
 from indicial.notation.markup import Display
 from indicial.notation.parse import Parsed

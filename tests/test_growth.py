@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from growth import KINDS
-from indicial.loading import load_document
+from indicial.library.loading import load_document
 from indicial.notation.syntax import Statement
 from indicial.program.names.naming import Naming
 

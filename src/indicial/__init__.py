@@ -17,7 +17,7 @@ __all__ = ["IndicialError", "Program", "load", "load_document", "same"]
 
 if TYPE_CHECKING:
     from indicial.compile.same import same
-    from indicial.loading import load, load_document
+    from indicial.library.loading import load, load_document
     from indicial.program.messages import IndicialError
     from indicial.program.program import Program
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> Any:
     """The five names, fetched when they are first used, so that importing costs nothing."""
     if name in ("load", "load_document"):
-        from indicial import loading as module
+        from indicial.library import loading as module
 
         return getattr(module, name)
     if name == "same":

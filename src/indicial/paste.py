@@ -13,7 +13,7 @@ import sys
 from collections.abc import Mapping
 from typing import TextIO
 
-from indicial.loading import resolve
+from indicial.library.loading import resolve
 from indicial.notation.documents import parse_document, read_text
 from indicial.notation.parse import parse_text
 from indicial.notation.syntax import Declaration

@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
 with atheris.instrument_imports(include=["indicial"]):
-    from indicial.loading import load_document
+    from indicial.library.loading import load_document
     from indicial.notation.documents import parse_document, parse_inline, read_text
     from indicial.notation.parse import parse_text
     from nasty import NASTY, SCRAPS, SUFFIXES, corpus

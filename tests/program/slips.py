@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from indicial import library
-from indicial.loading import resolve
+from indicial.library.loading import resolve
 from indicial.notation import syntax as s
 from indicial.notation.documents import parse_document, read_text
 from indicial.program.names.naming import GROUPS, index_name

@@ -29,7 +29,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import indicial
-from indicial.loading import load
+from indicial.library.loading import load
 from indicial.program.cost.chain import longest_chain
 from indicial.program.cost.cost import cost, order
 from indicial.program.cost.domains import Domain

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from indicial.loading import load
+from indicial.library.loading import load
 from indicial.program.meaning.demand import Unit
 from indicial.program.meaning.machine import Machine
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import indicial
-from indicial.loading import load_document
+from indicial.library.loading import load_document
 from indicial.program.meaning.sample import sample, small_sizes
 
 Values = Mapping[str, Any]

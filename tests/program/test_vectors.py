@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indicial.loading import load_document
+from indicial.library.loading import load_document
 from indicial.notation.printers import unicode
 from indicial.program.meaning.sample import sample, small_sizes
 from indicial.program.program import Program

@@ -19,7 +19,7 @@ from indicial.compile.passes.adjoint import Adjoint, adjoint
 from indicial.compile.passes.forms import is_normal
 from indicial.compile.passes.normal import normal
 from indicial.library import names
-from indicial.loading import load
+from indicial.library.loading import load
 from indicial.program.ir import Code
 from indicial.program.meaning.interpret import interpret
 from indicial.program.meaning.sample import Sample, sample, small_sizes

@@ -10,7 +10,7 @@ from pass_programs import AWKWARD, code, programs
 from indicial.compile.passes.forms import Distribution, Pointwise, Product, Reduction, form
 from indicial.compile.passes.normal import normal
 from indicial.library import names
-from indicial.loading import load
+from indicial.library.loading import load
 from indicial.program.ir import Code, Read
 from indicial.program.meaning.interpret import interpret
 from indicial.program.meaning.sample import sample, small_sizes

@@ -10,16 +10,14 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from indicial.commands.arguments import Commands, command, filling, settings
+
 if TYPE_CHECKING:
     from indicial.program.program import Program
-
-Commands = argparse._SubParsersAction
-Command = Callable[..., argparse.ArgumentParser]
-Filling = Callable[[argparse.ArgumentParser], None]
 
 EXPLAIN = """\
 Explains a model of the library, a file or several of them joined: the equations, what each name
@@ -49,7 +47,7 @@ exit status: 0, 1 if the equations have mistakes (they are shown), 2 for a wrong
 """
 
 
-def add_commands(commands: Commands[Any], command: Command, filling: Filling) -> None:
+def add(commands: Commands[Any]) -> None:
     """Adds `explain` and `try` to the parser of `indicial`."""
     explain = command(commands, "explain", "say how equations were read and what they cost",
                       EXPLAIN, _explain)  # fmt: skip
@@ -80,7 +78,6 @@ def add_commands(commands: Commands[Any], command: Command, filling: Filling) ->
 
 
 def _explain(options: argparse.Namespace) -> int:
-    from indicial.cli import settings
     from indicial.program.explain.explain import explain
 
     given, fills = settings(options)
@@ -134,7 +131,7 @@ def _show_pages(options: argparse.Namespace, programs: Sequence[Program]) -> Non
 
 def _programs(what: Sequence[str], fills: dict[str, str]) -> list[Program]:
     """One program of several texts, or all programs of one; those without equations left out."""
-    from indicial.loading import load, load_document
+    from indicial.library.loading import load, load_document
     from indicial.program.messages import IndicialError
 
     programs = [load(*what, fills=fills)] if len(what) > 1 or fills else load_document(what[0])
@@ -203,7 +200,6 @@ def _show_mistakes(programs: Sequence[Program]) -> None:
 
 
 def _try(options: argparse.Namespace) -> int:
-    from indicial.cli import settings
     from indicial.inspect.trial import trial
     from indicial.paste import pasted, written
     from indicial.program.explain.explain import equations
