@@ -1,0 +1,125 @@
+"""A task: what a program is trained for, and how well it does it.
+
+    task = make_task("language", program, data, context=128, batch_size=32, seed=0)
+
+    batch = task.batch(7)                      the same batch whenever it is asked for
+    loss, terms = task.loss(module, batch)     what is minimised, and its parts by name
+    task.validate(module).per_token            nats per token of the validation part
+
+Everything that is peculiar to a kind of data stands behind this: the loop (`train/loop.py`) knows
+neither words nor images.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    import torch
+
+    from indicial.program.program import Program
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What a module is called with: `module(**inputs, lengths=lengths)`."""
+
+    inputs: dict[str, torch.Tensor]
+    lengths: dict[str, torch.Tensor] = field(default_factory=dict)
+    count: int = 0
+    """The tokens in it that are predicted."""
+
+    def to(self, device: torch.device | str) -> Batch:
+        """The same on another device."""
+        return Batch(
+            {name: value.to(device, non_blocking=True) for name, value in self.inputs.items()},
+            {name: value.to(device, non_blocking=True) for name, value in self.lengths.items()},
+            self.count,
+        )
+
+
+@dataclass(frozen=True)
+class Scores:
+    """How well a text is predicted.
+
+    >>> Scores(nats=693.1, count=1000, characters=1000.0).bits_per_character
+    0.99…
+    """
+
+    nats: float
+    """-ln P of all that was counted, added up."""
+    count: int
+    """The tokens that were counted."""
+    characters: float = 0.0
+    """The characters that these tokens stand for."""
+    words: float = 0.0
+    """The words that these tokens stand for, the end of each document counted as one."""
+    entropy: float | None = None
+    """Nats per word that no model can go below, where the truth is known (a world)."""
+    notes: tuple[str, ...] = ()
+    """How it was counted, where that matters."""
+
+    @property
+    def per_token(self) -> float:
+        """The log loss: nats per token."""
+        return self.nats / self.count if self.count else math.nan
+
+    @property
+    def perplexity(self) -> float:
+        return math.exp(min(self.per_token, 700.0))
+
+    @property
+    def bits_per_character(self) -> float | None:
+        return self.nats / math.log(2) / self.characters if self.characters else None
+
+    @property
+    def per_word(self) -> float | None:
+        """Nats per word, which does not depend on the tokens."""
+        return self.nats / self.words if self.words else None
+
+    @property
+    def above_entropy(self) -> float | None:
+        """Nats per word above the truth; None where the truth is not known."""
+        if self.entropy is None or self.per_word is None:
+            return None
+        return self.per_word - self.entropy
+
+    def to_json(self) -> dict[str, Any]:
+        """All numbers, for a file; those that are not known are left out."""
+        found = {
+            "loss": self.per_token,
+            "perplexity": self.perplexity,
+            "bits_per_character": self.bits_per_character,
+            "nats_per_word": self.per_word,
+            "above_entropy": self.above_entropy,
+            "nats": self.nats,
+            "tokens": self.count,
+        }
+        return {name: value for name, value in found.items() if value is not None}
+
+
+class Task(Protocol):
+    """One kind of training: a program with data for it."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def program(self) -> Program:
+        """The joined equations; they have what the task needs."""
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """The sizes that the data tells: the vocabulary, and how long a text is at most."""
+
+    def batch(self, step: int, rank: int = 0, of: int = 1) -> Batch:
+        """The batch of a step, a pure function of it; with several processes, the part of one."""
+
+    def loss(self, module: Any, batch: Batch) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+        """What is minimised, and the terms that it is a sum of, by name (none if it is no sum)."""
+
+    def validate(self, module: Any, most: int | None = None) -> Scores:
+        """The scores on the validation part, or on about `most` tokens of it."""

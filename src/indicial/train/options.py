@@ -1,0 +1,174 @@
+"""The settings one by one: how each is called, what it takes, what the help says of it.
+
+    batch-size: 64   →   Option("batch_size", WHOLE, …).read("64")   →   64
+
+`settings.py` holds their values. What stands in brackets at the end of a help line is what happens
+if nothing is said.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from indicial.program.messages import IndicialError
+
+
+@dataclass(frozen=True)
+class Option:
+    """One setting, as the command line and a file know it."""
+
+    name: str
+    """`batch_size`; on the command line `--batch-size`."""
+    kind: str
+    """`whole`, `number`, `word`, `words`, `flag` or `pairs`."""
+    help: str
+    metavar: str = ""
+    choices: tuple[str, ...] = ()
+    least: float = -math.inf
+    """Numbers from here on are allowed."""
+
+    @property
+    def flag(self) -> str:
+        return f"--{self.name.replace('_', '-')}"
+
+    def read(self, value: object) -> Any:
+        """A value as it was typed or stood in a file, checked: `"64"` → `64`."""
+        match self.kind:
+            case "whole":
+                return self._whole(value)
+            case "number":
+                return self._number(value)
+            case "word":
+                return self._word(value)
+            case "words":
+                listed = value if isinstance(value, list | tuple) else [value]
+                return tuple(str(item) for item in listed)
+            case "pairs":
+                return self._pairs(value)
+        if not isinstance(value, bool):
+            raise self._wrong(value, "is either on or off: true or false")
+        return value
+
+    def _whole(self, value: object) -> int:
+        number = self._number(value)
+        if number != int(number):
+            raise self._wrong(value, "takes a whole number")
+        return int(number)
+
+    def _number(self, value: object) -> float:
+        try:
+            # YAML takes 1e-3 for a word; `true` would be 1.
+            number = math.nan if isinstance(value, bool) else float(str(value).replace("_", ""))
+        except ValueError:
+            number = math.nan
+        if not math.isfinite(number):
+            raise self._wrong(value, "takes a number")
+        if number < self.least:
+            raise self._wrong(value, f"takes a number from {self.least:g} on")
+        return number
+
+    def _word(self, value: object) -> str:
+        word = str(value)
+        if self.choices and word not in self.choices:
+            close = difflib.get_close_matches(word, self.choices, 1)
+            meant = f"; did you mean {close[0]}?" if close else ""
+            raise self._wrong(value, f"takes one of {', '.join(self.choices)}{meant}")
+        return word
+
+    def _pairs(self, value: object) -> dict[str, str]:
+        """`["J=256", "CELL=lstm"]` or `{J: 256}` → `{"J": "256", …}`."""
+        if isinstance(value, Mapping):
+            return {str(name): str(given) for name, given in value.items()}
+        found: dict[str, str] = {}
+        for item in value if isinstance(value, list | tuple) else [value]:
+            name, equals, given = str(item).partition("=")
+            if not (equals and name.strip() and given.strip()):
+                raise self._wrong(item, "takes NAME=VALUE, such as J=256 or CELL=lstm")
+            found[name.strip()] = given.strip()
+        return found
+
+    def _wrong(self, value: object, what: str) -> IndicialError:
+        return IndicialError(f"{self.flag} {what}; it was given {value}")
+
+
+WHOLE, NUMBER, WORD, WORDS, FLAG, PAIRS = "whole", "number", "word", "words", "flag", "pairs"
+
+MODEL = [
+    Option("model", WORDS, "names of the library or .eq files; several are joined", "MODEL"),
+    Option(
+        "set", PAIRS, "a size (J=256), a constant (λ=0.01) or what fills a hole (CELL=lstm); "
+        "may be repeated", "NAME=VALUE",
+    ),
+    Option(
+        "task", WORD, "language: a word from those before it; blank: a word from all others "
+        "(by the equations)", choices=("language", "blank"),
+    ),
+    Option("from", WORD, "start from the weights of another run: fine-tuning", "RUN"),
+]  # fmt: skip
+DATA = [
+    Option(
+        "data", WORDS, "text: files, folders, .gz, .jsonl, .csv, - for standard input, or the name "
+        "of a world", "PATH",
+    ),
+    Option("field", WORD, "the field of .jsonl or .csv that holds the text", "NAME"),
+    Option("tokens", WORD, "what a token is (by the data)", choices=("auto", "bytes", "characters", "bpe")),
+    Option("vocabulary", WHOLE, "how many tokens bpe makes (by the data)", "N", least=2),
+    Option("validation", WORDS, "a part of the data, or files of their own (0.1)", "PART"),
+    Option("context", WHOLE, "tokens in a row of a batch (by the data)", "N", least=2),
+]  # fmt: skip
+AMOUNT = [
+    Option("minutes", NUMBER, "how long to train; sizes and steps are chosen for it (5)", "M", least=0.001),
+    Option("max_steps", WHOLE, "how many steps, however long they take", "N", least=1),
+    Option("batch_size", WHOLE, "rows in a batch (by the data)", "N", least=1),
+    Option("accumulate", WHOLE, "batches in a step; their gradients are averaged (1)", "N", least=1),
+    Option(
+        "patience", WHOLE, "stop after so many looks at the validation part without a better one "
+        "(never)", "N", least=1,
+    ),
+]  # fmt: skip
+LEARNING = [
+    Option(
+        "optimizer", WORD, "muon: Muon for matrices, AdamW for the rest (adamw)",
+        choices=("adamw", "muon"),
+    ),
+    Option("learning_rate", NUMBER, "its largest value (by optimizer and width)", "X", least=0),
+    Option("warmup", WHOLE, "steps in which it rises (a twentieth of all)", "N", least=0),
+    Option("weight_decay", NUMBER, "how much matrices shrink (0.1)", "X", least=0),
+    Option("clip", NUMBER, "the largest norm of the gradient; 0 clips nothing (1)", "X", least=0),
+    Option("clip_each", FLAG, "clip each tensor by its own norm"),
+]  # fmt: skip
+LOOKING = [
+    Option(
+        "eval_every", WHOLE, "steps from one look at the validation part to the next (a "
+        "twentieth of all)", "N", least=1,
+    ),
+    Option("eval_tokens", WHOLE, "tokens of it that a look counts (by its time)", "N", least=1),
+    Option("save_every", WHOLE, "steps from one checkpoint to the next (as eval-every)", "N", least=1),
+    Option("out", WORD, "the folder of the run (runs/MODEL-DATA-1)", "RUN"),
+    Option("tensorboard", FLAG, "write a log for TensorBoard as well"),
+]  # fmt: skip
+MACHINE = [
+    Option("device", WORD, "cpu, cuda, cuda:1, mps (the best there is)", "NAME"),
+    Option(
+        "precision", WORD, "bfloat16: products in 16 bits (where the device is made for it)",
+        choices=("float32", "bfloat16"),
+    ),
+    Option("compile", FLAG, "hand the module to torch.compile"),
+    Option("seed", WHOLE, "of the first weights, the order of the data, dropout (0)", "N", least=0),
+]  # fmt: skip
+
+GROUPS = {
+    "model": MODEL,
+    "data": DATA,
+    "how long and how much": AMOUNT,
+    "learning": LEARNING,
+    "looking and keeping": LOOKING,
+    "machine": MACHINE,
+}
+"""In the order of the help."""
+
+OPTIONS = {option.name: option for group in GROUPS.values() for option in group}

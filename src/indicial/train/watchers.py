@@ -1,0 +1,165 @@
+"""Who looks on while a model is trained: a display, a file of numbers, curves.
+
+    watchers = [Metrics(run), Display()]
+    train(task, module, settings, run, watchers)
+
+    started(plan)                what is going to happen
+    stepped(report)              after every step
+    validated(report, scores)    after every look at the validation part
+    saved(step, path)            a checkpoint is on the disk
+    note(text)                   a sentence for the reader
+    ended(summary)               always the last, also after Ctrl-C and mistakes
+
+A watcher takes what it needs: `Watcher` does nothing at all of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from indicial.tasks.task import Scores
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is going to happen, known before the first step."""
+
+    model: str
+    """The title of the program: `transformer + focus`."""
+    task: str
+    folder: Path
+    parameters: int
+    sizes: Mapping[str, int]
+    data: str
+    """The data in a few words: `names.txt, 32,033 documents`."""
+    tokenizer: str
+    """`characters, V = 28`."""
+    tokens: int
+    """Tokens of the training part."""
+    validation_tokens: int
+    batch_size: int
+    accumulate: int
+    context: int
+    first: int
+    """The steps that are done already: 0, or where a run is resumed."""
+    steps: int
+    """The number of the last step."""
+    seconds: float | None
+    """How long the steps to come will take, as measured on a few of them."""
+    optimizer: str
+    learning_rate: float
+    device: str
+    precision: str
+    entropy: float | None = None
+    """Nats per word that no model can go below, where the truth is known."""
+    terms: tuple[str, ...] = ()
+    """The names of the terms that the loss is a sum of."""
+
+    @property
+    def tokens_per_step(self) -> int:
+        return self.batch_size * self.accumulate * self.context
+
+    @property
+    def epochs(self) -> float:
+        """How often each token is seen."""
+        return self.steps * self.tokens_per_step / max(1, self.tokens)
+
+
+@dataclass(frozen=True)
+class Report:
+    """One step, just done."""
+
+    step: int
+    """The number of steps done, 1 after the first."""
+    of: int
+    tokens: int
+    """Tokens seen so far, those before a resume included."""
+    loss: float
+    smoothed: float
+    terms: Mapping[str, float]
+    gradient_norm: float
+    """Before clipping."""
+    clipped: int
+    """How many steps were clipped so far."""
+    learning_rate: float
+    tokens_per_second: float
+    seconds: float
+    """Time spent so far, that before a resume included."""
+    seconds_left: float
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "terms": dict(self.terms)}
+
+
+@dataclass(frozen=True)
+class Summary:
+    """How it ended."""
+
+    reason: str
+    """`finished`, `stopped` (Ctrl-C), `patience` (no better for long) or `failed`."""
+    step: int
+    of: int
+    seconds: float
+    tokens: int
+    folder: Path
+    best: Scores | None = None
+    best_step: int | None = None
+    last: Scores | None = None
+    clipped: int = 0
+    notes: tuple[str, ...] = field(default=())
+
+
+class Watcher:
+    """Looks on and does nothing; those that do something change some of it."""
+
+    def started(self, plan: Plan) -> None:
+        """Before the first step."""
+
+    def stepped(self, report: Report) -> None:
+        """After every step."""
+
+    def validated(self, report: Report, scores: Scores) -> None:
+        """After every look at the validation part."""
+
+    def saved(self, step: int, path: Path) -> None:
+        """A checkpoint is on the disk."""
+
+    def note(self, text: str) -> None:
+        """A sentence for the reader."""
+
+    def ended(self, summary: Summary) -> None:
+        """The last call, whatever happened."""
+
+
+class Watchers(Watcher):
+    """Several as one: each is told everything, in order."""
+
+    def __init__(self, watchers: Iterable[Watcher] = ()) -> None:
+        self.all = list(watchers)
+
+    def started(self, plan: Plan) -> None:
+        for watcher in self.all:
+            watcher.started(plan)
+
+    def stepped(self, report: Report) -> None:
+        for watcher in self.all:
+            watcher.stepped(report)
+
+    def validated(self, report: Report, scores: Scores) -> None:
+        for watcher in self.all:
+            watcher.validated(report, scores)
+
+    def saved(self, step: int, path: Path) -> None:
+        for watcher in self.all:
+            watcher.saved(step, path)
+
+    def note(self, text: str) -> None:
+        for watcher in self.all:
+            watcher.note(text)
+
+    def ended(self, summary: Summary) -> None:
+        for watcher in self.all:
+            watcher.ended(summary)
