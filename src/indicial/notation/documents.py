@@ -20,7 +20,15 @@ from indicial.notation import files
 from indicial.notation.faults import Fault
 from indicial.notation.headings import Heading, headings
 from indicial.notation.macros import Macro, Macros, expand
-from indicial.notation.markup import Display, Input, Kind, Markup, promote_lone_formulas, says_equal
+from indicial.notation.markup import (
+    Display,
+    Input,
+    Kind,
+    Markup,
+    mark_claims,
+    promote_lone_formulas,
+    says_equal,
+)
 from indicial.notation.notebooks import cells
 from indicial.notation.parse import Parsed, parse
 from indicial.notation.scanner import scan
@@ -169,7 +177,7 @@ def _parsed(
     for number, display in enumerate(displays):
         parsed = Parsed(())
         if number == 0:
-            parsed = parse(tokens, latex=display.surface == "latex")
+            parsed = parse(tokens, display.surface == "latex", display.claims)
             parsed = replace(parsed, faults=(*faults, *parsed.faults))
         yield display, parsed
 
@@ -262,6 +270,7 @@ class _Reader:
         r"""A text with formulas in it; `within` are the files that led here, itself last."""
         markup = scan(source, tex)
         promote_lone_formulas(markup)
+        mark_claims(markup)
         if not tex:
             markup.headings = headings(source, markup.covers, titles)
         self.faults += markup.faults

@@ -33,6 +33,8 @@ class Display:
     body: Span
     surface: Surface
     kind: Kind = "display"
+    claims: bool = False
+    """It stands in an environment `claim`: its rows are claims."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,8 @@ class Markup:
     inputs: list[Input] = field(default_factory=list)
     hidden: list[tuple[int, int]] = field(default_factory=list)
     comments: list[tuple[int, int]] = field(default_factory=list)
+    claims: list[tuple[int, int]] = field(default_factory=list)
+    """The environments `claim`."""
     faults: list[Fault] = field(default_factory=list)
 
     def is_comment(self, offset: int) -> bool:
@@ -72,6 +76,15 @@ class Markup:
     @cached_property
     def _covered(self) -> list[tuple[int, int]]:
         return sorted([*self._commented, *self.hidden])
+
+
+def mark_claims(markup: Markup) -> None:
+    """Make what is displayed in an environment `claim` claims, in place."""
+    if markup.claims:
+        markup.displays = [
+            replace(display, claims=_within(markup.claims, display.span.start))
+            for display in markup.displays
+        ]
 
 
 def _within(stretches: list[tuple[int, int]], offset: int) -> bool:

@@ -34,15 +34,18 @@ class Parsed:
     comments: tuple[Span, ...] = ()
 
 
-def parse(tokens: Sequence[Token], latex: bool) -> Parsed:
-    """The statements of a token list, as `tokenize` makes it (macros expanded by now)."""
+def parse(tokens: Sequence[Token], latex: bool, claims: bool = False) -> Parsed:
+    """The statements of a token list, as `tokenize` makes it (macros expanded by now).
+
+    With `claims`, every row is one, whether it says so or not.
+    """
     comments = tuple(t.span for t in tokens if t.kind == "comment")
     kept = loop_signs(interpret_commands([t for t in tokens if t.kind != "comment"], latex))
     rows, faults = split_rows(kept, latex)
     statements: list[Statement] = []
     skipped: list[Skipped] = []
     for row in rows:
-        parser = RowParser(row, latex)
+        parser = RowParser(row, latex, claims)
         try:
             parser.run()
         except Refusal as refusal:

@@ -64,10 +64,7 @@ class _Printer(Typesetter):
         if isinstance(node, Declaration):
             return self.declaration(node)
         if isinstance(node, Claim):
-            tail = (
-                "" if node.tolerance is None else self.word(" within ") + self.show(node.tolerance)
-            )
-            return self.word("claim ") + self.show(node.comparison) + tail
+            return self.claim(node)
         if isinstance(node, Expression):
             return self.show(node)
         raise TypeError(f"nothing to print in {type(node).__name__}")
@@ -83,6 +80,14 @@ class _Printer(Typesetter):
             text += self.word(" for ") + self.show(node.guard)
         if node.label:
             text = (f"\\text{{{node.label}: }} " if self.latex else f"{node.label}: ") + text
+        return text
+
+    def claim(self, node: Claim) -> str:
+        text = self.word("claim false: " if node.false else "claim ") + self.show(node.comparison)
+        if node.tolerance is not None:
+            text += self.word(" within ") + self.show(node.tolerance)
+        if node.guard is not None:
+            text += self.word(" for ") + self.show(node.guard)
         return text
 
     def declaration(self, node: Declaration) -> str:

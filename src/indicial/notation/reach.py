@@ -21,6 +21,7 @@ from indicial.notation.syntax import (
     Number,
     Product,
     Reduction,
+    Statistic,
     TupleLiteral,
 )
 
@@ -63,6 +64,9 @@ def tail(node: Expression) -> int:
                 node = body
             case Expectation(_, body):
                 return 2
+            case Statistic(operator, body) if operator != "probability":
+                reach = max(reach, 1)
+                node = body
             case Product(factors) | Hadamard(factors):
                 node = factors[-1]
             case Negative(body):

@@ -45,6 +45,7 @@ _SECTIONS = {
     "part", "chapter", "section", "subsection", "subsubsection", "paragraph", "frametitle",
 }  # fmt: skip
 _PLAIN_FENCES = {"indicial", "eq"}
+"""Fenced blocks and environments in the plain notation."""
 
 
 def scan(source: Source, tex: bool) -> Markup:
@@ -247,9 +248,23 @@ class _Scanner:
             self.hide(start, rf"\end{{{name}{match['star']}}}", self.found.hidden)
         elif name in _DISPLAYS:
             self.environment(name + match["star"], start, match.end())
+        elif name in _PLAIN_FENCES:
+            self.plain_environment(name, start, match.end())
+        elif name == "claim":
+            end = self.text.find(r"\end{claim}", match.end())
+            self.found.claims.append((start, len(self.text) if end < 0 else end))
         elif self.tex and (name == "frame" or name in _PROBLEMS):
             self.position = match.end()
             self.heading(start, match.end(), "" if name == "frame" else name.capitalize())
+
+    def plain_environment(self, name: str, start: int, inner: int) -> None:
+        r"""`\begin{indicial}`: verbatim text in the plain notation, like a fenced block."""
+        closing = rf"\end{{{name}}}"
+        end = self.text.find(closing, inner)
+        if end < 0:
+            self.unclosed(rf"\begin{{{name}}}", start)
+            return
+        self.add(start, end + len(closing), (inner, end), "plain")
 
     def environment(self, name: str, start: int, inner: int) -> None:
         """A display environment whose opening ends at `inner`."""

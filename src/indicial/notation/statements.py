@@ -1,7 +1,8 @@
 """One row → its statements: a declaration, a claim, or equations with their labels and guards.
 
 input w[t] in V, x[t,k]                two declarations
-claim a ≈ b within 0.01                a claim
+claim a ≈ b within 0.01 for t > 0      a claim
+claim false: a = b                     a claim that does not hold, and says so
 Sum: c = a + b, d = c for t > 0        two equations, the first with a label, the second a guard
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from indicial.notation.claims import ClaimParser
 from indicial.notation.expressions import FUNCTION_NAMES, RELATION_SIGNS, ExpressionParser
 from indicial.notation.faults import Refusal, Skipped
 from indicial.notation.rows import CLOSERS, Row
@@ -42,8 +44,9 @@ _NO_LABEL = frozenset(REDUCTIONS) | FUNCTION_NAMES
 class RowParser:
     """One row: a declaration, a claim, or equations with their labels and guards."""
 
-    def __init__(self, row: Row, latex: bool) -> None:
+    def __init__(self, row: Row, latex: bool, claims: bool = False) -> None:
         self.latex = latex
+        self.all_claims = claims
         self.tokens = [t for t in row.tokens if t.kind != "newline"]
         self.statements: list[Statement] = []
         self.skipped: list[Skipped] = []
@@ -64,10 +67,11 @@ class RowParser:
                 self.skip(reason)
                 return
         self.drop_loop_header()
+        self.split_claim_words()
         tokens = self.tokens
         first = tokens[0].text
         named = len(tokens) > 1 and tokens[0].kind in ("word", "text")
-        if named and first == "claim" and self.claims():
+        if self.all_claims or (named and first == "claim" and self.claims()):
             self.claim()
         elif named and first in KEYWORDS and self.declares():
             self.declaration(first)
@@ -91,6 +95,13 @@ class RowParser:
             end += 1
         if 1 < end < len(tokens) and not _is_relation(tokens[end]):
             self.tokens = tokens[end:]
+
+    def split_claim_words(self) -> None:
+        """`\\text{claim std of } x`: one token for each word."""
+        first = self.tokens[0]
+        if first.kind == "text" and (self.all_claims or first.text.startswith("claim ")):
+            words = first.text.split()
+            self.tokens[:1] = [Token("text", word, first.span, first.space) for word in words]
 
     def skip(self, reason: str) -> None:
         self.skipped.append(Skipped(cover(t.span for t in self.tokens), reason))
@@ -141,20 +152,26 @@ class RowParser:
             start = start if items else parser.peek()
 
     def claim(self) -> None:
-        parser = ExpressionParser(self.tokens, self.latex)
-        parser.i = 1
+        parser = ClaimParser(self.tokens, self.latex)
+        parser.i = 1 if parser.peek().text == "claim" else 0
+        false = parser.peek().text == "false" and parser.ahead(":", 1)
+        parser.i += 2 if false else 0
         comparison = parser.comparison()
         tolerance = None
         if parser.peek().kind == "key" and parser.peek().text == "within":
             parser.i += 1
             tolerance = parser.interval()
-        if not parser.done():
-            raise parser.unexpected(parser.peek(), "the end of the claim")
         if not isinstance(comparison, Comparison):
             raise Refusal("claim", "a claim that compares nothing", (comparison.span,),
-                          "write `claim a ≈ b`")  # fmt: skip
+                          "write `claim a ≈ b within 0.01`, or `claim a ≥ b`")  # fmt: skip
+        if not parser.done() and not _begins_guard(parser.peek()):
+            raise parser.unexpected(parser.peek(), "`within`, `for` or the end of the claim")
+        if false and len(comparison.operators) > 1:
+            raise Refusal("claim", "a false claim with several relations", (comparison.span,),
+                          "which of them does not hold? make each a claim of its own")  # fmt: skip
         span = parser.since(self.tokens[0])
-        self.statements.append(Claim(comparison, tolerance, span=span))
+        guard = self.guard(parser)
+        self.statements.append(Claim(comparison, tolerance, guard, false, span=span))
 
     # ---------------------------------------------------------------- equations
 

@@ -20,12 +20,15 @@ indices; whether that `1` is an index or part of the name is decided in `program
         Cases(branches)                             value if condition, …
         Join(parts)                                 a; b; ⋯; c
         Comparison(operands, operators)  Conjunction(parts)  Disjunction(parts)
+        Statistic(operator, body)                   std of α[0]         (in claims only, as the
+        Quantity(what, of)  Growth(body)            work of α,  O(T)     three that follow)
+        Derivative(above, below)                    ∂y/∂x[i]
         ListLiteral(items)  SetLiteral(items)  TupleLiteral(items)  Interval(lower, upper)
         Dots()  Star()
     statement =
         Equation(sides, relations, guard, label)
         Declaration(keyword, items, domain, value)
-        Claim(equation, tolerance)
+        Claim(comparison, tolerance, guard, false)
 
 Every node carries the span of the source that it came from; spans take no part in equality.
 """
@@ -272,6 +275,44 @@ class Disjunction(Expression):
 
 
 @dataclass(frozen=True)
+class Statistic(Expression):
+    """`std of α[0]`: over the draws. The body of `probability` is a condition."""
+
+    operator: str
+    body: Expression
+
+
+@dataclass(frozen=True)
+class Named:
+    """A name that is spoken of and not read: no node, so that nothing finds it on a walk."""
+
+    name: Name
+
+
+@dataclass(frozen=True)
+class Quantity(Expression):
+    """`parameters`, `work of α`: what the program costs, or what one name in it does."""
+
+    what: str
+    of: Named | None = None
+
+
+@dataclass(frozen=True)
+class Growth(Expression):
+    """`O(T)`."""
+
+    body: Expression
+
+
+@dataclass(frozen=True)
+class Derivative(Expression):
+    """`∂y/∂x[i]`."""
+
+    above: Expression
+    below: Expression
+
+
+@dataclass(frozen=True)
 class ListLiteral(Expression):
     """`[[1, 2], [3, 4]]`, or a `bmatrix` row by row; a column vector is a list of numbers."""
 
@@ -340,14 +381,25 @@ class Declaration(Statement):
 
 @dataclass(frozen=True)
 class Claim(Statement):
-    """`claim a ≈ b within 0.01`, `claim a ≥ b`; the claim itself is a Comparison."""
+    """`claim a ≈ b within 0.01 for t > 0`; the claim itself is a Comparison.
+
+    `false` says that it does not hold: `claim false: a = b`.
+    """
 
     comparison: Comparison
     tolerance: Expression | None = None
+    guard: Expression | None = None
+    false: bool = False
 
 
 KEYWORDS = ("input", "parameter", "constant", "size", "range", "vector", "matrix", "label")
 """The words that begin a declaration."""
+
+STATISTICS = ("mean", "std", "variance", "probability", "max", "min")
+"""What a claim says of many draws, before `of`."""
+
+QUANTITIES = ("parameters", "work", "memory", "parallel time", "elements")
+"""What a claim says of costs."""
 
 ACCENTS = ("tilde", "hat", "bar", "vec", "cev", "dot", "ddot", "check", "breve", "underline")
 """The accents that a name can wear, by their LaTeX names."""

@@ -19,12 +19,14 @@ from indicial.notation.syntax import (
     Cases,
     Comparison,
     Conjunction,
+    Derivative,
     Disjunction,
     Dots,
     Expectation,
     Expression,
     Fraction,
     Group,
+    Growth,
     Hadamard,
     Index,
     Interval,
@@ -37,9 +39,11 @@ from indicial.notation.syntax import (
     Number,
     Power,
     Product,
+    Quantity,
     Reduction,
     SetLiteral,
     Star,
+    Statistic,
     Transpose,
     TupleLiteral,
 )
@@ -133,6 +137,8 @@ class Typesetter:
                 return self.surface.dots
             case Star():
                 return "*"
+            case Statistic() | Quantity() | Growth() | Derivative():
+                return self.spoken(node)
         raise TypeError(f"nothing to print in {type(node).__name__}")
 
     def items(self, items: Sequence[Expression]) -> str:
@@ -144,6 +150,25 @@ class Typesetter:
         text = ",".join(self.show(item) for item in items)
         self.compact -= 1
         return text
+
+    def spoken(self, node: Statistic | Quantity | Growth | Derivative) -> str:
+        """What only claims speak of."""
+        match node:
+            case Statistic("probability", body):
+                return self.word("probability of ") + self.round(self.show(body), body)
+            case Statistic(operator, body):
+                return self.word(f"{operator} of ") + self.show(body, _TERM)
+            case Quantity(what, of):
+                of_name = "" if of is None else self.name(of.name)
+                return self.word(f"{what} of " if of_name else what) + of_name
+            case Growth(body):
+                return "O" + self.round(self.show(body, _INTERVAL), body)
+            case Derivative(above, below):
+                above_text, below_text = self.show(above, _FACTOR), self.show(below, _FACTOR)
+                if self.latex:
+                    return f"\\frac{{\\partial {above_text}}}{{\\partial {below_text}}}"
+                sign = "∂" if self.surface.pretty else "\\partial "
+                return f"{sign}{above_text}/{sign}{below_text}"
 
     # ---------------------------------------------------------------- names and scripts
 

@@ -1,0 +1,122 @@
+"""The grammar of claims: expressions, and what only a claim can speak of.
+
+    claim std of α[0] ≈ 0.386 within 0.01       over many draws
+    claim probability of (c > 1) ≤ 0.1
+    claim parameters of α = 2 I J K             what the program costs
+    claim parallel time = O(T)
+    claim ∂y/∂x[i] = w[i]                       a derivative
+
+`std of` takes the product that follows, as Σ does. `probability of` has a condition in brackets:
+`P(…)` is a distribution of the model.
+"""
+
+from __future__ import annotations
+
+from indicial.notation.expressions import ExpressionParser
+from indicial.notation.syntax import (
+    QUANTITIES,
+    STATISTICS,
+    Derivative,
+    Expression,
+    Fraction,
+    Growth,
+    Name,
+    Named,
+    Product,
+    Quantity,
+    Statistic,
+)
+from indicial.notation.tokens import Token
+
+_PHRASES = (
+    *(f"{word} of" for word in STATISTICS),
+    *(f"{word} of" for word in QUANTITIES),
+    *(word for word in QUANTITIES if word != "elements"),
+)
+_LONGEST = max(len(phrase.split()) for phrase in _PHRASES)
+_DEL = Name("∂")
+
+
+class ClaimParser(ExpressionParser):
+    """Reads the sides of a claim."""
+
+    costs = False
+    """Something that the program costs has been named: then `O(…)` is a growth."""
+
+    def primary(self, token: Token) -> Expression:
+        if token.text == "∂" and token.kind != "sign":
+            return self.derivative(token)
+        return super().primary(token)
+
+    def named(self, token: Token) -> Expression:
+        phrase, length = self.phrase()
+        if phrase:
+            self.i += length
+            return self.spoken(phrase, token)
+        if token.text == "O" and self.costs and self.ahead("(", 1):
+            self.i += 2
+            body = self.expression(conditions=False)
+            self.expect(")")
+            return Growth(body, span=self.since(token))
+        return super().named(token)
+
+    def phrase(self) -> tuple[str, int]:
+        """`std of`, `parallel time`: the longest that stands here, and how many tokens it takes."""
+        for length in range(_LONGEST, 0, -1):
+            tokens = self.tokens[self.i : self.i + length]
+            text = " ".join(token.text for token in tokens)
+            if text not in _PHRASES or any(t.kind not in ("word", "text", "key") for t in tokens):
+                continue
+            if text.endswith(" of"):
+                return text, length
+            following = self.tokens[self.i + length]
+            if following.text not in ("[", "(", "_", "^", "'"):  # a tensor of that name
+                return text, length
+        return "", 0
+
+    def spoken(self, phrase: str, token: Token) -> Expression:
+        what = phrase.removesuffix(" of")
+        if what in STATISTICS:
+            body = self.outcome() if what == "probability" else self.term()
+            return Statistic(what, body, span=self.since(token))
+        self.costs = True
+        of = Named(self.spoken_name()) if phrase != what else None
+        return Quantity(what, of, span=self.since(token))
+
+    def outcome(self) -> Expression:
+        """The condition in the brackets behind `probability of`."""
+        self.expect("(")
+        self.bars.append("(")
+        condition = self.condition(commas=False)
+        self.bars.pop()
+        self.expect(")")
+        return condition
+
+    def spoken_name(self) -> Name:
+        token = self.peek()
+        if not self.is_name(token) and token.kind != "command":
+            raise self.unexpected(token, "a name")
+        base = self.accented(token) if token.kind == "command" else self.base_name()
+        name, _ = self.decorate(base, token)
+        return name
+
+    def derivative(self, token: Token) -> Expression:
+        """`∂y/∂x[i]`; in a fraction of LaTeX only the part that stands here."""
+        self.i += 1
+        above = self.factor()
+        if not (self.at("/") and self.tokens[self.i + 1].text == "∂"):
+            return Product((_DEL, above), span=self.since(token))
+        self.i += 2
+        return Derivative(above, self.factor(), span=self.since(token))
+
+    def structure(self, token: Token) -> Expression:
+        r"""`\frac{\partial y}{\partial x[i]}` is `∂y/∂x[i]`."""
+        if token.text == "\\partial":
+            return self.derivative(token)
+        made = super().structure(token)
+        if isinstance(made, Fraction):
+            parts = (made.above, made.below)
+            halves = [p.factors for p in parts if isinstance(p, Product) and p.factors[0] == _DEL]
+            if len(halves) == 2 and all(len(half) == 2 for half in halves):
+                return Derivative(halves[0][1], halves[1][1], span=made.span)
+        return made
