@@ -1,42 +1,170 @@
 """Tokens → rows of one length.
 
-rows = Rows(data.train, context=128, seed=0)
-rows.batch(step=7, batch_size=32).tokens     →  (32, 128) int64, the same on every machine
-for block in Rows(data.validation, 128).in_order(batch_size=32): …   # each token counted once
+    rows = Rows(data.train, context=128, seed=0)
+    rows.batch(step=7, batch_size=32).tokens     →  (32, 128) int64, the same on every machine
+
+    for block in Rows(data.validation, context=128).in_order(batch_size=32):
+        …                                        # each token is counted in exactly one block
+
+Two layouts, here with a context of 8 and `.` for `<EOS>`:
+
+    documents   a b c . d e . f         rows begin where a document begins, so that every token is
+                d e . f g h . i         predicted with the whole past of its document
+    stream      f o u r _ s c o         rows are windows of a long text, anywhere
+                r e _ a n d _ s
+
+"stream" is taken where documents are longer than a row. No row is ever padded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
 from indicial.data.corpus import Corpus, Ints
+from indicial.data.shuffle import key, shuffled
+from indicial.program.messages import IndicialError
+
+LAYOUTS = ("auto", "documents", "stream")
+
+REACHED = 0.99
+"""How many of the tokens rows that begin at documents must reach, or windows are taken."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """Rows of tokens: `tokens[b,t]`. A row is never padded, so lengths are all alike."""
+    """Rows of tokens of one length: `tokens[b,t]`."""
 
     tokens: Ints
     """(B, T) int64."""
-    lengths: Ints | None = None
-    """(B,) int64: how much of each row is text; None: all of it."""
     counted: Ints | None = None
     """(B, T) bool: the tokens that evaluation counts here; None: all of them."""
 
 
 class Rows:
-    """How a corpus becomes rows of one length; `layout` is auto, documents or stream."""
-
-    layout: str
+    """How a corpus becomes rows of `context` tokens."""
 
     def __init__(self, corpus: Corpus, context: int, seed: int = 0, layout: str = "auto") -> None:
-        raise NotImplementedError
+        if context < 2:
+            raise IndicialError(
+                f"the context is {context}: a row of a batch has at least 2 tokens, since a token "
+                "is predicted from those before it"
+            )
+        if layout not in LAYOUTS:
+            raise IndicialError(f"rows are laid out as {' or '.join(LAYOUTS)}, not as {layout!r}")
+        self.corpus = corpus
+        self.context = context
+        self.seed = seed
+        self._tokens = np.asarray(corpus.tokens)
+        self._starts = np.asarray(corpus.starts)
+        self.layout = layout if layout != "auto" else self._fitting()
+
+    def __len__(self) -> int:
+        """How many rows make an epoch, in which each token comes about once."""
+        return max(1, len(self._tokens) // self.context)
 
     def batch(self, step: int, batch_size: int, rank: int = 0, of: int = 1) -> Block:
-        """The rows of one step, a pure function of (seed, step); `rank` of `of` gets its share."""
-        raise NotImplementedError
+        """The rows of one step: a function of seed, step and batch size, and of nothing else.
+
+        Several processes share a batch: process `rank` of `of` gets its part of the rows.
+        """
+        if len(self._tokens) < self.context:
+            raise IndicialError(
+                f"the context is {self.context} tokens, and all the training data are "
+                f"{len(self._tokens)}: give a shorter --context "
+                f"(at most {len(self._tokens)}), or more data"
+            )
+        mine = range(rank * batch_size // of, (rank + 1) * batch_size // of)
+        begins = self._begins(step * batch_size + np.arange(mine.start, mine.stop))
+        within = (begins[:, None] + np.arange(self.context)) % len(self._tokens)
+        return Block(self._tokens[within].astype(np.int64))
 
     def in_order(self, batch_size: int = 1, stride: int | None = None) -> Iterator[Block]:
-        """All tokens in order, each counted exactly once; the last block may be smaller."""
-        raise NotImplementedError
+        """All tokens in order, each counted exactly once.
+
+        Where a text is longer than a row, each further row counts `stride` tokens, and the tokens
+        before them are there to predict them from: all but one (the default) is the quickest,
+        half the context gives each token at least that much to be predicted from. The first token
+        of a row counts only where a document begins. The last block may be smaller.
+        """
+        stride = self.context - 1 if stride is None else stride
+        if not 1 <= stride < self.context:
+            raise IndicialError(
+                f"the stride is {stride}: with a context of {self.context} "
+                f"it is from 1 to {self.context - 1}"
+            )
+        windows = self._documents(stride) if self.layout == "documents" else self._stream(stride)
+        return self._blocks(windows, batch_size)
+
+    def _fitting(self) -> str:
+        """Documents, unless many tokens stand further than a row from where theirs begins."""
+        reached, total, piece = 0, len(self._tokens), 1 << 20
+        for first in range(0, len(self._starts), piece):
+            bounds = self._starts[first : first + piece + 1]
+            if first + piece >= len(self._starts):
+                bounds = np.append(bounds, total)
+            reached += int(np.minimum(np.diff(bounds), self.context).sum())
+        return "documents" if reached >= REACHED * total else "stream"
+
+    def _begins(self, numbers: Ints) -> Ints:
+        """Where the rows with these numbers, counted from the start of training, begin.
+
+        Each epoch lays rows side by side from a place of its own on, the end of the corpus joined
+        to its beginning, and takes them in an order of its own.
+        """
+        rows, total = len(self), len(self._tokens)
+        begins = np.empty(len(numbers), np.int64)
+        for epoch in np.unique(numbers // rows).tolist():
+            here = numbers // rows == epoch
+            order = shuffled(numbers[here] % rows, rows, key(self.seed, epoch, "order"))
+            first = key(self.seed, epoch, "first") % total
+            begins[here] = (first + order * self.context) % total
+        if self.layout == "stream":
+            return begins
+        return self._starts[np.searchsorted(self._starts, begins) % len(self._starts)]
+
+    def _stream(self, stride: int) -> Iterator[tuple[int, int, int]]:
+        """Windows: (where the row begins, the first token that counts, the end of those)."""
+        total, counted = len(self._tokens), 0
+        while counted < total:
+            begin = max(0, min(counted - (self.context - stride), total - self.context))
+            end = min(begin + self.context, total)
+            yield begin, counted, end
+            counted = end
+
+    def _documents(self, stride: int) -> Iterator[tuple[int, int, int]]:
+        """Rows that begin at documents; one that is cut at the end counts in the next row."""
+        total, counted = len(self._tokens), 0
+        while counted < total:
+            inside = self._started(counted) < counted  # of a document that is longer than a row
+            begin = counted - (self.context - stride) if inside else counted
+            end = min(begin + self.context, total)
+            if end < total and (whole := self._started(end)) > counted:
+                end = whole
+            yield begin, counted, end
+            counted = end
+
+    def _started(self, place: int) -> int:
+        """Where the document begins that `place` is in."""
+        return int(self._starts[np.searchsorted(self._starts, place, side="right") - 1])
+
+    def _blocks(self, windows: Iterable[tuple[int, int, int]], batch_size: int) -> Iterator[Block]:
+        """Windows of one length together, as many as a batch holds."""
+        group: list[tuple[int, int, int]] = []
+        for window in windows:
+            if group and (len(group) == batch_size or self._length(window) != self.context):
+                yield self._block(group)
+                group = []
+            group.append(window)
+        if group:
+            yield self._block(group)
+
+    def _length(self, window: tuple[int, int, int]) -> int:
+        return min(self.context, len(self._tokens) - window[0])
+
+    def _block(self, group: list[tuple[int, int, int]]) -> Block:
+        begin, first, end = np.array(group).T[:, :, None]
+        within = begin + np.arange(self._length(group[0]))
+        return Block(self._tokens[within].astype(np.int64), (within >= first) & (within < end))
