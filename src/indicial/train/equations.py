@@ -1,0 +1,150 @@
+"""The texts of a program, so that a run can be read where neither they nor the library are.
+
+>>> texts = Equations.of(load("stacked", "language_model_stack", fills={"CELL": "gru"}))
+>>> [name for name, _ in texts.texts], texts.fills, list(texts.cells)
+(['stacked.eq', 'language_model_stack.eq'], {'CELL': 'gru'}, ['gru'])
+>>> texts.program().code == load(…).code
+True
+
+The texts are kept as they were written. A program that is not all of its texts (a part of a
+document, files pulled in by another) is kept as its equations are printed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import Any
+
+from indicial import library
+from indicial.library.loading import resolve
+from indicial.notation.documents import parse_document, read_text
+from indicial.notation.parse import parse_text
+from indicial.notation.source import NOWHERE, Source
+from indicial.notation.syntax import Equation, Name, Statement
+from indicial.program.messages import IndicialError
+from indicial.program.program import Program
+
+
+@dataclass(frozen=True)
+class Equations:
+    """The texts, and what is needed beside them to make the same program again."""
+
+    title: str
+    texts: tuple[tuple[str, str], ...]
+    """Each with the name of its file; the ending says how it is read."""
+    document: bool = False
+    fills: Mapping[str, str] = field(default_factory=dict)
+    constants: Mapping[str, str | float] = field(default_factory=dict)
+    cells: Mapping[str, str] = field(default_factory=dict)
+    """The texts of the library's models that holes are filled with."""
+
+    @staticmethod
+    def of(program: Program, constants: Mapping[str, str | float] | None = None) -> Equations:
+        """The texts that a program came from; `constants` are those it was loaded with."""
+        written = Equations(
+            program.title,
+            tuple((PurePath(s.name).name or "text.eq", s.text) for s in _sources(program)),
+            program.document,
+            _fills(program),
+            dict(constants or {}),
+            _cells(program),
+        )
+        if _same(written, program):
+            return written
+        text = program.unicode() + "\n"
+        printed = Equations(
+            program.title,
+            (("equations.eq", text),),
+            program.document,
+            cells=_cells(program),
+        )
+        if not _same(printed, program):
+            raise IndicialError(
+                f"the equations of {program.title} cannot be kept in a run: what is printed reads "
+                "otherwise. Put all of them into one .eq file"
+            )
+        return printed
+
+    def program(self) -> Program:
+        """The program again, checked."""
+        documents = [read_text(text, name) for name, text in self.texts]
+        parsed = [p for d in documents for _, _, p in parse_document(d)]
+        faults = [f for d in documents for f in d.faults] + [f for p in parsed for f in p.faults]
+        more: dict[str, Any] = {"constants": self.constants} if self.constants else {}
+        return Program(
+            [s for p in parsed for s in p.statements],
+            title=self.title,
+            faults=faults,
+            skipped=[s for p in parsed for s in p.skipped],
+            document=self.document,
+            resolve=self._resolve,
+            fills=self.fills,
+            **more,
+        )
+
+    def _resolve(self, name: str) -> list[Statement] | None:
+        if name in self.cells:
+            return list(parse_text(self.cells[name], f"{name}.eq").statements)
+        return resolve(name)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "title": self.title,
+            "equations": [{"name": name, "text": text} for name, text in self.texts],
+            "document": self.document,
+            "fills": dict(self.fills),
+            "constants": dict(self.constants),
+            "cells": dict(self.cells),
+        }
+
+    @staticmethod
+    def from_json(found: Mapping[str, Any]) -> Equations:
+        return Equations(
+            found["title"],
+            tuple((entry["name"], entry["text"]) for entry in found["equations"]),
+            found["document"],
+            found["fills"],
+            found["constants"],
+            found["cells"],
+        )
+
+
+def _same(texts: Equations, program: Program) -> bool:
+    try:
+        return texts.program().code == program.code
+    except IndicialError:
+        return False
+
+
+def _sources(program: Program) -> list[Source]:
+    """The texts that the statements stand in, each once, in order."""
+    found = dict.fromkeys(statement.span.source for statement in program.written)
+    return [source for source in found if source is not NOWHERE.source]
+
+
+def _fills(program: Program) -> dict[str, str]:
+    """What the caller filled holes with: lines that stand in no text."""
+    return {
+        left: right
+        for statement in program.written
+        if statement.span.source is NOWHERE.source
+        for left, right in _named(statement)
+        if left.isupper()
+    }
+
+
+def _cells(program: Program) -> dict[str, str]:
+    """The models of the library that a line like `CELL = gru` names."""
+    known = set(library.names())
+    found = [right for statement in program.written for _, right in _named(statement)]
+    return {name: library.path(name).read_text(encoding="utf-8") for name in found if name in known}
+
+
+def _named(statement: Statement) -> list[tuple[str, str]]:
+    """`CELL = gru` → `[("CELL", "gru")]`; nothing for any other statement."""
+    match statement:
+        case Equation(sides=(Name(base=left), Name(base=right))):
+            return [(left, right)]
+    return []

@@ -1,0 +1,137 @@
+"""Optimizers over the named parameters of a module: Muon for matrices, AdamW for the rest.
+
+>>> optimizer = Optimizer(module, "muon", weight_decay=0.1)
+>>> loss.backward()
+>>> optimizer.step(learning_rate=3e-3)
+>>> optimizer.tensors().keys()
+dict_keys(['W_hR/momentum', 'e/step', 'e/exp_avg', 'e/exp_avg_sq'])
+
+`matrices.py` says which parameters are matrices, and `muon.py` how they move. Both take the same
+learning rate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+from indicial.compile.module.module import ProgramModule
+from indicial.program.messages import IndicialError
+from indicial.train.matrices import Matrix, matrices
+from indicial.train.muon import Muon
+
+KINDS = ("muon", "adamw")
+
+
+class Optimizer:
+    """One step for all parameters. Weight decay is for matrices only."""
+
+    def __init__(
+        self,
+        module: ProgramModule,
+        kind: str = "muon",
+        *,
+        weight_decay: float = 0.1,
+        betas: tuple[float, float] = (0.9, 0.95),
+        epsilon: float = 1e-8,
+        momentum: float = 0.95,
+    ) -> None:
+        if kind not in KINDS:
+            raise IndicialError(f"there is no optimizer {kind}; there are {' and '.join(KINDS)}")
+        self.kind = kind
+        self.parameters = {key: module.get_parameter(key) for key in module.state_keys.values()}
+        maps = _large(module)
+        self.of_muon = [key for key in self.parameters if kind == "muon" and key in maps]
+        self.of_adamw = [key for key in self.parameters if key not in self.of_muon]
+        own = self.parameters
+        self._muon = Muon(
+            {key: own[key] for key in self.of_muon},
+            maps,
+            momentum=momentum,
+            weight_decay=weight_decay,
+        )
+        decayed = [own[key] for key in self.of_adamw if key in maps]
+        others = [own[key] for key in self.of_adamw if key not in maps]
+        groups = [
+            {"params": decayed, "weight_decay": weight_decay},
+            {"params": others, "weight_decay": 0.0},
+        ]
+        self._adamw = (
+            torch.optim.AdamW(
+                [g for g in groups if g["params"]], betas=betas, eps=epsilon, fused=True
+            )
+            if self.of_adamw
+            else None
+        )
+
+    def step(self, learning_rate: float) -> None:
+        """Move every parameter that has a gradient."""
+        self._muon.step(learning_rate)
+        if self._adamw is not None:
+            for group in self._adamw.param_groups:
+                group["lr"] = learning_rate
+            self._adamw.step()
+
+    def zero_grad(self) -> None:
+        for parameter in self.parameters.values():
+            parameter.grad = None
+
+    # ------------------------------------------------------------------ keeping
+
+    def tensors(self) -> dict[str, Tensor]:
+        """The state as plain tensors under flat names, `W_hR/momentum`; not copies."""
+        found = {f"{key}/momentum": value for key, value in self._muon.momenta.items()}
+        if self._adamw is not None:
+            for key in self.of_adamw:
+                state = self._adamw.state.get(self.parameters[key], {})
+                found |= {f"{key}/{part}": value for part, value in state.items()}
+        return found
+
+    def load(self, tensors: Mapping[str, Tensor]) -> None:
+        """Put back what `tensors` gave, bit for bit."""
+        state: dict[str, dict[str, Tensor]] = {}
+        for name, value in tensors.items():
+            key, _, part = name.rpartition("/")
+            state.setdefault(key, {})[part] = value
+        for key, parameter in self.parameters.items():
+            own = state.pop(key, {})
+            expected = {"momentum"} if key in self.of_muon else {"step", "exp_avg", "exp_avg_sq"}
+            if own and own.keys() != expected:
+                raise IndicialError(
+                    f"the state of {key} is {', '.join(sorted(own))}, but {self.kind} keeps "
+                    f"{', '.join(sorted(expected))}: it was made by another optimizer"
+                )
+            for part, value in own.items():
+                if part != "step" and value.shape != parameter.shape:
+                    raise IndicialError(
+                        f"the {part} of {key} has the shape {tuple(value.shape)}, but {key} has "
+                        f"{tuple(parameter.shape)}"
+                    )
+            copies = {
+                part: torch.empty_like(parameter).copy_(value) if part != "step" else value.clone()
+                for part, value in own.items()
+            }
+            if key in self.of_muon:
+                self._muon.momenta |= {key: copies["momentum"]} if own else {}
+            elif own and self._adamw is not None:
+                self._adamw.state[parameter] = copies
+        if state:
+            raise IndicialError(f"the state has {', '.join(state)}, which the model does not have")
+
+    def describe(self) -> list[str]:
+        """Which parameters each moves: `["Muon: W^Q, W^K", "AdamW: e, B"]`, by their keys."""
+        lines = {"Muon": self.of_muon, "AdamW": self.of_adamw}
+        return [f"{name}: {', '.join(keys)}" for name, keys in lines.items() if keys]
+
+
+def _large(module: ProgramModule) -> dict[str, Matrix]:
+    """The matrices by their keys; one row or one column is a vector."""
+    found = {}
+    for name, matrix in matrices(module.code).items():
+        key = module.state_keys[name]
+        _, rows, columns = matrix.shape(module.get_parameter(key).shape)
+        if min(rows, columns) > 1:
+            found[key] = matrix
+    return found

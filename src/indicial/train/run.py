@@ -1,0 +1,226 @@
+"""A run: the folder that a training leaves, and what can be done with it.
+
+    runs/names-1/
+        run.json            the equations themselves, sizes, task, settings, data, versions
+        tokenizer.json
+        metrics.jsonl       one line for each step and each validation
+        checkpoints/        the last two and the best
+        curves.png, curves.svg
+
+>>> run = Run.create("runs/names-1", Description(Equations.of(program), sizes, …), tokenizer)
+>>> run = Run.open("runs/names-1")
+>>> run.module("best")(w=tokens).loss
+
+The folder stands alone: neither the library nor the data nor the files of the equations are needed.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from indicial.compile.module.module import ProgramModule
+from indicial.program.messages import IndicialError
+from indicial.program.program import Program
+from indicial.train.checkpoints import Checkpoint, Checkpoints
+from indicial.train.equations import Equations
+from indicial.train.rank import writes
+
+if TYPE_CHECKING:
+    from indicial.data.tokenizers import Tokenizer
+
+FORMAT = 1
+FILE = "run.json"
+TOKENIZER = "tokenizer.json"
+METRICS = "metrics.jsonl"
+CHECKPOINTS = "checkpoints"
+WHICH = ("best", "last")
+
+
+def versions() -> dict[str, str]:
+    """What made the run: it may matter to whoever wants the same numbers."""
+    from indicial import __version__
+
+    return {
+        "indicial": __version__,
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+    }
+
+
+@dataclass(frozen=True)
+class Description:
+    """What `run.json` says; everything but the equations is JSON."""
+
+    equations: Equations
+    sizes: Mapping[str, int]
+    """As given to `compile`."""
+    task: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    data: Mapping[str, Any] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=versions)
+    created: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "format": FORMAT,
+            **self.equations.to_json(),
+            "sizes": dict(self.sizes),
+            "task": self.task,
+            "settings": dict(self.settings),
+            "data": dict(self.data),
+            "versions": dict(self.versions),
+            "created": self.created,
+        }
+
+    @staticmethod
+    def from_json(found: Mapping[str, Any]) -> Description:
+        names = ("sizes", "task", "settings", "data", "versions", "created")
+        return Description(Equations.from_json(found), **{name: found[name] for name in names})
+
+
+class Run:
+    """A folder with a trained model, or one that is being trained."""
+
+    def __init__(self, folder: Path, description: Description) -> None:
+        self.folder = folder
+        self.description = description
+        self.checkpoints = Checkpoints(folder / CHECKPOINTS)
+        self.metrics = folder / METRICS
+
+    @staticmethod
+    def create(
+        folder: str | os.PathLike[str],
+        description: Description,
+        tokenizer: Tokenizer | None = None,
+    ) -> Run:
+        """A new run. `run.json` is written last: a folder that has it is whole."""
+        run = Run(Path(folder), description)
+        if not writes():
+            return run
+        if (run.folder / FILE).exists():
+            raise IndicialError(
+                f"there is a run in {folder} already; resume it, or choose another folder"
+            )
+        if run.folder.exists() and (not run.folder.is_dir() or any(run.folder.iterdir())):
+            raise IndicialError(f"{folder} holds other things and is no run; choose a new folder")
+        text = json.dumps(description.to_json(), ensure_ascii=False, indent=1, allow_nan=False)
+        try:
+            run.folder.mkdir(parents=True, exist_ok=True)
+            if tokenizer is not None:
+                tokenizer.save(run.folder)
+            partial = run.folder / f".{FILE}"
+            partial.write_text(text + "\n", encoding="utf-8")
+            os.replace(partial, run.folder / FILE)
+        except OSError as error:
+            raise IndicialError(f"cannot make a run in {folder}: {error.strerror}") from error
+        return run
+
+    @staticmethod
+    def open(folder: str | os.PathLike[str]) -> Run:
+        """A run that is there; what is wrong with a folder is said."""
+        path = Path(folder)
+        if path.name == FILE:
+            path = path.parent
+        return Run(path, _description(path))
+
+    # ------------------------------------------------------------------ the model
+
+    @property
+    def program(self) -> Program:
+        return self.description.equations.program()
+
+    def checkpoint(self, which: str = "best") -> Checkpoint:
+        """The `best` checkpoint by validation, or the `last`; the last too if none is marked best."""
+        if which not in WHICH:
+            raise IndicialError(f"there is no checkpoint {which!r}; there are best and last")
+        found = self.checkpoints.best() if which == "best" else None
+        found = found or self.checkpoints.latest()
+        if found is None:
+            damaged = "".join(f"\n  {text}" for text in self.checkpoints.damaged)
+            raise IndicialError(f"the run {self.folder} has no checkpoint to use{damaged}")
+        return found
+
+    def module(
+        self, which: str = "best", device: torch.device | str | None = None
+    ) -> ProgramModule:
+        """The trained module, in evaluation mode."""
+        with torch.random.fork_rng(devices=[]):  # the starting values are thrown away
+            made = self.program.compile(sizes=self.description.sizes, device=device)
+        load_weights(made, self.checkpoint(which))
+        return made.eval()
+
+    def tokenizer(self) -> Tokenizer:
+        from indicial.data.tokenizers import load_tokenizer
+
+        if not (self.folder / TOKENIZER).is_file():
+            raise IndicialError(f"the run {self.folder} has no {TOKENIZER}")
+        return load_tokenizer(self.folder)
+
+
+def load_weights(module: ProgramModule, checkpoint: Checkpoint) -> None:
+    """Put the weights of a checkpoint into a module of the same equations and sizes."""
+    weights = checkpoint.part("model")
+    own = {key: module.get_parameter(key) for key in module.state_keys.values()}
+    odd = sorted(weights.keys() ^ own.keys())
+    odd += [key for key in weights.keys() & own.keys() if weights[key].shape != own[key].shape]
+    if odd:
+        raise IndicialError(
+            f"the checkpoint of step {checkpoint.step} does not fit the equations: {', '.join(odd)}"
+        )
+    with torch.no_grad():
+        for key, value in weights.items():
+            own[key].copy_(value)
+
+
+def _description(folder: Path) -> Description:
+    path = folder / FILE
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        made_for = found["format"]
+        if isinstance(made_for, int) and made_for <= FORMAT:
+            return Description.from_json(found)
+    except (FileNotFoundError, NotADirectoryError):
+        raise IndicialError(_no_run(folder)) from None
+    except OSError as error:
+        raise IndicialError(f"cannot read {path}: {error.strerror}") from error
+    except KeyError as error:
+        raise IndicialError(f"{path} says nothing about {error}; it is damaged") from error
+    except (ValueError, TypeError) as error:
+        raise IndicialError(f"{path} is damaged: {error}") from error
+    raise IndicialError(
+        f"{folder} was written by a newer indicial (format {made_for}, this one reads {FORMAT}); "
+        "use that one"
+    )
+
+
+def _no_run(folder: Path) -> str:
+    """Why a folder is no run, and which runs are near."""
+    if not folder.exists():
+        text = f"there is no run {folder}"
+        places = [folder.parent, Path("runs"), Path(".")]
+    elif not folder.is_dir():
+        return f"{folder} is a file; a run is a folder with a {FILE}"
+    else:
+        text = f"{folder} is no run: it has no {FILE}"
+        places = [folder, folder.parent]
+    runs = {str(path): None for place in places for path in _runs(place)}
+    close = difflib.get_close_matches(str(folder), runs, 1)
+    if close:
+        return f"{text}; did you mean {close[0]}?"
+    return f"{text}; there are {', '.join(list(runs)[:5])}" if runs else text
+
+
+def _runs(place: Path) -> list[Path]:
+    if not place.is_dir():
+        return []
+    return sorted(path.parent for path in place.glob(f"*/{FILE}"))
