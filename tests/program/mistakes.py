@@ -100,6 +100,8 @@ WRITING = {
     "empty": "input x[t]\ny[t] = ()",
     "matrix-notation": "K = I",
     "claim": "input x[t]\nclaim x[0]",
+    "claim-tolerance": "input x[t]\nclaim mean of x[t] ≈ 0",
+    "derivative": "input x[t]\nclaim ∂(2 x[0])/∂x[t] = 2",
     "nesting": "input x[t]\ny = " + "(" * 400 + "x[0]" + ")" * 400,
 }
 

@@ -15,6 +15,7 @@ from indicial.notation.printers import name_key, unicode
 from indicial.notation.source import NOWHERE, Span
 from indicial.program import ir
 from indicial.program.checks.roles import assign_roles
+from indicial.program.lowering.claims import lower_tests
 from indicial.program.lowering.context import (
     AxisInfo,
     Context,
@@ -71,7 +72,7 @@ def analyse(
         if scope is not None:
             _body(lowering, definition, scope, number)
     _draws(lowering)
-    _tests(lowering, len(context.outline.definitions))
+    lower_tests(lowering, len(context.outline.definitions))
     _stack_inputs(lowering)
     assign_roles(context, lowering)
     code = settle(context, lowering)
@@ -264,7 +265,7 @@ def _first_span(outline: Outline, key: str, count: int) -> Span:
                 return use.reference.span
     tested = [
         *(side for t in outline.tests for side in t.sides),
-        *(c.comparison for c in outline.claims),
+        *(part for c in outline.claims for part in (c.comparison, c.guard) if part is not None),
     ]
     for node in (*tested, *(right for _, right, _ in outline.draws)):
         for use in shapes.uses(outline, node):
@@ -533,70 +534,20 @@ def _draws(lowering: Lowering) -> None:
         info = lowering.tensor(reference.key, len(reference.items), reference.span)
         if info.role in ("", "input"):
             info.role = "draw"
-        _bind_items(lowering, reference.items, scope)
+        variables = _bind_items(lowering, reference.items, scope)
+        left: list[ir.Affine | ir.Flat] = []
         for axis, item in enumerate(reference.items[: len(info.axes)]):
             placed = place(lowering, item, scope)
             lowering.meet(info, axis, placed, item.span)
             info.axes[axis].reads.append((placed.place, placed.variables))
+            left.append(placed.place if not isinstance(placed.place, ir.Gather) else ir.Affine())
         base = right.function if isinstance(right, s.Call) else right
         assert isinstance(base, s.Name)
         arguments = right.arguments if isinstance(right, s.Call) else ()
         lowered = tuple(lowering.whole(a, scope) for a in arguments)
-        lowering.context.draws.append(ir.Draw(reference.key, base.base, lowered, reference.span))
-
-
-def _tests(lowering: Lowering, start: int) -> None:
-    """Equations that define nothing, and claims."""
-    for number, equation in enumerate(lowering.outline.tests, start):
-        _test(lowering, equation.sides, equation.relations, equation.span, number, "step", None)
-    start += len(lowering.outline.tests)
-    for number, claim in enumerate(lowering.outline.claims, start):
-        comparison = claim.comparison
-        scope_node = claim.tolerance
-        _test(
-            lowering,
-            comparison.operands,
-            comparison.operators,
-            claim.span,
-            number,
-            "claim",
-            scope_node,
-        )
-
-
-def _test(
-    lowering: Lowering,
-    sides: tuple[s.Expression, ...],
-    relations: tuple[str, ...],
-    span: Span,
-    number: int,
-    kind: str,
-    tolerance: s.Expression | None,
-) -> None:
-    scope = Scope(number)
-    loose: dict[str, s.Name] = {}
-    for side in sides:
-        loose.update(shapes.loose_letters(lowering.outline, side, set()))
-    for key, name in loose.items():
-        if key in lowering.index_keys and key not in lowering.outline.labels:
-            variable = scope.bind(lowering.context, name)
-            variable.free = True
-            scope.left.append(variable)
-    # `V[D,E] x[E] = y[D]`: a capital that the first side leaves open is free, as on a left side.
-    first = lowering.elements(lowering.term(sides[0], scope), scope)
-    for key, opened in first.opens.items():
-        opened.variable.free = True
-        scope.variables[key] = opened.variable
-        scope.left.append(opened.variable)
-    lowered: list[ir.Expression] = [first.expression]
-    for side in sides[1:]:
-        inner = scope.child()
-        inner.capitals = {}
-        lowered.append(lowering.whole(side, inner))
-    bound = lowering.whole(tolerance, scope) if tolerance is not None else None
-    for left, relation, right in zip(lowered, relations, lowered[1:], strict=False):
-        lowering.context.tests.append(
-            RawTest(left, relation, right, list(scope.left), span, kind, bound)
+        indices = tuple(variable.index for variable in variables)
+        lowering.context.draws.append(
+            ir.Draw(reference.key, base.base, lowered, reference.span, tuple(left), indices)
         )
 
 

@@ -222,6 +222,37 @@ class Join(Expression):
     parts: tuple[Part, ...]
 
 
+@dataclass(frozen=True)
+class Statistic(Expression):
+    """`std of α[0]`, over the draws. This and the next three stand in claims only."""
+
+    operator: str
+    body: Expression
+
+
+@dataclass(frozen=True)
+class Quantity(Expression):
+    """`work of α`: what it costs, a polynomial in the sizes; of the whole program without `of`."""
+
+    what: str
+    of: str = ""
+
+
+@dataclass(frozen=True)
+class Growth(Expression):
+    """`O(T)`."""
+
+    body: Expression
+
+
+@dataclass(frozen=True)
+class Derivative(Expression):
+    """`∂y[t]/∂x[i]`: how one element changes with another."""
+
+    above: Read
+    below: Read
+
+
 def _collect(value: object, into: list[Expression]) -> None:
     if isinstance(value, Expression):
         into.append(value)
@@ -280,19 +311,25 @@ class Statement:
 
 @dataclass(frozen=True)
 class Draw:
-    """`tensor ~ distribution(arguments)`: `N`, `uniform`, `orthonormal`, `bernoulli`."""
+    """`tensor[left] ~ distribution(arguments)`, for all values of the indices.
+
+    The distributions are `N` (mean and variance), `uniform`, `bernoulli`, `orthonormal` (rows).
+    """
 
     tensor: str
     distribution: str
     arguments: tuple[Expression, ...] = ()
     span: Span = field(default=NOWHERE, compare=False, repr=False)
+    left: tuple[Affine | Flat, ...] = ()
+    indices: tuple[Index, ...] = ()
 
 
 @dataclass(frozen=True)
 class Test:
     """Something that should hold: a step of a chain, or a claim.
 
-    For all values of `indices`: `left relation right`, up to `tolerance`.
+    For all values of `indices` where the guard holds: `left relation right`, up to `tolerance`.
+    The kinds are `step`, `claim`, and `false` for a claim that is stated to be false.
     """
 
     left: Expression
@@ -302,6 +339,7 @@ class Test:
     tolerance: Expression | None = None
     span: Span = field(default=NOWHERE, compare=False, repr=False)
     kind: str = "step"
+    guard: Expression | None = None
 
 
 Literal = Union[float, tuple["Literal", ...]]  # noqa: UP007 (a forward reference)

@@ -13,20 +13,24 @@ from indicial.program.ir import (
     Affine,
     Apply,
     Constant,
+    Derivative,
     Expression,
     Flat,
     Gather,
+    Growth,
     Index,
     IndexValue,
     Join,
     Part,
     Place,
+    Quantity,
     Read,
     Reduce,
     Select,
     SizeValue,
     Softmax,
     Statement,
+    Statistic,
 )
 from indicial.program.sizes import Size, Strided
 
@@ -120,8 +124,14 @@ def rebuild(
 
     result: Expression
     match expression:
-        case Constant():
+        case Constant() | Quantity():
             result = expression
+        case Statistic() | Growth():
+            result = replace(expression, body=again(expression.body))
+        case Derivative():
+            above, below = again(expression.above), again(expression.below)
+            assert isinstance(above, Read) and isinstance(below, Read)
+            result = replace(expression, above=above, below=below)
         case SizeValue():
             result = replace(expression, size=size(expression.size))
         case IndexValue():

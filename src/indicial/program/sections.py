@@ -19,13 +19,15 @@ from indicial.notation.syntax import (
     Equation,
     Expression,
     Name,
+    Node,
+    Quantity,
     Statement,
 )
 from indicial.program.lowering.places import describe
 from indicial.program.messages import Messages
 from indicial.program.names.loops import STEPS
 from indicial.program.names.naming import GROUPS, Reference
-from indicial.program.names.outline import Definition, Outline, outline
+from indicial.program.names.outline import Outline, outline
 from indicial.program.names.shapes import uses
 
 FRESH = ("problem", "exercise", "question", "task", "assignment")
@@ -125,15 +127,22 @@ def _trailing_lists(part: Part) -> list[Statement]:
 
 
 def _borrow(part: Part, before: Part) -> None:
-    """Takes over the equations for what the part reads and does not define."""
-    available: dict[str, list[Definition]] = {}
+    """Takes over the equations and draws for what the part reads and does not define."""
+    available: dict[str, list[_Source]] = {}
     for definition in before.outline().definitions:
-        available.setdefault(definition.key, []).append(definition)
+        source = _Source(definition.items, definition.body, definition.equation)
+        available.setdefault(definition.key, []).append(source)
+    for reference, distribution, equation in before.outline().draws:
+        source = _Source(reference.items, distribution, equation)
+        available.setdefault(reference.key, []).append(source)
     if not available:
         return
     sketch = part.outline()
-    defined = sketch.defined
-    pending = [d.body for d in sketch.definitions]
+    defined = sketch.defined | {reference.key for reference, _, _ in sketch.draws}
+    pending: list[Node] = [d.body for d in sketch.definitions]
+    pending += [*sketch.claims, *(distribution for _, distribution, _ in sketch.draws)]
+    spoken = (node for claim in sketch.claims for node in claim.walk())
+    pending += [n.of.name for n in spoken if isinstance(n, Quantity) and n.of is not None]
     taken: list[Statement] = []
     while pending:
         body = pending.pop()
@@ -144,10 +153,10 @@ def _borrow(part: Part, before: Part) -> None:
             if not _fits(use.reference, available[key]):
                 continue
             defined = defined | {key}
-            for definition in available[key]:
-                if definition.equation not in taken:
-                    taken.append(definition.equation)
-                    pending.append(definition.body)
+            for source in available[key]:
+                if source.equation not in taken:
+                    taken.append(source.equation)
+                    pending.append(source.body)
     if taken:
         earlier = before.whole
         declared = [d for d in earlier if isinstance(d, Declaration)]
@@ -155,11 +164,20 @@ def _borrow(part: Part, before: Part) -> None:
         part.sketch = None
 
 
-def _fits(reference: Reference, definitions: list[Definition]) -> bool:
-    """Whether a read can mean these definitions: as many indices, or all but the first of them."""
+@dataclass(frozen=True)
+class _Source:
+    """Where a name comes from: its indices, what it is made of, and the line that says so."""
+
+    items: tuple[Expression, ...]
+    body: Expression
+    equation: Statement
+
+
+def _fits(reference: Reference, sources: list[_Source]) -> bool:
+    """Whether a read can mean these: as many indices, or all but the first of them."""
     read = [describe(i) for i in reference.items]
-    for definition in definitions:
-        left = [describe(i) for i in definition.items]
+    for source in sources:
+        left = [describe(i) for i in source.items]
         if len(read) == len(left) or not read or read == left[1:]:
             return True
     return False

@@ -16,19 +16,23 @@ from indicial.program.ir import (
     Axis,
     Code,
     Constant,
+    Derivative,
     Expression,
     Flat,
     Gather,
+    Growth,
     Index,
     IndexValue,
     Join,
     Place,
+    Quantity,
     Read,
     Reduce,
     Select,
     SizeValue,
     Softmax,
     Statement,
+    Statistic,
     Tensor,
 )
 from indicial.program.sizes import Size
@@ -57,6 +61,8 @@ def show(code: Code) -> str:
         text += show_expression(test.right)
         if test.tolerance is not None:
             text += f" within {show_expression(test.tolerance)}"
+        if test.guard is not None:
+            text += f" where {show_expression(test.guard)}"
         lines.append(text + _for(test.indices))
     if code.loss is not None:
         lines.append(f"loss {code.loss}")
@@ -146,6 +152,14 @@ def _show(expression: Expression) -> tuple[str, int]:
             return f"{operator}{_binder(indices, condition)}({show_expression(body)})", _ATOM
         case Softmax(indices, condition, body):
             return f"softmax{_binder(indices, condition)}({show_expression(body)})", _ATOM
+        case Statistic(operator, body):
+            return f"{operator} of ({show_expression(body)})", _ATOM
+        case Quantity(what, of):
+            return f"{what} of {of}" if of else what, _ATOM
+        case Growth(body):
+            return f"O({show_expression(body)})", _ATOM
+        case Derivative(above, below):
+            return f"∂{show_expression(above)}/∂{show_expression(below)}", _ATOM
         case Select(branches, otherwise):
             cases = [f"{show_expression(v)} if {show_expression(c)}" for c, v in branches]
             return f"cases({'; '.join([*cases, show_expression(otherwise)])})", _ATOM

@@ -15,19 +15,23 @@ from indicial.program.ir import (
     Apply,
     Code,
     Constant,
+    Derivative,
     Expression,
     Flat,
     Gather,
+    Growth,
     Index,
     IndexValue,
     Join,
     Place,
+    Quantity,
     Read,
     Reduce,
     Select,
     SizeValue,
     Softmax,
     Statement,
+    Statistic,
 )
 from indicial.program.meaning.functions import FUNCTIONS, takes
 from indicial.program.rewrite import size_indices
@@ -69,7 +73,7 @@ def _problems(code: Code) -> Iterator[str]:
         scope: set[str] = set()
         for index in test.indices:
             yield from _in_range(code, index, scope, "test")
-        for side in (test.left, test.right, test.tolerance):
+        for side in (test.left, test.right, test.tolerance, test.guard):
             if side is not None:
                 yield from _in_expression(code, side, scope, "test")
     for draw in code.draws:
@@ -201,6 +205,11 @@ def _in_expression(
                 yield f"{where}: a join of nothing"
             for part in parts:
                 yield from _below(code, (part.index,), None, part.body, scope, where)
+        case Statistic() | Growth() | Derivative() | Quantity():
+            if where != "test":
+                yield f"{where}: {type(expression).__name__} stands in claims only"
+            for inner in expression.children():
+                yield from _in_expression(code, inner, scope, where)
         case _:
             yield f"{where}: {type(expression).__name__} is no node of the IR"
 

@@ -124,6 +124,7 @@ class RawTest:
     span: Span
     kind: str = "step"
     tolerance: ir.Expression | None = None
+    guard: ir.Expression | None = None
 
 
 @dataclass

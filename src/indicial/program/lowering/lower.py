@@ -18,7 +18,7 @@ from indicial.notation import syntax as s
 from indicial.notation.printers import name_key, unicode
 from indicial.notation.source import Span
 from indicial.program import ir
-from indicial.program.lowering import calls, cases, reductions
+from indicial.program.lowering import calls, cases, claims, reductions
 from indicial.program.lowering.context import Context, Term, merge
 from indicial.program.lowering.places import describe, place
 from indicial.program.lowering.reads import Reading
@@ -59,6 +59,10 @@ class Lowering(Reading):
             s.Disjunction: partial(cases.disjunction, self),
             s.Join: partial(cases.join, self),
             s.ListLiteral: partial(cases.list_literal, self),
+            s.Statistic: partial(claims.statistic, self),
+            s.Quantity: partial(claims.quantity, self),
+            s.Growth: partial(claims.growth, self),
+            s.Derivative: partial(claims.derivative, self),
         }
 
     # ------------------------------------------------------------------ entry points

@@ -475,11 +475,17 @@ class _Finish:
                 self.expression(t.left), t.relation, self.expression(t.right),
                 tuple(self.index(v.index) for v in t.variables),
                 self.expression(t.tolerance) if t.tolerance is not None else None, t.span, t.kind,
+                self.expression(t.guard) if t.guard is not None else None,
             )
             for t in context.tests
         )  # fmt: skip
         draws = tuple(
-            replace(d, arguments=tuple(self.expression(a) for a in d.arguments))
+            replace(
+                d,
+                arguments=tuple(self.expression(a) for a in d.arguments),
+                left=tuple(p for p in map(self.place, d.left) if not isinstance(p, ir.Gather)),
+                indices=tuple(map(self.index, d.indices)),
+            )
             for d in context.draws
         )
         self._conflicts()
@@ -531,8 +537,8 @@ class _Finish:
             for node in statement.body.walk():
                 sizes += _node_sizes(node)
         for test in tests:
-            for side in (test.left, test.right):
-                for node in side.walk():
+            for side in (test.left, test.right, test.tolerance, test.guard):
+                for node in side.walk() if side is not None else ():
                     sizes += _node_sizes(node)
         for size in sizes:
             for name in sorted(size.names):

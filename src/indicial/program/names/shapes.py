@@ -80,6 +80,7 @@ def _bodies(outline: Outline) -> Iterator[s.Expression]:
         yield from test.sides
     for claim in outline.claims:
         yield claim.comparison
+        yield from (part for part in (claim.tolerance, claim.guard) if part is not None)
     for _, right, _ in outline.draws:
         yield right
 
