@@ -12,7 +12,7 @@ from indicial import library
 
 V = 2
 BLANK = ["blank_log_loss", "blank_rnn"]
-GIVEN = ["log_loss", "temperature", "blank_log_loss"]
+GIVEN = ["log_loss", "temperature", "blank_log_loss", "language_model", "language_model_stack"]
 """Those that are given their states, and so cannot show what they read of the text."""
 
 MODELS = [n for n in library.names() if "P(w[t]" in library.path(n).read_text(encoding="utf-8")]

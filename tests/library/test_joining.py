@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from drawing import Array, close, draw, model, run
+from drawing import Array, close, draw, model, run, softmax
 
 from indicial import load
 
@@ -83,6 +83,57 @@ def test_a_cell_and_a_head(cell: str, head: str) -> None:
     close(joined["h"], h)
     given = {"w": drawn.inputs["w"], "h": h}
     close(joined["P"], model(head).interpret(given, {"e": drawn.parameters["e"]})["P"])
+
+
+@pytest.mark.parametrize("cell", ["rnn", "ugrnn", "gru", "lstm"])
+def test_a_language_model_of_a_cell(cell: str) -> None:
+    """The state that a word is predicted from has read the words before it."""
+    program = load(cell, "language_model")
+    assert [message.render() for message in program.messages] == []
+    assert (program.code.loss, program.code.generated) == ("loss", "w")
+    drawn = draw(program, 3, T=4)
+    words = drawn.inputs["w"].astype(int)
+    e = drawn.parameters["e"]
+    before = np.vstack([np.zeros(3), e[words[:-1]]])
+    weights = {n: v for n, v in drawn.parameters.items() if n != "e"}
+    P = softmax(model(cell).interpret({"x": before}, weights)["h"] @ e.T)
+    result = run(program, drawn)
+    close(result["P"], P)
+    assert result.loss == pytest.approx(-np.log(P[range(4), words]).mean())
+
+
+@pytest.mark.parametrize("cell", ["rnn", "ugrnn", "gru", "lstm"])
+@pytest.mark.parametrize("stack", ["stacked", "residual"])
+def test_a_language_model_of_a_stack(stack: str, cell: str) -> None:
+    program = load(stack, "language_model_stack", fills={"CELL": cell})
+    assert [message.render() for message in program.messages] == []
+    drawn = draw(program, 2, T=3, V=3)
+    e = drawn.parameters["e"]
+    before = np.vstack([np.zeros(2), e[drawn.inputs["w"].astype(int)[:-1]]])
+    weights = {n: v for n, v in drawn.parameters.items() if n != "e"}
+    part = load(stack, fills={"CELL": cell})
+    h = part.interpret({"x": before}, weights, sizes={"L": 2})["h"]
+    close(run(program, drawn)["P"], softmax(h[-1] @ e.T))
+
+
+def test_an_encoder_with_blanks() -> None:
+    """Only blanks count, and what stood there is not read."""
+    program = load("encoder", "masked")
+    assert [message.render() for message in program.messages] == []
+    inputs = {n for n, t in program.code.tensors.items() if t.role == "input"}
+    assert inputs == {"w", "u", "m"}
+    drawn = draw(program, 2, T=3, V=4)
+    drawn.inputs["m"] = np.array([1.0, 0.0, 1.0])
+    result = run(program, drawn)
+    part = model("encoder")
+    own = {n: drawn.parameters[n] for n, t in part.code.tensors.items() if t.role == "parameter"}
+    layers = part.interpret({"w": drawn.inputs["w"]}, own, sizes=drawn.sizes, draws=drawn.draws)[
+        "L"
+    ]
+    P = softmax(layers[-1] @ drawn.parameters["e"].T - drawn.parameters["B^P"])
+    close(result["P"], P)
+    u = drawn.inputs["u"].astype(int)
+    assert result.loss == pytest.approx(-(np.log(P[0, u[0]]) + np.log(P[2, u[2]])) / 2)
 
 
 def test_two_directions_and_a_head() -> None:

@@ -26,11 +26,15 @@ from indicial.program.sections import Block, divide
 EQUATIONS = (".eq",)
 
 
-def load(*what: str | os.PathLike[str], fills: Mapping[str, str] | None = None) -> Program:
+def load(
+    *what: str | os.PathLike[str],
+    fills: Mapping[str, str] | None = None,
+    constants: Mapping[str, str | float] | None = None,
+) -> Program:
     """One program from one or several texts: names of the library, paths, or equations.
 
     `load("transformer", "focus")` joins the two: what one defines, the other may read.
-    `load("stacked", fills={"CELL": "lstm"})` fills a hole.
+    `load("stacked", fills={"CELL": "lstm"})` fills a hole, and `constants={"λ": 0.5}` sets a constant.
     """
     if not what:
         raise IndicialError("say what to load: a name of the library, a path, or equations")
@@ -56,6 +60,7 @@ def load(*what: str | os.PathLike[str], fills: Mapping[str, str] | None = None) 
         document=document,
         resolve=resolve,
         fills=fills,
+        constants=constants,
         silencer=_silencer(documents),
     )
 

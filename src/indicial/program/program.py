@@ -20,6 +20,7 @@ from indicial.notation.syntax import Equation, Name, Statement
 from indicial.program import ir
 from indicial.program.analyse import Analysis, analyse
 from indicial.program.messages import IndicialError, Message, Messages, in_order
+from indicial.program.names.constants import with_constants
 from indicial.program.names.fills import Resolver, fill, overridden
 from indicial.program.names.loops import unroll
 from indicial.program.names.outline import Outline
@@ -37,8 +38,9 @@ class Program:
     """Equations, what is wrong with them, and what they mean.
 
     `document` says that the equations come from prose, where nobody declares inputs; then roles are
-    guessed by convention. `fills` says what each hole is filled with: `{"CELL": "lstm"}`. `sketch` is
-    the outline of the statements, if somebody has it already.
+    guessed by convention. `fills` says what each hole is filled with: `{"CELL": "lstm"}`, `constants`
+    which constants have another value than the text gives: `{"λ": 0.5}`. `sketch` is the outline of
+    the statements, if somebody has it already.
     """
 
     def __init__(
@@ -52,10 +54,11 @@ class Program:
         sketch: Outline | None = None,
         resolve: Resolver = lambda name: None,
         fills: Mapping[str, str] | None = None,
+        constants: Mapping[str, str | float] | None = None,
         silencer: Silencer = lambda message: False,
     ) -> None:
         self.title = title
-        self.written = overridden(statements, fills or {})
+        self.written = overridden(with_constants(statements, constants or {}), fills or {})
         self.skipped = tuple(skipped)
         self.document = document
         self._sketch = sketch

@@ -12,7 +12,8 @@ from tests.compile.module.modules import compiled, inputs, random, small
 
 MODELS = [
     "bahdanau", "captioning", "causal_cnn", "cross_attention", "encoder_decoder",
-    "encoder_decoder_prenorm", "gpt2", "gru", "layer_norm", "log_loss", "lstm",
+    "encoder_decoder_prenorm", "gpt2", "gru", "language_model", "language_model_stack", "layer_norm",
+    "log_loss", "lstm", "masked",
     "positions_concatenated", "positions_learned", "positions_sinusoidal", "residual", "rms_norm",
     "rnn", "rnn_lm", "stacked", "temperature", "thought_vector", "transformer", "trigram", "ugrnn",
 ]  # fmt: skip

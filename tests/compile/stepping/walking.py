@@ -33,7 +33,11 @@ def walk(
     want: list[str] | None = None,
 ) -> Iterator[State]:
     """The state before the first step, then after each step that there is room for."""
-    first, stepped = parts(decoder(module, want), given)
+    made = decoder(module, want)
+    first, stepped = parts(made, given)
+    # The t of h[ℓ,t,j] is its second axis; it goes to the front.
+    axes = {name: made.walk.axes(module.code.tensors[name])[0] for name in stepped}
+    stepped = {n: v.movedim(axes[n] + len(batch), len(batch)) for n, v in stepped.items()}
     state = module.begin(first, want=want)
     yield state
     steps = next(iter(stepped.values())).shape[len(batch)]
