@@ -15,6 +15,7 @@ from cells import cell
 import indicial
 from indicial.compile.emit.source import Source, emit
 from indicial.compile.native import toolchain
+from indicial.compile.prepare import prepare
 from indicial.program.ir import Code
 from indicial.program.program import Program
 
@@ -31,16 +32,16 @@ class Ragged:
     def __init__(self, code: Code, seed: int) -> None:
         self.code = code
         self.ways = Ways(code)
-        assert not self.ways.ready.refused
         self.sizes = {name: SIZES.get(name, 3) for name in code.sizes}
         self.ragged = frozenset(n for n in LENGTHS if n in code.sizes)
         self.given = Given(code, self.sizes, MEMBERS, seed)
 
     @property
     def source(self) -> Source:
-        ready = self.ways.ready
-        options = {"ragged": self.ragged, "draws": self.ways.draws}
-        return emit(ready.code, ready.plan, self.ways.want, **options)
+        draws = self.ways.draws
+        ready = prepare(self.code, self.ways.want, draws, self.ragged)
+        assert not ready.refused
+        return emit(ready.code, ready.plan, self.ways.want, ragged=self.ragged, draws=draws)
 
     def inside(self, name: str, values: torch.Tensor, member: int) -> torch.Tensor:
         """What one member has of a tensor."""
@@ -83,7 +84,10 @@ class Ragged:
 
     def alone(self, member: int) -> tuple[Tensors, Tensors]:
         """One member by the loop, cut to its length."""
-        p = {n: self.ways.tensor(n, v) for n, v in self.given.parameters.items()}
+        p = {
+            n: self.ways.tensor(n, self.inside(n, torch.tensor(v), member).numpy())
+            for n, v in self.given.parameters.items()
+        }
         x = {
             n: self.ways.tensor(n, self.inside(n, torch.tensor(v[member]), member).numpy()[None])
             for n, v in self.given.inputs.items()
@@ -108,7 +112,7 @@ class Ragged:
                 close(mine, values[name].detach().numpy(), f"{name} of member {member}")
             for name, slope in own.items():
                 if name in self.given.parameters:
-                    expected[name] += slope
+                    self.inside(name, expected[name], member).add_(slope)
                 else:
                     self.inside(name, expected[name][member], member).copy_(slope[0])
         for name, slope in gradients.items():
@@ -137,3 +141,18 @@ def test_models(name: str) -> None:
 @pytest.mark.parametrize("seed", [1, 4, 9])
 def test_cells(seed: int) -> None:
     Ragged(Program.of_text(cell(seed)).code, seed).check()
+
+
+NO_INPUT = {
+    "from the end": "h[t,j] = tanh(W[j,I] h[t+1,I] + b[j])",
+    "linear, from the end": "h[t,j] = a[j] h[t+1,j] + b[j]",
+    "from the start": "h[t,j] = tanh(W[j,I] h[t-1,I] + b[j])",
+    "reading beyond the end": "parameter p[t,j]\nh[t,j] = tanh(p[t+1,j] + a[j] h[t-1,j])",
+    "a sum over all steps": "parameter p[t,j]\nh[t,j] = tanh(Σ_s p[s,j] + a[j] h[t-1,j])",
+}
+
+
+@pytest.mark.parametrize("name", NO_INPUT)
+def test_what_no_input_enters_still_knows_its_length(name: str) -> None:
+    text = f"input x[t,j]\n{NO_INPUT[name]}\ny[t,j] = h[t,j] x[t,j]"
+    Ragged(Program.of_text(text).code, seed=1).check()

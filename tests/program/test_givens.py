@@ -37,7 +37,7 @@ def test_what_a_token_cannot_change_is_computed_once(monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize("changed", [[], ["w"], ["x"], ["x", "w"]])
 def test_a_machine_that_adopts_computes_the_same(changed: list[str]) -> None:
     from indicial.program.checks.givens import machine_on
-    from indicial.program.meaning.arrays import dependent
+    from indicial.program.meaning.differing import dependent
     from indicial.program.meaning.sample import Sample, sample, small_sizes
 
     code = load(TEXT).code

@@ -35,8 +35,10 @@ class Ready:
     refused: tuple[tuple[Loop, str], ...] = ()
 
 
-def prepare(code: Code, want: Sequence[str], draws: Collection[str] = ()) -> Ready:
-    """The program as it is emitted for some wanted tensors."""
+def prepare(
+    code: Code, want: Sequence[str], draws: Collection[str] = (), ragged: Collection[str] = ()
+) -> Ready:
+    """The program as it is emitted for some wanted tensors; `ragged` sizes differ in a batch."""
     simple = simplified(code, draws)
     lighter = hoist(simple, schedule(simple, want))
     plan = schedule(lighter, want)
@@ -44,10 +46,10 @@ def prepare(code: Code, want: Sequence[str], draws: Collection[str] = ()) -> Rea
     if reason:
         scanned = [loop for loop in plan.loops() if loop.kind == "scanned"]
         if not _written_out(code):
-            plan = with_doubling(lighter, plan, want)
+            plan = with_doubling(lighter, plan, want, ragged)
         return Ready(lighter, plan, tuple((loop, reason) for loop in scanned))
-    handed = with_kernels(lighter, plan, want)
-    return Ready(lighter, with_doubling(lighter, handed.plan, want), handed.refused)
+    handed = with_kernels(lighter, plan, want, ragged)
+    return Ready(lighter, with_doubling(lighter, handed.plan, want, ragged), handed.refused)
 
 
 def _written_out(code: Code) -> bool:

@@ -35,6 +35,20 @@ def test_dropout_masks_are_draws() -> None:
     assert "dropout" not in source(program).text.partition("def run")[2].replace("dropout(", "")
 
 
+@pytest.mark.parametrize("past", ["t-1", "t+1"])
+def test_only_the_mask_tells_how_many_examples_there_are(past: str) -> None:
+    program = code(
+        f"input x[t,k]\nh[t,k] = tanh(dropout(h[{past},k], 0.3) + b[k])\ny[t,k] = x[t,k] h[t,k]"
+    )
+    drawn = [draw(program, 3, seed, T=4) for seed in range(2)]
+    masks = {"dropout_1": np.random.default_rng(0).integers(0, 2, (2, 4, 3)) / 0.7}
+    inputs, parameters = batch([d.inputs for d in drawn]), drawn[0].parameters
+    expected = interpret(program, inputs, parameters, sizes=drawn[0].sizes, draws=masks)
+    text = source(program, ["h"], draws=frozenset(masks))
+    p, m = tensors(program, parameters), tensors(program, masks)
+    compare(text.run(p, {}, drawn[0].sizes, {}, m), expected)
+
+
 def test_a_token_that_is_none() -> None:
     """It embeds as zeros, and its loss term is left out; any negative number says so."""
     program = model("log_loss")

@@ -86,6 +86,9 @@ PROGRAMS = {
     "sums of sums": "s[t,k] = Σ_{t' ≤ t} x[t',k]\nd[t,k] = s[t+1,k] - s[t,k]",
     "weights": "α[t,t'] = softmax_{t' < t} x[t,K] x[t',K]\ny[t,k] = α[t,T'] x[T',k]",
     "a root in the padding": "y = Σ_t ‖x[t,K] - x[t-1,K]‖\nz[t] = ‖x[t,K] - x[t-1,K]‖",
+    "no input enters, from the end": "h[t,k] = tanh(a[k] h[t+1,k] + c[k])\ny[t,k] = h[t,k] x[t,k]",
+    "no input enters, beyond the end": "parameter p[t,k]\nz[t,k] = p[t+1,k]\ny[t,k] = z[t,k] x[t,k]",
+    "no input enters, from the start": "h[t,k] = tanh(a[k] h[t-1,k] + c[k])\ny[t,k] = h[t,k] x[t,k]",
     "layers": "h_0[t,k] = x[t,k]\nh_{ℓ+1}[t,k] = tanh(h_ℓ[t+1,k] + a_ℓ[k])\ny[k] = h_L[T-1,k]",
 }
 

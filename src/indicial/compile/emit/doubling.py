@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from indicial.compile.emit.alone import Alone, Values, sizes_of
-from indicial.compile.native.scan import Unsupported, extract
+from indicial.compile.native.scan import Scan, Unsupported, extract
 from indicial.compile.schedule.linear import Linear, linear
 from indicial.compile.schedule.plan import Call, Loop, Plan, Step
 from indicial.program.ir import Code, Read
@@ -69,15 +69,19 @@ class Handed:
     """What the emitted text calls, with sizes in the order of `names`."""
 
     names: tuple[str, ...]
+    scan: Scan
     doubling: Doubling
 
     def __call__(
         self, arguments: Sequence[torch.Tensor], sizes: Sequence[int], lengths: Values
     ) -> list[torch.Tensor]:
-        return self.doubling.run(arguments, dict(zip(self.names, sizes, strict=True)), lengths)
+        by_name = dict(zip(self.names, sizes, strict=True))
+        return self.scan.for_members(self.doubling.run, arguments, by_name, lengths)
 
 
-def with_doubling(code: Code, plan: Plan, want: Collection[str]) -> Plan:
+def with_doubling(
+    code: Code, plan: Plan, want: Collection[str], ragged: Collection[str] = ()
+) -> Plan:
     """The plan with a call in the place of every loop over time that is linear."""
 
     def handed(steps: Sequence[Step], around: tuple[Loop, ...]) -> Iterator[Step]:
@@ -85,7 +89,7 @@ def with_doubling(code: Code, plan: Plan, want: Collection[str]) -> Plan:
             if not isinstance(step, Loop):
                 yield step
             elif step.kind == "scanned":
-                yield _call(code, plan, around, step, want) or step
+                yield _call(code, plan, around, step, want, ragged) or step
             else:
                 yield replace(step, steps=tuple(handed(step.steps, (*around, step))))
 
@@ -93,10 +97,15 @@ def with_doubling(code: Code, plan: Plan, want: Collection[str]) -> Plan:
 
 
 def _call(
-    code: Code, plan: Plan, around: tuple[Loop, ...], loop: Loop, want: Collection[str]
+    code: Code,
+    plan: Plan,
+    around: tuple[Loop, ...],
+    loop: Loop,
+    want: Collection[str],
+    ragged: Collection[str],
 ) -> Call | None:
     try:
-        scan = extract(code, around, loop)
+        scan = extract(code, around, loop, (), ragged)
     except Unsupported:
         return None
     inside = {id(s) for s in loop.statements()}
@@ -115,5 +124,5 @@ def _call(
         tuple(scan.arguments.values()),
         tuple(scan.results[name] for name in outputs),
         names,
-        Handed(names, doubling),
+        Handed(names, scan, doubling),
     )

@@ -22,13 +22,14 @@ from indicial.program.ir import (
     Constant,
     Expression,
     Index,
+    IndexValue,
     Read,
     Reduce,
     SizeValue,
-    Softmax,
     Statement,
 )
 from indicial.program.meaning.arrays import BATCH
+from indicial.program.meaning.differing import dependent
 from indicial.program.rewrite import is_constant, rebuild
 from indicial.program.sizes import Size
 
@@ -50,9 +51,10 @@ def lift(
     """
     simple = {id(s): _simplified(code, s, draws) for s in code.statements}
     needed = _needed(simple.values(), want)
-    lifted = dependent(code, simple.values(), ragged, draws) - set(summed)
+    lifted = _differing(replace(code, statements=tuple(simple.values())), ragged, draws)
+    lifted -= set(summed)
     moved = {
-        key: _lifted(statement, lifted, statement.target in summed)
+        key: _lifted(statement, lifted, ragged, statement.target in summed)
         for key, statement in simple.items()
         if statement.target in needed
     }
@@ -71,37 +73,13 @@ def simplified(code: Code, draws: Collection[str] = ()) -> Code:
     return replace(code, statements=tuple(_simplified(code, s, draws) for s in code.statements))
 
 
-def dependent(
-    code: Code, statements: Iterable[Statement], ragged: Collection[str], draws: Collection[str]
-) -> set[str]:
-    """The tensors that differ from example to example."""
+def _differing(code: Code, ragged: Collection[str], draws: Collection[str]) -> set[str]:
+    """The tensors that get the batch: what differs, unless the text writes its batch index."""
     if any(axis.letter == BATCH for t in code.tensors.values() for axis in t.axes):
         return set()
     inputs = {name for name, tensor in code.tensors.items() if tensor.role == "input"}
-    found = inputs | (set(draws) if inputs else set())
-    statements = list(statements)
-    grows = True
-    while grows:
-        grows = False
-        for statement in statements:
-            if statement.target not in found and _differs(statement, found, set(ragged)):
-                found.add(statement.target)
-                grows = True
-    return found
-
-
-def _differs(statement: Statement, found: set[str], ragged: set[str]) -> bool:
-    for part in (statement.body, statement.guard):
-        for node in part.walk() if part is not None else ():
-            if isinstance(node, Read) and node.tensor in found:
-                return True
-            if isinstance(node, SizeValue) and node.size.names & ragged:
-                return True
-            if isinstance(node, Reduce | Softmax):
-                sizes = [s for i in node.indices for s in (i.lower, i.extent)]
-                if any(size.names & ragged for size in sizes):
-                    return True
-    return False
+    drawn = set(draws) if inputs else set()
+    return dependent(code, frozenset(inputs | drawn), frozenset(ragged))
 
 
 def _needed(statements: Iterable[Statement], want: Iterable[str]) -> set[str]:
@@ -141,7 +119,9 @@ def _simplified(code: Code, statement: Statement, draws: Collection[str]) -> Sta
     return replace(statement, body=rebuild(statement.body, leaf=leaf), guard=guard)
 
 
-def _lifted(statement: Statement, lifted: set[str], summed: bool = False) -> Statement:
+def _lifted(
+    statement: Statement, lifted: set[str], ragged: Collection[str], summed: bool
+) -> Statement:
     member = Affine.of(MEMBER)
 
     def leaf(node: Expression) -> Expression:
@@ -152,7 +132,7 @@ def _lifted(statement: Statement, lifted: set[str], summed: bool = False) -> Sta
     guard = rebuild(statement.guard, leaf=leaf) if statement.guard is not None else None
     result = replace(statement, body=rebuild(statement.body, leaf=leaf), guard=guard)
     if summed:
-        return replace(result, body=_over_members(result.body))
+        return replace(result, body=_over_members(result.body, _there(statement, ragged)))
     if statement.target not in lifted:
         return result
     return replace(result, left=(member, *statement.left), indices=(MEMBER, *statement.indices))
@@ -169,19 +149,35 @@ def _call(step: Call, moved: dict[int, Statement], lifted: set[str]) -> Iterator
         yield replace(step, loop=loop, arguments=sides[0], results=sides[1])
 
 
-def _over_members(body: Expression) -> Expression:
+def _there(statement: Statement, ragged: Collection[str]) -> tuple[Expression, ...]:
+    """What holds of an example that has the element: `t < T`, with its own T."""
+    return tuple(
+        Apply("<", (IndexValue(Affine.of(i)), SizeValue(i.lower + i.extent)))
+        for i in statement.indices
+        if i.extent.names & set(ragged)
+    )
+
+
+def _over_members(body: Expression, there: tuple[Expression, ...]) -> Expression:
     """The sum over the batch: inside sums, so that a product over all steps is one product."""
     match body:
         case Apply("+", arguments):
-            return replace(body, arguments=tuple(_over_members(a) for a in arguments))
+            return replace(body, arguments=tuple(_over_members(a, there) for a in arguments))
         case Apply("neg", (inner,)):
-            return replace(body, arguments=(_over_members(inner),))
-        case Reduce("sum", indices, _, _):
-            return replace(body, indices=(MEMBER, *indices))
+            return replace(body, arguments=(_over_members(inner, there),))
+        case Reduce("sum", indices, condition, _):
+            conditions = (*there, *([condition] if condition is not None else []))
+            return replace(body, indices=(MEMBER, *indices), condition=_all(conditions))
         case Apply("*", (*scale, Reduce("sum") as core)) if all(map(is_constant, scale)):
-            return replace(body, arguments=(*scale, _over_members(core)))
+            return replace(body, arguments=(*scale, _over_members(core, there)))
         case _:
-            return Reduce("sum", (MEMBER,), None, body)
+            return Reduce("sum", (MEMBER,), _all(there), body)
+
+
+def _all(conditions: tuple[Expression, ...]) -> Expression | None:
+    if len(conditions) > 1:
+        return Apply("and", conditions)
+    return conditions[0] if conditions else None
 
 
 def _steps(

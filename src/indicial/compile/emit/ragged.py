@@ -172,18 +172,6 @@ class Ragged:
         return Value(node, dims)
 
 
-def settled_place(place: Affine, index: Index | None, axis: Axis) -> bool:
-    """Whether a place certainly lies below the end of an axis, wherever its index is in range."""
-    number = place.offset.number
-    if number is None or number > 0:
-        return False
-    if not place.terms:
-        return axis.lower.number is not None and number <= axis.lower.number
-    if len(place.terms) != 1 or place.terms[0][1] != 1 or index is None:
-        return False
-    return index.lower + index.extent == axis.lower + axis.extent
-
-
 def at_letters(size: Size, axes: Collection[Axis], places: Sequence[object]) -> Size:
     """A size of an axis, with the letters of the axes replaced by where they are read."""
     for axis, place in zip(axes, places, strict=True):

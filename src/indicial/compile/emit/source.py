@@ -48,7 +48,7 @@ class Source:
 
     p: parameter → tensor in the equation's shape; x: input → tensor, batch first, tokens int64 and
     negative where there is none; n: size → int; lengths: ragged size → (B,) int64; draws: draw →
-    tensor, with or without the batch.
+    tensor, batch first, which may be left out where an input tells how many examples there are.
     """
 
     text: str
@@ -240,10 +240,24 @@ class _Module:
                     lines.append(f"    {self.letters[e]} = {identifier}.shape[{axis}]")
             for e in new:
                 used.pop(e, None) if e is not None else None
+        told = self.members_told()
+        if str(MEMBER.extent) in used and told:
+            used.pop(str(MEMBER.extent))
+            lines.append(f"    {self.letters[str(MEMBER.extent)]} = {told}.shape[0]")
         rest = [n for n in used if n in self.letters]
         if rest:
             lines += _tuple([self.letters[n] for n in rest], [f"n[{quoted(n)}]" for n in rest])
         return lines
+
+    def members_told(self) -> str:
+        """What tells the number of examples where no input is read: lengths, or what is drawn."""
+        for name in self.emission.writing.lengths:
+            return f"lengths[{quoted(name)}]"
+        for name in self.emission.tensors.given:
+            tensor = self.code.tensors[name]
+            if tensor.role == "draw" and [a.letter for a in tensor.axes[:1]] == [MEMBER.name]:
+                return f"draws[{quoted(name)}]"
+        return ""
 
     def reference(self, groups: dict[str, list[str]]) -> str:
         given = self.emission.tensors.given

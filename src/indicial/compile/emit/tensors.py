@@ -15,7 +15,7 @@ from indicial.compile.emit.graph import BOOL, INT, Graph
 from indicial.compile.emit.names import Names
 from indicial.compile.emit.operations import Torch
 from indicial.compile.emit.picks import Pick, choose
-from indicial.compile.emit.ragged import Ragged, Starts, at_letters, settled_place
+from indicial.compile.emit.ragged import Ragged, Starts, at_letters
 from indicial.compile.emit.reads import Array, Where, read
 from indicial.compile.emit.storage import Definition, Store
 from indicial.compile.emit.values import Environment, Value
@@ -31,6 +31,7 @@ from indicial.program.ir import (
     Read,
     Softmax,
 )
+from indicial.program.meaning.differing import stays_inside
 
 
 class Tensors(Entries):
@@ -109,8 +110,7 @@ class Tensors(Entries):
             if not self.ragged.varies(own.lower + own.extent, env):
                 continue
             if isinstance(place, Affine):
-                index = env.own.get(place.terms[0][0]) if place.terms else None
-                if settled_place(place, index, own):
+                if stays_inside(place, env.own, own):
                     continue
             elif isinstance(place, Flat):
                 continue

@@ -37,7 +37,7 @@ from indicial.compile.schedule.schedule import needed, schedule
 from indicial.compile.stepping.decoder import Decoder
 from indicial.compile.stepping.state import State
 from indicial.program.ir import Code
-from indicial.program.meaning.arrays import dependent
+from indicial.program.meaning.differing import dependent
 from indicial.program.messages import IndicialError
 
 Key = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
@@ -156,7 +156,7 @@ class ProgramModule(nn.Module):
         # A tracer calls this instead of looking inside: how the source is made is not its business.
         key = (want, ragged, draws)
         if key not in self._prepared:
-            ready = prepare(self.code, want, draws)
+            ready = prepare(self.code, want, draws, ragged)
             read = needed_names(needed(self.code, want))
             changing = frozenset([*self._reader.inputs, *draws])
             apart = dependent(self.code, changing, frozenset(ragged))

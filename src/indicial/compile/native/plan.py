@@ -31,7 +31,9 @@ class Handed:
     refused: tuple[tuple[Loop, str], ...]
 
 
-def with_kernels(code: Code, plan: Plan, want: Collection[str]) -> Handed:
+def with_kernels(
+    code: Code, plan: Plan, want: Collection[str], ragged: Collection[str] = ()
+) -> Handed:
     """Every scanned loop that has a kernel becomes a call."""
     refused: list[tuple[Loop, str]] = []
     every = list(_statements(plan.steps))
@@ -45,7 +47,7 @@ def with_kernels(code: Code, plan: Plan, want: Collection[str]) -> Handed:
             elif step.kind == "scanned":
                 absorb = _absorbable(code, steps, every, step, want)
                 try:
-                    result.append(_call(code, every, around, step, want, absorb))
+                    result.append(_call(code, every, around, step, want, absorb, ragged))
                     gone |= {id(s) for s in absorb}
                 except (Unsupported, ScheduleError) as reason:
                     refused.append((step, str(reason)))
@@ -101,8 +103,9 @@ def _call(
     loop: Loop,
     want: Collection[str],
     absorb: Sequence[Statement],
+    ragged: Collection[str],
 ) -> Call:
-    scan = extract(code, around, loop, absorb)
+    scan = extract(code, around, loop, absorb, ragged)
     inside = {id(s) for s in loop.statements()}
     needed = {*want, *tensors_read(s for s in every if id(s) not in inside)}
     outputs = [n for n, piece in scan.results.items() if piece.tensor in needed]
@@ -125,9 +128,7 @@ def run(
 ) -> list[torch.Tensor]:
     """The outputs of a recurrence: by its kernels on the processor, else by PyTorch."""
     by_name = dict(zip(recurrence.sizes, sizes, strict=True))
-    if recurrence.lifted:
-        return _for_all(recurrence, arguments, by_name)
-    return _run(recurrence, arguments, by_name, lengths)
+    return recurrence.scan.for_members(partial(_run, recurrence), arguments, by_name, lengths)
 
 
 def _run(
@@ -139,16 +140,6 @@ def _run(
     if all(map(_suits, arguments)):
         return ops.scan(recurrence, arguments, sizes, lengths)
     return recurrence.plain(arguments, sizes, lengths)
-
-
-def _for_all(
-    recurrence: Recurrence, arguments: Sequence[torch.Tensor], sizes: dict[str, int]
-) -> list[torch.Tensor]:
-    """What no input enters is the same for all members: it is computed for one, as a whole."""
-    at = recurrence.arguments.index(recurrence.lifted)
-    given = list(arguments)
-    given[at] = given[at].unsqueeze(0)
-    return [output[0] for output in _run(recurrence, given, sizes, {})]
 
 
 def _suits(tensor: torch.Tensor) -> bool:

@@ -42,9 +42,9 @@ class Recurrence:
         self.outputs = tuple(outputs)
         self.arguments = tuple(scan.arguments)
         self.same = frozenset(n for n in self.arguments if n in scan.unbatched)
-        self.lifted = scan.lifted
         self.varying = varying(self.code)
-        text = show(self.code) + repr((self.outputs, self.arguments, sorted(self.same)))
+        facts = self.outputs, self.arguments, sorted(self.same), scan.by_length
+        text = show(self.code) + repr(facts)
         self.key = hashlib.sha256(text.encode()).hexdigest()[:16]
         self.sizes = sizes_of(self.code)
         self._backward: dict[tuple[str, ...], Routine] = {}

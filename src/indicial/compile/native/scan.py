@@ -10,8 +10,9 @@ is read and not computed in the loop is an argument; so is the start of a recurr
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from indicial.compile.passes.names import derived_name
 from indicial.compile.schedule.graph import needs
@@ -27,9 +28,14 @@ from indicial.program.ir import (
     Statement,
     Tensor,
 )
-from indicial.program.meaning.arrays import dependent
+from indicial.program.meaning.differing import dependent
 from indicial.program.rewrite import rebuild, size_indices, substitute
 from indicial.program.sizes import Size
+
+if TYPE_CHECKING:
+    import torch
+
+    Lengths = Mapping[str, torch.Tensor]
 
 
 class Unsupported(Exception):
@@ -50,17 +56,44 @@ class Scan:
     before: tuple[str, ...] = ()
     """What those define."""
     lifted: str = ""
-    """Where no argument differs between members, the one that is given as if there were one."""
+    """Where no argument differs between members, the one that is given as if it did."""
+    by_length: bool = False
+    """Whether members differ all the same, because their lengths do."""
+
+    def for_members(
+        self,
+        run: Callable[[Sequence[torch.Tensor], Mapping[str, int], Lengths], list[torch.Tensor]],
+        arguments: Sequence[torch.Tensor],
+        sizes: Mapping[str, int],
+        lengths: Lengths,
+    ) -> list[torch.Tensor]:
+        """What `run` gives; where nothing differs between members, of one, without the batch."""
+        if not self.lifted:
+            return run(arguments, sizes, lengths)
+        at = list(self.arguments).index(self.lifted)
+        own = arguments[at]
+        count = next(iter(lengths.values())).shape[0] if self.by_length else 1
+        given = [*arguments[:at], own.expand(count, *own.shape), *arguments[at + 1 :]]
+        if self.by_length:
+            return run(given, sizes, lengths)
+        return [output[0] for output in run(given, sizes, {})]
 
 
-def varying(code: Code) -> set[str]:
-    """The tensors that differ between the members of a batch: all that an input enters."""
+def varying(code: Code, ragged: Collection[str] = ()) -> set[str]:
+    """The tensors that differ between the members of a batch: all that an input enters.
+
+    With lengths that differ (`ragged`), also what knows where it ends.
+    """
     given = {n for n, t in code.tensors.items() if t.role in ("input", "draw")}
-    return dependent(code, frozenset(given))
+    return dependent(code, frozenset(given), frozenset(ragged))
 
 
 def extract(
-    code: Code, outer: Sequence[Loop], loop: Loop, absorb: Sequence[Statement] = ()
+    code: Code,
+    outer: Sequence[Loop],
+    loop: Loop,
+    absorb: Sequence[Statement] = (),
+    ragged: Collection[str] = (),
 ) -> Scan:
     """The program of one loop over time, `Unsupported` where it has no such form.
 
@@ -68,12 +101,17 @@ def extract(
     """
     if not all(isinstance(step, Run) for step in loop.steps):
         raise Unsupported("there is a loop inside the loop")
-    return _Extraction(code, outer, loop, absorb).scan()
+    return _Extraction(code, outer, loop, absorb, ragged).scan()
 
 
 class _Extraction:
     def __init__(
-        self, code: Code, outer: Sequence[Loop], loop: Loop, absorb: Sequence[Statement]
+        self,
+        code: Code,
+        outer: Sequence[Loop],
+        loop: Loop,
+        absorb: Sequence[Statement],
+        ragged: Collection[str],
     ) -> None:
         self.code = code
         self.absorb = absorb
@@ -82,7 +120,7 @@ class _Extraction:
         self.variables = {o.variable for o in outer}
         self.names: dict[Slice, str] = {}
         self.tensors: dict[str, Tensor] = {}
-        self.varying = varying(code)
+        self.varying = varying(code, ragged)
 
     def scan(self) -> Scan:
         inside = self.inside()
@@ -110,7 +148,10 @@ class _Extraction:
         fixed = frozenset(n for n in arguments if self.tensors[n].role == "parameter")
         made = tuple(self.names[piece] for piece in before)
         lifted = "" if fixed < arguments.keys() else self.lifted(arguments)
-        return Scan(code, arguments, results, fixed - {lifted}, tuple(self.absorb), made, lifted)
+        by_length = bool(lifted) and not self.varying.isdisjoint(s.target for s in inside)
+        return Scan(
+            code, arguments, results, fixed - {lifted}, tuple(self.absorb), made, lifted, by_length
+        )
 
     def inside(self) -> list[Statement]:
         """The loop's statements, and those beside it that define other elements that it reads.

@@ -28,7 +28,7 @@ from indicial.program.ir import (
     IndexValue,
     Statement,
 )
-from indicial.program.meaning.arrays import dependent
+from indicial.program.meaning.differing import dependent
 from indicial.program.messages import IndicialError, Message
 
 

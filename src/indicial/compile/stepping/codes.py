@@ -38,7 +38,7 @@ from indicial.program.ir import (
     Statement,
     Tensor,
 )
-from indicial.program.meaning.arrays import dependent
+from indicial.program.meaning.differing import dependent
 from indicial.program.messages import IndicialError
 from indicial.program.rewrite import tensors_read
 from indicial.program.sizes import Size

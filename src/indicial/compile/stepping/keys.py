@@ -15,7 +15,7 @@ from dataclasses import replace
 from indicial.compile.passes.hoist import Hoisting, Scope
 from indicial.compile.stepping.causal import Causal
 from indicial.program.ir import Affine, Apply, Code, Expression, Read, Reduce, Statement, Tensor
-from indicial.program.meaning.arrays import dependent
+from indicial.program.meaning.differing import dependent
 from indicial.program.rewrite import free_indices
 
 

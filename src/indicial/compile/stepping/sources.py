@@ -38,7 +38,7 @@ def beginning(stepping: Stepping, ragged: frozenset[str]) -> Text:
     defined = {statement.target for statement in stepping.beginning.statements}
     names = [*stepping.begun.values(), *stepping.kept, *stepping.early]
     want = tuple(dict.fromkeys(name for name in names if name in defined))
-    ready = prepare(stepping.beginning, want)
+    ready = prepare(stepping.beginning, want, (), ragged)
     return Text(emit(ready.code, ready.plan, want, ragged=ragged), want)
 
 

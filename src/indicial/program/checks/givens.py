@@ -13,7 +13,8 @@ from indicial.notation import syntax as s
 from indicial.notation.printers import unicode
 from indicial.notation.source import Span
 from indicial.program import ir
-from indicial.program.meaning.arrays import InterpretError, dependent, gather_given
+from indicial.program.meaning.arrays import InterpretError, gather_given
+from indicial.program.meaning.differing import dependent
 from indicial.program.meaning.machine import Machine
 from indicial.program.meaning.sample import Sample, sample, small_sizes
 from indicial.program.messages import Messages

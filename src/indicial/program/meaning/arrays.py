@@ -7,12 +7,12 @@ x of shape (7, 5), W of shape (3, 4)     →  W has 4 elements along k (axis 2),
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from indicial.notation.source import Span
-from indicial.program.ir import Code, Read, Reduce, SizeValue, Softmax, Tensor
+from indicial.program.ir import Code, Tensor
 from indicial.program.sizes import Size
 
 if TYPE_CHECKING:
@@ -231,33 +231,3 @@ def _root(extent: Size, name: str, found: int, sizes: Mapping[str, int], text: s
     if at(low).number != found:
         raise InterpretError(f"{text}, but no size {name} makes {extent} that")
     return low
-
-
-def dependent(
-    code: Code, changing: frozenset[str], ragged: frozenset[str] = frozenset()
-) -> set[str]:
-    """The tensors that change with these tensors and sizes, themselves included."""
-    result = set(changing)
-    grows = True
-    while grows:
-        grows = False
-        for statement in code.statements:
-            if statement.target in result:
-                continue
-            parts = [statement.body] + ([statement.guard] if statement.guard is not None else [])
-            nodes = [node for part in parts for node in part.walk()]
-            reads = any(isinstance(node, Read) and node.tensor in result for node in nodes)
-            if reads or any(size.names & ragged for node in nodes for size in _sizes(node)):
-                result.add(statement.target)
-                grows = True
-    return result
-
-
-def _sizes(node: object) -> Iterator[Size]:
-    """The sizes that the value of a node depends on by itself."""
-    if isinstance(node, SizeValue):
-        yield node.size
-    elif isinstance(node, (Reduce, Softmax)):
-        for index in node.indices:
-            yield index.lower
-            yield index.extent

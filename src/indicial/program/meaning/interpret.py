@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 from indicial.notation.parse import canonical_name
 from indicial.program.ir import Code, Expression
-from indicial.program.meaning.arrays import InterpretError, dependent, gather_given
+from indicial.program.meaning.arrays import InterpretError, gather_given
+from indicial.program.meaning.differing import dependent
 from indicial.program.meaning.machine import CycleError, Machine
 
 if TYPE_CHECKING:
