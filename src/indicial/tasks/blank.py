@@ -1,0 +1,78 @@
+"""The task of a blank language model: each word of a text from all others.
+
+    blank_rnn            reads the whole text, and predicts each word without reading it
+    encoder + masked     reads the text with blanks in it: w; what stood there: u; where: m
+
+>>> task.batch(0).inputs          # encoder + masked
+{"u": (32, 128) tokens, "w": the same with blanks, "m": 1.0 at each blank}
+
+A blank is one more token, behind those of the tokenizer. Which words are blanked is drawn from the
+seed and the number of the batch, so that the same batch is the same again.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from indicial.compile.module.module import ProgramModule
+from indicial.data.batches import Block
+from indicial.data.corpus import Ints
+from indicial.tasks.language import Language
+from indicial.tasks.task import Batch
+
+PART = 0.15
+"""Of all tokens, as in Devlin et al. 2019."""
+VALIDATION = 1
+"""Blanks of the validation part are drawn apart from those of training."""
+
+
+class Blank(Language):
+    """Rows of text; the program says whether it wants blanks in them."""
+
+    name = "blank"
+
+    @property
+    def blanks(self) -> bool:
+        """Whether the program reads the text with blanks in it."""
+        return self.prediction is not None and self.prediction.blanked is not None
+
+    @property
+    def vocabulary(self) -> int:
+        return self.data.tokenizer.size + self.blanks
+
+    def batch(self, step: int, rank: int = 0, of: int = 1) -> Batch:
+        tokens = self.rows.batch(step, self.batch_size, rank, of).tokens
+        if not self.blanks:
+            return Batch(self.inputs(tokens, step), count=tokens.size)
+        where = self.where(tokens, step * of + rank)
+        return Batch(self.blanked(tokens, where), count=int(where.sum()))
+
+    def where(self, tokens: Ints, number: int, part: int = 0) -> Ints:
+        """Which tokens are blanked: some of each row, at least one."""
+        random = np.random.default_rng([self.seed, part, number])
+        drawn: Ints = np.asarray(random.random(tokens.shape))
+        return np.asarray((drawn < PART) | (drawn == drawn.min(axis=1, keepdims=True)))
+
+    def blanked(self, tokens: Ints, where: Ints) -> dict[str, torch.Tensor]:
+        found = self.prediction
+        assert found is not None and found.blanked is not None
+        inputs = {
+            found.token.name: torch.from_numpy(tokens),
+            found.blanked.name: torch.from_numpy(np.where(where, self.vocabulary - 1, tokens)),
+        }
+        if found.mask is not None:
+            inputs[found.mask.name] = torch.from_numpy(where.astype(np.float32))
+        return inputs
+
+    def surprise(
+        self, module: ProgramModule, block: Block, number: int, device: torch.device
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """With blanks in the text only they count, each where it would be counted anyway."""
+        if not self.blanks:
+            return super().surprise(module, block, number, device)
+        where = self.where(block.tokens, number, VALIDATION)
+        inputs = self.blanked(block.tokens, where)
+        found = self.measure(module)({n: v.to(device) for n, v in inputs.items()})
+        counted = where if block.counted is None else where & block.counted
+        return found, torch.from_numpy(counted).to(device)

@@ -1,0 +1,170 @@
+"""The task of a language model: each word of a text from those before it.
+
+>>> task = Language(program, data, context=128, batch_size=32, seed=0)
+>>> task.batch(0).inputs["w"].shape
+torch.Size([32, 128])
+>>> task.validate(module).perplexity
+9.87…
+
+Training minimises the loss of the program, whatever it is. Validation counts -ln P of each token of
+the validation part once; where a program says no P, it takes the loss itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+
+from indicial.compile.module.module import ProgramModule
+from indicial.compile.module.sizes import parameters, size_names
+from indicial.data.batches import Block, Rows
+from indicial.data.corpus import Data, Ints
+from indicial.program.ir import Tensor as Declared
+from indicial.program.messages import IndicialError
+from indicial.program.program import Program
+from indicial.tasks.predictions import Measure, prediction, token_inputs
+from indicial.tasks.probe import probe
+from indicial.tasks.task import Batch, Scores
+from indicial.tasks.terms import loss_terms
+
+
+class Language:
+    """Texts in rows; the inputs of the program are the tokens."""
+
+    name = "language"
+
+    def __init__(
+        self,
+        program: Program,
+        data: Data,
+        *,
+        context: int,
+        batch_size: int,
+        seed: int = 0,
+    ) -> None:
+        self.program = program
+        self.data = data
+        self.batch_size = batch_size
+        self.context = context
+        self.seed = seed
+        self.prediction = prediction(program.code)
+        self.terms = loss_terms(program.code)
+        layout = Rows(data.train, context, seed).layout
+        # A model that says nothing about the first word is shown the end of the text before it.
+        self.leads = layout == "documents" and not probe(program).first_is_known
+        inner = context - 1 if self.leads else context
+        self.rows = Rows(data.train, inner, seed, layout)
+        if len(data.validation) < 2:
+            raise IndicialError(
+                f"the validation part has {len(data.validation)} tokens; give more data, or a "
+                "larger --validation"
+            )
+        self.checked = Rows(data.validation, inner, seed, layout)
+        self._measure: Measure | None = None
+
+    @property
+    def vocabulary(self) -> int:
+        return self.data.tokenizer.size
+
+    @property
+    def token(self) -> Declared:
+        """The input that holds the text."""
+        return self.prediction.token if self.prediction else token_inputs(self.program.code)[0]
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """V, and T where a parameter has room for so many positions."""
+        code = self.program.code
+        found: dict[str, int] = {}
+        for tensor in token_inputs(code):
+            if tensor.values is not None and tensor.values.name is not None:
+                found[tensor.values.name] = self.vocabulary
+        length = self.token.axes[0].extent.name
+        if length is not None and any(length in size_names(t.axes) for t in parameters(code)):
+            found[length] = self.context
+        return found
+
+    # ------------------------------------------------------------------ training
+
+    def batch(self, step: int, rank: int = 0, of: int = 1) -> Batch:
+        tokens = self.rows.batch(step, self.batch_size, rank, of).tokens
+        return Batch(self.inputs(tokens, step), count=tokens.size)
+
+    def inputs(self, tokens: Ints, number: int) -> dict[str, torch.Tensor]:
+        """What the program reads of some rows; `number` counts the batches."""
+        return {self.token.name: torch.from_numpy(self._led(tokens))}
+
+    def _led(self, tokens: Ints) -> Ints:
+        if not self.leads:
+            return tokens
+        ends = np.full((len(tokens), 1), self.data.tokenizer.eos, tokens.dtype)
+        return np.concatenate([ends, tokens], axis=1)
+
+    def loss(self, module: Any, batch: Batch) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+        name = self.program.code.loss
+        assert name is not None
+        lengths = batch.lengths or None
+        found = module(**batch.inputs, lengths=lengths, want=[name, *self.terms])
+        # The loss is the mean over the batch already; a term is one number for each text.
+        return found[name], {term: found[term].detach().mean() for term in self.terms}
+
+    # ------------------------------------------------------------------ validation
+
+    def validate(self, module: ProgramModule, most: int | None = None) -> Scores:
+        """Each token of the validation part once, or the first of them, about `most`."""
+        nats, count = 0.0, 0
+        training = module.training
+        module.eval()
+        device = next(module.parameters()).device
+        for number, block in enumerate(self.blocks()):
+            found, counted = self.surprise(module, block, number, device)
+            nats += float(found[counted].double().sum())
+            count += int(counted.sum())
+            if most is not None and count >= most:
+                break
+        module.train(training)
+        return self.scores(nats, count)
+
+    def blocks(self) -> Iterator[Block]:
+        return self.checked.in_order(self.batch_size)
+
+    def surprise(
+        self, module: ProgramModule, block: Block, number: int, device: torch.device
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """-ln P of each token of a block, (B, T), and which of them count."""
+        inputs = {n: v.to(device) for n, v in self.inputs(block.tokens, number).items()}
+        counted = block.counted
+        if counted is None:
+            counted = np.ones(block.tokens.shape, bool)
+        where = torch.from_numpy(counted).to(device)
+        if self.prediction is None:
+            with torch.no_grad():
+                loss = module(**inputs).loss
+            return loss.expand(where.shape), where
+        found = self.measure(module)(inputs)
+        return (found[:, 1:] if self.leads else found), where
+
+    def measure(self, module: ProgramModule) -> Measure:
+        assert self.prediction is not None
+        if self._measure is None or self._measure.module is not module:
+            self._measure = Measure(module, self.prediction)
+        return self._measure
+
+    def scores(self, nats: float, count: int) -> Scores:
+        corpus, entropy = self.data.validation, self.data.entropy
+        part = count / len(corpus)
+        words = corpus.words + corpus.documents
+        return Scores(
+            nats,
+            count,
+            characters=corpus.characters * part,
+            words=words * part,
+            entropy=None if entropy is None else entropy * corpus.documents / words,
+        )
+
+    def describe(self) -> Mapping[str, Any]:
+        """What generating needs to know about how the rows were made."""
+        return {"context": self.context, "begins_with_eos": self.leads, "layout": self.rows.layout}

@@ -1,0 +1,143 @@
+"""What a program predicts: which tensor is the distribution, of which tokens, from what.
+
+    prediction(load("transformer").code)      →  P[t,w] of w[t]
+    prediction(load("encoder", "masked").code)  →  P[t,u] of u[t], which is blanked in w, where m says
+
+`Measure` gives -ln P token by token, from the same equations and the same weights, so that tokens
+can be counted one by one whatever the loss of the program is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from indicial.program.ir import Affine, Apply, Code, Gather, Index, Read, Statement, Tensor
+
+if TYPE_CHECKING:
+    import torch
+
+    from indicial.compile.module.module import ProgramModule
+
+SURPRISE = "surprise"
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """`P[t,w]`, the distribution of `w[t]`."""
+
+    distribution: Tensor
+    token: Tensor
+    """The tokens that are predicted, an input."""
+    blanked: Tensor | None = None
+    """The same tokens with blanks in them, where that is an input of its own."""
+    mask: Tensor | None = None
+    """1 where a token is blanked, where that is an input."""
+
+    @property
+    def vocabulary(self) -> str | None:
+        """The name of the size that tokens range over: V."""
+        return self.token.values.name if self.token.values is not None else None
+
+    @property
+    def length(self) -> str | None:
+        """The name of the size that a text is long: T."""
+        return self.token.axes[0].extent.name
+
+
+def prediction(code: Code) -> Prediction | None:
+    """What a program predicts; None if it says no probabilities of the tokens of a text."""
+    texts = [t for t in token_inputs(code) if len(t.axes) == 1]
+    for distribution in code.tensors.values():
+        if not (distribution.probability and distribution.role == "defined"):
+            continue
+        if len(distribution.axes) != 2:
+            continue
+        fitting = [
+            t
+            for t in texts
+            if (t.axes[0].extent, t.values) == tuple(a.extent for a in distribution.axes)
+        ]
+        read = _tokens_read(code, distribution.name)
+        token = next((t for t in fitting if t.name in read), fitting[0] if fitting else None)
+        if token is not None:
+            return Prediction(distribution, token, *_blanks(code, token, fitting))
+    return None
+
+
+def token_inputs(code: Code) -> list[Tensor]:
+    return [t for t in code.tensors.values() if t.role == "input" and t.values is not None]
+
+
+def _tokens_read(code: Code, distribution: str) -> set[str]:
+    """The tokens that a distribution is read at: the w of -ln P(w_t | …)."""
+    return {
+        place.read.tensor
+        for statement in code.statements
+        for node in statement.body.walk()
+        if isinstance(node, Read) and node.tensor == distribution
+        for place in node.places
+        if isinstance(place, Gather)
+    }
+
+
+def _blanks(
+    code: Code, token: Tensor, fitting: list[Tensor]
+) -> tuple[Tensor | None, Tensor | None]:
+    blanked = next((t for t in fitting if t is not token), None)
+    masks = [
+        t
+        for t in code.tensors.values()
+        if t.role == "input" and t.values is None and t.axes and len(t.axes) == 1
+        and t.axes[0].extent == token.axes[0].extent
+    ]  # fmt: skip
+    return blanked, masks[0] if masks else None
+
+
+# ---------------------------------------------------------------------- one number for each token
+
+
+def with_surprise(code: Code, found: Prediction) -> Code:
+    """The program with one more equation: `surprise[t] = -ln P(w_t | …)`."""
+    axis = found.token.axes[0]
+    index = Index("t", axis.lower, axis.extent)
+    here = Affine.of(index)
+    read = Read(found.distribution.name, (here, Gather(Read(found.token.name, (here,)))))
+    body = Apply("neg", (Apply("ln", (read,)),))
+    tensor = Tensor(SURPRISE, (axis,), "defined")
+    return replace(
+        code,
+        tensors={**code.tensors, SURPRISE: tensor},
+        statements=(*code.statements, Statement(SURPRISE, (here,), (index,), body)),
+    )
+
+
+class Measure:
+    """-ln P of every token, with the weights of a module.
+
+    >>> Measure(module, prediction(module.code))({"w": tokens}).shape      # tokens: (B, T)
+    torch.Size([B, T])
+    """
+
+    def __init__(self, module: ProgramModule, found: Prediction) -> None:
+        from indicial.compile.module.module import ProgramModule
+
+        self.module = module
+        self.twin = ProgramModule(
+            with_surprise(module.code, found), module.sizes.known, title=module.title, device="meta"
+        )
+
+    def __call__(self, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
+        """As if the equation stood in the module itself, without dropout and gradients."""
+        import torch
+
+        # Anew in every call: moving a module to another device may have given it others.
+        for name, parameter in self.module.named_parameters():
+            self.twin.register_parameter(name, parameter)
+        for name, buffer in self.module.named_buffers():
+            self.twin.register_buffer(name, buffer, persistent=False)
+        self.twin.eval()
+        with torch.no_grad():
+            found: torch.Tensor = self.twin(**inputs, want=[SURPRISE])[SURPRISE]
+        return found

@@ -1,0 +1,181 @@
+"""What was named on the command line → one program that can be trained, or what it lacks.
+
+    trainable(["ugrnn"])                       joined with `language_model`
+    trainable(["stacked"], {"CELL": "lstm"})   joined with `language_model_stack`
+    trainable(["encoder"])                     joined with `masked`, for the task `blank`
+    trainable(["transformer", "focus"], {"λ": "0.1", "J": "64"})
+
+A text that says neither how likely a word is nor what to minimise is joined with the text of the
+library that says it, if it has the states for it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from indicial.library.loading import load
+from indicial.notation.parse import canonical_name
+from indicial.program.ir import Code, Tensor
+from indicial.program.messages import IndicialError
+from indicial.program.names.constants import declared_constants
+from indicial.program.program import Program
+from indicial.tasks.predictions import prediction, token_inputs
+from indicial.tasks.probe import probe
+
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
+LOSS = "loss = 1/T Σ_t -ln P(w_t | …)"
+READ = "x[t,k] = e[w[t],k]"
+
+
+@dataclass(frozen=True)
+class Trainable:
+    """A program with a loss, and what was said about it."""
+
+    program: Program
+    task: str
+    """`language` or `blank`."""
+    sizes: dict[str, int] = field(default_factory=dict)
+    constants: dict[str, str | float] = field(default_factory=dict)
+
+
+def trainable(
+    what: Sequence[str], given: Mapping[str, str] | None = None, task: str | None = None
+) -> Trainable:
+    """The program for a task; without one, the task that the equations speak of."""
+    sizes, constants, fills = told_apart(load(*what), given or {})
+    program = load(*what, fills=fills, constants=constants)
+    head = _head(program.code, task)
+    if head:
+        program = load(*what, *head, fills=fills, constants=constants)
+        program.title = " + ".join(
+            [load(w).title for w in what] + [h for h in head if "=" not in h]
+        )
+    _check(program)
+    own = _task(program)
+    if (task, own) == ("language", "blank"):
+        raise IndicialError(
+            f"{program.title} predicts a word from later ones as well: it is no language model. "
+            "Train it with --task blank"
+        )
+    return Trainable(program, task or own, program.sizes(sizes), constants)
+
+
+def told_apart(
+    program: Program, given: Mapping[str, str]
+) -> tuple[dict[str, int], dict[str, str | float], dict[str, str]]:
+    """`--set J=256 --set λ=0.1 --set CELL=lstm` → sizes, constants, what fills holes."""
+    sizes: dict[str, int] = {}
+    constants: dict[str, str | float] = {}
+    fills: dict[str, str] = {}
+    declared = declared_constants(program.written)
+    for name, value in given.items():
+        if canonical_name(name) in declared:
+            constants[canonical_name(name)] = value
+        elif value.isdigit() and 0 < int(value) < 10**9:
+            sizes[name] = int(value)
+        elif NUMBER.fullmatch(value):
+            known = f" ({', '.join(declared)})" if declared else ""
+            raise IndicialError(
+                f"--set {name}={value}: {name} is no constant of the program{known}, and a size is "
+                "a whole number from 1"
+            )
+        else:
+            fills[name] = value
+    return sizes, constants, fills
+
+
+# ---------------------------------------------------------------------- heads
+
+
+def _head(code: Code, task: str | None) -> list[str]:
+    """The texts that make a program of states one that predicts; none if it does already."""
+    if prediction(code) is not None:
+        return [] if code.loss else [LOSS]
+    if code.loss is not None:
+        return []
+    # A distribution of something else, as in a text that is given its states.
+    reads = code.tensors.get("x")
+    cell = reads is not None and reads.role == "input" and _has(reads, 2) and reads.values is None
+    state, layers = code.tensors.get("h"), code.tensors.get("L")
+    both = all(_has(code.tensors.get(name), 2) for name in ("h⃗", "h⃖"))
+    if cell and both and task != "language":
+        return ["blank_log_loss", READ]
+    if cell and task != "blank":
+        if _has(state, 2):
+            return ["language_model"]
+        if _has(state, 3):
+            return ["language_model_stack"]
+    if _has(layers, 3) and token_inputs(code) and task != "language":
+        return ["masked"]
+    raise IndicialError(_lacking(code, task))
+
+
+def _has(tensor: Tensor | None, axes: int) -> bool:
+    return tensor is not None and len(tensor.axes) == axes
+
+
+def _lacking(code: Code, task: str | None) -> str:
+    defined = [t for t in code.tensors.values() if t.role == "defined" and "." not in t.name]
+    has = ", ".join(_written(t) for t in defined[-3:]) or "nothing"
+    words = "" if token_inputs(code) else "\n  input w[t] in V"
+    if task == "blank":
+        says = "P(w[t] | w[0], …, w[t-1], w[t+1], …, w[T-1]) = softmax_{w_t} …"
+        whole = (
+            "an encoder that reads w[t] and gives L[ℓ,t,j], or two cells that give h⃗[t,j], h⃖[t,j]"
+        )
+    else:
+        says = "P(w[t] | w[0], …, w[t-1]) = softmax_{w_t} e[w_t,J] h[t,J]"
+        whole = "a cell that reads x[t,k] and gives h[t,j], or a stack of them that gives h[ℓ,t,j]"
+    return (
+        f"the equations (they end in {has}) say neither how likely a word is nor what to minimise. "
+        f"Add{words}\n  {says}\nor name {whole}"
+    )
+
+
+def _written(tensor: Tensor) -> str:
+    letters = ",".join(axis.letter for axis in tensor.axes)
+    return f"{tensor.name}[{letters}]" if letters else tensor.name
+
+
+# ---------------------------------------------------------------------- what a task needs
+
+
+def _check(program: Program) -> None:
+    """Every input must be one that a text can give."""
+    code = program.code
+    if program.holes:
+        hole = program.holes[0]
+        raise IndicialError(f"{hole} is only named; say what it is: --set {hole}=gru")
+    found = prediction(code)
+    given = (
+        {t.name for t in (found.token, found.blanked, found.mask) if t is not None}
+        if found is not None
+        else {t.name for t in token_inputs(code) if len(t.axes) == 1}
+    )
+    if not given:
+        raise IndicialError(
+            "the equations read no words. Say `input w[t] in V`, and use it: x[t,k] = e[w[t],k]"
+        )
+    for tensor in code.tensors.values():
+        if tensor.role != "input" or tensor.name in given:
+            continue
+        if tensor.values is not None:
+            raise IndicialError(
+                f"the equations read a second text, {_written(tensor)}, beside "
+                f"{', '.join(sorted(given))}: there is no task yet that gives both"
+            )
+        how = READ if tensor.name == "x" else f"{_written(tensor)} = …"
+        raise IndicialError(
+            f"the equations read {_written(tensor)}, which no equation defines and a text does not "
+            f"tell. Add {how}, or name a model that defines it"
+        )
+
+
+def _task(program: Program) -> str:
+    found = prediction(program.code)
+    if found is None:
+        return "language"
+    return "blank" if found.blanked is not None or probe(program).looks_ahead else "language"

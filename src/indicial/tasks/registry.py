@@ -1,0 +1,27 @@
+"""The tasks by name.
+
+>>> make_task("language", program, data, context=128, batch_size=32, seed=0)
+"""
+
+from __future__ import annotations
+
+import difflib
+
+from indicial.data.corpus import Data
+from indicial.program.messages import IndicialError
+from indicial.program.program import Program
+from indicial.tasks.blank import Blank
+from indicial.tasks.language import Language
+
+TASKS = {task.name: task for task in (Language, Blank)}
+
+
+def make_task(
+    name: str, program: Program, data: Data, *, context: int, batch_size: int, seed: int = 0
+) -> Language:
+    """A task on data; the program is one that `programs.trainable` gave."""
+    if name not in TASKS:
+        close = difflib.get_close_matches(name, TASKS, 1)
+        hint = f"; did you mean {close[0]}?" if close else f"; there are {', '.join(TASKS)}"
+        raise IndicialError(f"there is no task {name}{hint}")
+    return TASKS[name](program, data, context=context, batch_size=batch_size, seed=seed)
