@@ -1,0 +1,107 @@
+"""How text is made: names and meanings as in Hugging Face's `generate`.
+
+>>> Decoding(temperature=0.8, top_p=0.9)      each token is drawn, from what is likely
+>>> Decoding(temperature=0)                   each token is the likeliest: greedy
+>>> Decoding(num_beams=4)                     beam search for a likely text
+
+Nothing is cut off unless it is asked for: `top_k` is 0 here, which is off, and 50 in some versions
+there. The penalty works on log-probabilities: equations give a distribution, not scores.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+from dataclasses import dataclass
+from typing import Literal
+
+from indicial.program.messages import IndicialError
+
+
+@dataclass(frozen=True)
+class Decoding:
+    """`do_sample` is None for: draw, unless the temperature is 0 or there are beams."""
+
+    max_new_tokens: int = 200
+    do_sample: bool | None = None
+    temperature: float = 1.0
+    top_k: int = 0
+    top_p: float = 1.0
+    min_p: float = 0.0
+    repetition_penalty: float = 1.0
+    num_beams: int = 1
+    length_penalty: float = 1.0
+    early_stopping: bool | Literal["never"] = False
+    num_return_sequences: int = 1
+    seed: int | None = None
+    """None takes a new one each time."""
+    slide: bool = True
+    """Beyond the model's last position it goes on from the later half of what it saw."""
+    stop_at_repeat: bool = False
+
+    def __post_init__(self) -> None:
+        self._check_numbers()
+        self._check_together()
+
+    def _check_numbers(self) -> None:
+        for name in ("max_new_tokens", "num_beams", "num_return_sequences"):
+            if not isinstance(value := getattr(self, name), int) or value < 1:
+                raise IndicialError(f"{name} is {value}; it is a whole number from 1")
+        if self.top_k < 0:
+            raise IndicialError(f"top_k is {self.top_k}; it is how many tokens are kept, 0 for all")
+        for name in ("top_p", "min_p"):
+            if not 0 <= (value := getattr(self, name)) <= 1:
+                raise IndicialError(f"{name} is {value}; it is a probability, from 0 to 1")
+        if not 0 <= self.temperature < math.inf:
+            raise IndicialError(f"the temperature is {self.temperature}; it is 0 (greedy) or more")
+        if not 0 < self.repetition_penalty < math.inf:
+            text = "it is more than 0, and 1 for none"
+            raise IndicialError(f"repetition_penalty is {self.repetition_penalty}; {text}")
+        if not math.isfinite(self.length_penalty):
+            raise IndicialError(f"length_penalty is {self.length_penalty}; it is a number")
+        if self.early_stopping not in (True, False, "never"):
+            text = "it is true, false or never"
+            raise IndicialError(f"early_stopping is {self.early_stopping}; {text}")
+        if self.seed is not None and self.seed < 0:
+            raise IndicialError(f"the seed is {self.seed}; it is a whole number from 0")
+
+    def _check_together(self) -> None:
+        if self.num_beams > 1:
+            self._check_beams()
+        elif self.num_return_sequences > 1 and not self.samples:
+            count = self.num_return_sequences
+            raise IndicialError(
+                f"without sampling there is one likeliest text, not {count}: raise the temperature "
+                f"above 0, or search with num_beams={count}"
+            )
+        if self.samples and self.temperature == 0:
+            raise IndicialError("at temperature 0 nothing is drawn: leave do_sample out")
+
+    def _check_beams(self) -> None:
+        if self.num_return_sequences > self.num_beams:
+            raise IndicialError(
+                f"{self.num_beams} beams cannot return {self.num_return_sequences} texts: "
+                f"num_return_sequences is num_beams at most"
+            )
+        drawn = {"temperature": 1.0, "top_k": 0, "top_p": 1.0, "min_p": 0.0}
+        for name, off in drawn.items():
+            if (value := getattr(self, name)) != off:
+                raise IndicialError(
+                    f"beam search draws nothing, so {name}={value} has no meaning: leave it out, "
+                    "or leave num_beams out"
+                )
+        if self.do_sample:
+            raise IndicialError("beam search draws nothing: leave do_sample or num_beams out")
+        if self.stop_at_repeat:
+            raise IndicialError("stop_at_repeat is for one text at a time, not for beam search")
+
+    @property
+    def samples(self) -> bool:
+        """Whether tokens are drawn."""
+        if self.do_sample is None:
+            return self.temperature > 0 and self.num_beams == 1
+        return self.do_sample
+
+    def seeded(self) -> int:
+        """The seed, or a new one."""
+        return secrets.randbelow(2**32) if self.seed is None else self.seed

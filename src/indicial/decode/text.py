@@ -1,0 +1,121 @@
+"""A run and a prompt → text.
+
+>>> from indicial.decode import generate
+>>> for text in generate("runs/people", "Anna", temperature=0.8, num_return_sequences=2, seed=1):
+...     print(text)
+Anna knows Ben .
+Anna likes the dog of Carla .
+
+Settings have the names and meanings that they have in Hugging Face (`settings.py`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from indicial.data.tokenizers import Tokenizer
+from indicial.decode.continuation import Continuation
+from indicial.decode.settings import Decoding
+from indicial.decode.stream import TextStream
+from indicial.decode.tokens import generate_tokens
+from indicial.program.messages import IndicialError
+
+if TYPE_CHECKING:
+    from indicial.compile.module.module import ProgramModule
+    from indicial.train.run import Run
+
+Heard = Callable[[int, str, bool], object]
+"""Hears each piece of text as it is made: of which text, the piece, and whether it is the last."""
+
+
+@dataclass(frozen=True)
+class Text:
+    """A prompt and what the model made of it; `str(text)` is both."""
+
+    prompt: str
+    text: str
+    continuation: Continuation
+    """The tokens, why they end, how likely they are, the loop in which they end."""
+
+    def __str__(self) -> str:
+        return self.prompt + self.text
+
+    def to_json(self) -> dict[str, Any]:
+        return {"prompt": self.prompt, "text": self.text, **asdict(self.continuation)}
+
+
+class Speaker:
+    """A module with its tokenizer; from a run, a folder, or both given.
+
+    >>> speaker = Speaker.of("runs/people")
+    >>> speaker.generate(["Anna"], Decoding(temperature=0))
+    """
+
+    def __init__(self, module: ProgramModule, tokenizer: Tokenizer) -> None:
+        self.module = module
+        self.tokenizer = tokenizer
+
+    @staticmethod
+    def of(
+        model: str | os.PathLike[str] | Run | ProgramModule,
+        tokenizer: Tokenizer | None = None,
+        checkpoint: str = "best",
+    ) -> Speaker:
+        from indicial.compile.module.module import ProgramModule
+        from indicial.train.run import Run
+
+        if isinstance(model, ProgramModule):
+            if tokenizer is None:
+                raise IndicialError("a module alone has no words: give its tokenizer, tokenizer=…")
+            return Speaker(model, tokenizer)
+        run = model if isinstance(model, Run) else Run.open(model)
+        return Speaker(run.module(checkpoint), tokenizer or run.tokenizer())
+
+    def generate(
+        self, prompts: Sequence[str], settings: Decoding, heard: Heard | None = None
+    ) -> list[Text]:
+        tokens = [self.tokenizer.encode(prompt) for prompt in prompts]
+        copies = settings.num_return_sequences
+        streams = [TextStream(self.tokenizer, prompt) for prompt in tokens for _ in range(copies)]
+
+        def told(number: int, token: int, last: bool) -> None:
+            assert heard is not None
+            piece = "" if token == self.tokenizer.eos else streams[number].add(token)
+            heard(number, piece + (streams[number].end() if last else ""), last)
+
+        found = generate_tokens(
+            self.module, tokens, self.tokenizer.eos, settings, told=told if heard else None
+        )
+        return [
+            Text(prompts[place // copies], self._text(tokens[place // copies], one.tokens), one)
+            for place, one in enumerate(found)
+        ]
+
+    def _text(self, prompt: list[int], new: list[int]) -> str:
+        said = new[:-1] if new[-1] == self.tokenizer.eos else new
+        return self.tokenizer.decode(prompt + said)[len(self.tokenizer.decode(prompt)) :]
+
+
+def generate(
+    model: str | os.PathLike[str] | Run | ProgramModule,
+    prompt: str | Sequence[str] = "",
+    *,
+    tokenizer: Tokenizer | None = None,
+    checkpoint: str = "best",
+    heard: Heard | None = None,
+    **settings: Any,
+) -> list[Text]:
+    """Texts that go on from a prompt, or from each of several; from nothing without one.
+
+    >>> print(*generate("runs/people", ["Anna", "The dog"], top_p=0.9, max_new_tokens=30))
+
+    `model` is a run, its folder, or a module with its `tokenizer`. For each prompt there are
+    `num_return_sequences` texts, one prompt after the other. `heard(number, piece, last)` is called
+    with each piece of text as it is made. All other names are those of `Decoding`.
+    """
+    prompts = [prompt] if isinstance(prompt, str) else list(prompt)
+    made = Decoding(**settings)
+    return Speaker.of(model, tokenizer, checkpoint).generate(prompts, made, heard)

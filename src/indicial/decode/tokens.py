@@ -1,0 +1,81 @@
+"""A module and prompts of tokens → more tokens, drawn or searched for.
+
+>>> generate_tokens(module, [[5, 2], [7]], eos=0, settings=Decoding(max_new_tokens=20, seed=1))
+[Continuation(tokens=[3, 8, 0], ended='eos', …), Continuation(tokens=[1, …], …)]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from indicial.decode.beam import beam_search
+from indicial.decode.continuation import Continuation
+from indicial.decode.sampling import Told, sample
+from indicial.decode.settings import Decoding
+from indicial.decode.walker import Walker
+from indicial.program.messages import IndicialError
+
+if TYPE_CHECKING:
+    from indicial.compile.module.module import ProgramModule
+    from indicial.compile.stepping.state import State
+
+
+def generate_tokens(
+    module: ProgramModule,
+    prompts: Sequence[Sequence[int]],
+    eos: int | None = None,
+    settings: Decoding | None = None,
+    *,
+    told: Told | None = None,
+    begun: State | None = None,
+) -> list[Continuation]:
+    """For each prompt its `num_return_sequences` continuations, one prompt after the other.
+
+    `told(number, token, last)` is called for each new token as it is made; of beam search, at the end.
+    `begun` is `module.begin(x=…)` of a model that reads more than its own tokens; it has one member,
+    or one for each prompt.
+    """
+    settings = settings or Decoding()
+    module.eval()
+    walker = Walker(module, begun)
+    starts = [started(walker, list(prompt), eos) for prompt in prompts]
+    if not settings.slide:
+        check_room(walker.room, max(map(len, starts)), settings.max_new_tokens)
+    if settings.num_beams == 1:
+        return sample(walker, starts, eos, settings, told)
+    found: list[Continuation] = []
+    for number, prompt in enumerate(starts):
+        alone = Walker(module, begun)
+        alone.select([0 if alone.rows == 1 else number])
+        found += beam_search(alone, prompt, eos, settings)
+    if told is not None:
+        tell(found, told)
+    return found
+
+
+def tell(found: Sequence[Continuation], told: Told) -> None:
+    for number, one in enumerate(found):
+        for place, token in enumerate(one.tokens, 1):
+            told(number, token, place == len(one.tokens))
+
+
+def started(walker: Walker, prompt: list[int], eos: int | None) -> list[int]:
+    """The prompt; an empty one is the end of another text, if the model needs something to go on from."""
+    if prompt or walker.speaks_first:
+        return prompt
+    if eos is None:
+        raise IndicialError("this model predicts from what came before: give it a prompt")
+    return [eos]
+
+
+def check_room(room: int | None, prompt: int, new: int) -> None:
+    """Everything but the last token is read, so all that has to fit."""
+    if room is None or prompt + new - 1 <= room:
+        return
+    fits = room - prompt + 1
+    advice = f"ask for {fits} new tokens at most" if fits > 0 else "shorten the prompt"
+    raise IndicialError(
+        f"{prompt} tokens of the prompt and {new} new ones are more than the {room + 1} that the "
+        f"model has positions for: {advice}, or let the window slide"
+    )
