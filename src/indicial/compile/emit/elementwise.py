@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from indicial.compile.emit.contract import Contraction, Factor
 from indicial.compile.emit.graph import (
     ATOM,
-    CHOICE,
     FLOAT,
     INT,
     NUMBER,
@@ -30,7 +29,7 @@ from indicial.compile.emit.numbers import number
 from indicial.compile.emit.operations import Torch
 from indicial.compile.emit.ragged import Ragged
 from indicial.compile.emit.truths import Truths
-from indicial.compile.emit.values import Environment, Value, aligned, merged
+from indicial.compile.emit.values import Environment, Value, aligned, expanded, merged
 from indicial.program.ir import COMPARISONS, Affine, Apply, Expression, Read
 
 Evaluate = Callable[[Expression, Environment], Value]
@@ -224,28 +223,16 @@ class Elementwise(Truths):
             plain = number(self.torch.graph, function, [v.node for v in values])
             assert plain is not None
             return Value(plain)
-        total, *rest = values
-        for other in rest:
-            total = self._larger(function, total, other, env)
-        return total
-
-    def _larger(self, function: str, a: Value, b: Value, env: Environment) -> Value:
-        if a.node.kind == NUMBER:
-            a, b = b, a
-        dims = merged([a, b], env)
-        nodes = aligned(self.torch, a, dims), aligned(self.torch, b, dims)
-        if nodes[1].kind == NUMBER:
-            if nodes[0].kind == NUMBER:
-                return self.extreme(function, [a, b], env)
-            template = f"{{}}.clamp({'max' if function == 'min' else 'min'}={{}})"
-            needs: tuple[int, ...] = (ATOM, CHOICE)
-        else:
+        dims = merged(values, env)
+        shape = env.extents(dims)
+        if len(values) == 2:
+            nodes = [self.torch.scalar(aligned(self.torch, v, dims)) for v in values]
             template = f"torch.{function}imum({{}}, {{}})"
-            needs = (CHOICE, CHOICE)
-        node = self.torch.graph.make(
-            template, *nodes, shape=env.extents(dims), needs=needs, hint="bound"
-        )
-        return Value(node, dims)
+        else:
+            # Side by side, so that those that tie have equal shares of the gradient.
+            nodes = [self.torch.scalar(expanded(self.torch, v, dims, env)) for v in values]
+            template = f"torch.stack([{', '.join('{}' for _ in nodes)}]).a{function}(0)"
+        return Value(self.torch.graph.make(template, *nodes, shape=shape, hint="bound"), dims)
 
     def affine(self, place: Affine, env: Environment, kind: str) -> Value:
         """Index arithmetic as numbers."""

@@ -64,7 +64,7 @@ def _chain(node: Apply, inner: list[Expression], value: Expression) -> Expressio
     """The derivative of a function from those of its arguments."""
     function, arguments = node.function, node.arguments
     if function in ("min", "max"):
-        shares = [_share(node, n, value) for n in range(len(arguments))]
+        shares = [_share(node, n) for n in range(len(arguments))]
         return plus(*(times(share, d) for share, d in zip(shares, inner, strict=True)))
     if function in COMPARISONS or function in LOGIC:
         return ZERO
@@ -109,15 +109,22 @@ def _by_exponent(node: Apply, value: Expression) -> Expression:
     return Select(((compare(base, "=", ZERO), ZERO),), slope)
 
 
-def _share(node: Apply, number: int, value: Expression) -> Expression:
-    """Which part of a maximum comes from one argument: all, none, or equal shares of a tie."""
+def _share(node: Apply, number: int) -> Expression:
+    """Which part of a maximum comes from one argument: all, none, or equal shares of a tie.
+
+    Arguments are compared with each other, not with the maximum: computed again, they may be
+    rounded in another way, and then none of them would be it.
+    """
     own = node.arguments[number]
-    if len(node.arguments) == 2:
-        other = node.arguments[1 - number]
+    others = [a for n, a in enumerate(node.arguments) if n != number]
+    if len(others) == 1:
         wins, loses = (">", "<") if node.function == "max" else ("<", ">")
+        (other,) = others
         return Select(((compare(own, wins, other), ONE), (compare(own, loses, other), ZERO)), HALF)
-    ties = plus(*(compare(a, "=", value) for a in node.arguments))
-    return quotient(compare(own, "=", value), ties)
+    sign = "≥" if node.function == "max" else "≤"
+    first = Apply("and", tuple(compare(own, sign, other) for other in others))
+    ties = plus(ONE, *(compare(own, "=", other) for other in others))
+    return Select(((first, quotient(ONE, ties)),), ZERO)
 
 
 def _square(expression: Expression) -> Expression:
