@@ -23,14 +23,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from indicial.data.corpus import Corpus, Ints
+from indicial.data.corpus import Corpus
 from indicial.data.shuffle import key, shuffled
+from indicial.data.tokenizers import Ints
 from indicial.program.messages import IndicialError
 
 LAYOUTS = ("auto", "documents", "stream")
 
 REACHED = 0.99
 """How many of the tokens rows that begin at documents must reach, or windows are taken."""
+
+RELEASED = 2000
+"""Rows after which memory is given back: to read a row, the system maps 64 KB around it."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,7 @@ class Rows:
         self.seed = seed
         self._tokens = np.asarray(corpus.tokens)
         self._starts = np.asarray(corpus.starts)
+        self._rows_read = 0
         self.layout = layout if layout != "auto" else self._fitting()
 
     def __len__(self) -> int:
@@ -78,8 +83,7 @@ class Rows:
             )
         mine = range(rank * batch_size // of, (rank + 1) * batch_size // of)
         begins = self._begins(step * batch_size + np.arange(mine.start, mine.stop))
-        within = (begins[:, None] + np.arange(self.context)) % len(self._tokens)
-        return Block(self._tokens[within].astype(np.int64))
+        return Block(self._read(begins, self.context))
 
     def in_order(self, batch_size: int = 1, stride: int | None = None) -> Iterator[Block]:
         """All tokens in order, each counted exactly once.
@@ -116,7 +120,7 @@ class Rows:
         """
         rows, total = len(self), len(self._tokens)
         begins = np.empty(len(numbers), np.int64)
-        for epoch in np.unique(numbers // rows).tolist():
+        for epoch in set((numbers // rows).tolist()):
             here = numbers // rows == epoch
             order = shuffled(numbers[here] % rows, rows, key(self.seed, epoch, "order"))
             first = key(self.seed, epoch, "first") % total
@@ -166,5 +170,19 @@ class Rows:
 
     def _block(self, group: list[tuple[int, int, int]]) -> Block:
         begin, first, end = np.array(group).T[:, :, None]
-        within = begin + np.arange(self._length(group[0]))
-        return Block(self._tokens[within].astype(np.int64), (within >= first) & (within < end))
+        length = self._length(group[0])
+        places = begin + np.arange(length)
+        return Block(self._read(begin[:, 0], length), (places >= first) & (places < end))
+
+    def _read(self, begins: Ints, length: int) -> Ints:
+        """Rows of tokens; after the last token of the corpus comes the first."""
+        rows = np.empty((len(begins), length), np.int64)
+        for row, begin in zip(rows, begins.tolist(), strict=True):
+            read = self._tokens[begin : begin + length]
+            row[: len(read)] = read
+            row[len(read) :] = self._tokens[: length - len(read)]
+        self._rows_read += len(rows)
+        if self._rows_read > RELEASED:
+            self.corpus.release()
+            self._rows_read = 0
+        return rows

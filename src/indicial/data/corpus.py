@@ -6,23 +6,21 @@
     data.tokenizer.decode(data.train.tokens[:5])   →  "First"
 
 A `Corpus` is one part, training or validation. Its two arrays are memory-mapped, so a corpus may be
-larger than the memory. Each document ends in `<EOS>`; document d is
-`tokens[starts[d] : starts[d+1]]`.
+larger than the memory; what was read counts as memory of the process until `release`. Each document
+ends in `<EOS>`; document d is `tokens[starts[d] : starts[d+1]]`.
 """
 
 from __future__ import annotations
 
+import mmap
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from indicial.data.tokenizers import Tokenizer
-
-if TYPE_CHECKING:
-    from indicial.data.world import World
-
-Ints: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
+from indicial.data.tokenizers import Ints, Tokenizer
+from indicial.data.world import World
 
 
 @dataclass(frozen=True)
@@ -44,6 +42,13 @@ class Corpus:
     def __len__(self) -> int:
         return len(self.tokens)
 
+    def release(self) -> None:
+        """Let the system take back the memory of what was read; it is read again when needed."""
+        for array in (self.tokens, self.starts):
+            mapped: object = array.base
+            if isinstance(mapped, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+                mapped.madvise(mmap.MADV_DONTNEED)
+
     @property
     def documents(self) -> int:
         return len(self.starts)
@@ -62,13 +67,38 @@ class Data:
     """JSON: names and counts, for `run.json` and for choosing defaults."""
 
     @property
+    def name(self) -> str:
+        """`book.txt`, or the name of a world."""
+        return str(self.description["name"])
+
+    @property
     def entropy(self) -> float | None:
         """Nats per document that no model can do without, its end included; None but for a world."""
         return None if self.world is None else self.world.entropy()
 
     @property
     def entropy_per_token(self) -> float | None:
-        """The same for each token: what the loss per token of a perfect model comes to."""
+        """Nats per token of a perfect model, the ends of documents counted as tokens.
+
+        A token is a word where every word has one; else its share of a document is measured on
+        the validation part.
+        """
         if self.world is None:
             return None
         return self.world.entropy() * self.validation.documents / len(self.validation)
+
+    @property
+    def sampled_entropy_per_token(self) -> float | None:
+        """Nats per token of a perfect model on this very validation part.
+
+        It differs from `entropy_per_token` by chance only, as the loss of any model does on these
+        sentences. So the distance to it is the better measure of how far a model is from perfect.
+        """
+        nats = self.description["validation"].get("nats")
+        return None if nats is None else nats / len(self.validation)
+
+
+def open_array(path: Path, kind: type[Any]) -> Ints:
+    """The numbers in a file, memory-mapped."""
+    with path.open("rb") as file:
+        return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), kind)

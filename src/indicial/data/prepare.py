@@ -1,19 +1,37 @@
 """What `--data` names → `Data`: split, tokenized, on disk.
 
-data = prepare_data(["book.txt"])
-data = prepare_data(["people"], world_size=10_000, seed=1)
-data = prepare_data(["train.jsonl"], field="text", validation=["dev.jsonl"], tokens="bpe")
+    data = prepare_data(["book.txt"])
+    data = prepare_data(["people"], world_size=10_000)
+    data = prepare_data(["train.jsonl"], field="text", validation=["dev.jsonl"], tokens="bpe")
+
+The work is done once: what comes of it stays on disk (store.py).
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
-from indicial.data.corpus import Data
+import numpy as np
+
+from indicial.data.corpus import Corpus, Data, open_array
+from indicial.data.encode import token_type
+from indicial.data.making import COUNTS, Making
+from indicial.data.parts import Parts, find_parts
+from indicial.data.store import checksums, stored
+from indicial.data.tokenizers import KINDS, Tokenizer, load_tokenizer
+from indicial.program.messages import IndicialError
 
 WORLD_SIZE = 100_000
 """Sentences of a world that are made for training; a tenth as many are made for validation."""
+FRACTION = 0.1
+"""How much is kept back for validation."""
+
+FORMAT = 1
+"""Of what is stored: to be raised when the same data would be stored differently."""
 
 
 def prepare_data(
@@ -32,7 +50,88 @@ def prepare_data(
     """The data that `what` names, ready to make batches of.
 
     `tokens` is auto, bytes, characters or bpe; `documents` is auto, file, lines or blank-lines;
-    `validation` is a fraction (0.1) or paths. `tell` hears a line now and then while large
-    data are encoded.
+    `validation` is a fraction (0.1) or files. `seed` decides which documents are kept back and
+    which sentences a world says; runs that are compared want the same one. `tell` hears how far
+    the work is, every few seconds.
     """
-    raise NotImplementedError
+    tokens = _checked_kind(tokens, vocabulary)
+    parts = find_parts(
+        what,
+        field=field,
+        documents=documents,
+        validation=FRACTION if validation is None else validation,
+        seed=seed,
+        world_size=world_size,
+        raw=tokens == "bytes",
+    )
+    made_from = json.dumps([FORMAT, parts.stamp(), tokens, vocabulary])
+    key = hashlib.sha256(made_from.encode()).hexdigest()
+    return _opened(stored(key, Making(parts, tokens, vocabulary, tell), cache), parts)
+
+
+def _checked_kind(tokens: str, vocabulary: int | None) -> str:
+    if tokens not in ("auto", *KINDS):
+        raise IndicialError(f"--tokens is auto, {', '.join(KINDS)}; it was given {tokens}")
+    if vocabulary is None:
+        return tokens
+    if tokens == "auto":
+        return "bpe"
+    if tokens != "bpe":
+        raise IndicialError(
+            f"--vocabulary is for --tokens bpe; {tokens} make their own, so leave it out"
+        )
+    return tokens
+
+
+def _opened(folder: Path, parts: Parts) -> Data:
+    """The data of a stored folder."""
+    tokenizer = load_tokenizer(folder)
+    counts = json.loads((folder / COUNTS).read_text(encoding="utf-8"))
+    train, validation = (
+        _corpus(folder, part, counts[part], tokenizer) for part in ("train", "validation")
+    )
+    told = _description(parts, counts, tokenizer)
+    for part, corpus in (("train", train), ("validation", validation)):
+        told[part] = {
+            **counts[part],
+            "tokens_per_document": len(corpus) / corpus.documents,
+            "digest": corpus.digest,
+        }
+    return Data(train, validation, tokenizer, parts.world, told)
+
+
+def _corpus(folder: Path, part: str, counts: dict[str, Any], tokenizer: Tokenizer) -> Corpus:
+    sums = checksums(folder)
+    both = sums[f"{part}.tokens"] + sums[f"{part}.starts"]
+    return Corpus(
+        tokens=open_array(folder / f"{part}.tokens", token_type(tokenizer.size)),
+        starts=open_array(folder / f"{part}.starts", np.int64),
+        characters=counts["characters"],
+        bytes=counts["bytes"],
+        words=counts["words"],
+        unknown=counts["unknown"],
+        digest=hashlib.sha256(both.encode()).hexdigest(),
+    )
+
+
+def _description(parts: Parts, counts: dict[str, Any], tokenizer: Tokenizer) -> dict[str, Any]:
+    """What a run keeps of its data, but for the counts of each part."""
+    told: dict[str, Any] = {
+        "name": parts.name,
+        "split": counts["split"],
+        "tokens": tokenizer.kind,
+        "vocabulary": tokenizer.size,
+        "notes": list(parts.notes),
+    }
+    if unknown := counts["validation"]["unknown"]:
+        told["notes"].append(
+            f"{unknown} of the {counts['validation']['characters']} characters of the validation "
+            "part do not occur in the training part; they count as one unknown character"
+        )
+    if parts.world is not None:
+        told["world"] = {
+            "name": parts.world.name,
+            "entropy": parts.world.entropy(),
+            "words_per_sentence": parts.world.words_per_sentence(),
+        }
+    return told

@@ -4,21 +4,21 @@
     shuffled(np.array([2]), 5, key=7)   →  array([4])
 
 A list of all rows in random order would take eight bytes a row, must be made anew each epoch, and
-kept for resuming. Instead the place is scrambled by a Feistel network (Luby and Rackoff 1988), a
-bijection of the numbers below a power of four whatever its round function is. A result that is not
-below `count` is scrambled again until it is, which leaves a bijection of the numbers below `count`.
+kept for resuming. Instead the place is scrambled by steps that can each be undone, so no two places
+give the same number: multiplying by an odd number and adding another modulo a power of two, and
+xor with its own upper bits. A result that is not below `count` is scrambled again until it is.
 """
 
 from __future__ import annotations
 
 import hashlib
-from typing import Any, TypeAlias
+import struct
 
 import numpy as np
 
-Ints: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
+from indicial.data.tokenizers import Ints
 
-ROUNDS = 6
+ROUNDS = 5
 
 
 def key(*parts: object) -> int:
@@ -29,25 +29,25 @@ def key(*parts: object) -> int:
 
 def shuffled(places: Ints, count: int, key: int) -> Ints:
     """Which of `count` things stands at each of `places`; each number below `count` once."""
-    half = np.uint64(max(1, ((count - 1).bit_length() + 1) // 2))
-    numbers = _scrambled(places.astype(np.uint64), half, key)
-    while (outside := numbers >= count).any():
-        numbers[outside] = _scrambled(numbers[outside], half, key)
+    bits = max(1, (count - 1).bit_length())
+    shift, mask = np.uint64((bits + 1) // 2), np.uint64((1 << bits) - 1)
+    rounds = _rounds(key)
+    numbers = places.astype(np.uint64)
+    outside: Ints = np.arange(len(numbers))
+    while len(outside):
+        scrambled = numbers[outside]
+        for odd, added in rounds:
+            scrambled = (scrambled * odd + added) & mask
+            scrambled ^= scrambled >> shift
+        numbers[outside] = scrambled
+        outside = outside[scrambled >= count]
     return numbers.astype(np.int64)
 
 
-def _scrambled(numbers: Ints, half: np.uint64, key: int) -> Ints:
-    """A bijection of the numbers of 2·half bits."""
-    mask = (np.uint64(1) << half) - np.uint64(1)
-    left, right = numbers >> half, numbers & mask
-    for round_key in range(key, key + ROUNDS):
-        left, right = right, left ^ (_mixed(right, round_key) & mask)
-    return (left << half) | right
-
-
-def _mixed(numbers: Ints, key: int) -> Ints:
-    """Numbers in which every bit depends on every bit of number and key (SplitMix64)."""
-    mixed = numbers + np.uint64(key * 0x9E3779B97F4A7C15 % 2**64)
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return mixed ^ (mixed >> np.uint64(31))
+def _rounds(key: int) -> list[tuple[np.uint64, np.uint64]]:
+    """An odd number and another for each round."""
+    seed = struct.pack("<Q", key)
+    digest = hashlib.blake2b(seed, digest_size=8 * ROUNDS, person=b"odd").digest()
+    added = hashlib.blake2b(seed, digest_size=8 * ROUNDS, person=b"added").digest()
+    numbers = zip(struct.iter_unpack("<Q", digest), struct.iter_unpack("<Q", added), strict=True)
+    return [(np.uint64(first | 1), np.uint64(second)) for (first,), (second,) in numbers]

@@ -1,0 +1,193 @@
+"""The text of a file → documents, in pieces.
+
+    pieces(File(Path("notes.txt"), "notes.txt"), documents="lines")
+        →  Piece("first line", ends=True), Piece("second line", ends=True), …
+
+A document that is longer than about a megabyte comes in several pieces, the last of which `ends`
+it. Pieces are cut before white space, where no token goes across. Blank documents are left out.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+from indicial.data.reading import CHUNK, File, chunks
+from indicial.program.messages import IndicialError
+
+DOCUMENTS = ("auto", "file", "lines", "blank-lines")
+"""What a document of plain text is; auto is file."""
+
+ROWS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".tsv": "tsv"}
+"""Files with a document in each row."""
+
+FIELD_MOST = (1 << 31) - 1
+"""Python's `csv` refuses fields over 128 KB unless told otherwise."""
+
+
+class Piece(NamedTuple):
+    """A piece of a document, or all of it."""
+
+    text: str
+    ends: bool
+
+
+def kind_of(file: File, field: str | None) -> str:
+    """`text`, `jsonl`, `csv` or `tsv`, by the name of the file without `.gz`."""
+    name = file.name.lower().removesuffix(".gz")
+    for suffix, kind in ROWS.items():
+        if name.endswith(suffix):
+            return kind
+    # A .json is a text like any other, unless one of its fields is asked for.
+    return "jsonl" if field and name.endswith(".json") else "text"
+
+
+def pieces(
+    file: File, field: str | None = None, documents: str = "auto", raw: bool = False
+) -> Iterator[Piece]:
+    """The documents of one file."""
+    kind = kind_of(file, field)
+    if kind == "text":
+        split, trimmed = SPLITS[documents]
+        return _separated(chunks(file, raw), split, trimmed)
+    rows = _json_rows(file, raw) if kind == "jsonl" else _csv_rows(file, kind, raw)
+    return (Piece(text, True) for text in _texts(file, rows, field) if text.strip())
+
+
+BLANK_LINES = re.compile(r"\n(?:[ \t]*\n)+")
+
+SPLITS: dict[str, tuple[Callable[[str], list[str]], str]] = {
+    "auto": (lambda text: [text], ""),
+    "file": (lambda text: [text], ""),
+    "lines": (lambda text: text.split("\n"), ""),
+    "blank-lines": (BLANK_LINES.split, "\n"),
+}
+"""How a text is split, and what is taken off both ends of a document."""
+
+
+def _separated(
+    texts: Iterable[str], split: Callable[[str], list[str]], trimmed: str
+) -> Iterator[Piece]:
+    """Documents as `split` cuts them; the last part is kept until it is known where it ends."""
+    rest, begun = "", False
+    for text in texts:
+        *whole, rest = split(rest + text)
+        for document in whole:
+            if begun or document.strip():
+                yield Piece(document.rstrip(trimmed) if begun else document.strip(trimmed), True)
+            begun = False
+        if len(rest) > CHUNK and (begun or rest.strip()):
+            cut = _cut(rest)
+            yield Piece(rest[:cut] if begun else rest[:cut].lstrip(trimmed), False)
+            rest, begun = rest[cut:], True
+    if begun or rest.strip():
+        yield Piece(rest.rstrip(trimmed) if begun else rest.strip(trimmed), True)
+
+
+def _cut(text: str) -> int:
+    """Where to cut a text: before the last white space, if that leaves most of it."""
+    place = max(text.rfind(" "), text.rfind("\n"))
+    while place > 0 and text[place - 1].isspace():
+        place -= 1
+    return place if place > len(text) // 2 else len(text)
+
+
+def _lines(file: File, raw: bool) -> Iterator[str]:
+    """The lines of a file, each with its `\\n`."""
+    rest = ""
+    for text in chunks(file, raw):
+        *whole, rest = (rest + text).split("\n")
+        for line in whole:
+            yield line + "\n"
+    if rest:
+        yield rest
+
+
+def _json_rows(file: File, raw: bool) -> Iterator[tuple[int, object]]:
+    """The value in each line that is not blank, with the number of the line."""
+    for number, line in enumerate(_lines(file, raw), 1):
+        if not line.strip():
+            continue
+        try:
+            yield number, json.loads(line)
+        except (ValueError, RecursionError) as error:
+            said = (
+                f"{error.msg}, column {error.colno}"
+                if isinstance(error, json.JSONDecodeError)
+                else error
+            )
+            raise IndicialError(
+                f"{file.name}, line {number}: not JSON ({said}). Each line of this file is one JSON "
+                'object, such as {"text": "…"}'
+            ) from None
+
+
+def _csv_rows(file: File, kind: str, raw: bool) -> Iterator[tuple[int, object]]:
+    """Each row by the names in the first line, with the number of its line."""
+    csv.field_size_limit(FIELD_MOST)
+    lines = _lines(file, raw)
+    if kind == "tsv":
+        reader = csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE, strict=True)
+    else:
+        reader = csv.DictReader(lines, strict=True)
+    try:
+        for row in reader:
+            yield reader.line_num, {name: value for name, value in row.items() if name is not None}
+    except csv.Error as error:
+        raise IndicialError(f"{file.name}, line {reader.line_num}: {error}") from None
+
+
+def _texts(file: File, rows: Iterable[tuple[int, object]], field: str | None) -> Iterator[str]:
+    """The text of each row: the named field, the only one with text, or the row if it is a text."""
+    for number, row in rows:
+        if isinstance(row, str) and field is None:
+            yield row
+            continue
+        if not isinstance(row, dict):
+            raise IndicialError(
+                f'{file.name}, line {number}: not an object with fields, such as {{"text": "…"}}'
+            )
+        field = field or _only_text(file, row)
+        text = row.get(field)
+        if field not in row or (text is None and kind_of(file, field) != "jsonl"):
+            raise IndicialError(
+                f"{file.name}, line {number}: there is no field {field!r}; the fields are "
+                f"{_listed(row)}. Name the one that holds the text with --field"
+            )
+        if text is None:
+            continue
+        if not isinstance(text, str):
+            raise IndicialError(
+                f"{file.name}, line {number}: the field {field!r} is not text but {text!r:.40}"
+            )
+        yield text
+
+
+def _only_text(file: File, row: dict[str, object]) -> str:
+    """The name of the one field that holds text."""
+    texts = [
+        name for name, value in row.items() if isinstance(value, str) and not _is_number(value)
+    ]
+    if len(texts) == 1:
+        return texts[0]
+    where = " (by its first line)" if kind_of(file, None) != "jsonl" else ""
+    raise IndicialError(
+        f"{file.name} has the fields {_listed(row)}{where}: say which holds the text, "
+        f"--field {(texts or ['NAME'])[0]}"
+    )
+
+
+def _is_number(value: str) -> bool:
+    try:
+        float(value)
+    except ValueError:
+        return False
+    return True
+
+
+def _listed(row: dict[str, object]) -> str:
+    names = [str(name) for name in row]
+    return ", ".join(names[:12]) + (f" and {len(names) - 12} more" if len(names) > 12 else "")

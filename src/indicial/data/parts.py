@@ -1,0 +1,119 @@
+"""What `--data` and `--validation` name → the two parts.
+
+    parts = find_parts(["book.txt"], validation=0.1, …)
+    train, validation, how = parts.divided
+
+From files: a fraction that is kept back, or files of their own. From a world: sentences of their
+own. A sentence of the validation part may also occur among those for training, by chance, as it
+may in anything that is said anew; the entropy of the world is that of such sentences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from indicial.data.sources import Files, Sentences, Source, open_source
+from indicial.data.split import split
+from indicial.data.world import World
+from indicial.program.messages import IndicialError
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Where the training part comes from, and the validation part, if not from there as well."""
+
+    train: Files | Sentences
+    validation: Files | Sentences | float
+    seed: int
+    notes: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.train.name
+
+    @property
+    def world(self) -> World | None:
+        return self.train.world if isinstance(self.train, Sentences) else None
+
+    def stamp(self) -> object:
+        """JSON that changes when the data do."""
+        if isinstance(self.validation, float):
+            return [self.train.stamp(), self.validation, self.seed]
+        return [self.train.stamp(), self.validation.stamp()]
+
+    @cached_property
+    def divided(self) -> tuple[Source, Source, str]:
+        """Both parts, and in words how they were divided."""
+        if isinstance(self.validation, float):
+            return split(self.train, self.validation, self.seed)
+        how = "sentences" if isinstance(self.validation, Sentences) else "files"
+        return self.train, self.validation, f"{how} of their own"
+
+
+def find_parts(
+    what: Sequence[str],
+    *,
+    field: str | None,
+    documents: str,
+    validation: float | Sequence[str],
+    seed: int,
+    world_size: int,
+    raw: bool,
+) -> Parts:
+    """Both parts of the data that were asked for; complains about what does not fit together."""
+    found = open_source(what, field, documents, raw)
+    kept_back = _fraction_or_names(validation)
+    if isinstance(found, World):
+        if field or documents != "auto" or not isinstance(kept_back, float):
+            raise IndicialError(
+                f"{found.name} is a built-in world, which makes sentences for both parts: "
+                "--field, --documents and files for --validation do not go with it"
+            )
+        return _of_world(found, kept_back, seed, world_size)
+    if isinstance(kept_back, float):
+        return Parts(found, kept_back, seed, found.notes)
+    other = open_source(kept_back, field, documents, raw)
+    if isinstance(other, World):
+        raise IndicialError(
+            f"--validation {other.name} is a built-in world, and the training data are files"
+        )
+    found = found.without(other)
+    return Parts(found, other, seed, (*found.notes, *other.notes))
+
+
+def _of_world(world: World, fraction: float, seed: int, size: int) -> Parts:
+    notes = (
+        (f"{world.name} is the built-in world; the file of that name is ./{world.name}",)
+        if Path(world.name).exists()
+        else ()
+    )
+    if size < 1:
+        raise IndicialError(f"a world is asked for {size} sentences; it takes at least 1")
+    train = Sentences(world, size, "training", seed)
+    return Parts(
+        train, Sentences(world, max(1, round(size * fraction)), "validation", seed), seed, notes
+    )
+
+
+def _fraction_or_names(validation: float | Sequence[str]) -> float | Sequence[str]:
+    """`["0.1"]`, as the command line has it, is a fraction too."""
+    names = [validation] if isinstance(validation, str) else validation
+    if isinstance(names, float | int):
+        return _checked(float(names))
+    if len(names) == 1:
+        try:
+            return _checked(float(names[0]))
+        except ValueError:
+            pass
+    return names
+
+
+def _checked(fraction: float) -> float:
+    if not 0 < fraction < 1:
+        raise IndicialError(
+            f"--validation is {fraction:g}: it is a fraction between 0 and 1, such as 0.1, or files"
+        )
+    return fraction

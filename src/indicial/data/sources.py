@@ -1,0 +1,243 @@
+"""What `--data` names → documents.
+
+    open_source(["book.txt"])                        one text
+    open_source(["texts/"])                          each file of a folder, and of those in it
+    open_source(["a.jsonl.gz"], field="text")        each row
+    open_source(["-"], documents="lines")            standard input, each line
+    open_source(["people"])                          a built-in world, each sentence
+
+A `Source` can be read as often as one likes, and never all at once. The name of a world means the
+world; a file of that name is written as a path, `./people`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import os
+import random
+import sys
+import tempfile
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from indicial.compile.native import cache
+from indicial.data.documents import DOCUMENTS, Piece, kind_of, pieces
+from indicial.data.reading import CHUNK, File, is_text
+from indicial.data.world import World, world, worlds
+from indicial.program.messages import IndicialError
+
+
+class Source(ABC):
+    """Documents that can be read again and again."""
+
+    name: str
+    """For messages and reports: `book.txt`, `book.txt and 3 more`, `people`."""
+    notes: tuple[str, ...] = ()
+    """What the user should know of how the data were read."""
+
+    @abstractmethod
+    def pieces(self) -> Iterator[Piece]:
+        """The documents, long ones in pieces."""
+
+    def documents(self) -> Iterator[str]:
+        """The documents one by one, each whole."""
+        parts: list[str] = []
+        for text, ends in self.pieces():
+            parts.append(text)
+            if ends:
+                yield "".join(parts)
+                parts = []
+
+    @abstractmethod
+    def stamp(self) -> object:
+        """JSON that changes when the documents do."""
+
+
+@dataclass(frozen=True)
+class Files(Source):
+    """Files in order."""
+
+    files: tuple[File, ...]
+    field: str | None = None
+    unit: str = "auto"
+    raw: bool = False
+    notes: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        rest = len(self.files) - 1
+        return self.files[0].name + (f" and {rest} more" if rest else "")
+
+    def pieces(self) -> Iterator[Piece]:
+        for file in self.files:
+            yield from pieces(file, self.field, self.unit, self.raw)
+
+    def stamp(self) -> object:
+        return [[file.stamp() for file in self.files], self.field, self.unit, self.raw]
+
+    def without(self, other: Files) -> Files:
+        """These files but those of `other`, which are kept back for validation."""
+        back = {file.path.resolve() for file in other.files}
+        kept = tuple(file for file in self.files if file.path.resolve() not in back)
+        if len(kept) == len(self.files):
+            return self
+        if not kept:
+            raise IndicialError(
+                f"{self.name} is given for training and for validation: give --validation other "
+                "files, or a fraction such as 0.1, which is then kept back"
+            )
+        note = f"{other.name} is kept back for validation"
+        return Files(kept, self.field, self.unit, self.raw, (*self.notes, note))
+
+
+@dataclass(frozen=True)
+class Sentences(Source):
+    """Sentences of a built-in world. Each part has random numbers of its own."""
+
+    world: World
+    count: int
+    part: str
+    seed: int
+    notes: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return self.world.name
+
+    def pieces(self) -> Iterator[Piece]:
+        for text, _ in self.with_probabilities():
+            yield Piece(text, True)
+
+    def with_probabilities(self) -> Iterator[tuple[str, float]]:
+        """Each sentence with the logarithm of its probability."""
+        numbers = random.Random(f"{self.part} data of {self.world.name} {self.seed}")
+        for _ in range(self.count):
+            sentence = self.world.sentence(numbers)
+            yield str(sentence), sentence.log_probability
+
+    def stamp(self) -> object:
+        # The first sentences stand for the world's equations, which another version may change.
+        first = hashlib.sha256("\n".join(islice(self.documents(), 100)).encode()).hexdigest()
+        return [self.world.name, self.count, self.part, self.seed, first]
+
+
+def open_source(
+    what: Sequence[str], field: str | None = None, documents: str = "auto", raw: bool = False
+) -> Files | World:
+    """The files or the world that `what` names."""
+    if isinstance(what, str):
+        what = [what]
+    if documents not in DOCUMENTS:
+        raise IndicialError(f"--documents is {', '.join(DOCUMENTS)}; it was given {documents}")
+    if not what:
+        raise IndicialError(f"no data: name files, a folder or a world ({', '.join(worlds())})")
+    if len(what) == 1 and what[0] in worlds():
+        return world(what[0])
+    if named := [name for name in what if name in worlds()]:
+        raise IndicialError(
+            f"{named[0]} is a built-in world, which cannot be joined with files; "
+            f"a file of that name is ./{named[0]}"
+        )
+    files: list[File] = []
+    left_out = 0
+    for name in what:
+        found = _files(name, raw)
+        left_out += found.count(None)
+        files += [file for file in found if file is not None]
+    source = Files(tuple(files), field, documents, raw, _said(left_out))
+    _check(source)
+    return source
+
+
+def _said(left_out: int) -> tuple[str, ...]:
+    if not left_out:
+        return ()
+    return (f"{left_out} file{'s are' if left_out > 1 else ' is'} not text and left out",)
+
+
+def _files(name: str, raw: bool) -> list[File | None]:
+    """The files that a name stands for; None for each that was left out."""
+    if name == "-":
+        return [_standard_input()]
+    path = Path(name).expanduser()
+    try:
+        if path.is_dir():
+            return _folder(path, name, raw)
+        if not path.exists():
+            raise IndicialError(_missing(name, path))
+        if not path.is_file():
+            raise IndicialError(
+                f"{name} is neither a file nor a folder; standard input is --data -"
+            )
+        if not path.stat().st_size:
+            raise IndicialError(f"{name} is empty: give a file with text in it")
+    except OSError as error:
+        raise IndicialError(f"{name} cannot be read: {error.strerror}") from None
+    return [File(path, name)]
+
+
+def _folder(path: Path, name: str, raw: bool) -> list[File | None]:
+    """All files below a folder in the order of their names, but hidden, empty and binary ones."""
+    found: list[File | None] = []
+    for folder, folders, names in os.walk(path):
+        folders[:] = sorted(f for f in folders if not f.startswith("."))
+        for entry in sorted(n for n in names if not n.startswith(".")):
+            inner = Path(folder) / entry
+            if inner.is_file() and inner.stat().st_size:
+                file = File(inner, str(Path(name) / inner.relative_to(path)))
+                found.append(file if raw or is_text(file) else None)
+    if not any(found):
+        held = (
+            f"the {len(found)} files in it are not text (--tokens bytes takes them as they are)"
+            if found
+            else "it has no files with anything in them"
+        )
+        raise IndicialError(f"the folder {name} has no text: {held}")
+    return found
+
+
+def _standard_input() -> File:
+    """A copy of standard input, because data are read more than once; gone when the process ends."""
+    checksum = hashlib.sha256()
+    with tempfile.NamedTemporaryFile(dir=cache.temporary(), delete=False) as copy:
+        while data := sys.stdin.buffer.read(CHUNK):
+            checksum.update(data)
+            copy.write(data)
+        if not copy.tell():
+            raise IndicialError("standard input is empty: pipe a text into it, or name a file")
+    return File(Path(copy.name), "standard input", checksum.hexdigest())
+
+
+def _missing(name: str, path: Path) -> str:
+    """There is no such file: what there is, with nearly that name."""
+    folder = path.parent
+    while not folder.is_dir():
+        path, folder = folder, folder.parent
+    try:
+        names = [entry.name for entry in folder.iterdir()]
+    except OSError:
+        names = []
+    close = [str(folder / n) for n in difflib.get_close_matches(path.name, names, 2)]
+    if os.sep not in name:
+        close += difflib.get_close_matches(name, worlds(), 1)
+    meant = (
+        f"did you mean {' or '.join(close)}?" if close else f"built-in are {', '.join(worlds())}"
+    )
+    return f"there is no file, folder or world {name}; {meant}"
+
+
+def _check(source: Files) -> None:
+    """Options that nothing would heed are a misunderstanding."""
+    texts = [file for file in source.files if kind_of(file, source.field) == "text"]
+    if source.field and len(texts) == len(source.files):
+        raise IndicialError(
+            f"--field {source.field} is for .jsonl, .csv and .tsv, and {source.name} is plain text"
+        )
+    if source.unit != "auto" and not texts:
+        raise IndicialError(
+            f"--documents {source.unit} is for plain text; in {source.name} each row is a document"
+        )

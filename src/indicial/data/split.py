@@ -1,0 +1,153 @@
+"""One source → a training part and a validation part.
+
+    train, validation, how = split(source, fraction=0.1, seed=0)
+    how    →  "the last 10 % of the text"   or   "10 % of the documents, chosen by their content"
+
+A few long documents are cut: the first 90 % of each train. Where there are many, each goes to one
+side by a hash of its first characters, so two documents that are alike go to the same side,
+wherever they stand, and a document stays on its side when others are added.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from indicial.data.documents import Piece
+from indicial.data.sources import Source
+from indicial.program.messages import IndicialError
+
+FEW = 20
+"""Fewer documents than this are cut, if they are long."""
+LONG = 10_000
+"""Characters of a document that is long."""
+LOOKED_AT = 4096
+"""Characters of a document that decide its side. The first piece of a long document has more."""
+MARKS = 1 << 64
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What one look at all documents tells."""
+
+    documents: int
+    characters: int
+    sizes: tuple[int, ...]
+    """Characters of the first documents."""
+    lowest: int
+    highest: int
+    """The range of the marks of the documents."""
+
+
+def survey(pieces: Iterable[Piece], seed: int = 0) -> Survey:
+    """Count documents and characters."""
+    sizes: list[int] = []
+    documents = characters = size = 0
+    lowest, highest = MARKS, -1
+    for text, ends in pieces:
+        if not size:
+            mark = _mark(text, seed)
+            lowest, highest = min(lowest, mark), max(highest, mark)
+        size += len(text)
+        if ends:
+            documents += 1
+            characters += size
+            if len(sizes) < FEW:
+                sizes.append(size)
+            size = 0
+    return Survey(documents, characters, tuple(sizes), lowest, highest)
+
+
+def split(source: Source, fraction: float, seed: int) -> tuple[Source, Source, str]:
+    """The training part, the validation part, and how they were divided, in words."""
+    seen = survey(source.pieces(), seed)
+    if not seen.documents:
+        raise IndicialError(f"{source.name} has no text in it, only blanks or empty rows")
+    percent = f"{100 * fraction:g} %"
+    long = seen.documents < FEW and seen.characters >= LONG * seen.documents
+    if long or seen.lowest == seen.highest:
+        cuts = tuple(round(size * (1 - fraction)) for size in seen.sizes)
+        of = "the text" if seen.documents == 1 else "each document"
+        return Cut(source, cuts, False), Cut(source, cuts, True), f"the last {percent} of {of}"
+    # At least one document on each side, however few there are.
+    bound = min(max(round(fraction * MARKS), seen.lowest + 1), seen.highest)
+    how = f"{percent} of the documents, chosen by their content"
+    return Chosen(source, seed, bound, False), Chosen(source, seed, bound, True), how
+
+
+@dataclass(frozen=True)
+class Chosen(Source):
+    """The documents of a source whose mark is below a bound (validation), or those whose is not."""
+
+    source: Source
+    seed: int
+    bound: int
+    below: bool
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return self.source.name
+
+    def pieces(self) -> Iterator[Piece]:
+        begins, mine = True, False
+        for piece in self.source.pieces():
+            if begins:
+                mine = (_mark(piece.text, self.seed) < self.bound) == self.below
+            if mine:
+                yield piece
+            begins = piece.ends
+
+    def stamp(self) -> object:
+        return [self.source.stamp(), self.seed, self.bound, self.below]
+
+
+@dataclass(frozen=True)
+class Cut(Source):
+    """The first part of each document, or what comes `after` it; `cuts` says where, about."""
+
+    source: Source
+    cuts: tuple[int, ...]
+    after: bool
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return self.source.name
+
+    def pieces(self) -> Iterator[Piece]:
+        document = place = 0
+        found = False
+        for text, ends in self.source.pieces():
+            cut = self.cuts[document % len(self.cuts)] - place
+            if found:
+                if self.after:
+                    yield Piece(text, ends)
+            elif cut < len(text):
+                found = True
+                cut = _boundary(text, max(cut, 0))
+                yield Piece(text[cut:], ends) if self.after else Piece(text[:cut], True)
+            elif not self.after:
+                yield Piece(text, ends)
+            place += len(text)
+            if ends:
+                document, place, found = document + 1, 0, False
+
+    def stamp(self) -> object:
+        return [self.source.stamp(), self.cuts, self.after]
+
+
+def _boundary(text: str, place: int) -> int:
+    """A place to cut a text, soon after `place`: behind a line, else behind a blank, else there."""
+    soon = place + max(1, (len(text) - place) // 4)
+    for sign in "\n", " ":
+        found = text.find(sign, place, soon) + 1
+        if found and text[found:].strip():
+            return found
+    return place
+
+
+def _mark(text: str, seed: int) -> int:
+    """A number below 2⁶⁴, the same for documents that begin alike."""
+    begin = text[:LOOKED_AT].encode("utf-8", "surrogatepass")
+    digest = hashlib.blake2b(begin, digest_size=8, key=b"%d" % seed).digest()
+    return int.from_bytes(digest, "little")
