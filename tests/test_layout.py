@@ -18,6 +18,7 @@ ORDER = [
     "program",
     "compile",
     "library",
+    "claims",
     "data",
     "tasks",
     "train",

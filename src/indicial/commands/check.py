@@ -1,6 +1,7 @@
 """The commands `check` and `models`.
 
 $ indicial check notes.tex
+$ indicial check problems.md --seed 1      # tries its claims on other draws
 $ indicial models
 """
 
@@ -10,15 +11,23 @@ import argparse
 import json
 import shutil
 import textwrap
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from indicial.commands.arguments import Commands, command, filling, settings
+
+if TYPE_CHECKING:
+    from indicial.claims.verdict import Verdict
+    from indicial.program.program import Program
 
 CHECK = """\
 Checks files and models. Documents (.md, .tex, .txt, .ipynb) may hold many
 programs, one for each heading; an .eq file is one program. Every mistake is
 shown with its place, what was derived and what to do. A comment silences a
 message: `# indicial: ignore[code]` on its line or on the line before.
+
+Claims are tried on random draws and at corner sizes, each with a line that
+says how near it came. One that does not hold is an error, with the smallest
+draw found that breaks it; `claim false: …` is an error if it does hold.
 
 exit status: 0 without errors (warnings may be there), 1 with errors,
 2 for a wrong call.
@@ -34,11 +43,30 @@ def add(commands: Commands[Any]) -> None:
     check.add_argument(
         "--notes", action="store_true", help="also say how doubtful things were read"
     )
+    check.add_argument(
+        "--seed", type=_whole, default=0, metavar="N", help="the draws that claims are tried on (0)"
+    )
+    check.add_argument(
+        "--draws", type=_positive, metavar="N",
+        help="draws for each claim (200; about a distribution, at most 1,000,000)",
+    )  # fmt: skip
     filling(check)
 
     models = command(commands, "models", "list the models of the library",
                      "Lists the models of the library with one line each.", _models)  # fmt: skip
     models.add_argument("--json", action="store_true", help="as JSON")
+
+
+def _whole(text: str) -> int:
+    if not text.isdigit() or len(text) > 9:
+        raise argparse.ArgumentTypeError(f"{text} is no whole number from 0")
+    return int(text)
+
+
+def _positive(text: str) -> int:
+    if not _whole(text):
+        raise argparse.ArgumentTypeError("at least one draw is needed")
+    return int(text)
 
 
 def _check(options: argparse.Namespace) -> int:
@@ -59,30 +87,51 @@ def _check(options: argparse.Namespace) -> int:
     every: dict[Message, None] = {m: None for program in programs for m in program.messages}
     found = in_order(m for m in every if options.notes or m.severity != "note")
     skipped = [s for p in programs for s in p.skipped]
+    verdicts = _claims(programs, sizes, options)
     errors = sum(1 for m in found if m.severity == "error")
+    errors += sum(1 for verdict in verdicts if not verdict.as_stated)
     warnings = sum(1 for m in found if m.severity == "warning")
     if options.json:
-        print(json.dumps([m.to_json() for m in found], ensure_ascii=False, indent=2))
+        rows = [m.to_json() for m in found] + [verdict.to_json() for verdict in verdicts]
+        print(json.dumps(rows, ensure_ascii=False, indent=2))
         return 1 if errors else 0
     for message in found:
         print(message.render(), end="\n\n")
+    for verdict in verdicts:
+        print(verdict.line() if verdict.as_stated else verdict.message().render(), end="\n\n")
     if options.notes:
         for one in skipped:
             print(f"{one.span.source.name}:{one.span.line}: skipped: {one.reason}")
     equations = sum(len(p.equations) for p in programs)
-    print(_summary(equations, len(programs), errors, warnings, len(skipped)))
+    tried = f"{_count(len(verdicts), 'claim')} (seed {options.seed})" if verdicts else ""
+    print(_summary(equations, len(programs), tried, errors, warnings, len(skipped)))
     return 1 if errors else 0
 
 
-def _summary(equations: int, programs: int, errors: int, warnings: int, skipped: int) -> str:
-    def count(number: int, word: str) -> str:
-        return f"{number} {word}{'' if number == 1 else 's'}"
+def _claims(
+    programs: list[Program], sizes: dict[str, int], options: argparse.Namespace
+) -> list[Verdict]:
+    """What came of the claims; without claims nothing is loaded that would draw."""
+    from indicial.claims.trying import has_claims, try_claims
 
-    read = f"{count(equations, 'equation')} in {count(programs, 'program')}"
+    if not any(map(has_claims, programs)):
+        return []
+    return try_claims(programs, sizes=sizes, seed=options.seed, draws=options.draws)
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
+def _summary(
+    equations: int, programs: int, claims: str, errors: int, warnings: int, skipped: int
+) -> str:
+    read = f"{_count(equations, 'equation')} in {_count(programs, 'program')}"
+    read += f", {claims}" if claims else ""
     if not errors and not warnings:
         verdict = "no mistakes"
     else:
-        parts = [count(n, w) for n, w in ((errors, "error"), (warnings, "warning")) if n]
+        parts = [_count(n, w) for n, w in ((errors, "error"), (warnings, "warning")) if n]
         verdict = ", ".join(parts)
     tail = f"; {skipped} skipped (see --notes)" if skipped else ""
     return f"{read}: {verdict}{tail}"

@@ -169,8 +169,8 @@ class RowParser:
         if false and len(comparison.operators) > 1:
             raise Refusal("claim", "a false claim with several relations", (comparison.span,),
                           "which of them does not hold? make each a claim of its own")  # fmt: skip
-        span = parser.since(self.tokens[0])
         guard = self.guard(parser)
+        span = parser.since(self.tokens[0])
         self.statements.append(Claim(comparison, tolerance, guard, false, span=span))
 
     # ---------------------------------------------------------------- equations

@@ -35,6 +35,8 @@ class Message:
     text: str
     sites: tuple[tuple[Span, str], ...] = ()
     hint: str = ""
+    details: tuple[str, ...] = ()
+    """What was found, below the places: the values that break a claim."""
 
     @property
     def span(self) -> Span:
@@ -56,6 +58,7 @@ class Message:
             "code": self.code,
             "message": self.text,
             "hint": self.hint,
+            "details": list(self.details),
             "sites": [
                 {
                     "file": s.source.name,
@@ -76,6 +79,8 @@ class Message:
         lines = wrapped(f"{place}{self.severity}: {self.text} [{self.code}]", width, "    ")
         for excerpt in _excerpts(self.sites, width):
             lines.extend(excerpt.lines(width, self.span.source))
+        for detail in self.details:
+            lines.extend(wrapped(f"  {detail}", width, "    "))
         if self.hint:
             lines.extend(wrapped(f"  hint: {self.hint}", width, "        "))
         return "\n".join(lines)

@@ -1,0 +1,266 @@
+"""Claims about costs: polynomials in the sizes, compared exactly where they can be.
+
+claim parameters of α = 2 I J K        the same polynomial
+claim work ≤ 9 J^2 T                   every coefficient of the rest, in T-1, J-1, is at least 0
+claim J^2 ≤ 2 I J for J ≤ 2 I          tried at many sizes
+claim parallel time = O(T)             the growth in T
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from fractions import Fraction
+
+from indicial.claims.verdict import HOLDS, REFUTED, UNTRIED, Counterexample, Verdict
+from indicial.program.cost.cost import Cost, cost, order
+from indicial.program.ir import (
+    Apply,
+    Code,
+    Constant,
+    Expression,
+    Growth,
+    Quantity,
+    Read,
+    SizeValue,
+    Test,
+)
+from indicial.program.meaning.functions import FUNCTIONS
+from indicial.program.messages import IndicialError
+from indicial.program.rewrite import tensors_read
+from indicial.program.sizes import Size
+
+Lookup = Callable[[str], Code | None]
+"""The code of another section, or of a model of the library, by its name."""
+
+TRIED = (1, 2, 3, 4, 8, 64)
+"""The values of each size, where a claim cannot be settled by its coefficients."""
+MOST_TRIED = 6**5
+
+
+def is_about_costs(test: Test) -> bool:
+    parts = (test.left, test.right)
+    return any(isinstance(n, Quantity | Growth) for part in parts for n in part.walk())
+
+
+def is_about_sizes(test: Test) -> bool:
+    """Whether nothing but sizes and numbers stands in it: `J^2 ≤ 2 I J`."""
+    parts = (test.left, test.right)
+    return all(isinstance(n, SizeValue | Constant | Apply) for part in parts for n in part.walk())
+
+
+def try_costs(code: Code, test: Test, lookup: Lookup, given: Mapping[str, int]) -> Verdict:
+    """Settles a claim about costs."""
+    try:
+        if isinstance(test.right, Growth):
+            return _growth(_Terms(code, lookup), test)
+        return _compared(_Terms(code, lookup), test, given)
+    except _Inexact as error:
+        return Verdict(test, UNTRIED, str(error))
+
+
+class _Inexact(Exception):
+    """Only a bound is known of a quantity."""
+
+
+class _Terms:
+    """The sides of a claim as polynomials."""
+
+    def __init__(self, code: Code, lookup: Lookup) -> None:
+        self.code = code
+        self.lookup = lookup
+
+    def size(self, node: Expression) -> Size | None:
+        """A side as a polynomial; None if it is none."""
+        match node:
+            case SizeValue(size):
+                return size
+            case Constant(value):
+                return Size.of(Fraction(value).limit_denominator(10**6))
+            case Quantity():
+                return self.quantity(node)
+            case Read(tensor, ()):
+                return self.named(tensor)
+            case Apply("neg", (body,)):
+                inner = self.size(body)
+                return None if inner is None else -inner
+            case Apply("+" | "*" as function, arguments):
+                return self.combined(function, arguments)
+            case Apply("/", (above, below)):
+                upper, lower = self.size(above), self.size(below)
+                if upper is None or lower is None or not lower.number:
+                    return None
+                return upper * (1 / Fraction(lower.number))
+            case Apply("^", (base, Constant(power))) if power in range(10):
+                return self.combined("*", (base,) * int(power))
+        return None
+
+    def combined(self, function: str, arguments: tuple[Expression, ...]) -> Size | None:
+        result = Size.of(0 if function == "+" else 1)
+        for argument in arguments:
+            part = self.size(argument)
+            if part is None:
+                return None
+            result = result + part if function == "+" else result * part
+        return result
+
+    def named(self, tensor: str) -> Size | None:
+        """A constant, or the letter of a size that only another program has."""
+        if isinstance(value := self.code.constants.get(tensor), float):
+            return Size.of(Fraction(value).limit_denominator(10**6))
+        known = self.code.tensors.get(tensor)
+        return Size.of(tensor) if known is not None and known.role != "defined" else None
+
+    def quantity(self, node: Quantity) -> Size:
+        if node.what == "elements" and node.of in self.code.tensors:
+            tensor = self.code.tensors[node.of]
+            made = replace(tensor, role="parameter")
+            only = Code({tensor.name: made}, (), self.code.sizes)
+            return cost(only).parameters
+        found = cost(self.program(node))
+        return _of(found, node.what)
+
+    def program(self, node: Quantity) -> Code:
+        """The part of the program that computes a name, or another program."""
+        if not node.of:
+            return self.code
+        if node.of in self.code.tensors:
+            return part(self.code, node.of)
+        other = self.lookup(node.of)
+        if other is None or node.what == "elements":
+            known = ", ".join(self.code.tensors)
+            raise IndicialError(
+                f"{node.of} is no name of this program, no heading and no model; it has {known}"
+            )
+        return other
+
+    def value(self, node: Expression, sizes: Mapping[str, int]) -> float:
+        """A side at some sizes; also where it is no polynomial."""
+        size = self.size(node)
+        if size is not None:
+            return float(size.substitute(sizes).number or 0)
+        if isinstance(node, Apply):
+            return FUNCTIONS[node.function](*(self.value(a, sizes) for a in node.arguments))
+        raise IndicialError("a claim about costs has sizes, numbers and functions of them")
+
+    def names(self, test: Test) -> list[str]:
+        """The sizes that a claim depends on."""
+        found: dict[str, None] = {}
+        for side in (test.left, test.right, test.guard):
+            for node in side.walk() if side is not None else ():
+                if isinstance(node, Quantity | SizeValue | Read):
+                    size = self.size(node)
+                    found |= dict.fromkeys(sorted(size.names)) if size is not None else {}
+        return list(found)
+
+
+def part(code: Code, name: str) -> Code:
+    """What the program needs to compute one tensor."""
+    from indicial.compile.schedule.schedule import needed
+
+    statements = tuple(needed(code, [name]))
+    kept = tensors_read(statements) | {name}
+    tensors = {n: t for n, t in code.tensors.items() if n in kept}
+    return replace(code, tensors=tensors, statements=statements, tests=(), draws=())
+
+
+def _of(found: Cost, what: str) -> Size:
+    exact = {
+        "work": found.work_exact,
+        "memory": found.memory_exact,
+        "parallel time": found.parallel_time_exact,
+    }
+    size = {
+        "parameters": found.parameters,
+        "work": found.work,
+        "memory": found.memory,
+        "parallel time": found.parallel_time,
+        "elements": found.memory,
+    }[what]
+    if not exact.get(what, True):
+        raise _Inexact(f"of the {what} only a bound is known here: at most {size}")
+    return size
+
+
+# ---------------------------------------------------------------------- verdicts
+
+
+def _growth(terms: _Terms, test: Test) -> Verdict:
+    assert isinstance(test.right, Growth)
+    left, right = terms.size(test.left), terms.size(test.right.body)
+    if left is None or right is None:
+        raise IndicialError("O(…) holds a product of sizes, and stands against a cost")
+    keep = right.names or left.names
+    found, stated = order(left, keep), order(right, keep)
+    both = order(left + right, keep)
+    holds = found == stated if test.relation in ("=", "≈") else both == stated
+    text = f"{left} is {found}"
+    if holds:
+        return Verdict(test, HOLDS, text)
+    return Verdict(test, REFUTED, f"{text}, not {stated}", Counterexample(found, stated, ""))
+
+
+def _compared(terms: _Terms, test: Test, given: Mapping[str, int]) -> Verdict:
+    left, right = terms.size(test.left), terms.size(test.right)
+    if left is not None and right is not None and test.guard is None:
+        if test.relation in ("=", "≈") and left == right:
+            return Verdict(test, HOLDS, f"{left} is {right}, at all sizes")
+        if _proved(left, test.relation, right):
+            return Verdict(test, HOLDS, f"{left} {test.relation} {right}, at all sizes")
+    count = 0
+    for sizes in _grid(terms.names(test), given):
+        if test.guard is not None and not terms.value(test.guard, sizes):
+            continue
+        count += 1
+        one, other = terms.value(test.left, sizes), terms.value(test.right, sizes)
+        if not FUNCTIONS["=" if test.relation == "≈" else test.relation](one, other):
+            broken = Counterexample(f"{one:g}", f"{other:g}", f"{abs(one - other):g}", {}, sizes)
+            against = f"{_shown(left)} against {_shown(right)}"
+            return Verdict(test, REFUTED, against, broken)
+    if not count:
+        return Verdict(test, UNTRIED, "the condition holds at none of the sizes that were tried")
+    return Verdict(test, HOLDS, f"{_shown(left)} against {_shown(right)}, tried at {count:,} sizes")
+
+
+def _shown(size: Size | None) -> str:
+    return "one side" if size is None else str(size)
+
+
+def _proved(left: Size, relation: str, right: Size) -> bool:
+    """Whether all coefficients of the rest are at least 0, written in the sizes less 1."""
+    if relation in ("≥", ">"):
+        left, right = right, left
+    elif relation not in ("≤", "<"):
+        return False
+    rest = right - left
+    if any(not isinstance(atom, str) for atom in rest.atoms):
+        return False
+    moved = _shifted(rest)
+    low = all(coefficient >= 0 for _, coefficient in moved.terms)
+    strict = relation in ("<", ">")
+    return low and not (strict and dict(moved.terms).get((), 0) == 0)
+
+
+def _shifted(size: Size) -> Size:
+    """The polynomial in `n - 1` for each size n: every size is at least 1."""
+    total = Size()
+    for monomial, coefficient in size.terms:
+        term = Size.of(coefficient)
+        for atom, power in monomial:
+            for _ in range(power):
+                term = term * (Size.of(atom) + 1)
+        total = total + term
+    return total
+
+
+def _grid(names: list[str], given: Mapping[str, int]) -> Iterator[dict[str, int]]:
+    """Sizes to try, small ones first."""
+    open_ = [name for name in names if name not in given]
+    tried: tuple[int, ...] = TRIED
+    while len(tried) > 2 and len(tried) ** len(open_) > MOST_TRIED:
+        tried = tried[:-1]
+    fixed = {name: given[name] for name in names if name in given}
+    points = sorted(itertools.product(tried, repeat=len(open_)), key=sum)
+    for point in points:
+        yield {**fixed, **dict(zip(open_, point, strict=True))}

@@ -1,0 +1,227 @@
+"""A claim as a program: draws in, both sides of the claim out.
+
+    claim α[n] ≤ 1 for n > 0
+
+    claim_left[n] = α[n];  claim_right[n] = 1;  claim_guard[n] = 1 if n > 0, 0 otherwise
+
+Derivatives in a claim are computed first, from the adjoint equations, and then read like inputs.
+The `std of …` of a claim is the same at all draws; `statistics.py` finds it and reads it likewise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from indicial.claims.derivatives import Slope, slope
+from indicial.claims.leaves import values as leaf_values
+from indicial.claims.leaves import world
+from indicial.claims.running import Stage, Values
+from indicial.program.ir import (
+    Affine,
+    Axis,
+    Code,
+    Constant,
+    Derivative,
+    Expression,
+    Index,
+    Read,
+    Select,
+    Statement,
+    Statistic,
+    Tensor,
+    Test,
+)
+from indicial.program.meaning.sample import extent_value
+from indicial.program.messages import IndicialError
+from indicial.program.rewrite import free_indices, rebuild
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from indicial.claims.leaves import Random
+
+    Array = np.ndarray[Any, np.dtype[np.float64]]
+    Truths = np.ndarray[Any, np.dtype[np.bool_]]
+
+LEFT, RIGHT, GUARD, TOLERANCE = "claim_left", "claim_right", "claim_guard", "claim_tolerance"
+
+
+@dataclass(frozen=True)
+class Sides:
+    """Both sides of a claim at all draws (the first axis) and all values of its indices."""
+
+    left: Array
+    right: Array
+    guard: Truths
+    tolerance: Array | None
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A statistic of a claim: over the draws of the tensor `name`, whose value `read` then is."""
+
+    operator: str
+    name: str
+    read: str
+
+
+class Experiment:
+    """One claim about one program."""
+
+    def __init__(self, code: Code, test: Test) -> None:
+        self.test = test
+        self.world = world(code)
+        self.code = self.world.code
+        self.slopes: list[Slope] = []
+        self.summaries: list[Summary] = []
+        parts = {
+            LEFT: test.left,
+            RIGHT: test.right,
+            GUARD: test.guard,
+            TOLERANCE: test.tolerance,
+        }
+        prepared = {n: self._prepared(e) for n, e in parts.items() if e is not None}
+        self.inner = Stage(self.code, tuple(s.name for s in self.summaries))
+        """What statistics are taken of."""
+        for summary in self.summaries:
+            tensor = self.code.tensors[summary.name]
+            self._tensor(replace(tensor, name=summary.read, role="input"))
+        for name, expression in prepared.items():
+            self._define(name, test.indices, expression, truth=name == GUARD)
+        self.outer = Stage(self.code, tuple(prepared))
+        self._require_settled()
+        self.sampler: Stage | None = None
+        reads = self.reads()
+        drawn = tuple(name for name in self.world.drawn if name in reads)
+        if self.world.sampler is not None and drawn:
+            self.sampler = Stage(self.world.sampler, drawn)
+
+    # ------------------------------------------------------------------ the program of the claim
+
+    def _prepared(self, expression: Expression) -> Expression:
+        """The expression with derivatives and statistics as reads."""
+
+        def known(node: Expression) -> Expression:
+            if isinstance(node, Derivative):
+                return self._derivative(node)
+            return self._statistic(node) if isinstance(node, Statistic) else node
+
+        return rebuild(expression, leaf=known)
+
+    def _derivative(self, node: Derivative) -> Expression:
+        name = f"slope_{len(self.slopes) + 1}"
+        made = slope(self.world.code, node.above.tensor, node.below.tensor, name)
+        self.slopes.append(made)
+        self._tensor(made.tensor)
+        return Read(name, (*node.above.places, *node.below.places), span=node.span)
+
+    def _statistic(self, node: Statistic) -> Expression:
+        number = len(self.summaries) + 1
+        every = {i.name: i for i in _indices(self.test)}
+        free = [every[name] for name in sorted(free_indices(node.body))]
+        if any(isinstance(n, Read) and n.tensor.startswith("summary_") for n in node.body.walk()):
+            raise IndicialError("a statistic of a statistic is the same at every draw")
+        truth = node.operator == "probability"
+        self._define(f"outcome_{number}", free, node.body, truth)
+        summary = Summary(node.operator, f"outcome_{number}", f"summary_{number}")
+        self.summaries.append(summary)
+        return Read(summary.read, tuple(Affine.of(i) for i in free), span=node.span)
+
+    def _define(
+        self, name: str, indices: Iterable[Index], body: Expression, truth: bool = False
+    ) -> None:
+        indices = tuple(indices)
+        if truth:
+            body = Select(((body, Constant(1.0)),), Constant(0.0))
+        self._tensor(_tensor(name, indices, "defined"))
+        places = tuple(Affine.of(i) for i in indices)
+        statement = Statement(name, places, indices, body)
+        self.code = replace(self.code, statements=(*self.code.statements, statement))
+
+    def _tensor(self, tensor: Tensor) -> None:
+        self.code = replace(self.code, tensors={**self.code.tensors, tensor.name: tensor})
+
+    def _require_settled(self) -> None:
+        """Beside a statistic nothing may stand that changes from draw to draw."""
+        if not self.summaries:
+            return
+        reads = {summary.read for summary in self.summaries}
+        loose = [name for name in self.outer.reads if name not in reads]
+        if loose:
+            raise IndicialError(
+                f"{', '.join(loose)} changes from draw to draw, and stands beside a statistic; "
+                f"write `mean of …` before it, or make it a constant"
+            )
+
+    # ------------------------------------------------------------------ draws
+
+    def reads(self) -> list[str]:
+        """The inputs that a draw has to give."""
+        found = dict.fromkeys(name for slope in self.slopes for name in slope.stage.reads)
+        found |= dict.fromkeys(self.inner.reads if self.summaries else self.outer.reads)
+        made = {slope.tensor.name for slope in self.slopes}
+        seeds = {slope.seed for slope in self.slopes}
+        return [name for name in found if name not in made and name not in seeds]
+
+    def draw(self, sizes: Mapping[str, int], count: int, random: Random) -> dict[str, Array]:
+        """Values for all that the claim depends on, `count` of each."""
+        wanted = self.reads()
+        source = self.sampler.code if self.sampler is not None else self.code
+        first = [n for n in wanted if self.sampler is None or n not in self.sampler.want]
+        first += [
+            n for n in (self.sampler.reads if self.sampler is not None else ()) if n not in first
+        ]
+        found: dict[str, Array] = {}
+        for name in first:
+            tensor = source.tensors.get(name) or self.code.tensors[name]
+            shape = tuple(extent_value(axis.extent, sizes) for axis in tensor.axes)
+            tokens = extent_value(tensor.values, sizes) if tensor.values is not None else 0
+            found[name] = leaf_values(self.world.kinds[name], shape, count, random, tokens)
+        if self.sampler is not None:
+            found |= self.sampler.run(found, sizes, count)
+        return {name: found[name] for name in wanted}
+
+    # ------------------------------------------------------------------ outcomes
+
+    def sides(self, values: Values, sizes: Mapping[str, int], count: int) -> Sides:
+        """Both sides at many draws, or at many values of the statistics."""
+        given = self.with_slopes(values, sizes, count)
+        return _sides(self.outer.run(given, sizes, count))
+
+    def exact_sides(self, values: Values, sizes: Mapping[str, int]) -> Sides:
+        """Both sides at one draw, by the interpreter; with a first axis of length 1."""
+        given = dict(values)
+        for one in self.slopes:
+            given[one.tensor.name] = one.exact(values, sizes)
+        found = self.outer.exact(given, sizes)
+        return _sides({name: value[None] for name, value in found.items()})
+
+    def with_slopes(self, values: Values, sizes: Mapping[str, int], count: int) -> dict[str, Array]:
+        """The draws, and the derivatives at them."""
+        found = dict(values)
+        for one in self.slopes:
+            found[one.tensor.name] = one.at(values, sizes, count)
+        return found
+
+
+def _tensor(name: str, indices: tuple[Index, ...], role: str) -> Tensor:
+    return Tensor(name, tuple(Axis(i.name, i.lower, i.extent) for i in indices), role)
+
+
+def _sides(found: Mapping[str, Array]) -> Sides:
+    import numpy as np
+
+    guard = found.get(GUARD)
+    holds = np.ones(found[LEFT].shape, dtype=bool) if guard is None else guard != 0
+    return Sides(found[LEFT], found[RIGHT], holds, found.get(TOLERANCE))
+
+
+def _indices(test: Test) -> list[Index]:
+    """The indices of a claim, those of its sums included."""
+    found = list(test.indices)
+    for part in (test.left, test.right, test.guard, test.tolerance):
+        for node in part.walk() if part is not None else ():
+            found += getattr(node, "indices", ())
+    return found

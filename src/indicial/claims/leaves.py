@@ -1,0 +1,207 @@
+"""Where the values of a program come from: what is drawn as the text says, and what is left open.
+
+ε ~ N(1, 1/2)            ε = 1 + √½ · noise       the noise is standard normal
+k[n,i] ~ N(μ[n,i], ¼)    drawn behind μ           from the equations of a program of its own
+μ[n,i] ~ orthonormal     rows of a random rotation
+x[t]                     nobody says: normal, with zeros, ones and large values among them
+w[t] in V                tokens, each as likely as the others
+
+After this every name that the equations do not define is an input, so that all of them have a
+batch axis: one member for each draw.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from indicial.program.ir import (
+    Affine,
+    Apply,
+    Axis,
+    Code,
+    Constant,
+    Draw,
+    Expression,
+    Read,
+    Select,
+    Statement,
+    Tensor,
+)
+from indicial.program.messages import IndicialError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, np.dtype[np.float64]]
+    Random = np.random.Generator
+
+NORMAL, UNIFORM = ("N", "𝒩"), ("uniform", "U", "𝒰")
+OPEN = "open"
+"""The kind of a leaf that nothing says the distribution of."""
+
+
+@dataclass(frozen=True)
+class World:
+    """A program for which everything open is an input, and how these inputs are drawn.
+
+    `kinds` says for each input what it is drawn from. `sampler` is the program that makes the
+    `drawn` ones from noise, if there are any.
+    """
+
+    code: Code
+    kinds: dict[str, str]
+    sampler: Code | None = None
+    drawn: tuple[str, ...] = ()
+
+
+def world(code: Code) -> World:
+    """The program on draws of all that it does not define."""
+    made = _Maker(code)
+    for draw in code.draws:
+        made.add(draw)
+    return made.world()
+
+
+@dataclass
+class _Maker:
+    code: Code
+    noise: dict[str, Tensor] = field(default_factory=dict)
+    kinds: dict[str, str] = field(default_factory=dict)
+    drawn: dict[str, list[Statement]] = field(default_factory=dict)
+    partly: list[Statement] = field(default_factory=list)
+    """Draws of some elements of a tensor that equations define."""
+
+    def add(self, draw: Draw) -> None:
+        tensor = self.code.tensors[draw.tensor]
+        if draw.distribution in ("orthonormal", "dropout"):
+            if draw.distribution == "orthonormal" and len(tensor.axes) < 2:
+                raise IndicialError(
+                    f"{draw.tensor} has {len(tensor.axes)} indices; orthonormal rows need two: "
+                    f"the number of the row, and the place in it"
+                )
+            self.kinds[draw.tensor] = draw.distribution
+            return
+        name = f"noise_{len(self.noise) + 1}"
+        while name in self.code.tensors:
+            name += "'"
+        axes = tuple(Axis(i.name, i.lower, i.extent) for i in draw.indices)
+        self.noise[name] = Tensor(name, axes, "input")
+        self.kinds[name] = "normal" if draw.distribution in NORMAL else "uniform"
+        read = Read(name, tuple(Affine.of(i) for i in draw.indices))
+        body = _transformed(draw, read)
+        statement = Statement(draw.tensor, draw.left, draw.indices, body, None, draw.span)
+        if tensor.role == "defined":
+            self.partly.append(statement)
+        else:
+            self.drawn.setdefault(draw.tensor, []).append(statement)
+            self.kinds[draw.tensor] = draw.distribution
+
+    def world(self) -> World:
+        given = {
+            name: tensor
+            if tensor.role in ("defined", "constant")
+            else replace(tensor, role="input")
+            for name, tensor in self.code.tensors.items()
+        }
+        own = {s.target for s in self.partly}
+        needs = {
+            node.tensor: self.noise[node.tensor]
+            for statement in self.partly
+            for node in statement.body.walk()
+            if isinstance(node, Read) and node.tensor in self.noise
+        }
+        statements = _by_precedence([*self.partly, *self.code.statements])
+        code = replace(
+            self.code, tensors=given | needs, statements=statements, draws=(), tests=(), loss=None
+        )
+        for name, tensor in code.tensors.items():
+            if tensor.role == "input" and name not in self.kinds and name not in own:
+                self.kinds[name] = _kind(tensor)
+        if not self.drawn:
+            return World(code, self.kinds)
+        tensors = given | self.noise
+        for name in self.drawn:
+            tensors[name] = replace(tensors[name], role="defined")
+        drawn = [s for several in self.drawn.values() for s in several]
+        sampler = replace(code, tensors=tensors, statements=_by_precedence([*drawn, *statements]))
+        return World(code, self.kinds, sampler, tuple(self.drawn))
+
+
+def _kind(tensor: Tensor) -> str:
+    if tensor.values is not None:
+        return "tokens"
+    return "probability" if tensor.probability else OPEN
+
+
+def _by_precedence(statements: list[Statement]) -> tuple[Statement, ...]:
+    """Numbers on the left before indices, guards before none, as in any program."""
+
+    def order(statement: Statement) -> tuple[int, int]:
+        numbers = sum(1 for p in statement.left if isinstance(p, Affine) and not p.terms)
+        return -numbers, 0 if statement.guard is not None else 1
+
+    return tuple(sorted(statements, key=order))
+
+
+def _transformed(draw: Draw, noise: Read) -> Expression:
+    """The drawn value as a function of its noise."""
+    match draw.distribution, draw.arguments:
+        case "N" | "𝒩", ():
+            return noise
+        case "N" | "𝒩", (mean, variance):
+            return Apply("+", (mean, Apply("*", (Apply("sqrt", (variance,)), noise))))
+        case "uniform" | "U" | "𝒰", ():
+            return noise
+        case "uniform" | "U" | "𝒰", (low, high):
+            width = Apply("+", (high, Apply("neg", (low,))))
+            return Apply("+", (low, Apply("*", (width, noise))))
+        case "bernoulli", (chance,):
+            return Select(((Apply("<", (noise, chance)), Constant(1.0)),), Constant(0.0))
+    raise IndicialError(
+        f"{draw.tensor} is drawn from {draw.distribution} with {len(draw.arguments)} numbers; "
+        f"write N(mean, variance), uniform(low, high) or bernoulli(p)"
+    )
+
+
+# ---------------------------------------------------------------------- values
+
+
+def values(kind: str, shape: tuple[int, ...], count: int, random: Random, tokens: int = 0) -> Array:
+    """`count` draws of one leaf, batch first."""
+    import numpy as np
+
+    full = (count, *shape)
+    if kind == "tokens":
+        return random.integers(0, max(1, tokens), full).astype(np.float64)
+    if kind == "probability":
+        return random.uniform(0.1, 0.9, full)
+    if kind == "uniform":
+        return random.uniform(size=full)
+    if kind == "dropout":
+        return np.ones(full)
+    if kind == "orthonormal":
+        return _rotations(full, random)
+    drawn = random.normal(size=full)
+    return _with_corners(drawn, random) if kind == OPEN else drawn
+
+
+def _rotations(shape: tuple[int, ...], random: Random) -> Array:
+    """Orthonormal rows, all directions equally likely."""
+    import numpy as np
+
+    *front, rows, length = shape
+    square, upper = np.linalg.qr(random.normal(size=(*front, length, rows)))
+    signs = np.sign(np.diagonal(upper, axis1=-2, axis2=-1))
+    found: Array = np.swapaxes(square * np.where(signs == 0, 1, signs)[..., None, :], -1, -2)
+    return found
+
+
+def _with_corners(drawn: Array, random: Random) -> Array:
+    """Some draws become simple or large: of eight, one is rounded, one sparse, one times 5."""
+    import numpy as np
+
+    drawn[1::8] = np.round(drawn[1::8])
+    drawn[3::8] *= random.integers(0, 2, drawn[3::8].shape)
+    drawn[5::8] *= 5.0
+    return drawn

@@ -1,0 +1,133 @@
+"""A draw that breaks a claim → a smaller one: first the sizes, then zeros and round numbers.
+
+T = 7, x = [0.31, -1.2, …]   →   T = 1, x = [1]
+
+Only what the interpreter finds broken is kept, and only values that could be drawn: rows stay
+orthonormal, what is uniform stays as it is.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from indicial.claims.experiment import Experiment
+from indicial.claims.leaves import NORMAL, OPEN
+from indicial.claims.values import exactly, judge
+from indicial.program.explain.facts import tie
+from indicial.program.messages import IndicialError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, np.dtype[np.float64]]
+    Draw = dict[str, Array]
+
+TRIES = 64
+"""Draws at each smaller size."""
+MOST_SECONDS = 2.0
+"""A counterexample need not be the smallest there is."""
+
+
+def shrink(
+    experiment: Experiment, values: Mapping[str, Array], sizes: Mapping[str, int], seed: int
+) -> tuple[Draw, dict[str, int]]:
+    """A small draw and its sizes, at which the claim still breaks."""
+    end = time.thread_time() + MOST_SECONDS
+    draw, least = _smaller_sizes(experiment, dict(values), dict(sizes), seed, end)
+    return _rounder(experiment, draw, least, end), least
+
+
+def _smaller_sizes(
+    experiment: Experiment, draw: Draw, sizes: dict[str, int], seed: int, end: float
+) -> tuple[Draw, dict[str, int]]:
+    ties = tie(experiment.code)
+    open_ = [n for n, value in experiment.code.sizes.items() if value is None and n not in ties]
+    for name in sorted((n for n in open_ if n in sizes), key=lambda n: -sizes[n]):
+        for value in range(1, sizes[name]):
+            smaller = {**sizes, name: value}
+            smaller |= {t: value for t, letter in ties.items() if letter == name and t in sizes}
+            found = _broken_draw(experiment, smaller, seed)
+            if found is not None:
+                draw, sizes = found, smaller
+                break
+            if time.thread_time() > end:
+                return draw, sizes
+    return draw, sizes
+
+
+def _broken_draw(experiment: Experiment, sizes: Mapping[str, int], seed: int) -> Draw | None:
+    """A draw at these sizes that breaks the claim, if one of some does."""
+    import numpy as np
+
+    try:
+        values = experiment.draw(sizes, TRIES, np.random.default_rng([seed, *sizes.values()]))
+        broken = judge(experiment.test.relation, experiment.sides(values, sizes, TRIES)).broken
+        for member in np.flatnonzero(broken.reshape(TRIES, -1).any(axis=1))[:2]:
+            one = {name: array[member] for name, array in values.items()}
+            if exactly(experiment, one, sizes) is not None:
+                return one
+    except (IndicialError, ValueError, np.linalg.LinAlgError):
+        return None  # no such sizes: rows that cannot be orthonormal, an element that is not there
+    return None
+
+
+def _rounder(experiment: Experiment, draw: Draw, sizes: Mapping[str, int], end: float) -> Draw:
+    """Zeros and round numbers, as many as the claim allows and still breaks."""
+    import numpy as np
+
+    for name in list(draw):
+        for simpler in _simpler(experiment.world.kinds.get(name, OPEN), draw[name]):
+            tried = {**draw, name: simpler}
+            if exactly(experiment, tried, sizes) is not None:
+                draw = tried
+                break
+        if not _any_number(experiment.world.kinds.get(name, OPEN)):
+            continue
+        for place in np.ndindex(*draw[name].shape):
+            if time.thread_time() > end:
+                return draw
+            draw = _rounder_element(experiment, draw, sizes, name, place)
+    return draw
+
+
+def _rounder_element(
+    experiment: Experiment,
+    draw: Draw,
+    sizes: Mapping[str, int],
+    name: str,
+    place: tuple[int, ...],
+) -> Draw:
+    import numpy as np
+
+    value = float(draw[name][place])
+    for simpler in dict.fromkeys((0.0, 1.0, -1.0, round(value), round(value, 1))):
+        if simpler == value:
+            return draw
+        changed = np.array(draw[name])
+        changed[place] = simpler
+        tried = {**draw, name: changed}
+        if exactly(experiment, tried, sizes) is not None:
+            return tried
+    return draw
+
+
+def _any_number(kind: str) -> bool:
+    """Whether every number could have been drawn."""
+    return kind in (OPEN, "normal", *NORMAL)
+
+
+def _simpler(kind: str, values: Array) -> Iterator[Array]:
+    """The whole array made simple."""
+    import numpy as np
+
+    if kind == "orthonormal":
+        yield np.broadcast_to(np.eye(*values.shape[-2:]), values.shape).copy()
+    elif kind == "tokens":
+        yield np.zeros_like(values)
+    elif _any_number(kind):
+        yield np.zeros_like(values)
+        yield np.ones_like(values)
+        yield np.round(values)
+        yield np.round(values, 1)

@@ -1,0 +1,336 @@
+"""Claims about a distribution: as many draws as it takes to tell.
+
+    claim std of α[0] ≈ 0.386 within 0.02
+
+    holds: 0.3866 ± 0.0009 (20,000 draws)     ± is the standard error
+
+The draws fall into groups; how much the two sides differ between groups is their sampling error.
+Enough draws are made for it to be well below the tolerance. A claim holds or is refuted if that
+still stands with four standard errors on the other side; until then it gets more draws.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from indicial.claims.experiment import Experiment, Sides
+from indicial.claims.verdict import (
+    HOLDS,
+    REFUTED,
+    UNDECIDED,
+    UNTRIED,
+    Counterexample,
+    Verdict,
+    is_not,
+    listed,
+    number,
+)
+from indicial.program.ir import Constant, Statistic
+from indicial.program.meaning.sample import work
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from indicial.claims.leaves import Random
+
+    Array = np.ndarray[Any, np.dtype[np.float64]]
+    Truths = np.ndarray[Any, np.dtype[np.bool_]]
+
+GROUPS = 25
+FIRST = 2_500
+"""Draws of the first look."""
+MOST = 1_000_000
+"""Draws at most, unless `--draws` says otherwise."""
+BELOW_TOLERANCE = 8
+"""How much smaller than the tolerance the sampling error should be."""
+SURE = 4.0
+"""How many standard errors a verdict keeps away from the other one."""
+PLAIN = 20.0
+"""So many standard errors on the wrong side need no better figure."""
+AT_ONCE = 4_000_000
+"""Numbers that a run computes at most at one time."""
+EXTREMES = ("max", "min")
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Both sides at one corner size: their values, and the error of their difference."""
+
+    sizes: Mapping[str, int]
+    draws: int
+    left: Array
+    right: Array
+    error: Array
+    missed: Array
+    """By how much the claim is missed; negative where it holds."""
+    tried: Truths
+
+    def undecided(self) -> Truths:
+        found: Truths = self.tried & (abs(self.missed) < SURE * self.error)
+        return found
+
+    def broken(self) -> Truths:
+        found: Truths = self.tried & (self.missed > 0) & (self.missed >= SURE * self.error)
+        return found
+
+    def plainly_broken(self) -> bool:
+        """Whether a better figure could not change the verdict."""
+        return bool((self.tried & (self.missed > PLAIN * self.error)).any())
+
+
+def try_statistics(
+    experiment: Experiment, sizes: list[dict[str, int]], seed: int, draws: int | None
+) -> Verdict:
+    """Tries a claim about statistics at all these sizes."""
+    import numpy as np
+
+    test = experiment.test
+    worst: Estimate | None = None
+    made = 0
+    for corner_number, corner in enumerate(sizes):
+        random = np.random.default_rng([seed, corner_number])
+        found = _estimate(experiment, corner, random, draws)
+        made += found.draws
+        if not found.tried.any():
+            continue
+        if found.undecided().any():
+            needed = _needed(found)
+            text = f"{_figure(experiment, found)}; it needs about {needed:,} draws"
+            return Verdict(test, UNDECIDED, text, seed=seed)
+        if found.broken().any():
+            if not _confirmed(experiment, corner, random):
+                return Verdict(
+                    test, UNTRIED, "the compiled values are not those of the interpreter"
+                )
+            return _refuted(experiment, found, seed)
+        if worst is None or _slack(found) < _slack(worst):
+            worst = found
+    if worst is None:
+        return Verdict(test, UNTRIED, "at no size are both sides finite numbers")
+    tried = listed(sizes)
+    text = _figure(experiment, worst) + (f", sizes {tried}" if tried else "")
+    return Verdict(test, HOLDS, text, seed=seed)
+
+
+# ---------------------------------------------------------------------- estimates
+
+
+def _estimate(
+    experiment: Experiment, sizes: Mapping[str, int], random: Random, draws: int | None
+) -> Estimate:
+    """Draws until the verdict is clear, or until there were too many."""
+    most = MOST if draws is None else max(GROUPS * 2, draws)
+    count = min(most, FIRST)
+    found = _look(experiment, sizes, random, count)
+    wanted = _for_tolerance(found, experiment)
+    for _ in range(4):
+        if found.undecided().any():
+            wanted = max(wanted, _needed(found))
+        if wanted <= found.draws or found.draws >= most or found.plainly_broken():
+            break
+        found = _look(experiment, sizes, random, min(most, _round_up(wanted)))
+        wanted = 0
+    return found
+
+
+def _look(experiment: Experiment, sizes: Mapping[str, int], random: Random, count: int) -> Estimate:
+    """The statistics of `count` draws, and both sides for all draws and for each group."""
+    import numpy as np
+
+    each = max(2, count // GROUPS)
+    at_once = max(1, AT_ONCE // max(1, work(experiment.code, sizes)))
+    groups: dict[str, list[Array]] = {summary.read: [] for summary in experiment.summaries}
+    every: dict[str, list[Array]] = {summary.read: [] for summary in experiment.summaries}
+    for _ in range(GROUPS):
+        outcomes = _outcomes(experiment, sizes, random, each, at_once)
+        for summary in experiment.summaries:
+            values = outcomes[summary.name]
+            groups[summary.read].append(_group(summary.operator, values))
+            every[summary.read].append(np.stack([values.mean(0), values.var(0)]))
+    given: dict[str, Array] = {}
+    for summary in experiment.summaries:
+        parts = np.stack(groups[summary.read])
+        pooled = _pooled(summary.operator, parts, np.stack(every[summary.read]))
+        given[summary.read] = np.concatenate([pooled[None], parts])
+    sides = experiment.sides(given, sizes, GROUPS + 1)
+    return _judged(experiment, sides, sizes, each * GROUPS)
+
+
+def _outcomes(
+    experiment: Experiment, sizes: Mapping[str, int], random: Random, count: int, at_once: int
+) -> dict[str, Array]:
+    """What statistics are taken of, at `count` draws."""
+    import numpy as np
+
+    parts: list[dict[str, Array]] = []
+    left = count
+    while left > 0:
+        now = min(left, at_once)
+        values = experiment.draw(sizes, now, random)
+        given = experiment.with_slopes(values, sizes, now)
+        parts.append(experiment.inner.run(given, sizes, now))
+        left -= now
+    if len(parts) == 1:
+        return parts[0]
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def _group(operator: str, values: Array) -> Array:
+    """A statistic of the draws of one group."""
+    found: Array
+    match operator:
+        case "std":
+            found = values.std(0, ddof=1)
+        case "variance":
+            found = values.var(0, ddof=1)
+        case "max":
+            found = values.max(0)
+        case "min":
+            found = values.min(0)
+        case _:
+            found = values.mean(0)
+    return found
+
+
+def _pooled(operator: str, parts: Array, moments: Array) -> Array:
+    """The same of all draws, from the groups; all groups are of one size."""
+    import numpy as np
+
+    found: Array
+    match operator:
+        case "std" | "variance":
+            variance = moments[:, 1].mean(0) + moments[:, 0].var(0)
+            found = np.sqrt(variance) if operator == "std" else variance
+        case "max":
+            found = parts.max(0)
+        case "min":
+            found = parts.min(0)
+        case _:
+            found = parts.mean(0)
+    return found
+
+
+def _judged(experiment: Experiment, sides: Sides, sizes: Mapping[str, int], draws: int) -> Estimate:
+    import numpy as np
+
+    shape = np.broadcast_shapes(sides.left.shape, sides.right.shape)
+    left, right = np.broadcast_to(sides.left, shape), np.broadcast_to(sides.right, shape)
+    gap = left - right
+    error = gap[1:].std(0, ddof=1) / math.sqrt(GROUPS)
+    operators = {summary.operator for summary in experiment.summaries}
+    if "probability" in operators:
+        error = np.maximum(error, 1.0 / draws)  # what never happened may still be possible
+    if operators <= set(EXTREMES):
+        error = np.zeros_like(error)
+    allowed = 0.0 if sides.tolerance is None else sides.tolerance[0]
+    missed = {
+        "=": abs(gap[0]), "≈": abs(gap[0]), "≠": -abs(gap[0]),
+        "≤": gap[0], "<": gap[0], "≥": -gap[0], ">": -gap[0],
+    }[experiment.test.relation] - allowed  # fmt: skip
+    tried = np.isfinite(gap[0]) & np.isfinite(error) & sides.guard[0]
+    return Estimate(sizes, draws, left[0], right[0], error, np.where(tried, missed, 0.0), tried)
+
+
+def _for_tolerance(found: Estimate, experiment: Experiment) -> int:
+    """Draws for which the error is well below the tolerance."""
+    tolerance = experiment.test.tolerance
+    if not isinstance(tolerance, Constant) or tolerance.value <= 0 or not found.tried.any():
+        return 0
+    error = float(found.error[found.tried].max())
+    return int(found.draws * (BELOW_TOLERANCE * error / tolerance.value) ** 2)
+
+
+def _needed(found: Estimate) -> int:
+    """Draws for which the verdict would be clear, if the figures stayed as they are."""
+    import numpy as np
+
+    doubt = found.undecided()
+    if not doubt.any():
+        return 0
+    far = np.maximum(abs(found.missed[doubt]), 1e-12)
+    factor = float(((SURE * found.error[doubt] / far) ** 2).max())
+    return _round_up(min(1e12, 1.5 * found.draws * factor))
+
+
+def _round_up(count: float) -> int:
+    """Two digits: 12,345 → 13,000."""
+    unit = 10 ** max(0, int(math.log10(max(1.0, count))) - 1)
+    return int(math.ceil(count / unit) * unit)
+
+
+def _confirmed(experiment: Experiment, sizes: Mapping[str, int], random: Random) -> bool:
+    """Whether what statistics were taken of is the interpreter's, at a few draws."""
+    import numpy as np
+
+    values = experiment.draw(sizes, 3, random)
+    given = experiment.with_slopes(values, sizes, 3)
+    fast = experiment.inner.run(given, sizes, 3)
+    for member in range(3):
+        slow = experiment.inner.exact({n: v[member] for n, v in given.items()}, sizes)
+        for name, value in slow.items():
+            if not np.allclose(fast[name][member], value, rtol=1e-6, atol=1e-9, equal_nan=True):
+                return False
+    return True
+
+
+# ---------------------------------------------------------------------- in words
+
+
+def _slack(found: Estimate) -> float:
+    return float(-found.missed[found.tried].max())
+
+
+def _worst(found: Estimate) -> tuple[int, ...]:
+    import numpy as np
+
+    place = np.unravel_index(
+        int(np.argmax(np.where(found.tried, found.missed, -np.inf))), found.missed.shape
+    )
+    return tuple(int(p) for p in place)
+
+
+def _figure(experiment: Experiment, found: Estimate) -> str:
+    """`0.3866 ± 0.0009 (20,000 draws)`: the side that was drawn, at its worst element."""
+    place = _worst(found)
+    error = float(found.error[place])
+    test = experiment.test
+    drawn_left = any(isinstance(node, Statistic) for node in test.left.walk())
+    drawn_right = any(isinstance(node, Statistic) for node in test.right.walk())
+    left, right = float(found.left[place]), float(found.right[place])
+    if drawn_left and drawn_right:
+        value = f"{with_error(left, error)} against {number(right)}"
+    else:
+        value = with_error(left if drawn_left else right, error)
+    return f"{value} ({found.draws:,} draws)"
+
+
+def with_error(value: float, error: float) -> str:
+    """As many digits as the error leaves: `0.3866 ± 0.0009`."""
+    if error <= 0 or not math.isfinite(error):
+        return number(value)
+    digits = max(0, -math.floor(math.log10(error)))
+    if f"{error:e}"[0] == "1":
+        digits += 1
+    return f"{value:.{digits}f} ± {error:.{digits}f}"
+
+
+def _refuted(experiment: Experiment, found: Estimate, seed: int) -> Verdict:
+    place = _worst(found)
+    test = experiment.test
+    at = {i.name: i.lower.value(found.sizes) + p for i, p in zip(test.indices, place, strict=True)}
+    left, right = float(found.left[place]), float(found.right[place])
+    error = float(found.error[place])
+    shown_left = with_error(left, error) if _has_statistic(test.left) else number(left)
+    shown_right = with_error(right, error) if _has_statistic(test.right) else number(right)
+    sizes = {n: v for n, v in found.sizes.items() if n in experiment.code.sizes}
+    gap = with_error(abs(left - right), error)
+    broken = Counterexample(shown_left, shown_right, gap, at, sizes)
+    text = f"{shown_left} ({found.draws:,} draws) {is_not(test)} {shown_right}"
+    return Verdict(test, REFUTED, text, broken, seed)
+
+
+def _has_statistic(expression: Any) -> bool:
+    return any(isinstance(node, Statistic) for node in expression.walk())

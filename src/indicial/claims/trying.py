@@ -1,0 +1,86 @@
+"""The front door: all claims of some programs → verdicts.
+
+>>> [verdict.line() for verdict in try_claims(load_document("notes.md"))]
+['notes.md:9: claim holds: …', …]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from indicial import library
+from indicial.claims.costs import is_about_costs, is_about_sizes, try_costs
+from indicial.claims.verdict import UNTRIED, Verdict
+from indicial.library.loading import load
+from indicial.program.ir import Code, Test
+from indicial.program.messages import IndicialError
+from indicial.program.program import Program
+
+DRAWS = 200
+"""Draws for a claim about values, over all its sizes."""
+
+
+def has_claims(program: Program) -> bool:
+    return any(test.kind != "step" for test in program.analysis.code.tests)
+
+
+def try_claims(
+    programs: Iterable[Program],
+    *,
+    sizes: Mapping[str, int] | None = None,
+    seed: int = 0,
+    draws: int | None = None,
+) -> list[Verdict]:
+    """Tries every claim of every program without errors, in the order of the text."""
+    programs = list(programs)
+    found: list[Verdict] = []
+    for program in programs:
+        if program.errors or not has_claims(program):
+            continue
+        code = program.code
+        known = {name: value for name, value in (sizes or {}).items() if name in code.sizes}
+        for test in code.tests:
+            if test.kind != "step":
+                found.append(_tried(code, test, programs, known, seed, draws))
+    return found
+
+
+def _tried(
+    code: Code,
+    test: Test,
+    programs: Sequence[Program],
+    sizes: Mapping[str, int],
+    seed: int,
+    draws: int | None,
+) -> Verdict:
+    try:
+        if is_about_costs(test) or is_about_sizes(test):
+            fixed = {name: value for name, value in code.sizes.items() if value is not None}
+            return try_costs(code, test, lambda n: _other(n, programs), {**fixed, **sizes})
+        return _on_draws(code, test, sizes, seed, draws)
+    except IndicialError as error:
+        return Verdict(test, UNTRIED, str(error))
+
+
+def _on_draws(
+    code: Code, test: Test, sizes: Mapping[str, int], seed: int, draws: int | None
+) -> Verdict:
+    from indicial.claims.corners import corners
+    from indicial.claims.experiment import Experiment
+    from indicial.claims.statistics import try_statistics
+    from indicial.claims.values import try_values
+
+    experiment = Experiment(code, test)
+    tried = corners(code, sizes)
+    if experiment.summaries:
+        return try_statistics(experiment, tried, seed, draws)
+    return try_values(experiment, tried, seed, DRAWS if draws is None else draws)
+
+
+def _other(name: str, programs: Sequence[Program]) -> Code | None:
+    """Another section of the document by its heading, or a model of the library."""
+    plain = name.replace("{", "").replace("}", "")
+    for program in programs:
+        if program.title.casefold().replace(" ", "_") == plain.casefold():
+            return program.code
+    return load(plain).code if plain in library.names() else None

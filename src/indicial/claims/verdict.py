@@ -1,0 +1,182 @@
+"""What came of a claim, in words: one line if it went as stated, a message if not.
+
+notes.md:9: claim holds: α[n] ≥ 0: least margin 2e-05, 200 draws, N = 1 to 32
+notes.md:12: false claim refuted: α[n] ≤ 1/N
+  0.88 is not ≤ 0.5 at n = 0, where N = 2, x = [2, 0]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from indicial.program.ir import Test
+from indicial.program.messages import Message, wrapped
+
+if TYPE_CHECKING:
+    import numpy as np
+
+HOLDS, REFUTED, UNDECIDED, UNTRIED = "holds", "refuted", "undecided", "untried"
+WIDTH = 80
+
+
+@dataclass(frozen=True)
+class Counterexample:
+    """Where a claim breaks: the two sides, the element, the sizes and the draw."""
+
+    left: str
+    right: str
+    difference: str
+    place: Mapping[str, int] = field(default_factory=dict)
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    draw: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def where(self) -> str:
+        """`at n = 0, where N = 2`."""
+        at = ", ".join(f"{name} = {value}" for name, value in self.place.items())
+        sizes = ", ".join(f"{name} = {value}" for name, value in self.sizes.items())
+        return (f" at {at}" if at else "") + (f" where {sizes}" if sizes else "")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A claim and what came of it; `found` says what was tried and how near it came."""
+
+    test: Test
+    status: str
+    found: str
+    broken: Counterexample | None = None
+    seed: int | None = None
+
+    @property
+    def false(self) -> bool:
+        """It is stated to be false."""
+        return self.test.kind == "false"
+
+    @property
+    def as_stated(self) -> bool:
+        return self.status == (REFUTED if self.false else HOLDS)
+
+    @property
+    def text(self) -> str:
+        """The claim as it stands in the source, without its first word."""
+        words = " ".join(self.test.span.text.split()).removeprefix("\\text{").removeprefix("claim")
+        return words.lstrip("} ").removeprefix("false:").strip()
+
+    def line(self) -> str:
+        """What is printed of a claim that went as stated."""
+        span = self.test.span
+        word = "false claim refuted" if self.false else "claim holds"
+        first = f"{span.source.name}:{span.line}: {word}: {self.text}"
+        lines = wrapped(first, WIDTH, "    ")
+        where = "" if self.broken is None else self.broken.where
+        for text in (f"{self.found}{where}", *self._draw()):
+            lines += wrapped(f"  {text}", WIDTH, "    ")
+        return "\n".join(lines)
+
+    def message(self) -> Message:
+        """What is said of a claim that did not go as stated."""
+        span = self.test.span
+        if self.false:
+            said = {
+                HOLDS: f"this is claimed to be false, and it holds: {self.found}",
+                UNDECIDED: f"undecided: {self.found}",
+                UNTRIED: f"this claim was not tried: {self.found}",
+            }[self.status]
+            return Message("error", "claim", said, ((span, ""),), self._hint())
+        if self.status != REFUTED:
+            said = {
+                UNDECIDED: f"undecided: {self.found}",
+                UNTRIED: f"this claim was not tried: {self.found}",
+            }[self.status]
+            return Message("error", "claim", said, ((span, ""),), self._hint())
+        assert self.broken is not None
+        sites = (
+            (self.test.left.span, f"is {self.broken.left}"),
+            (self.test.right.span, f"is {self.broken.right}"),
+        )
+        shown = tuple(site for site in sites if site[0].text) or ((span, ""),)
+        details = tuple(self._draw())
+        text = f"this claim does not hold: {self.found}{self.broken.where}"
+        return Message("error", "claim", text, shown, self._hint(), details)
+
+    def _draw(self) -> Iterable[str]:
+        """The draw that breaks it, one name after the other."""
+        if self.broken is not None and self.broken.draw:
+            yield "with " + ", ".join(
+                f"{name} = {value}" for name, value in self.broken.draw.items()
+            )
+
+    def _hint(self) -> str:
+        if self.status == UNDECIDED:
+            return "give it more draws with --draws, or a wider tolerance"
+        if self.status == UNTRIED or self.seed is None:
+            return ""
+        return f"tried with seed {self.seed}; --seed tries other draws"
+
+    def to_json(self) -> dict[str, Any]:
+        """For `--json`: a message of its own, with the figures beside it."""
+        if self.as_stated:
+            made = Message("note", "claim", self.found, ((self.test.span, ""),)).to_json()
+        else:
+            made = self.message().to_json()
+        made["claim"] = {
+            "text": self.text,
+            "false": self.false,
+            "status": self.status,
+            "found": self.found,
+            "seed": self.seed,
+        }
+        if self.broken is not None:
+            made["claim"]["counterexample"] = {
+                "left": self.broken.left,
+                "right": self.broken.right,
+                "difference": self.broken.difference,
+                "at": dict(self.broken.place),
+                "sizes": dict(self.broken.sizes),
+                "draw": dict(self.broken.draw),
+            }
+        return made
+
+
+def is_not(test: Test) -> str:
+    """`is not within 0.01 of`, `is not ≤`: between the two sides of a claim that breaks."""
+    if test.relation in ("=", "≈"):
+        near = "" if test.tolerance is None else test.tolerance.span.text
+        return f"is not within {near} of" if near else "is not"
+    return f"is not {test.relation}"
+
+
+def number(value: float) -> str:
+    """Six digits at most: `0.25`, `3.14159`, `1e-09`."""
+    return f"{value:.6g}" if value else "0"
+
+
+def shown(values: np.ndarray[Any, Any]) -> str:
+    """Nested lists of short numbers; of a large array its shape."""
+    import numpy as np
+
+    rows, columns = (1, 1, *values.shape)[-2:]
+    if values.ndim == 2 and rows > 1 and np.array_equal(values, np.eye(rows, columns)):
+        which = "the identity" if rows == columns else f"{rows} rows of the identity"
+        return f"{which} ({columns} × {columns})"
+    if values.size > 40:
+        return f"{' × '.join(map(str, values.shape))} numbers"
+    if values.ndim == 0:
+        return f"{float(values):.4g}"
+    return "[" + ", ".join(shown(row) for row in values) + "]"
+
+
+def listed(corners: Iterable[Mapping[str, int]]) -> str:
+    """The sizes that were tried: `T = 1 to 32, J = 1 to 7`."""
+    every: dict[str, list[int]] = {}
+    for sizes in corners:
+        for name, value in sizes.items():
+            every.setdefault(name, []).append(value)
+    parts = []
+    for name, values in every.items():
+        low, high = min(values), max(values)
+        parts.append(f"{name} = {low}" if low == high else f"{name} = {low} to {high}")
+    return ", ".join(parts)
