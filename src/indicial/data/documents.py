@@ -112,7 +112,7 @@ def _json_rows(file: File, raw: bool) -> Iterator[tuple[int, object]]:
         if not line.strip():
             continue
         try:
-            yield number, json.loads(line)
+            yield number, json.loads(line.rstrip("\n"))
         except (ValueError, RecursionError) as error:
             said = (
                 f"{error.msg}, column {error.colno}"
@@ -126,18 +126,20 @@ def _json_rows(file: File, raw: bool) -> Iterator[tuple[int, object]]:
 
 
 def _csv_rows(file: File, kind: str, raw: bool) -> Iterator[tuple[int, object]]:
-    """Each row by the names in the first line, with the number of its line."""
+    """Each row by the names in the first line, with the number of the line it begins in."""
     csv.field_size_limit(FIELD_MOST)
     lines = _lines(file, raw)
     if kind == "tsv":
         reader = csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE, strict=True)
     else:
         reader = csv.DictReader(lines, strict=True)
+    begins = 2  # the line in which a row begins, behind the names
     try:
         for row in reader:
-            yield reader.line_num, {name: value for name, value in row.items() if name is not None}
+            yield begins, {name: value for name, value in row.items() if name is not None}
+            begins = reader.line_num + 1
     except csv.Error as error:
-        raise IndicialError(f"{file.name}, line {reader.line_num}: {error}") from None
+        raise IndicialError(f"{file.name}, row in line {begins}: {error}") from None
 
 
 def _texts(file: File, rows: Iterable[tuple[int, object]], field: str | None) -> Iterator[str]:
