@@ -26,6 +26,9 @@ from indicial.notation.syntax import Equation, Name, Statement
 from indicial.program.messages import IndicialError
 from indicial.program.program import Program
 
+CONSTANTS = "constants"
+"""The name of the texts that `program/names/constants.py` makes."""
+
 
 @dataclass(frozen=True)
 class Equations:
@@ -36,19 +39,19 @@ class Equations:
     """Each with the name of its file; the ending says how it is read."""
     document: bool = False
     fills: Mapping[str, str] = field(default_factory=dict)
-    constants: Mapping[str, str | float] = field(default_factory=dict)
+    constants: Mapping[str, str] = field(default_factory=dict)
     cells: Mapping[str, str] = field(default_factory=dict)
     """The texts of the library's models that holes are filled with."""
 
     @staticmethod
-    def of(program: Program, constants: Mapping[str, str | float] | None = None) -> Equations:
-        """The texts that a program came from; `constants` are those it was loaded with."""
+    def of(program: Program) -> Equations:
+        """The texts that a program came from, and what it was loaded with beside them."""
         written = Equations(
             program.title,
             tuple((PurePath(s.name).name or "text.eq", s.text) for s in _sources(program)),
             program.document,
             _fills(program),
-            dict(constants or {}),
+            _constants(program),
             _cells(program),
         )
         if _same(written, program):
@@ -72,7 +75,6 @@ class Equations:
         documents = [read_text(text, name) for name, text in self.texts]
         parsed = [p for d in documents for _, _, p in parse_document(d)]
         faults = [f for d in documents for f in d.faults] + [f for p in parsed for f in p.faults]
-        more: dict[str, Any] = {"constants": self.constants} if self.constants else {}
         return Program(
             [s for p in parsed for s in p.statements],
             title=self.title,
@@ -81,7 +83,7 @@ class Equations:
             document=self.document,
             resolve=self._resolve,
             fills=self.fills,
-            **more,
+            constants=self.constants,
         )
 
     def _resolve(self, name: str) -> list[Statement] | None:
@@ -121,7 +123,7 @@ def _same(texts: Equations, program: Program) -> bool:
 def _sources(program: Program) -> list[Source]:
     """The texts that the statements stand in, each once, in order."""
     found = dict.fromkeys(statement.span.source for statement in program.written)
-    return [source for source in found if source is not NOWHERE.source]
+    return [s for s in found if s is not NOWHERE.source and s.name != CONSTANTS]
 
 
 def _fills(program: Program) -> dict[str, str]:
@@ -133,6 +135,13 @@ def _fills(program: Program) -> dict[str, str]:
         for left, right in _named(statement)
         if left.isupper()
     }
+
+
+def _constants(program: Program) -> dict[str, str]:
+    """The constants that the caller gave other values, each in a line of its own: `constant λ = 0.5`."""
+    lines = [s.span.source.text for s in program.written if s.span.source.name == CONSTANTS]
+    pairs = [line.removeprefix("constant").partition("=") for line in lines]
+    return {name.strip(): value.strip() for name, _, value in pairs}
 
 
 def _cells(program: Program) -> dict[str, str]:
