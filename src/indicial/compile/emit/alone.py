@@ -30,14 +30,17 @@ class Alone:
         self.arguments = tuple(arguments)
         self.outputs = tuple(outputs)
         self.same = frozenset(same)
-        self._sources: dict[frozenset[str], Source] = {}
+        self._sources: dict[tuple[frozenset[str], frozenset[str]], Source] = {}
 
-    def source(self, ragged: frozenset[str] = frozenset()) -> Source:
+    def source(
+        self, ragged: frozenset[str] = frozenset(), empty: frozenset[str] = frozenset()
+    ) -> Source:
         """The text; made when it is first asked for."""
-        if ragged not in self._sources:
+        key = ragged, empty
+        if key not in self._sources:
             plan = schedule(self.code, self.outputs)
-            self._sources[ragged] = emit(self.code, plan, self.outputs, ragged=ragged)
-        return self._sources[ragged]
+            self._sources[key] = emit(self.code, plan, self.outputs, ragged=ragged, empty=empty)
+        return self._sources[key]
 
     def run(
         self, arguments: Sequence[torch.Tensor], sizes: Mapping[str, int], lengths: Values
@@ -47,8 +50,16 @@ class Alone:
         known = dict(zip(self.arguments, arguments, strict=True))
         p = {n: v for n, v in known.items() if n in self.same}
         x = {n: v for n, v in known.items() if n not in self.same}
-        found = self.source(frozenset(own)).run(p, x, dict(sizes), own, {})
+        text = self.source(frozenset(own), empty_sizes(sizes))
+        found = text.run(p, x, dict(sizes), own, {})
         return [found[name] for name in self.outputs]
+
+
+def empty_sizes(sizes: Mapping[str, int]) -> frozenset[str]:
+    """Those that are 0. A tracer, for which sizes may be anything, takes them for more."""
+    if torch.compiler.is_compiling():
+        return frozenset()
+    return frozenset(name for name, size in sizes.items() if size == 0)
 
 
 def sizes_of(code: Code) -> tuple[str, ...]:

@@ -209,7 +209,7 @@ class Entries:
             boxes.append(((low, high - low + 1),))
         ((first, extent),) = hull(self.torch, boxes)
         last = first + extent - 1
-        complete = walk.current is None
+        complete = walk.current is None and self.torch.sizes.certain(extent - 1)
         if walk.span is not None:
             low, high = walk.span
             while low - 1 in walk.singles:

@@ -43,10 +43,11 @@ class Emission:
         names: Names,
         letters: dict[str, str],
         ragged: Collection[str] = (),
+        empty: Collection[str] = (),
         convolutions: bool = True,
     ) -> None:
         self.code, self.plan, starts = with_starts(code, plan, ragged)
-        self.writing = Writing(self.code, self.plan, want, names, letters, ragged, starts)
+        self.writing = Writing(self.code, self.plan, want, names, letters, ragged, empty, starts)
         self.torch = self.writing.torch
         self.sizes = self.writing.sizes
         self.tensors = self.writing.tensors

@@ -10,7 +10,7 @@ Loop variables count as sizes too: at `ℓ`, layer `ℓ-1` is a place like any o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from indicial.compile.emit.graph import ATOM, NUMBER, PRODUCT, SIGN, SUM, Graph, Node, as_int
@@ -34,9 +34,13 @@ class Variable:
 class SizeTexts:
     """Sizes → nodes; remembers which sizes the text uses."""
 
-    def __init__(self, graph: Graph, identifiers: Mapping[str, str]) -> None:
+    def __init__(
+        self, graph: Graph, identifiers: Mapping[str, str], empty: Collection[str] = ()
+    ) -> None:
         self.graph = graph
         self.identifiers = identifiers
+        self.empty = frozenset(empty)
+        """Sizes that may be 0; all others are 1 or more."""
         self.used: dict[str, None] = {}
         self.variables: dict[str, Variable] = {}
         self.largest: dict[str, tuple[Size, Size]] = {}
@@ -49,7 +53,8 @@ class SizeTexts:
             ends = [self.node(size) for size in self.largest[name]]
             return self.graph.make("max({}, {})", *ends, kind=NUMBER, plain=True)
         self.used[name] = None
-        return self.graph.make(self.identifiers[name], kind=NUMBER, plain=True, positive=True)
+        positive = name not in self.empty
+        return self.graph.make(self.identifiers[name], kind=NUMBER, plain=True, positive=positive)
 
     def node(self, size: Size) -> Node:
         """The size as a number of Python: `T - 1`."""
@@ -87,7 +92,7 @@ class SizeTexts:
             level=SIGN,
             needs=(ATOM, ATOM),
             plain=True,
-            positive=True,
+            positive=base.positive,
         )
 
     def _times(self, a: Node, b: Node) -> Node:
@@ -99,7 +104,7 @@ class SizeTexts:
             level=PRODUCT,
             needs=(PRODUCT, SIGN),
             plain=True,
-            positive=True,
+            positive=a.positive and b.positive,
         )
 
     def _plus(self, total: Node | None, term: Node, minus: bool, positive: bool) -> Node:
@@ -143,7 +148,7 @@ class SizeTexts:
         while True:
             name = next((v for v in self.variables if v in loose_names(size)), None)
             if name is None:
-                return nonnegative(size)
+                return nonnegative(size, self.empty)
             variable = self.variables[name]
             low = replaced(size, name, variable.lower)
             high = replaced(size, name, variable.upper)
@@ -177,23 +182,29 @@ def _linear(size: Size, name: str) -> bool | None:
     return sum(factors) >= 0
 
 
-def nonnegative(size: Size) -> bool:
-    """Each name is 1 + something: if no coefficient of that is negative, nor is the size."""
-    if any(isinstance(atom, Strided) for atom in size.atoms):
-        # What a stride leaves is 1 or more as well.
-        names: dict[Atom, str] = {a: f"{a}" for a in size.atoms if isinstance(a, Strided)}
-        size = _renamed(size, names)
-    shifted = size.substitute({name: Size.of(name) + 1 for name in size.names})
+def nonnegative(size: Size, empty: Collection[str] = ()) -> bool:
+    """Each name is 1 + something: if no coefficient of that is negative, nor is the size.
+
+    Names that may be `empty` are only something.
+    """
+    least = {name: Size.of(name) + 1 for name in size.names.difference(empty)}
+    strided = [atom for atom in size.atoms if isinstance(atom, Strided)]
+    if strided:
+        # What a stride leaves of 1 or more is 1 or more as well.
+        least |= {f"{a}": Size.of(f"{a}") + 1 for a in strided if a.base not in empty}
+        size = _renamed(size, {a: f"{a}" for a in strided})
+    shifted = size.substitute(least)
     return all(coefficient >= 0 for _, coefficient in shifted.terms)
 
 
-def _renamed(size: Size, names: Mapping[Atom, str]) -> Size:
+def _renamed(size: Size, names: Mapping[Strided, str]) -> Size:
     result = Size()
     for monomial, coefficient in size.terms:
         factor = Size.of(coefficient)
         for atom, power in monomial:
             for _ in range(power):
-                factor = factor * Size.of(names.get(atom, atom))
+                named = names[atom] if isinstance(atom, Strided) else atom
+                factor = factor * Size.of(named)
         result = result + factor
     return result
 

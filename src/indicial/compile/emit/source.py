@@ -65,15 +65,18 @@ def emit(
     ragged: frozenset[str] = frozenset(),
     draws: frozenset[str] = frozenset(),
     summed: frozenset[str] = frozenset(),
+    empty: frozenset[str] = frozenset(),
     patterns: Collection[str] = NAMES,
 ) -> Source:
     """The text that computes the wanted tensors; those that are `summed`, over the batch.
 
-    `patterns` are the library calls to look for, by name.
+    `patterns` are the library calls to look for, by name. Sizes are 1 or more but for those that
+    are `empty`, which may be 0; then no library calls are looked for, as many want an element.
     """
+    patterns = () if empty else patterns
     lifted, steps = lift(code, plan, want, ragged, draws, summed)
     lifted, steps = with_logs(lifted, steps, want)
-    module = _Module(lifted, steps, list(dict.fromkeys(want)), ragged, patterns)
+    module = _Module(lifted, steps, list(dict.fromkeys(want)), ragged, empty, patterns)
     text = module.text()
     run = compiled(text, module.emission.functions)
     return Source(text, run, tuple(module.findings))
@@ -99,6 +102,7 @@ class _Module:
         plan: Plan,
         want: list[str],
         ragged: frozenset[str],
+        empty: frozenset[str],
         patterns: Collection[str],
     ) -> None:
         self.code = code
@@ -110,7 +114,7 @@ class _Module:
         letters[str(MEMBER.extent)] = self.names.new("B")
         self.letters = letters
         self.emission = Emission(
-            code, plan, want, self.names, letters, sorted(ragged), CONVOLUTION in patterns
+            code, plan, want, self.names, letters, sorted(ragged), empty, CONVOLUTION in patterns
         )
 
     def text(self) -> str:

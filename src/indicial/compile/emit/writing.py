@@ -34,12 +34,13 @@ class Writing:
         names: Names,
         letters: dict[str, str],
         ragged: Collection[str],
+        empty: Collection[str],
         starts: Starts,
     ) -> None:
         self.code = code
         self.names = names
         self.graph = Graph()
-        self.sizes = SizeTexts(self.graph, letters)
+        self.sizes = SizeTexts(self.graph, letters, empty)
         self.torch = Torch(self.graph, self.sizes)
         self.lengths = {name: names.new(f"{letters[name]}_own") for name in ragged}
         self.ragged = Ragged(self.torch, *self._told())

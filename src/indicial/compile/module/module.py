@@ -21,6 +21,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from indicial.compile.emit.alone import empty_sizes
 from indicial.compile.emit.source import Source, emit
 from indicial.compile.module import checks
 from indicial.compile.module.call import Call, Lengths, Reader
@@ -40,8 +41,9 @@ from indicial.program.ir import Code
 from indicial.program.meaning.differing import dependent
 from indicial.program.messages import IndicialError
 
-Key = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
-"""The names that are wanted, the sizes that are ragged, the draws that are there."""
+Key = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], tuple[str, ...]]
+"""The names that are wanted, the sizes that are ragged, the draws that are there, the sizes that
+are 0."""
 DecoderKey = tuple[tuple[str, ...] | None, str | None, frozenset[str]]
 """The names that are wanted, the index that the steps go along, the sizes that are ragged."""
 
@@ -136,25 +138,29 @@ class ProgramModule(nn.Module):
         names = self.wanted if want is None else self._names(want)
         if find_nan:
             self._find_nan(call)
-        prepared = self.prepare(names, tuple(call.lengths), tuple(call.draws))
+        prepared = self._prepared_for(names, call)
         for name in prepared.inputs:
             if name not in call.x:
                 raise checks.missing_input(self.code, name)
         found = self._unbatched(self._run(prepared, call), prepared.apart, call)
         return result(found, self.code.loss)
 
-    def prepare(
-        self, want: tuple[str, ...], ragged: tuple[str, ...] = (), draws: tuple[str, ...] = ()
-    ) -> Prepared:
+    def _prepared_for(self, want: tuple[str, ...], call: Call) -> Prepared:
         """The source for some wanted names; made when it is first asked for."""
-        self._ensure(want, ragged, draws)
-        return self._prepared[want, ragged, draws]
+        empty = tuple(empty_sizes(call.sizes))
+        key = want, tuple(call.lengths), tuple(call.draws), empty
+        self._ensure(*key)
+        return self._prepared[key]
 
     def _ensure(
-        self, want: tuple[str, ...], ragged: tuple[str, ...], draws: tuple[str, ...]
+        self,
+        want: tuple[str, ...],
+        ragged: tuple[str, ...],
+        draws: tuple[str, ...],
+        empty: tuple[str, ...],
     ) -> bool:
         # A tracer calls this instead of looking inside: how the source is made is not its business.
-        key = (want, ragged, draws)
+        key = (want, ragged, draws, empty)
         if key not in self._prepared:
             ready = prepare(self.code, want, draws, ragged)
             read = needed_names(needed(self.code, want))
@@ -167,6 +173,7 @@ class ProgramModule(nn.Module):
                     want,
                     ragged=frozenset(ragged),
                     draws=frozenset(draws),
+                    empty=frozenset(empty),
                 ),
                 any(loop.kind == "scanned" for loop in schedule(self.code, want).loops()),
                 tuple(name for name in self._reader.inputs if name in read),
@@ -203,7 +210,7 @@ class ProgramModule(nn.Module):
 
     def _find_nan(self, call: Call) -> None:
         names = tuple(dict.fromkeys(s.target for s in self.code.statements))
-        prepared = self.prepare(names, tuple(call.lengths), tuple(call.draws))
+        prepared = self._prepared_for(names, call)
         check_given(
             self.code, {n: self.parameter(n) for n in self.state_keys} | call.x | call.draws
         )

@@ -12,6 +12,7 @@ from functools import partial
 
 import torch
 
+from indicial.compile.emit.alone import empty_sizes
 from indicial.compile.native import ops
 from indicial.compile.native.kernel import REALS
 from indicial.compile.native.recurrence import Recurrence
@@ -137,7 +138,7 @@ def _run(
     sizes: dict[str, int],
     lengths: dict[str, torch.Tensor],
 ) -> list[torch.Tensor]:
-    if all(map(_suits, arguments)):
+    if all(map(_suits, arguments)) and not empty_sizes(sizes):
         return ops.scan(recurrence, arguments, sizes, lengths)
     return recurrence.plain(arguments, sizes, lengths)
 

@@ -1,0 +1,75 @@
+"""Empty texts: T = 0 gives what the oracle gives, by loops and by kernels."""
+
+from __future__ import annotations
+
+import awkward
+import numpy as np
+import pytest
+import torch
+from emitting import batch, code, compare, defined, draw, model, tensors
+
+import indicial
+from indicial.compile.emit.source import emit
+from indicial.compile.native import toolchain
+from indicial.compile.prepare import prepare
+from indicial.compile.schedule.schedule import schedule
+from indicial.program.ir import Code
+from indicial.program.meaning.arrays import BATCH
+from indicial.program.meaning.interpret import interpret
+
+WITHOUT = {
+    "differences": "r[t_1-t_2] has 2T - 1 elements",
+    "the largest": "nothing is the largest of nothing",
+    "sizes": "the sum of nothing, divided by 0",
+}
+
+
+def agree(program: Code, kernels: bool) -> None:
+    drawn = [draw(program, 2, seed, T=0) for seed in range(2)]
+    inputs, parameters = batch([d.inputs for d in drawn]), drawn[0].parameters
+    names = list(dict.fromkeys(defined(program)))
+    with np.errstate(all="ignore"):
+        expected = interpret(
+            program, inputs, parameters, sizes=drawn[0].sizes, draws=drawn[0].draws
+        )
+    ready, plan = program, schedule(program, names)
+    if kernels:
+        made = prepare(program, names)
+        ready, plan = made.code, made.plan
+    text = emit(ready, plan, names, empty=frozenset({"T"}))
+    given = tensors(program, parameters), tensors(program, inputs)
+    compare(text.run(*given, drawn[0].sizes, {}, {}), expected)
+
+
+def has_time(program: Code) -> bool:
+    """Whether T is told by an input, and the batch is not written out."""
+    axes = [a for t in program.tensors.values() if t.role == "input" for a in t.axes]
+    written = any(a.letter == BATCH for t in program.tensors.values() for a in t.axes)
+    return not written and any(axis.extent.name == "T" for axis in axes)
+
+
+@pytest.mark.parametrize("name", ["bidirectional", "stacked", "rnn_lm", "causal_cnn", "transformer"])
+def test_models(name: str) -> None:
+    assert has_time(model(name))
+    agree(model(name), kernels=False)
+
+
+@pytest.mark.parametrize("name", [n for n in awkward.PROGRAMS if n not in WITHOUT])
+def test_awkward_programs(name: str) -> None:
+    program = code(awkward.text(awkward.PROGRAMS[name]))
+    if has_time(program):
+        agree(program, kernels=False)
+
+
+@pytest.mark.skipif(not toolchain.available(), reason="no C compiler")
+@pytest.mark.parametrize("name", ["a number inside the range", "numbers and starts", "backwards"])
+def test_kernels(name: str) -> None:
+    agree(code(awkward.text(awkward.PROGRAMS[name])), kernels=True)
+
+
+@pytest.mark.parametrize("native", ["0", "1"])
+def test_a_module_takes_an_empty_text(native: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("INDICIAL_NATIVE", native)
+    module = indicial.load("lstm").compile(J=3, K=2)
+    assert module(x=torch.zeros(2, 0, 2))["h"].shape == (2, 0, 3)
+    assert module(x=torch.zeros(2, 4, 2))["h"].shape == (2, 4, 3)
