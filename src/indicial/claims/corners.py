@@ -1,6 +1,6 @@
 """The sizes that a claim is tried at: 1, 2, 3, all different, and each alone small or large.
 
->>> corners(code, {})                       # sizes T and J, both open
+>>> corners(code, {}, 60_000)               # sizes T and J, both open
 [{"T": 1, "J": 1}, {"T": 2, "J": 2}, {"T": 3, "J": 3}, {"T": 4, "J": 5}, {"T": 1, "J": 3}, …]
 """
 
@@ -15,14 +15,15 @@ from indicial.program.messages import IndicialError
 
 LARGE = 32
 """What one size is when it alone is large."""
-MOST_WORK = 3_000
-"""No corner is tried at which a single draw computes more numbers than this, if there are others."""
 MOST = 14
 """No more corners than this."""
 
 
-def corners(code: Code, given: Mapping[str, int]) -> list[dict[str, int]]:
-    """The sizes to try, small ones first; sizes that are given or that the text fixes stay."""
+def corners(code: Code, given: Mapping[str, int], most_work: int) -> list[dict[str, int]]:
+    """The sizes to try, small ones first; sizes that are given or that the text fixes stay.
+
+    Sizes at which a draw computes more numbers than `most_work` are left out, if there are others.
+    """
     fixed = {name: value for name, value in code.sizes.items() if value is not None} | dict(given)
     ties = {name: letter for name, letter in tie(code).items() if name not in fixed}
     least = least_sizes(code)
@@ -33,7 +34,7 @@ def corners(code: Code, given: Mapping[str, int]) -> list[dict[str, int]]:
         for name, letter in ties.items():
             sizes[name] = max(sizes[letter], least.get(name, 1))
         _widen(code, sizes, set(open_) | set(ties))
-        if found and work(code, sizes) > MOST_WORK:
+        if found and work(code, sizes) > most_work:
             continue
         found.setdefault(tuple(sizes.items()), sizes)
     _require_rows_fit(code, found.values())

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 
+from indicial.claims.part import part
 from indicial.claims.verdict import HOLDS, REFUTED, UNTRIED, Counterexample, Verdict
 from indicial.program.cost.cost import Cost, cost, order
 from indicial.program.ir import (
@@ -28,7 +29,6 @@ from indicial.program.ir import (
 )
 from indicial.program.meaning.functions import FUNCTIONS
 from indicial.program.messages import IndicialError
-from indicial.program.rewrite import tensors_read
 from indicial.program.sizes import Size
 
 Lookup = Callable[[str], Code | None]
@@ -126,7 +126,7 @@ class _Terms:
         if not node.of:
             return self.code
         if node.of in self.code.tensors:
-            return part(self.code, node.of)
+            return part(self.code, [node.of])
         other = self.lookup(node.of)
         if other is None or node.what == "elements":
             known = ", ".join(self.code.tensors)
@@ -153,16 +153,6 @@ class _Terms:
                     size = self.size(node)
                     found |= dict.fromkeys(sorted(size.names)) if size is not None else {}
         return list(found)
-
-
-def part(code: Code, name: str) -> Code:
-    """What the program needs to compute one tensor."""
-    from indicial.compile.schedule.schedule import needed
-
-    statements = tuple(needed(code, [name]))
-    kept = tensors_read(statements) | {name}
-    tensors = {n: t for n, t in code.tensors.items() if n in kept}
-    return replace(code, tensors=tensors, statements=statements, tests=(), draws=())
 
 
 def _of(found: Cost, what: str) -> Size:

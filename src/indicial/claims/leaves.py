@@ -3,6 +3,7 @@
 ε ~ N(1, 1/2)            ε = 1 + √½ · noise       the noise is standard normal
 k[n,i] ~ N(μ[n,i], ¼)    drawn behind μ           from the equations of a program of its own
 μ[n,i] ~ orthonormal     rows of a random rotation
+π[t] ~ permutation       the places of t in another order
 x[t]                     nobody says: normal, with zeros, ones and large values among them
 w[t] in V                tokens, each as likely as the others
 
@@ -74,12 +75,8 @@ class _Maker:
 
     def add(self, draw: Draw) -> None:
         tensor = self.code.tensors[draw.tensor]
-        if draw.distribution in ("orthonormal", "dropout"):
-            if draw.distribution == "orthonormal" and len(tensor.axes) < 2:
-                raise IndicialError(
-                    f"{draw.tensor} has {len(tensor.axes)} indices; orthonormal rows need two: "
-                    f"the number of the row, and the place in it"
-                )
+        if draw.distribution in ("orthonormal", "permutation", "dropout"):
+            _require_axes(draw, tensor)
             self.kinds[draw.tensor] = draw.distribution
             return
         name = f"noise_{len(self.noise) + 1}"
@@ -126,6 +123,16 @@ class _Maker:
         drawn = [s for several in self.drawn.values() for s in several]
         sampler = replace(code, tensors=tensors, statements=_by_precedence([*drawn, *statements]))
         return World(code, self.kinds, sampler, tuple(self.drawn))
+
+
+def _require_axes(draw: Draw, tensor: Tensor) -> None:
+    if draw.distribution == "orthonormal" and len(tensor.axes) < 2:
+        raise IndicialError(
+            f"{draw.tensor} has {len(tensor.axes)} indices; orthonormal rows need two: "
+            f"the number of the row, and the place in it"
+        )
+    if draw.distribution == "permutation" and not tensor.axes:
+        raise IndicialError(f"a permutation has an index: {draw.tensor}[t] ~ permutation")
 
 
 def _kind(tensor: Tensor) -> str:
@@ -180,6 +187,8 @@ def values(kind: str, shape: tuple[int, ...], count: int, random: Random, tokens
         return random.uniform(size=full)
     if kind == "dropout":
         return np.ones(full)
+    if kind == "permutation":
+        return np.argsort(random.uniform(size=full), axis=-1).astype(np.float64)
     if kind == "orthonormal":
         return _rotations(full, random)
     drawn = random.normal(size=full)

@@ -124,6 +124,9 @@ def _simpler(kind: str, values: Array) -> Iterator[Array]:
 
     if kind == "orthonormal":
         yield np.broadcast_to(np.eye(*values.shape[-2:]), values.shape).copy()
+    elif kind == "permutation":
+        yield np.broadcast_to(np.arange(values.shape[-1], dtype=float), values.shape).copy()
+        yield np.broadcast_to(np.arange(values.shape[-1], dtype=float)[::-1], values.shape).copy()
     elif kind == "tokens":
         yield np.zeros_like(values)
     elif _any_number(kind):

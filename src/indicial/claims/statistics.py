@@ -44,7 +44,7 @@ FIRST = 2_500
 """Draws of the first look."""
 MOST = 1_000_000
 """Draws at most, unless `--draws` says otherwise."""
-BELOW_TOLERANCE = 8
+BELOW_TOLERANCE = 6
 """How much smaller than the tolerance the sampling error should be."""
 SURE = 4.0
 """How many standard errors a verdict keeps away from the other one."""

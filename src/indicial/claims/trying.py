@@ -16,6 +16,8 @@ from indicial.program.ir import Code, Test
 from indicial.program.messages import IndicialError
 from indicial.program.program import Program
 
+WORK_OF_ONE, WORK_OF_MANY = 300_000, 3_000
+"""Numbers that a draw may compute at the larger sizes: at some draws, or at thousands of them."""
 DRAWS = 200
 """Draws for a claim about values, over all its sizes."""
 
@@ -67,13 +69,17 @@ def _on_draws(
 ) -> Verdict:
     from indicial.claims.corners import corners
     from indicial.claims.experiment import Experiment
+    from indicial.claims.part import claimed
     from indicial.claims.statistics import try_statistics
     from indicial.claims.values import try_values
 
-    experiment = Experiment(code, test)
-    tried = corners(code, sizes)
+    about = claimed(code, test)
+    experiment = Experiment(about, test)
+    known = {name: value for name, value in sizes.items() if name in about.sizes}
     if experiment.summaries:
+        tried = corners(about, known, WORK_OF_MANY)
         return try_statistics(experiment, tried, seed, draws)
+    tried = corners(about, known, WORK_OF_ONE)
     return try_values(experiment, tried, seed, DRAWS if draws is None else draws)
 
 

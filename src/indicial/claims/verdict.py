@@ -59,48 +59,38 @@ class Verdict:
     def as_stated(self) -> bool:
         return self.status == (REFUTED if self.false else HOLDS)
 
-    @property
-    def text(self) -> str:
-        """The claim as it stands in the source, without its first word."""
-        words = " ".join(self.test.span.text.split()).removeprefix("\\text{").removeprefix("claim")
-        return words.lstrip("} ").removeprefix("false:").strip()
-
     def line(self) -> str:
         """What is printed of a claim that went as stated."""
         span = self.test.span
         word = "false claim refuted" if self.false else "claim holds"
-        first = f"{span.source.name}:{span.line}: {word}: {self.text}"
-        lines = wrapped(first, WIDTH, "    ")
         where = "" if self.broken is None else self.broken.where
-        for text in (f"{self.found}{where}", *self._draw()):
-            lines += wrapped(f"  {text}", WIDTH, "    ")
+        first = f"{span.source.name}:{span.line}: {word}: {self.test.text}: {self.found}{where}"
+        lines = wrapped(first, WIDTH, "    ")
+        for text in self._draw():
+            lines += wrapped(f"    {text}", WIDTH, "    ")
         return "\n".join(lines)
 
     def message(self) -> Message:
         """What is said of a claim that did not go as stated."""
-        span = self.test.span
-        if self.false:
-            said = {
-                HOLDS: f"this is claimed to be false, and it holds: {self.found}",
-                UNDECIDED: f"undecided: {self.found}",
-                UNTRIED: f"this claim was not tried: {self.found}",
-            }[self.status]
-            return Message("error", "claim", said, ((span, ""),), self._hint())
-        if self.status != REFUTED:
-            said = {
-                UNDECIDED: f"undecided: {self.found}",
-                UNTRIED: f"this claim was not tried: {self.found}",
-            }[self.status]
-            return Message("error", "claim", said, ((span, ""),), self._hint())
+        whole = ((self.test.span, ""),)
+        match self.status:
+            case "undecided":
+                hint = "give it more draws with --draws, or a wider tolerance"
+                return Message("error", "claim", f"undecided: {self.found}", whole, hint)
+            case "untried":
+                said = f"this claim was not tried: {self.found}"
+                return Message("error", "claim", said, whole)
+            case "holds":
+                said = f"this is claimed to be false, and it holds: {self.found}"
+                return Message("error", "claim", said, whole, self._seeded())
         assert self.broken is not None
-        sites = (
+        sides = (
             (self.test.left.span, f"is {self.broken.left}"),
             (self.test.right.span, f"is {self.broken.right}"),
         )
-        shown = tuple(site for site in sites if site[0].text) or ((span, ""),)
-        details = tuple(self._draw())
-        text = f"this claim does not hold: {self.found}{self.broken.where}"
-        return Message("error", "claim", text, shown, self._hint(), details)
+        sites = tuple(side for side in sides if side[0].text) or whole
+        said = f"this claim does not hold: {self.found}{self.broken.where}"
+        return Message("error", "claim", said, sites, self._seeded(), tuple(self._draw()))
 
     def _draw(self) -> Iterable[str]:
         """The draw that breaks it, one name after the other."""
@@ -109,12 +99,8 @@ class Verdict:
                 f"{name} = {value}" for name, value in self.broken.draw.items()
             )
 
-    def _hint(self) -> str:
-        if self.status == UNDECIDED:
-            return "give it more draws with --draws, or a wider tolerance"
-        if self.status == UNTRIED or self.seed is None:
-            return ""
-        return f"tried with seed {self.seed}; --seed tries other draws"
+    def _seeded(self) -> str:
+        return "" if self.seed is None else f"tried with seed {self.seed}; --seed tries other draws"
 
     def to_json(self) -> dict[str, Any]:
         """For `--json`: a message of its own, with the figures beside it."""
@@ -123,7 +109,7 @@ class Verdict:
         else:
             made = self.message().to_json()
         made["claim"] = {
-            "text": self.text,
+            "text": self.test.text,
             "false": self.false,
             "status": self.status,
             "found": self.found,
@@ -162,10 +148,10 @@ def shown(values: np.ndarray[Any, Any]) -> str:
     if values.ndim == 2 and rows > 1 and np.array_equal(values, np.eye(rows, columns)):
         which = "the identity" if rows == columns else f"{rows} rows of the identity"
         return f"{which} ({columns} × {columns})"
-    if values.size > 40:
+    if values.size > 64:
         return f"{' × '.join(map(str, values.shape))} numbers"
     if values.ndim == 0:
-        return f"{float(values):.4g}"
+        return f"{float(values) + 0.0:.4g}"
     return "[" + ", ".join(shown(row) for row in values) + "]"
 
 

@@ -98,7 +98,8 @@ def _check(options: argparse.Namespace) -> int:
     for message in found:
         print(message.render(), end="\n\n")
     for verdict in verdicts:
-        print(verdict.line() if verdict.as_stated else verdict.message().render(), end="\n\n")
+        print(verdict.line() if verdict.as_stated else f"\n{verdict.message().render()}\n")
+    print(end="\n" if verdicts else "")
     if options.notes:
         for one in skipped:
             print(f"{one.span.source.name}:{one.span.line}: skipped: {one.reason}")

@@ -543,6 +543,9 @@ def _draws(lowering: Lowering) -> None:
             left.append(placed.place if not isinstance(placed.place, ir.Gather) else ir.Affine())
         base = right.function if isinstance(right, s.Call) else right
         assert isinstance(base, s.Name)
+        if base.base == "permutation" and info.axes:
+            values = lowering.token_values(reference.key, reference.span)
+            lowering.context.classes.union(values, info.axes[-1].size, reference.span)
         arguments = right.arguments if isinstance(right, s.Call) else ()
         lowered = tuple(lowering.whole(a, scope) for a in arguments)
         indices = tuple(variable.index for variable in variables)

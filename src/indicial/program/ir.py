@@ -313,7 +313,8 @@ class Statement:
 class Draw:
     """`tensor[left] ~ distribution(arguments)`, for all values of the indices.
 
-    The distributions are `N` (mean and variance), `uniform`, `bernoulli`, `orthonormal` (rows).
+    The distributions are `N` (mean and variance), `uniform`, `bernoulli`, `orthonormal` (rows) and
+    `permutation` (the elements are the places of its last index in another order).
     """
 
     tensor: str
@@ -340,6 +341,8 @@ class Test:
     span: Span = field(default=NOWHERE, compare=False, repr=False)
     kind: str = "step"
     guard: Expression | None = None
+    text: str = field(default="", compare=False)
+    """A claim as it is written, on one line."""
 
 
 Literal = Union[float, tuple["Literal", ...]]  # noqa: UP007 (a forward reference)

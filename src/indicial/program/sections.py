@@ -14,10 +14,12 @@ from itertools import groupby, pairwise
 
 from indicial.notation.faults import Fault, Skipped
 from indicial.notation.headings import is_part
+from indicial.notation.printers import name_key
 from indicial.notation.syntax import (
     Declaration,
     Equation,
     Expression,
+    Index,
     Name,
     Node,
     Quantity,
@@ -26,7 +28,7 @@ from indicial.notation.syntax import (
 from indicial.program.lowering.places import describe
 from indicial.program.messages import Messages
 from indicial.program.names.loops import STEPS
-from indicial.program.names.naming import GROUPS, Reference
+from indicial.program.names.naming import GROUPS, Reference, index_name
 from indicial.program.names.outline import Outline, outline
 from indicial.program.names.shapes import uses
 
@@ -138,6 +140,7 @@ def _borrow(part: Part, before: Part) -> None:
     if not available:
         return
     sketch = part.outline()
+    letters = _index_letters(part.statements)
     defined = sketch.defined | {reference.key for reference, _, _ in sketch.draws}
     pending: list[Node] = [d.body for d in sketch.definitions]
     pending += [*sketch.claims, *(distribution for _, distribution, _ in sketch.draws)]
@@ -150,6 +153,8 @@ def _borrow(part: Part, before: Part) -> None:
             key = use.reference.key
             if use.kind != "tensor" or key in defined or key not in available:
                 continue
+            if key in letters and not use.reference.items:
+                continue  # an index of that letter
             if not _fits(use.reference, available[key]):
                 continue
             defined = defined | {key}
@@ -159,9 +164,30 @@ def _borrow(part: Part, before: Part) -> None:
                     pending.append(source.body)
     if taken:
         earlier = before.whole
-        declared = [d for d in earlier if isinstance(d, Declaration)]
+        read = {n for s in (*taken, *part.statements) for n in s.walk() if isinstance(n, Name)}
+        declared = [d for d in earlier if isinstance(d, Declaration) and _concerns(d, read)]
         part.borrowed = [*declared, *(e for e in earlier if e in taken)]
         part.sketch = None
+
+
+def _index_letters(statements: Iterable[Statement]) -> set[str]:
+    """The letters that stand in brackets by themselves."""
+    items = (
+        item
+        for statement in statements
+        for node in statement.walk()
+        if isinstance(node, Index)
+        for item in node.items
+    )
+    return {name_key(name) for item in items if (name := index_name(item)) is not None}
+
+
+def _concerns(declaration: Declaration, read: set[Name]) -> bool:
+    """Whether a declaration is of use where these names are read; a constant may not be."""
+    if declaration.keyword != "constant":
+        return True
+    names = {n for item in declaration.items for n in item.walk() if isinstance(n, Name)}
+    return bool(names & read)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from indicial.notation import syntax as s
+from indicial.notation.printers import unicode
 from indicial.notation.source import Span
 from indicial.program import ir
 from indicial.program.lowering.context import RawTest, Term, merge
@@ -64,8 +65,17 @@ def _claim(lowering: Lowering, claim: s.Claim, scope: Scope) -> None:
     )
     tolerance = lowering.whole(claim.tolerance, scope) if claim.tolerance is not None else None
     guard = lowering.condition(claim.guard, scope) if claim.guard is not None else None
-    for test in made:
+    for number, test in enumerate(made):
         test.tolerance, test.guard = tolerance, guard
+        test.text = _text(claim, number)
+
+
+def _text(claim: s.Claim, number: int) -> str:
+    """One relation of a claim, as a reader would write it."""
+    operands, operators = claim.comparison.operands, claim.comparison.operators
+    text = f"{unicode(operands[number])} {operators[number]} {unicode(operands[number + 1])}"
+    text += f" within {unicode(claim.tolerance)}" if claim.tolerance is not None else ""
+    return text + (f" for {unicode(claim.guard)}" if claim.guard is not None else "")
 
 
 def _lower(

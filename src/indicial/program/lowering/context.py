@@ -125,6 +125,7 @@ class RawTest:
     kind: str = "step"
     tolerance: ir.Expression | None = None
     guard: ir.Expression | None = None
+    text: str = ""
 
 
 @dataclass

@@ -475,7 +475,7 @@ class _Finish:
                 self.expression(t.left), t.relation, self.expression(t.right),
                 tuple(self.index(v.index) for v in t.variables),
                 self.expression(t.tolerance) if t.tolerance is not None else None, t.span, t.kind,
-                self.expression(t.guard) if t.guard is not None else None,
+                self.expression(t.guard) if t.guard is not None else None, t.text,
             )
             for t in context.tests
         )  # fmt: skip

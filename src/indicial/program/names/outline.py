@@ -51,7 +51,9 @@ from indicial.program.names.uses import (
     survey,
 )
 
-DISTRIBUTIONS = frozenset({"N", "𝒩", "uniform", "orthonormal", "bernoulli", "U", "𝒰"})
+DISTRIBUTIONS = frozenset(
+    {"N", "𝒩", "uniform", "orthonormal", "bernoulli", "permutation", "U", "𝒰"}
+)
 
 
 @dataclass(frozen=True)
@@ -315,7 +317,8 @@ def _drawn(equation: Equation, result: Outline, messages: Messages) -> None:
             "draw",
             f"{unicode(right)} is no distribution that is known here",
             right.span,
-            hint="use N(mean, variance), uniform(low, high), bernoulli(p), orthonormal, or P(…)",
+            hint="use N(mean, variance), uniform(low, high), bernoulli(p), orthonormal, permutation, or "
+            "P(…)",
         )
         return
     assert isinstance(right, Call | Name)

@@ -1,0 +1,69 @@
+"""The part of a program that some names or a claim depend on.
+
+y = a + b;  z = c;  claim y ≤ 1      →      y = a + b, with a and b and what they are drawn from
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from indicial.program.ir import Code, Expression, Read, Reduce, SizeValue, Softmax, Test
+from indicial.program.rewrite import tensors_read
+from indicial.program.sizes import Size
+
+
+def part(code: Code, names: Iterable[str]) -> Code:
+    """What the program needs to compute some tensors, draws included, without its claims."""
+    kept: set[str] = set()
+    waiting = list(names)
+    while waiting:
+        name = waiting.pop()
+        if name in kept:
+            continue
+        kept.add(name)
+        waiting += tensors_read(code.of(name))
+        for draw in code.draws:
+            if draw.tensor == name:
+                waiting += [n for argument in draw.arguments for n in read_in(argument)]
+    return replace(
+        code,
+        tensors={name: tensor for name, tensor in code.tensors.items() if name in kept},
+        statements=tuple(s for s in code.statements if s.target in kept),
+        draws=tuple(draw for draw in code.draws if draw.tensor in kept),
+        tests=(),
+    )
+
+
+def claimed(code: Code, test: Test) -> Code:
+    """The part of a program that a claim is about, and the sizes that it depends on."""
+    sides = [e for e in (test.left, test.right, test.guard, test.tolerance) if e is not None]
+    found = replace(part(code, [n for side in sides for n in read_in(side)]), tests=(test,))
+    names: set[str] = set()
+    for size in _sizes(found, sides):
+        names |= size.names
+    return replace(found, sizes={n: value for n, value in code.sizes.items() if n in names})
+
+
+def read_in(expression: Expression) -> Iterator[str]:
+    return (node.tensor for node in expression.walk() if isinstance(node, Read))
+
+
+def _sizes(code: Code, sides: list[Expression]) -> Iterator[Size]:
+    """All sizes in a program and in a claim about it."""
+    for tensor in code.tensors.values():
+        for axis in tensor.axes:
+            yield from (axis.lower, axis.extent)
+        if tensor.values is not None:
+            yield tensor.values
+    bodies = [s.body for s in code.statements] + [a for d in code.draws for a in d.arguments]
+    bodies += [s.guard for s in code.statements if s.guard is not None]
+    for node in (node for body in (*bodies, *sides) for node in body.walk()):
+        if isinstance(node, SizeValue):
+            yield node.size
+        elif isinstance(node, Reduce | Softmax):
+            for index in node.indices:
+                yield from (index.lower, index.extent)
+    for test in code.tests:
+        for index in test.indices:
+            yield from (index.lower, index.extent)
