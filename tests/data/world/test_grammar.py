@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from indicial.data.world.grammar import Choice, Derivation, Grammar, Phrase
+from indicial.data.world.grammar import Choice, Derivation, Grammar, Phrase, choice
 from indicial.data.world.reading import END, Reader
 from indicial.data.world.rendering import Rendering
 
@@ -25,16 +25,16 @@ def expand(phrase: Phrase) -> Iterator[Choice]:
     category, form, _, depth = phrase
     if category == "start":
         for number in ("common", "plural"):
-            parts = {"who": Phrase("cat", number, "", "0"), "what": Phrase("does", number, "", "0")}
-            yield Choice(1 if number == "common" else 3, "says", parts)
+            who, what = Phrase("cat", number, "", "0"), Phrase("does", number, "", "0")
+            yield choice(1 if number == "common" else 3, "says", who=who, what=what)
     elif category == "cat":
-        yield Choice(2, "cat")
+        yield choice(2, "cat")
         if depth == "0":
-            yield Choice(1, "that", {"what": Phrase("does", form, "", "1")})
+            yield choice(1, "that", what=Phrase("does", form, "", "1"))
     else:
-        yield Choice(1, "sleeps")
+        yield choice(1, "sleeps")
         if depth == "0":
-            yield Choice(2, "sees", {"who": Phrase("cat", "plural", "", "0")})
+            yield choice(2, "sees", who=Phrase("cat", "plural", "", "0"))
 
 
 @pytest.fixture
@@ -112,9 +112,9 @@ def test_two_derivations_of_one_sentence_are_both_found() -> None:
     """An ambiguous grammar: so the test that the worlds have no such sentence can fail."""
 
     def twice(phrase: Phrase) -> Iterator[Choice]:
-        yield Choice(1, "one" if phrase.category == "start" else "hay")
+        yield choice(1, "one" if phrase.category == "start" else "hay")
         if phrase.category == "start":
-            yield Choice(3, "other", {"part": Phrase("part")})
+            yield choice(3, "other", part=Phrase("part"))
 
     texts = {"one": "hay", "other": "{part}", "hay": "hay"}
     reader = Reader(Rendering(Grammar(Phrase("start"), twice), lambda rule: texts[rule.name]))

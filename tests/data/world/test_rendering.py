@@ -7,7 +7,7 @@ import pytest
 
 from indicial.data.world import world
 from indicial.data.world.english import TEMPLATES, plural, third_person
-from indicial.data.world.grammar import Choice, Grammar, Phrase
+from indicial.data.world.grammar import Choice, Grammar, Phrase, choice
 from indicial.data.world.rendering import Rendering, parse_template
 
 
@@ -42,8 +42,9 @@ def test_templates_that_are_wrong(text: str) -> None:
 @pytest.mark.parametrize(("noun", "article"), [("baker", "a"), ("actor", "an")])
 def test_the_article_fits_the_word(noun: str, article: str) -> None:
     def expand(phrase: Phrase) -> list[Choice]:
-        inner = {"job": Phrase("job")}
-        return [Choice(1, "is", inner) if phrase.category == "start" else Choice(1, noun)]
+        if phrase.category == "start":
+            return [choice(1, "is", job=Phrase("job"))]
+        return [choice(1, noun)]
 
     grammar = Grammar(Phrase("start"), expand)
     rendering = Rendering(grammar, lambda r: "is:cop a:det {job}" if r.name == "is" else r.name)

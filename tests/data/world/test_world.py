@@ -34,6 +34,17 @@ def test_every_sentence_has_one_derivation(name: str) -> None:
         assert w.log_probability(str(sentence)) == pytest.approx(sentence.log_probability)
 
 
+@pytest.mark.parametrize("name", worlds())
+def test_no_two_ways_to_a_beginning_go_on_alike(name: str) -> None:
+    """Two ways with the same rest would make all sentences of that rest ambiguous."""
+    w, rng = world(name), random.Random(12)
+    for _ in range(200):
+        words = tuple(w.sentence(rng).words)
+        for length in range(len(words) + 1):
+            stacks = [way.stack for way in w._reader.after(words[:length])]
+            assert len(stacks) == len(set(stacks)), words[:length]
+
+
 @pytest.mark.parametrize(("name", "count"), [("people", 60000), ("village", 30000)])
 def test_entropy_and_length_are_those_of_samples(name: str, count: int) -> None:
     w, rng = world(name), random.Random(5)

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 import random
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import NamedTuple
@@ -38,7 +38,12 @@ class Choice(NamedTuple):
 
     weight: float
     name: str
-    parts: Mapping[str, Phrase] = {}
+    parts: dict[str, Phrase]
+
+
+def choice(weight: float, name: str, /, **parts: Phrase) -> Choice:
+    """`choice(2, "lies_in", town=…, country=…)`; the parts are drawn in this order."""
+    return Choice(weight, name, parts)
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -1,7 +1,7 @@
 """What may be said in a world, and how likely: the rules, made from the facts.
 
     Syntax(facts).expand(Phrase("fact", "feminine", "Maria Keller", "born"))
-        →  Choice(4, "born_in", {"born_in": Phrase("word", about="Oslo")}), …
+        →  choice(4, "born_in", born_in=Phrase("word", about="Oslo")), …
 
 Two kinds of sentence take most of the room. Some speak of a person by name, and what they say is
 true: whoever knows the facts can foretell it. Others speak of anybody (`the farmers whom the tall
@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 
 from indicial.data.world import lists
 from indicial.data.world.facts import Facts
-from indicial.data.world.grammar import Choice, Phrase
+from indicial.data.world.grammar import Choice, Phrase, choice
 
 DEEPEST = "2"
 """How deep relative clauses go: those in a clause as deep as this have none of their own."""
@@ -66,9 +66,9 @@ class Syntax:
         if phrase.category in self._categories:
             yield from self._categories[phrase.category](phrase)
         elif phrase.about:
-            yield Choice(1, phrase.about)
+            yield choice(1, phrase.about)
         else:
-            yield from (Choice(1, word) for word in self._words(phrase.category))
+            yield from (choice(1, word) for word in self._words(phrase.category))
 
     def _words(self, category: str) -> Sequence[str]:
         words = {
@@ -89,9 +89,9 @@ class Syntax:
         fame = [(rank + 10) ** -0.5 for rank in range(len(facts.people))]
         for person, weight in zip(facts.people, fame, strict=True):
             about = Phrase("person", facts.value(person, "gender"), person)
-            yield Choice(0.62 * weight / sum(fame), "person", {"all": about})
+            yield choice(0.62 * weight / sum(fame), "person", all=about)
         for form, share in BEINGS.items():
-            yield Choice(0.26 * share, "remark", {"all": Phrase("remark", form)})
+            yield choice(0.26 * share, "remark", all=Phrase("remark", form))
         kinds = (
             ("town", 0.07, facts.towns),
             ("animal", 0.02, facts.animals),
@@ -100,7 +100,7 @@ class Syntax:
         for category, share, subjects in kinds:
             for subject in subjects:
                 about = Phrase(category, "", subject)
-                yield Choice(share / len(subjects), category, {"all": about})
+                yield choice(share / len(subjects), category, all=about)
 
     # People by name, and what is true of them.
 
@@ -109,19 +109,22 @@ class Syntax:
         _, form, person, _ = phrase
         name = {"name": Phrase("name", "", person)}
         anything = Phrase("telling", form, person)
-        yield Choice(6, "tells", {**name, "fact": anything})
+        yield choice(6, "tells", **name, fact=anything)
         told = self._told(person)
         for first, often in told.items():
-            second = Phrase("telling", form, person, first)
-            parts = {**name, "first": Phrase("fact", form, person, first), "second": second}
-            yield Choice(7 * often / sum(told.values()), "aside", parts)
-            yield Choice(3 * often / sum(told.values()), "and", parts)
+            fact, besides = (
+                Phrase("fact", form, person, first),
+                Phrase("telling", form, person, first),
+            )
+            for weight, how in ((7, "aside"), (3, "and")):
+                share = weight * often / sum(told.values())
+                yield choice(share, how, **name, first=fact, second=besides)
         job, town = self._value(person, "works_as"), self._value(person, "born_in")
         more = Phrase("telling", form, person, "works_as")
-        yield Choice(3, "apposition", {**name, "job": job, "town": town, "fact": more})
+        yield choice(3, "apposition", **name, job=job, town=town, fact=more)
         for by, share in BEINGS.items():
-            others = {"other": Phrase("anybody", by, "", DEEPEST), "deed": Phrase("deed", by)}
-            yield Choice(2 * share, "aside_whom", {**name, **others, "fact": anything})
+            other, deed = Phrase("anybody", by, "", DEEPEST), Phrase("deed", by)
+            yield choice(2 * share, "aside_whom", **name, other=other, deed=deed, fact=anything)
 
     def _told(self, person: str, besides: str = "") -> dict[str, int]:
         """What there is to tell of a person, besides what is told already, and how often."""
@@ -131,7 +134,7 @@ class Syntax:
     def _telling(self, phrase: Phrase) -> Iterator[Choice]:
         _, form, person, besides = phrase
         for relation, often in self._told(person, besides).items():
-            yield Choice(often, "telling", {"fact": Phrase("fact", form, person, relation)})
+            yield choice(often, "telling", fact=Phrase("fact", form, person, relation))
 
     def _value(self, subject: str, relation: str, category: str = "word", form: str = "") -> Phrase:
         return Phrase(category, form, self.facts.value(subject, relation))
@@ -142,7 +145,7 @@ class Syntax:
 
         def say(weight: float, name: str, *relations: str, **parts: Phrase) -> Choice:
             known = {r: self._value(person, r) for r in relations}
-            return Choice(weight, name, {**known, **parts})
+            return choice(weight, name, **known, **parts)
 
         match relation:
             case "born":
@@ -187,11 +190,8 @@ class Syntax:
         """A sentence on each noun that has the form."""
         for noun in self._nouns(phrase.form):
             subject = Phrase("being", phrase.form, noun, "0")
-            yield Choice(
-                1,
-                "somebody",
-                {"subject": subject, "doing": Phrase("doing", phrase.form, noun, "0")},
-            )
+            doing = Phrase("doing", phrase.form, noun, "0")
+            yield choice(1, "somebody", subject=subject, doing=doing)
 
     def _nouns(self, form: str) -> list[str]:
         facts = self.facts
@@ -200,90 +200,84 @@ class Syntax:
 
     def _anybody(self, phrase: Phrase) -> Iterator[Choice]:
         for noun in self._nouns(phrase.form):
-            yield Choice(1, "anybody", {"being": Phrase("being", phrase.form, noun, phrase.limit)})
+            being = Phrase("being", phrase.form, noun, phrase.limit)
+            yield choice(1, "anybody", being=being)
 
     def _being(self, phrase: Phrase) -> Iterator[Choice]:
-        yield Choice(1, "the", {"such": phrase._replace(category="such")})
+        yield choice(1, "the", such=phrase._replace(category="such"))
 
     def _such(self, phrase: Phrase) -> Iterator[Choice]:
         """`tall doctor near the bridge`: one clause or place at most, so that all is plain."""
         _, form, noun, depth = phrase
-        head = {"noun": Phrase("noun", form, noun)}
-        adjective, place = {"adjective": Phrase("adjective")}, {"place": Phrase("place")}
-        yield Choice(6, "noun", head)
-        yield Choice(4, "adjective", {**adjective, **head})
-        yield Choice(3, "at", {**head, **place})
-        yield Choice(3, "adjective_at", {**adjective, **head, **place})
+        head = Phrase("noun", form, noun)
+        adjective, place = Phrase("adjective"), Phrase("place")
+        yield choice(6, "noun", noun=head)
+        yield choice(4, "adjective", adjective=adjective, noun=head)
+        yield choice(3, "at", noun=head, place=place)
+        yield choice(3, "adjective_at", adjective=adjective, noun=head, place=place)
         if depth < DEEPEST:
             often = 6 if depth == "0" else 2
-            yield Choice(
-                often, "who", {**head, "doing": Phrase("doing", form, noun, deeper(depth))}
-            )
+            doing = Phrase("doing", form, noun, deeper(depth))
+            yield choice(often, "who", noun=head, doing=doing)
             for by, share in BEINGS.items():
-                others = {
-                    "other": Phrase("anybody", by, "", deeper(depth)),
-                    "deed": Phrase("deed", by),
-                }
-                yield Choice(2 * often * share, "whom", {**head, **others})
+                other, deed = Phrase("anybody", by, "", deeper(depth)), Phrase("deed", by)
+                yield choice(2 * often * share, "whom", noun=head, other=other, deed=deed)
 
     def _doing(self, phrase: Phrase) -> Iterator[Choice]:
         """What somebody does. It may end in a clause about somebody else, so nothing follows it."""
         _, form, noun, depth = phrase
-        deed = {"deed": Phrase("deed", form)}
+        deed = Phrase("deed", form)
         for whom, share in BEINGS.items():
-            yield Choice(
-                5 * share, "does_to", {**deed, "other": Phrase("anybody", whom, "", deeper(depth))}
-            )
-        yield Choice(2, "is_so", {"state": Phrase("state")})
+            other = Phrase("anybody", whom, "", deeper(depth))
+            yield choice(5 * share, "does_to", deed=deed, other=other)
+        yield choice(2, "is_so", state=Phrase("state"))
         if form != "common":
-            yield Choice(4, "does_to_self", deed)
-            yield Choice(
-                2, "cares", {"verb": Phrase("caring", form), "animal": Phrase("pet", form)}
-            )
+            yield choice(4, "does_to_self", deed=deed)
+            yield choice(2, "cares", verb=Phrase("caring", form), animal=Phrase("pet", form))
         if self.facts.has(noun, "does"):
-            yield Choice(4, "job_place", {"works_in": self._value(noun, "works_in")})
+            yield choice(4, "job_place", works_in=self._value(noun, "works_in"))
             verb = self._value(noun, "does", "verb", form)
-            yield Choice(4, "job_deed", {"verb": verb, "goods": self._value(noun, "does_it_to")})
+            yield choice(4, "job_deed", verb=verb, goods=self._value(noun, "does_it_to"))
 
     def _deed(self, phrase: Phrase) -> Iterator[Choice]:
-        verb = {"verb": Phrase("verb", phrase.form)}
-        yield Choice(2, "deed", verb)
-        yield Choice(1, "deed_when", {"adverb": Phrase("adverb"), **verb})
+        verb = Phrase("verb", phrase.form)
+        yield choice(2, "deed", verb=verb)
+        yield choice(1, "deed_when", adverb=Phrase("adverb"), verb=verb)
 
     def _place(self, _: Phrase) -> Iterator[Choice]:
-        yield Choice(1, "place", {"preposition": Phrase("preposition"), "site": Phrase("site")})
+        yield choice(1, "place", preposition=Phrase("preposition"), site=Phrase("site"))
 
     def _site(self, _: Phrase) -> Iterator[Choice]:
-        yield Choice(2, "site", {"landmark": Phrase("landmark")})
-        for town in self.facts.towns:
-            parts = {"landmark": Phrase("landmark"), "town": Phrase("word", "", town)}
-            yield Choice(2 / len(self.facts.towns), "site_in", parts)
+        landmark, towns = Phrase("landmark"), self.facts.towns
+        yield choice(1, "site", landmark=landmark)
+        for town in towns:
+            name = Phrase("word", "", town)
+            yield choice(1 / len(towns), "site_in", landmark=landmark, town=name)
 
     # Towns, animals, things.
 
     def _town(self, phrase: Phrase) -> Iterator[Choice]:
         town = phrase.about
-        name = {"town": Phrase("word", "", town)}
+        name = Phrase("word", "", town)
         country = self._value(town, "lies_in")
         language = self._value(country.about, "has_language")
-        yield Choice(2, "lies_in", {**name, "country": country})
-        yield Choice(2, "famous_for", {**name, "goods": self._value(town, "famous_for")})
-        yield Choice(2, "mayor", {**name, "mayor": self._value(town, "has_mayor", "name")})
-        yield Choice(1, "spoken_in", {"language": language, **name})
+        yield choice(2, "lies_in", town=name, country=country)
+        yield choice(2, "famous_for", town=name, goods=self._value(town, "famous_for"))
+        yield choice(2, "mayor", town=name, mayor=self._value(town, "has_mayor", "name"))
+        yield choice(1, "spoken_in", language=language, town=name)
 
     def _animal(self, phrase: Phrase) -> Iterator[Choice]:
         for weight, form in ((1, "common"), (2, "plural")):
-            animal = {"animal": Phrase("pet", form, phrase.about)}
-            yield Choice(
-                weight, f"eats_{form}", {**animal, "food": self._value(phrase.about, "eats")}
-            )
-            sleeps = self._value(phrase.about, "sleeps_in")
-            yield Choice(weight, f"sleeps_{form}", {**animal, "place": sleeps})
+            animal = Phrase("pet", form, phrase.about)
+            food = self._value(phrase.about, "eats")
+            place = self._value(phrase.about, "sleeps_in")
+            yield choice(weight, f"eats_{form}", animal=animal, food=food)
+            yield choice(weight, f"sleeps_{form}", animal=animal, place=place)
 
     def _thing(self, phrase: Phrase) -> Iterator[Choice]:
-        thing = {"thing": Phrase("word", "", phrase.about)}
-        yield Choice(1, "made_of", {**thing, "material": self._value(phrase.about, "made_of")})
-        yield Choice(1, "kept_in", {**thing, "place": self._value(phrase.about, "kept_in")})
+        thing = Phrase("word", "", phrase.about)
+        yield choice(1, "made_of", thing=thing, material=self._value(phrase.about, "made_of"))
+        yield choice(1, "kept_in", thing=thing, place=self._value(phrase.about, "kept_in"))
 
 
 def deeper(depth: str) -> str:
