@@ -7,17 +7,41 @@ filling(train)
 from __future__ import annotations
 
 import argparse
-from typing import Any
+import difflib
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NoReturn
+
+
+class Parser(argparse.ArgumentParser):
+    """Says in one line what is wrong with a call, and which option was probably meant."""
+
+    other_names: Mapping[str, str] = MappingProxyType({})
+    """What others call an option; only used to say how it is called here: `{"lr": "learning-rate"}`."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        found, rest = super().parse_known_args(args, namespace)
+        unknown = next((word for word in rest if word.startswith("-")), None)
+        if unknown is not None:
+            name = unknown.partition("=")[0]
+            known = [o for action in self._actions for o in action.option_strings]
+            plain = name.strip("-").replace("_", "-").lower()
+            near = f"--{self.other_names.get(plain, plain)}"
+            close = difflib.get_close_matches(near, known, 1, 0.6)
+            self.error(f"there is no {name}{f'; did you mean {close[0]}?' if close else ''}")
+        return found, rest
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message} (see `{self.prog} --help`)\n")
+
 
 Commands = argparse._SubParsersAction
 """Where a command is added: `add(commands)` of each file of this folder does so."""
 
 
-def command(
-    commands: Commands[Any], name: str, line: str, text: str, run: object
-) -> argparse.ArgumentParser:
+def command(commands: Commands[Any], name: str, line: str, text: str, run: object) -> Parser:
     """A new command: its name, one line for the list, the page of its `--help`, what it runs."""
-    made: argparse.ArgumentParser = commands.add_parser(
+    made: Parser = commands.add_parser(
         name, help=line, description=text, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     made.set_defaults(run=run)

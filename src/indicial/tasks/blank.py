@@ -17,7 +17,7 @@ import torch
 
 from indicial.compile.module.module import ProgramModule
 from indicial.data.batches import Block
-from indicial.data.corpus import Ints
+from indicial.data.tokenizers import Ints
 from indicial.tasks.language import Language
 from indicial.tasks.task import Batch
 

@@ -21,7 +21,8 @@ import torch
 from indicial.compile.module.module import ProgramModule
 from indicial.compile.module.sizes import parameters, size_names
 from indicial.data.batches import Block, Rows
-from indicial.data.corpus import Data, Ints
+from indicial.data.corpus import Data
+from indicial.data.tokenizers import Ints
 from indicial.program.ir import Tensor as Declared
 from indicial.program.messages import IndicialError
 from indicial.program.program import Program
@@ -75,6 +76,12 @@ class Language:
         return self.prediction.token if self.prediction else token_inputs(self.program.code)[0]
 
     @property
+    def lengths(self) -> tuple[str, ...]:
+        """The names of sizes that are as long as a text: T."""
+        names = {t.axes[0].extent.name for t in token_inputs(self.program.code)}
+        return tuple(name for name in names if name is not None)
+
+    @property
     def sizes(self) -> dict[str, int]:
         """V, and T where a parameter has room for so many positions."""
         code = self.program.code
@@ -82,9 +89,9 @@ class Language:
         for tensor in token_inputs(code):
             if tensor.values is not None and tensor.values.name is not None:
                 found[tensor.values.name] = self.vocabulary
-        length = self.token.axes[0].extent.name
-        if length is not None and any(length in size_names(t.axes) for t in parameters(code)):
-            found[length] = self.context
+        for length in self.lengths:
+            if any(length in size_names(t.axes) for t in parameters(code)):
+                found[length] = self.context
         return found
 
     # ------------------------------------------------------------------ training
@@ -154,15 +161,18 @@ class Language:
         return self._measure
 
     def scores(self, nats: float, count: int) -> Scores:
-        corpus, entropy = self.data.validation, self.data.entropy
+        corpus = self.data.validation
         part = count / len(corpus)
         words = corpus.words + corpus.documents
+        entropy = self.data.entropy_per_token
+        if count == len(corpus) and self.data.sampled_entropy_per_token is not None:
+            entropy = self.data.sampled_entropy_per_token
         return Scores(
             nats,
             count,
             characters=corpus.characters * part,
             words=words * part,
-            entropy=None if entropy is None else entropy * corpus.documents / words,
+            entropy=None if entropy is None else entropy * len(corpus) / words,
         )
 
     def describe(self) -> Mapping[str, Any]:

@@ -59,8 +59,6 @@ class Scores:
     """The words that these tokens stand for, the end of each document counted as one."""
     entropy: float | None = None
     """Nats per word that no model can go below, where the truth is known (a world)."""
-    notes: tuple[str, ...] = ()
-    """How it was counted, where that matters."""
 
     @property
     def per_token(self) -> float:

@@ -116,8 +116,13 @@ DATA = [
     ),
     Option("field", WORD, "the field of .jsonl or .csv that holds the text", "NAME"),
     Option("tokens", WORD, "what a token is (by the data)", choices=("auto", "bytes", "characters", "bpe")),
+    Option(
+        "documents", WORD, "what a document is (by the data)",
+        choices=("auto", "file", "lines", "blank-lines"),
+    ),
     Option("vocabulary", WHOLE, "how many tokens bpe makes (by the data)", "N", least=2),
     Option("validation", WORDS, "a part of the data, or files of their own (0.1)", "PART"),
+    Option("world_size", WHOLE, "sentences of a world that are made (100000)", "N", least=10),
     Option("context", WHOLE, "tokens in a row of a batch (by the data)", "N", least=2),
 ]  # fmt: skip
 AMOUNT = [
@@ -132,7 +137,7 @@ AMOUNT = [
 ]  # fmt: skip
 LEARNING = [
     Option(
-        "optimizer", WORD, "muon: Muon for matrices, AdamW for the rest (adamw)",
+        "optimizer", WORD, "muon: Muon for matrices, AdamW for the rest (muon)",
         choices=("adamw", "muon"),
     ),
     Option("learning_rate", NUMBER, "its largest value (by optimizer and width)", "X", least=0),
@@ -172,3 +177,12 @@ GROUPS = {
 """In the order of the help."""
 
 OPTIONS = {option.name: option for group in GROUPS.values() for option in group}
+
+OTHER_NAMES = {
+    "lr": "learning-rate", "epochs": "max-steps", "steps": "max-steps", "bs": "batch-size",
+    "batch": "batch-size", "wd": "weight-decay", "block-size": "context", "seq-len": "context",
+    "max-length": "context", "grad-clip": "clip", "max-grad-norm": "clip", "output-dir": "out",
+    "gradient-accumulation-steps": "accumulate", "time": "minutes", "dtype": "precision",
+    "tokenizer": "tokens", "vocab-size": "vocabulary", "init-from": "from", "eval-interval": "eval-every",
+}  # fmt: skip
+"""What others call it; only used to say how it is called here."""

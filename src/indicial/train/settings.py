@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from indicial.program.messages import IndicialError
-from indicial.train.options import OPTIONS
+from indicial.train.options import OPTIONS, OTHER_NAMES
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,11 @@ class Settings:
 
     data: tuple[str, ...] = ()
     field: str | None = None
+    documents: str | None = None
     tokens: str | None = None
     vocabulary: int | None = None
     validation: tuple[str, ...] | None = None
+    world_size: int | None = None
     context: int | None = None
 
     minutes: float | None = None
@@ -103,16 +105,6 @@ def suggestion(name: str, more: Iterable[str] = ()) -> str:
     names = [name.replace("_", "-") for name in OPTIONS] + list(more)
     close = difflib.get_close_matches(_common(name), names, 1, 0.6)
     return f"; did you mean {close[0]}?" if close else f"; there are {', '.join(sorted(names))}"
-
-
-OTHER_NAMES = {
-    "lr": "learning-rate", "epochs": "max-steps", "steps": "max-steps", "bs": "batch-size",
-    "batch": "batch-size", "wd": "weight-decay", "block-size": "context", "seq-len": "context",
-    "max-length": "context", "grad-clip": "clip", "max-grad-norm": "clip", "output-dir": "out",
-    "gradient-accumulation-steps": "accumulate", "time": "minutes", "dtype": "precision",
-    "tokenizer": "tokens", "vocab-size": "vocabulary", "init-from": "from", "eval-interval": "eval-every",
-}  # fmt: skip
-"""What others call it; only used to say how it is called here."""
 
 
 def _common(name: str) -> str:

@@ -1,0 +1,120 @@
+"""The command `train`.
+
+$ indicial train ugrnn --data people
+$ indicial train transformer focus --set λ=0.1 --data book.txt --minutes 20
+$ indicial train --resume runs/ugrnn-people-1
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, Any
+
+from indicial.commands.arguments import Commands, command
+
+if TYPE_CHECKING:
+    from indicial.train.options import Option
+    from indicial.train.settings import Settings
+    from indicial.train.watchers import Watcher
+
+TEXT = """\
+Train a model of the library, or equations of your own, on text.
+
+What is not said is chosen by the model, the data and the time, and told before the first step.
+Everything that the run needs later is kept in its folder: equations, tokenizer, weights, numbers,
+curves. Ctrl-C saves and ends; --resume goes on as if nothing had happened.
+
+examples:
+  indicial train ugrnn --data people                   five minutes on a built-in world
+  indicial train transformer --data book.txt --minutes 60
+  indicial train cell.eq --data notes/ --set J=256     a cell of your own: h[t,j] from x[t,k]
+  indicial train stacked --set CELL=lstm --set L=3 --data people
+  indicial train transformer focus --set λ=0.1 --data people   a loss with another term
+  indicial train encoder --data people                 a blank language model
+  indicial train --resume runs/ugrnn-people-1          go on
+  indicial train ugrnn --from runs/ugrnn-people-1 --data more.txt   fine-tune
+  indicial train --config run.yaml                     the same names in a file, `batch-size: 64`
+
+In brackets: what happens if nothing is said.
+"""
+
+STOPPED = 130
+
+
+def add(commands: Commands[Any]) -> None:
+    from indicial.train.options import GROUPS, OTHER_NAMES
+
+    parser = command(commands, "train", "train a model on text", TEXT, _train)
+    parser.other_names = OTHER_NAMES
+    parser.add_argument("model", nargs="*", metavar="MODEL", help=GROUPS["model"][0].help)
+    for title, options in GROUPS.items():
+        group = parser.add_argument_group(title)
+        for option in options:
+            if option.name != "model":
+                _argument(group, option)
+        if title == "model":
+            group.add_argument(
+                "--resume", nargs="?", const=True, metavar="RUN",
+                help="go on with a run, from its last checkpoint",
+            )  # fmt: skip
+            group.add_argument("--config", metavar="FILE", help="settings in YAML, by these names")
+
+
+def _argument(group: argparse._ArgumentGroup, option: Option) -> None:
+    more: dict[str, Any] = {}
+    if option.kind == "flag":
+        more["action"] = "store_true"
+    else:
+        more["metavar"] = "|".join(option.choices) if option.choices else option.metavar
+    if option.kind == "words":
+        more["nargs"] = "+"
+    if option.kind == "pairs":
+        more["action"] = "append"
+    group.add_argument(option.flag, dest=option.name, default=None, help=option.help, **more)
+
+
+def _train(options: argparse.Namespace) -> int:
+    from indicial.program.messages import IndicialError
+    from indicial.train.loop import train
+    from indicial.train.starting import begin, resume
+
+    settings = _settings(options)
+    if options.resume:
+        folder = settings.out if options.resume is True else options.resume
+        if folder is None:
+            raise IndicialError("say which run to go on with: --resume RUN")
+        ready = resume(folder, settings, _tell)
+    else:
+        ready = begin(settings, _tell)
+    watchers = _watchers(settings, ready.run)
+    summary = train(ready.task, ready.module, ready.choices, ready.run, watchers, ready.plan)
+    return STOPPED if summary.reason == "stopped" else 0
+
+
+def _settings(options: argparse.Namespace) -> Settings:
+    from pathlib import Path
+
+    from indicial.train.options import OPTIONS
+    from indicial.train.settings import Settings, read_config
+
+    values = {name: getattr(options, name) for name in OPTIONS}
+    said = Settings.read({**values, "model": options.model or None})
+    return said.over(read_config(Path(options.config))) if options.config else said
+
+
+def _tell(text: str) -> None:
+    print(text, file=sys.stderr)
+
+
+def _watchers(settings: Settings, run: Any) -> list[Watcher]:
+    from indicial.train.curves import Curves
+    from indicial.train.display import make_display
+    from indicial.train.metrics import Metrics
+
+    watchers: list[Watcher] = [Metrics(run.metrics), make_display(), Curves(run.metrics)]
+    if settings.tensorboard:
+        from indicial.train.tensorboard import TensorBoard
+
+        watchers.append(TensorBoard(run.folder / "tensorboard"))
+    return watchers

@@ -1,0 +1,52 @@
+"""What a training does in full: every setting has a value.
+
+>>> choices = Choices(context=128, batch_size=32, max_steps=1000, learning_rate=3e-3)
+>>> Choices.from_json(choices.to_json()) == choices
+True
+
+The names are those of the settings. A run keeps them, so that it can go on as it began, and does
+not ask a clock or a machine again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+FLOAT32, BFLOAT16 = "float32", "bfloat16"
+
+
+@dataclass(frozen=True)
+class Choices:
+    """Decided by whoever starts a run, or by `defaults.py`."""
+
+    context: int
+    batch_size: int
+    max_steps: int
+    learning_rate: float
+    accumulate: int = 1
+    optimizer: str = "muon"
+    warmup: int = 0
+    weight_decay: float = 0.1
+    clip: float = 1.0
+    """0 clips nothing."""
+    clip_each: bool = False
+    eval_every: int = 100
+    eval_tokens: int | None = None
+    """None: all there are."""
+    save_every: int = 100
+    patience: int | None = None
+    seed: int = 0
+    device: str = "cpu"
+    precision: str = FLOAT32
+    compile: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @staticmethod
+    def from_json(found: Mapping[str, Any]) -> Choices:
+        """Other settings, those of the data for instance, may stand beside them."""
+        names = {f.name for f in fields(Choices)}
+        return Choices(**{name: value for name, value in found.items() if name in names})

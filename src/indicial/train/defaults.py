@@ -1,0 +1,156 @@
+"""What nobody said: sizes, batches, the learning rate and the number of steps.
+
+    model + data + minutes   →   width, layers, context, batch size, learning rate
+    a few measured steps     →   how many there are time for
+
+The width is the largest that still sees enough tokens: TOKENS for each parameter in the time there
+is (Hoffmann et al. 2022, arXiv:2203.15556), and no more parameters than the data has tokens. It
+depends on the kind of machine and not on a measurement, so that the same command makes the same
+model again.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from indicial.compile.module.sizes import data_lengths
+from indicial.data.corpus import Corpus
+from indicial.program.explain.facts import tied_sizes
+from indicial.program.ir import Code
+from indicial.program.program import Program
+from indicial.train.choices import BFLOAT16, FLOAT32
+from indicial.train.roles import Roles, roles
+from indicial.train.settings import Settings
+
+MINUTES = 5.0
+TOKENS = 20
+"""Tokens for each parameter."""
+WIDTHS = (32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
+SPEED = {"cpu": 1e10, "mps": 1e12, "cuda": 3e13}
+"""Operations in a second of training that are to be expected; of a CPU, for each core."""
+STEP_TOKENS = {"cpu": 2048, "mps": 8192, "cuda": 32768}
+SHARE = 0.88
+"""Of the time, what the steps take; the rest is for validation and for beginning."""
+LOOKS = 20
+TRAINING = 3
+"""Work of a step, forward and backward, in that of a forward pass."""
+
+
+def rows(corpus: Corpus, settings: Settings, device: str) -> tuple[int, int]:
+    """How long a row of a batch is, and how many there are."""
+    kind = device.partition(":")[0]
+    context = settings.context or default_context(corpus, kind)
+    return context, settings.batch_size or default_batch(context, len(corpus), kind)
+
+
+def sizes(
+    program: Program,
+    told: Mapping[str, int],
+    given: Mapping[str, int],
+    minutes: float | None,
+    tokens: int,
+    device: str,
+) -> dict[str, int]:
+    """All sizes but those that the data tells: the widest that is not too wide for the time.
+
+    `told` are those that the data tells, `given` those that were said, `tokens` how many the
+    training part has.
+    """
+    kind = device.partition(":")[0]
+    cores = (os.cpu_count() or 1) if kind == "cpu" else 1
+    operations = 60 * (minutes or MINUTES) * SHARE * SPEED[kind] * cores
+    found, code = roles(program.code), program.code
+    context = max((told[name] for name in data_lengths(code) if name in told), default=1)
+    best: dict[str, int] = {}
+    for width in WIDTHS:
+        tried = found.sizes(width, default_layers(code, found, width), dict(given))
+        every = tied_sizes(code, {**told, **tried})
+        parameters = program.cost.parameters.value(every)
+        work = TRAINING * program.cost.work.value(every) / context
+        if best and (operations / work < TOKENS * parameters or parameters > tokens):
+            break
+        best = tried
+    return best
+
+
+def width_of(program: Program, known: Mapping[str, int]) -> int:
+    """The width of the word vectors, or the largest size if there are none."""
+    found = roles(program.code)
+    if found.width is not None:
+        return known[found.width]
+    return max((value for name, value in known.items() if name not in found.told), default=1)
+
+
+def default_layers(code: Code, found: Roles, width: int) -> int:
+    """With attention, more in a wider model; RNNs on RNNs two; convolutions see as far as they go."""
+    if found.heads:
+        return 2 if width < 96 else 4 if width < 384 else 6
+    recurrent = any("CELL" in name for name in code.tensors)
+    return 2 if recurrent else 6
+
+
+def default_context(corpus: Corpus, kind: str) -> int:
+    """A few short documents, or 128 tokens of long ones; more where there is a GPU."""
+    lengths = np.diff(np.append(np.asarray(corpus.starts), len(corpus)))
+    long = int(np.quantile(lengths, 0.99)) if len(lengths) else 0
+    most = 128 if kind == "cpu" else 256
+    fitting = min(most, max(64, 16 * math.ceil(long / 16)))
+    return max(2, min(fitting, len(corpus) // 4))
+
+
+def default_batch(context: int, tokens: int, kind: str) -> int:
+    """So many rows that a step sees some thousand tokens, and a small text takes a few steps."""
+    wanted = min(STEP_TOKENS[kind], max(context, tokens // 16))
+    return max(1, wanted // context)
+
+
+def default_rate(optimizer: str, width: int) -> float:
+    """Wider models take smaller steps."""
+    base = {"muon": 0.01, "adamw": 0.005}[optimizer]
+    return float(f"{base * (64 / width) ** 0.5:.2g}")
+
+
+@dataclass(frozen=True)
+class Amount:
+    """How long the training is, and what happens how often on the way."""
+
+    max_steps: int
+    warmup: int
+    eval_every: int
+    eval_tokens: int | None
+    save_every: int
+
+
+def amount(
+    settings: Settings, seconds_per_step: float | None, tokens_per_step: int, validation: int
+) -> Amount:
+    """From the time and what a step takes of it; a step that was not measured counts for nothing."""
+    steps = settings.max_steps
+    if steps is None:
+        seconds = 60 * (settings.minutes or MINUTES) * SHARE
+        steps = max(1, int(seconds / (seconds_per_step or 1.0)))
+    eval_every = settings.eval_every or max(math.ceil(steps / LOOKS), min(10, steps))
+    looks = max(1, steps // eval_every)
+    # A token costs a third of what it costs in training: all looks together a tenth.
+    affordable = max(2 * tokens_per_step, int(0.3 * steps * tokens_per_step / looks))
+    tokens = settings.eval_tokens or affordable
+    return Amount(
+        max_steps=steps,
+        warmup=min(steps, settings.warmup if settings.warmup is not None else steps // 20),
+        eval_every=eval_every,
+        eval_tokens=None if tokens >= validation else tokens,
+        save_every=settings.save_every or eval_every,
+    )
+
+
+def default_precision(device: str) -> str:
+    """16 bits where the device multiplies them faster."""
+    import torch
+
+    narrow = device.startswith("cuda") and torch.cuda.is_bf16_supported()
+    return BFLOAT16 if narrow else FLOAT32

@@ -1,0 +1,312 @@
+"""From settings to a training that is ready to go: a new run, or one that goes on.
+
+>>> ready = begin(Settings.read({"model": "ugrnn", "data": "people", "minutes": 5}))
+>>> ready.plan.parameters, ready.plan.steps
+(78720, 2310)
+>>> train(ready.task, ready.module, ready.choices, ready.run, watchers, ready.plan)
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+
+from indicial.compile.module.module import ProgramModule
+from indicial.data.corpus import Data
+from indicial.data.prepare import WORLD_SIZE, prepare_data
+from indicial.program.messages import IndicialError
+from indicial.tasks.language import Language
+from indicial.tasks.programs import Trainable, trainable
+from indicial.tasks.registry import make_task
+from indicial.train import defaults
+from indicial.train.choices import Choices
+from indicial.train.equations import Equations
+from indicial.train.loop import NotFinite, Training
+from indicial.train.run import FILE, Description, Run
+from indicial.train.settings import Settings
+from indicial.train.watchers import Plan
+
+Tell = Callable[[str], None]
+
+REHEARSAL = 1.5
+"""Seconds for measuring how long a step takes."""
+FEW = 20
+"""So few steps are not measured: they are done before they are planned."""
+
+
+@dataclass(frozen=True)
+class Ready:
+    """All that `train` takes."""
+
+    task: Language
+    module: ProgramModule
+    choices: Choices
+    run: Run
+    plan: Plan
+
+
+# ---------------------------------------------------------------------- a new run
+
+
+def begin(settings: Settings, tell: Tell = lambda text: None) -> Ready:
+    """A new run. Its folder is made at the end, when nothing is left that could be wrong."""
+    if not settings.model:
+        raise IndicialError("say what to train: a model of the library (`ugrnn`) or an .eq file")
+    if not settings.data:
+        raise IndicialError("say what to train on: --data PATH, or --data people, a built-in world")
+    folder = Path(settings.out) if settings.out is not None else free_folder(settings)
+    check_free(folder)
+    found = trainable(settings.model, settings.set, settings.task)
+    device = best_device(settings.device)
+    data = read_data(settings, tell)
+    task = _task(found, data, settings, device)
+    module = _module(found, task, settings, device)
+    choices, per_step = _choices(task, module, settings, device)
+    description = Description(
+        Equations.of(found.program),
+        module.sizes.known,
+        task.name,
+        settings={**settings.said(), **choices.to_json(), **task.describe()},
+        data=data.description,
+    )
+    run = Run.create(folder, description, data.tokenizer)
+    return Ready(task, module, choices, run, make_plan(task, module, choices, run, per_step))
+
+
+def _task(found: Trainable, data: Data, settings: Settings, device: str) -> Language:
+    context, batch_size = defaults.rows(data.train, settings, device)
+    return make_task(
+        found.task,
+        found.program,
+        data,
+        context=context,
+        batch_size=batch_size,
+        seed=settings.seed or 0,
+    )
+
+
+def _module(found: Trainable, task: Language, settings: Settings, device: str) -> ProgramModule:
+    told = {**dict.fromkeys(task.lengths, task.context), **task.sizes}
+    tokens = len(task.data.train)
+    chosen = defaults.sizes(found.program, told, found.sizes, settings.minutes, tokens, device)
+    torch.manual_seed(settings.seed or 0)
+    return found.program.compile(sizes={**chosen, **task.sizes}, device=device)
+
+
+def _choices(
+    task: Language, module: ProgramModule, settings: Settings, device: str
+) -> tuple[Choices, float | None]:
+    """All settings; and the seconds that a step takes, if they were measured."""
+    optimizer = settings.optimizer or "muon"
+    width = defaults.width_of(task.program, module.sizes.known)
+    kept = Choices(
+        context=task.context,
+        batch_size=task.batch_size,
+        max_steps=settings.max_steps or 1_000_000,
+        learning_rate=_said(settings.learning_rate, defaults.default_rate(optimizer, width)),
+        accumulate=settings.accumulate or 1,
+        optimizer=optimizer,
+        weight_decay=_said(settings.weight_decay, 0.1),
+        clip=_said(settings.clip, 1.0),
+        clip_each=bool(settings.clip_each),
+        patience=settings.patience,
+        seed=settings.seed or 0,
+        device=device,
+        precision=settings.precision or defaults.default_precision(device),
+        compile=bool(settings.compile),
+    )
+    few = settings.max_steps is not None and settings.max_steps <= FEW
+    per_step = None if few else rehearse(task, module, kept)
+    tokens = kept.batch_size * kept.accumulate * kept.context
+    amount = defaults.amount(settings, per_step, tokens, len(task.data.validation))
+    return replace(kept, **amount.__dict__), per_step
+
+
+def _said(value: float | None, otherwise: float) -> float:
+    return otherwise if value is None else value
+
+
+def rehearse(task: Language, module: ProgramModule, choices: Choices) -> float:
+    """Seconds that a step takes, measured on a copy that is thrown away."""
+    with torch.random.fork_rng(devices=[]):
+        trial = Training(task, copy.deepcopy(module), replace(choices, learning_rate=1e-6))
+        times: list[float] = []
+        begun = time.monotonic()
+        try:
+            trial.step()  # the first is slow: sources are made
+            while time.monotonic() - begun < REHEARSAL or len(times) < 2:
+                at = time.monotonic()
+                trial.step()
+                times.append(time.monotonic() - at)
+        except NotFinite:  # the training itself says more about it
+            pass
+    return sorted(times)[len(times) // 2] if times else time.monotonic() - begun
+
+
+# ---------------------------------------------------------------------- going on
+
+
+def resume(folder: str, settings: Settings, tell: Tell = lambda text: None) -> Ready:
+    """A run that goes on as it began; only what changes nothing in it may be said anew."""
+    run = Run.open(folder)
+    kept = Settings.read(
+        {k: v for k, v in run.description.settings.items() if k in Settings.__dataclass_fields__}
+    )
+    _check_same(folder, settings, kept)
+    choices = Choices.from_json(run.description.settings)
+    if settings.device is not None:
+        choices = replace(choices, device=best_device(settings.device))
+    if settings.max_steps is not None and settings.max_steps != choices.max_steps:
+        tell(
+            f"the learning rate was planned for {choices.max_steps} steps and is now for "
+            f"{settings.max_steps}"
+        )
+        choices = replace(choices, max_steps=settings.max_steps)
+    data = read_data(settings.over(kept), tell)
+    before = run.description.data.get("train", {}).get("digest")
+    if before is not None and data.train.digest != before:
+        raise IndicialError(
+            f"the data changed since {folder} was begun, so it cannot go on as if nothing had "
+            f"happened. To train it further on the new data: --from {folder}"
+        )
+    program = run.program
+    task = make_task(
+        run.description.task,
+        program,
+        data,
+        context=choices.context,
+        batch_size=choices.batch_size,
+        seed=choices.seed,
+    )
+    module = program.compile(sizes=run.description.sizes, device=choices.device)
+    latest = run.checkpoints.latest()
+    first = latest.step if latest is not None else 0
+    left = choices.max_steps - first
+    per_step = rehearse(task, module, choices) if left > FEW else None
+    return Ready(task, module, choices, run, make_plan(task, module, choices, run, per_step, first))
+
+
+MAY_CHANGE = ("out", "device", "max_steps", "data", "tensorboard")
+
+
+def _check_same(folder: str, said: Settings, kept: Settings) -> None:
+    for name, value in said.said().items():
+        if name in MAY_CHANGE or kept.said().get(name) == value:
+            continue
+        flag = name.replace("_", "-")
+        before = kept.said().get(name)
+        was = f"was begun with {before}" if before is not None else "was begun without it"
+        raise IndicialError(
+            f"--{flag} {value}: {folder} {was}, and --resume goes on as it began. To train its "
+            f"weights in another way: --from {folder}"
+        )
+
+
+# ---------------------------------------------------------------------- parts of both
+
+
+def read_data(settings: Settings, tell: Tell) -> Data:
+    """The data that the settings name."""
+    return prepare_data(
+        settings.data,
+        tokens=settings.tokens or "auto",
+        vocabulary=settings.vocabulary,
+        field=settings.field,
+        documents=settings.documents or "auto",
+        validation=_validation(settings.validation),
+        world_size=settings.world_size or WORLD_SIZE,
+        tell=tell,
+    )
+
+
+def _validation(said: tuple[str, ...] | None) -> float | tuple[str, ...] | None:
+    """`0.1` is a part, anything else is files."""
+    if said is not None and len(said) == 1:
+        try:
+            return float(said[0])
+        except ValueError:
+            pass
+    return said
+
+
+def best_device(said: str | None) -> str:
+    """The device that was asked for, if it is there; else the best there is."""
+    there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    if said is None:
+        return next((name for name, is_there in there.items() if is_there), "cpu")
+    kind = said.partition(":")[0]
+    try:
+        torch.device(said)
+    except RuntimeError:
+        kind = ""
+    if kind not in ("cpu", *there):
+        raise IndicialError(f"--device is cpu, cuda, cuda:1 or mps; it was given {said}")
+    if not there.get(kind, True):
+        raise IndicialError(f"--device {said}: there is none that torch can use here")
+    return said
+
+
+def free_folder(settings: Settings) -> Path:
+    """A name for a run: `runs/ugrnn-people-1`, and `-2` if there is one."""
+    model = "-".join(Path(what).stem for what in settings.model)
+    name = f"{model}-{Path(settings.data[0]).stem}"
+    name = re.sub(r"[^\w.+-]+", "-", name).strip("-")[:60] or "run"
+    number = 1
+    while (Path("runs") / f"{name}-{number}").exists():
+        number += 1
+    return Path("runs") / f"{name}-{number}"
+
+
+def check_free(folder: Path) -> None:
+    """A run is never written over."""
+    if (folder / FILE).exists():
+        raise IndicialError(
+            f"there is a run in {folder} already. To go on with it: --resume {folder}; for a new "
+            "one choose another --out"
+        )
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise IndicialError(f"{folder} holds other things and is no run; choose another --out")
+
+
+def make_plan(
+    task: Language,
+    module: ProgramModule,
+    choices: Choices,
+    run: Run,
+    per_step: float | None,
+    first: int = 0,
+) -> Plan:
+    """What is told before the first step."""
+    data = task.data
+    seconds = None
+    if per_step is not None:
+        seconds = (choices.max_steps - first) * per_step / defaults.SHARE
+    return Plan(
+        model=task.program.title,
+        task=task.name,
+        folder=run.folder,
+        parameters=sum(p.numel() for p in module.parameters()),
+        sizes=module.sizes.known,
+        data=f"{data.name}, {data.train.documents:,} documents",
+        tokenizer=f"{data.tokenizer.kind}, V = {data.tokenizer.size}",
+        tokens=len(data.train),
+        validation_tokens=len(data.validation),
+        batch_size=choices.batch_size,
+        accumulate=choices.accumulate,
+        context=choices.context,
+        first=first,
+        steps=choices.max_steps,
+        seconds=seconds,
+        optimizer=choices.optimizer,
+        learning_rate=choices.learning_rate,
+        device=choices.device,
+        precision=choices.precision,
+        entropy=data.entropy_per_token,
+        terms=task.terms,
+    )
