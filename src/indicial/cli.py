@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 
 from indicial import __version__
-from indicial.commands import check, explain
+from indicial.commands import check, explain, generate
 
 DESCRIPTION = "Index notation that runs: check, explain and try equations of sequence models."
 
@@ -24,9 +24,10 @@ examples:
   indicial explain transformer         its equations, names, sizes and costs
   indicial explain ugrnn --set J=256   the costs as numbers
   indicial try "y[j] = W[j,I] x[I]"    run equations on small random values
+  indicial generate runs/people        text from a trained model
 """
 
-COMMANDS = [check, explain]
+COMMANDS = [check, explain, generate]
 """In the order in which `--help` lists them; each adds its commands to the parser."""
 
 

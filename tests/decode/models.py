@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import numpy as np
 import torch
 
 from indicial import load
 from indicial.compile.module.module import ProgramModule
+from indicial.decode.continuation import Continuation
+from indicial.decode.tokens import generate_tokens
 from tests.compile.module.modules import random, small
 
 CAUSAL = [
@@ -33,6 +36,11 @@ def next_distribution(module: ProgramModule, tokens: list[int]) -> np.ndarray:
     """P of the token after these: the whole model on all of them, and any token behind them."""
     with torch.no_grad():
         return module(w=torch.tensor([*tokens, 0]), want=["P"])["P"][-1].numpy()
+
+
+def made(*given: Any, **named: Any) -> list[Continuation]:
+    """`generate_tokens`, the continuations of all prompts in one list."""
+    return [one for several in generate_tokens(*given, **named) for one in several]
 
 
 def likelihood(module: ProgramModule, prompt: list[int], new: list[int]) -> float:

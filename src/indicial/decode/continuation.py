@@ -18,7 +18,8 @@ class Continuation:
     """`tokens` are the new ones, with the end-of-text token where there is one.
 
     `log_probability` is what the model gives them in nats, whatever was cut off or scaled; `score` is
-    what beam search ranks by. `repeat` is the loop in which they end.
+    what beam search ranks by. `repeat` is the loop in which they end. `window` is how many tokens the
+    model sees at most, where the text outgrew that.
     """
 
     tokens: list[int]
@@ -26,3 +27,4 @@ class Continuation:
     log_probability: float
     repeat: Repeat | None = None
     score: float | None = None
+    window: int | None = None

@@ -1,7 +1,7 @@
 """Prompts → continuations, one token after the other: drawn, or the likeliest each time.
 
 >>> sample(Walker(module), [[5, 2], [7]], eos=0, settings=Decoding(max_new_tokens=20, seed=1))
-[Continuation(tokens=[3, 8, 0], ended='eos', …), Continuation(tokens=[1, …], …)]
+[[Continuation(tokens=[3, 8, 0], ended='eos', …)], [Continuation(tokens=[1, …], …)]]
 
 Prompts of different lengths go in together: while one is still read, a shorter one already goes on,
 so that every step is one step for all rows. A text draws from a stream of random numbers of its
@@ -65,8 +65,8 @@ def sample(
     eos: int | None,
     settings: Decoding,
     told: Told | None = None,
-) -> list[Continuation]:
-    """Those of each prompt beside each other."""
+) -> list[list[Continuation]]:
+    """For each prompt its `num_return_sequences` continuations."""
     seed, copies = settings.seeded(), settings.num_return_sequences
     rows = [
         Row(copies * place + number, prompt, stream(seed, prompt, number))
@@ -78,7 +78,8 @@ def sample(
     shortest = min(len(prompt) for prompt in prompts)
     walker.extend([row.prompt[:shortest] for row in rows])
     Sampling(walker, rows, eos, settings, told).run()
-    return [row.continuation() for row in rows]
+    made = [row.continuation() for row in rows]
+    return [made[n : n + copies] for n in range(0, len(made), copies)]
 
 
 class Sampling:

@@ -30,6 +30,7 @@ class Session:
         if settings.num_beams > 1 or settings.num_return_sequences > 1:
             raise IndicialError("a conversation has one text: no beams and no several texts")
         self.tokenizer = speaker.tokenizer
+        self._speaker = speaker
         self.settings = settings
         self.walker = Walker(speaker.module)
         self.repeat: Repeat | None = None
@@ -42,15 +43,20 @@ class Session:
 
     def say(self, text: str) -> None:
         """Goes on with the text exactly as it is, wherever the last answer stopped."""
+        if not text:
+            return
+        if not self.walker.length:
+            self.walker.extend([self._speaker.encode(text)])
+            return
         self.tokenizer.check(text)
-        begins = not self.walker.length or self.context[-1] == self.tokenizer.eos
+        begins = self.context[-1] == self.tokenizer.eos
         self.walker.extend([self.tokenizer.numbers(text, begins).tolist()])
 
     def answer(self) -> Iterator[str]:
         """The answer in pieces, as it is made."""
         eos = self.tokenizer.eos
         if not self.walker.length:
-            self.walker.extend([started(self.walker, [], eos)])
+            self.walker.extend([started(self.walker, self._speaker.encode(""), eos)])
         texts = TextStream(self.tokenizer, self.context)
         row = Row(0, (), self._stream)
         sampling = Sampling(self.walker, [row], eos, self.settings, None)

@@ -54,9 +54,20 @@ class Speaker:
     >>> speaker.generate(["Anna"], Decoding(temperature=0))
     """
 
-    def __init__(self, module: ProgramModule, tokenizer: Tokenizer) -> None:
+    def __init__(
+        self,
+        module: ProgramModule,
+        tokenizer: Tokenizer,
+        *,
+        leads: bool = False,
+        ends_within: bool = False,
+    ) -> None:
         self.module = module
         self.tokenizer = tokenizer
+        self.leads = leads
+        """Whether every text of the training began with the end of another."""
+        self.ends_within = ends_within
+        """Whether texts began and ended anywhere in what the model saw in training."""
 
     @staticmethod
     def of(
@@ -72,12 +83,18 @@ class Speaker:
                 raise IndicialError("a module alone has no words: give its tokenizer, tokenizer=…")
             return Speaker(model, tokenizer)
         run = model if isinstance(model, Run) else Run.open(model)
-        return Speaker(run.module(checkpoint), tokenizer or run.tokenizer())
+        return Speaker(run.module(checkpoint), tokenizer or run.tokenizer(), **beginning(run))
+
+    def encode(self, prompt: str) -> list[int]:
+        """The tokens of a prompt, as the model was trained to see texts begin."""
+        tokens = self.tokenizer.encode(prompt)
+        leads = self.leads or (not tokens and self.ends_within)
+        return [self.tokenizer.eos] * leads + tokens
 
     def generate(
         self, prompts: Sequence[str], settings: Decoding, heard: Heard | None = None
     ) -> list[Text]:
-        tokens = [self.tokenizer.encode(prompt) for prompt in prompts]
+        tokens = [self.encode(prompt) for prompt in prompts]
         copies = settings.num_return_sequences
         streams = [TextStream(self.tokenizer, prompt) for prompt in tokens for _ in range(copies)]
 
@@ -90,13 +107,24 @@ class Speaker:
             self.module, tokens, self.tokenizer.eos, settings, told=told if heard else None
         )
         return [
-            Text(prompts[place // copies], self._text(tokens[place // copies], one.tokens), one)
-            for place, one in enumerate(found)
+            Text(prompt, self._text(start, one.tokens), one)
+            for prompt, start, several in zip(prompts, tokens, found, strict=True)
+            for one in several
         ]
 
     def _text(self, prompt: list[int], new: list[int]) -> str:
         said = new[:-1] if new[-1] == self.tokenizer.eos else new
         return self.tokenizer.decode(prompt + said)[len(self.tokenizer.decode(prompt)) :]
+
+
+def beginning(run: Run) -> dict[str, bool]:
+    """How texts began in training: with the end of another always, or now and then."""
+    said, data = run.description.settings, run.description.data
+    several = data.get("train", {}).get("documents", 1) > 1
+    return {
+        "leads": bool(said.get("begins_with_eos")),
+        "ends_within": said.get("layout") == "stream" and several,
+    }
 
 
 def generate(

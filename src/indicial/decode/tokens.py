@@ -1,12 +1,13 @@
 """A module and prompts of tokens → more tokens, drawn or searched for.
 
 >>> generate_tokens(module, [[5, 2], [7]], eos=0, settings=Decoding(max_new_tokens=20, seed=1))
-[Continuation(tokens=[3, 8, 0], ended='eos', …), Continuation(tokens=[1, …], …)]
+[[Continuation(tokens=[3, 8, 0], ended='eos', …)], [Continuation(tokens=[1, …], …)]]
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from indicial.decode.beam import beam_search
@@ -29,8 +30,8 @@ def generate_tokens(
     *,
     told: Told | None = None,
     begun: State | None = None,
-) -> list[Continuation]:
-    """For each prompt its `num_return_sequences` continuations, one prompt after the other.
+) -> list[list[Continuation]]:
+    """For each prompt its `num_return_sequences` continuations; fewer if a search finds no more.
 
     `told(number, token, last)` is called for each new token as it is made; of beam search, at the end.
     `begun` is `module.begin(x=…)` of a model that reads more than its own tokens; it has one member,
@@ -43,21 +44,39 @@ def generate_tokens(
     if not settings.slide:
         check_room(walker.room, max(map(len, starts)), settings.max_new_tokens)
     if settings.num_beams == 1:
-        return sample(walker, starts, eos, settings, told)
-    found: list[Continuation] = []
-    for number, prompt in enumerate(starts):
-        alone = Walker(module, begun)
-        alone.select([0 if alone.rows == 1 else number])
-        found += beam_search(alone, prompt, eos, settings)
-    if told is not None:
-        tell(found, told)
+        found = sample(walker, starts, eos, settings, told)
+    else:
+        found = search(module, begun, starts, eos, settings)
+        if told is not None:
+            tell(found, settings.num_return_sequences, told)
+    return [
+        [replace(one, window=outgrown(walker.room, len(start), len(one.tokens))) for one in several]
+        for start, several in zip(starts, found, strict=True)
+    ]
+
+
+def search(
+    module: ProgramModule,
+    begun: State | None,
+    prompts: Sequence[Sequence[int]],
+    eos: int | None,
+    settings: Decoding,
+) -> list[list[Continuation]]:
+    """Beam search for each prompt by itself: its beams fill a batch already."""
+    found: list[list[Continuation]] = []
+    for number, prompt in enumerate(prompts):
+        walker = Walker(module, begun)
+        walker.select([0 if walker.rows == 1 else number])
+        found.append(beam_search(walker, prompt, eos, settings))
     return found
 
 
-def tell(found: Sequence[Continuation], told: Told) -> None:
-    for number, one in enumerate(found):
-        for place, token in enumerate(one.tokens, 1):
-            told(number, token, place == len(one.tokens))
+def tell(found: Sequence[Sequence[Continuation]], copies: int, told: Told) -> None:
+    """What a search found, as if it were made now."""
+    for prompt, several in enumerate(found):
+        for number, one in enumerate(several):
+            for place, token in enumerate(one.tokens, 1):
+                told(copies * prompt + number, token, place == len(one.tokens))
 
 
 def started(walker: Walker, prompt: list[int], eos: int | None) -> list[int]:
@@ -69,9 +88,13 @@ def started(walker: Walker, prompt: list[int], eos: int | None) -> list[int]:
     return [eos]
 
 
+def outgrown(room: int | None, prompt: int, new: int) -> int | None:
+    """The room, if the text is longer: everything but the last token is read."""
+    return room if room is not None and prompt + new - 1 > room else None
+
+
 def check_room(room: int | None, prompt: int, new: int) -> None:
-    """Everything but the last token is read, so all that has to fit."""
-    if room is None or prompt + new - 1 <= room:
+    if room is None or outgrown(room, prompt, new) is None:
         return
     fits = room - prompt + 1
     advice = f"ask for {fits} new tokens at most" if fits > 0 else "shorten the prompt"

@@ -6,11 +6,10 @@ import itertools
 
 import numpy as np
 import pytest
-from models import likelihood, model, next_distribution
 
 from indicial.compile.module.module import ProgramModule
 from indicial.decode.settings import Decoding
-from indicial.decode.tokens import generate_tokens
+from tests.decode.models import likelihood, made, model, next_distribution
 
 EOS = 0
 NEVER = -1.0e9
@@ -33,7 +32,7 @@ def test_wide_enough_it_finds_the_best_of_all(penalty: float) -> None:
     settings = Decoding(
         num_beams=len(texts), num_return_sequences=6, max_new_tokens=longest, length_penalty=penalty
     )
-    found = generate_tokens(module, [prompt], EOS, settings)
+    found = made(module, [prompt], EOS, settings)
     assert [tuple(one.tokens) for one in found] == [text for _, text in ranked[:6]]
     np.testing.assert_allclose([one.score for one in found], [s for s, _ in ranked[:6]])
     for one in found:
@@ -92,7 +91,7 @@ def test_as_hugging_face_defines_it(name: str, early: bool) -> None:
         )  # fmt: skip
         module = model(name, scale)
         prompts = [[3], [2, 1, 4]]
-        found = generate_tokens(module, prompts, eos, settings)
+        found = made(module, prompts, eos, settings)
         expected = [text for p in prompts for text in as_defined(module, p, eos, settings)]
         assert [one.tokens for one in found] == expected
         texts |= {one.ended for one in found}
@@ -102,9 +101,7 @@ def test_as_hugging_face_defines_it(name: str, early: bool) -> None:
 def test_one_text_of_several_beams_and_what_is_told() -> None:
     heard: list[tuple[int, int, bool]] = []
     settings = Decoding(num_beams=3, max_new_tokens=5)
-    found = generate_tokens(
-        model("rnn_lm"), [[1], [2]], EOS, settings, told=lambda *said: heard.append(said)
-    )
+    found = made(model("rnn_lm"), [[1], [2]], EOS, settings, told=lambda *said: heard.append(said))
     assert len(found) == 2
     for number, one in enumerate(found):
         assert [token for n, token, _ in heard if n == number] == one.tokens
@@ -113,8 +110,18 @@ def test_one_text_of_several_beams_and_what_is_told() -> None:
 def test_beams_slide_as_well() -> None:
     """A beam of a transformer that has more tokens than positions is still a text of its own."""
     settings = Decoding(num_beams=3, num_return_sequences=3, max_new_tokens=15)
-    found = generate_tokens(model("transformer", T=6), [[1, 2, 3]], None, settings)
+    found = made(model("transformer", T=6), [[1, 2, 3]], None, settings)
     assert len({tuple(one.tokens) for one in found}) == 3
     assert all(len(one.tokens) == 15 for one in found)
     scores = [one.score or 0.0 for one in found]
     assert scores == sorted(scores, reverse=True)
+
+
+def test_fewer_texts_than_beams() -> None:
+    found = made(
+        model("rnn_lm", V=2),
+        [[1]],
+        EOS,
+        Decoding(num_beams=4, num_return_sequences=4, max_new_tokens=1),
+    )
+    assert sorted(one.tokens for one in found) == [[0], [1]]

@@ -5,15 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from models import CAUSAL, likelihood, model, next_distribution
 
 from indicial.decode.choose import drawn
 from indicial.decode.repeats import repeats
 from indicial.decode.sampling import stream
 from indicial.decode.settings import Decoding
-from indicial.decode.tokens import generate_tokens
 from indicial.decode.walker import Walker, window_start
 from indicial.program.messages import IndicialError
+from tests.decode.models import CAUSAL, likelihood, made, model, next_distribution
 
 
 def slowly(name: str, prompt: list[int], settings: Decoding, number: int = 0) -> list[int]:
@@ -34,7 +33,7 @@ def test_cached_is_uncached(name: str) -> None:
         Decoding(max_new_tokens=25, seed=3),
     ):
         for prompt in ([2, 5, 1], [4]):
-            found = generate_tokens(model(name), [prompt], None, settings)[0]
+            found = made(model(name), [prompt], None, settings)[0]
             assert found.tokens == slowly(name, prompt, settings)
             expected = likelihood(model(name), prompt, found.tokens)
             assert found.log_probability == pytest.approx(expected)
@@ -46,7 +45,7 @@ def test_from_nothing(name: str) -> None:
     """Where the first token is predicted from nothing it is; else from the end of another text."""
     settings = Decoding(max_new_tokens=12, seed=5)
     module = model(name)
-    spoken = generate_tokens(module, [[]], 0, settings)[0].tokens
+    spoken = made(module, [[]], 0, settings)[0].tokens
     start = [0] if np.ptp(next_distribution(module, [])) == 0 else []
     assert bool(start) == (name == "gpt2")
     without = slowly(name, start, settings)
@@ -55,7 +54,7 @@ def test_from_nothing(name: str) -> None:
 
 def test_nothing_to_go_on_from() -> None:
     with pytest.raises(IndicialError, match="give it a prompt"):
-        generate_tokens(model("gpt2"), [[]], None, Decoding())
+        made(model("gpt2"), [[]], None, Decoding())
 
 
 @pytest.mark.parametrize("name", CAUSAL)
@@ -67,8 +66,8 @@ def test_the_same_whatever_the_batch(name: str, temperature: float) -> None:
     )
     prompts = [[1, 2, 3, 4, 5], [2], [], [1, 2, 3, 4, 5], [3, 3]]
     module = model(name)
-    together = generate_tokens(module, prompts, 0, settings)
-    alone = [found for p in prompts for found in generate_tokens(module, [p], 0, settings)]
+    together = made(module, prompts, 0, settings)
+    alone = [found for p in prompts for found in made(module, [p], 0, settings)]
     assert [one.tokens for one in together] == [one.tokens for one in alone]
     for one, other in zip(together, alone, strict=True):
         assert one.log_probability == pytest.approx(other.log_probability)
@@ -80,7 +79,7 @@ def test_the_same_whatever_the_batch(name: str, temperature: float) -> None:
 def test_a_seed_is_a_text() -> None:
     module = model("rnn_lm")
     texts = [
-        generate_tokens(module, [[1]], None, Decoding(max_new_tokens=20, seed=seed))[0].tokens
+        made(module, [[1]], None, Decoding(max_new_tokens=20, seed=seed))[0].tokens
         for seed in (1, 1, 2)
     ]
     assert texts[0] == texts[1] != texts[2]
@@ -89,13 +88,13 @@ def test_a_seed_is_a_text() -> None:
 def test_a_seed_of_its_own() -> None:
     module = model("rnn_lm", 1.0)
     settings = Decoding(max_new_tokens=30)
-    first, second = (generate_tokens(module, [[1]], None, settings)[0].tokens for _ in range(2))
+    first, second = (made(module, [[1]], None, settings)[0].tokens for _ in range(2))
     assert first != second
 
 
 def test_stops_at_the_end() -> None:
     settings = Decoding(max_new_tokens=60, num_return_sequences=20, seed=0)
-    for one in generate_tokens(model("rnn_lm", 1.0), [[1]], 3, settings):
+    for one in made(model("rnn_lm", 1.0), [[1]], 3, settings):
         assert one.ended == ("eos" if 3 in one.tokens else "length")
         assert 3 not in one.tokens[:-1]
         assert len(one.tokens) == 60 or one.ended == "eos"
@@ -108,7 +107,7 @@ def test_told_as_they_are_made() -> None:
     def told(number: int, token: int, last: bool) -> None:
         heard.setdefault(number, []).append((token, last))
 
-    found = generate_tokens(model("rnn_lm"), [[1], [2, 2]], 3, settings, told=told)
+    found = made(model("rnn_lm"), [[1], [2, 2]], 3, settings, told=told)
     for number, one in enumerate(found):
         assert [token for token, _ in heard[number]] == one.tokens
         assert [last for _, last in heard[number]] == [False] * (len(one.tokens) - 1) + [True]
@@ -117,9 +116,9 @@ def test_told_as_they_are_made() -> None:
 def test_penalty() -> None:
     """With a penalty that forbids it nothing comes twice, neither of the prompt."""
     settings = Decoding(max_new_tokens=3, temperature=0, repetition_penalty=1e9)
-    for found in generate_tokens(model("rnn_lm"), [[1, 4], [2, 0]], None, settings):
+    for found in made(model("rnn_lm"), [[1, 4], [2, 0]], None, settings):
         assert len(set(found.tokens)) == 3
-    assert not {1, 4} & set(generate_tokens(model("rnn_lm"), [[1, 4]], None, settings)[0].tokens)
+    assert not {1, 4} & set(made(model("rnn_lm"), [[1, 4]], None, settings)[0].tokens)
 
 
 # ---------------------------------------------------------------------- loops
@@ -128,13 +127,13 @@ def test_penalty() -> None:
 def test_greedy_falls_into_a_loop() -> None:
     """A trigram model has as many states as pairs, so that greedy text must repeat."""
     settings = Decoding(max_new_tokens=120, temperature=0)
-    found = generate_tokens(model("trigram"), [[1, 2]], None, settings)[0]
+    found = made(model("trigram"), [[1, 2]], None, settings)[0]
     assert found.repeat is not None
     assert found.repeat == repeats(found.tokens)
     assert found.repeat.start + found.repeat.period <= 36
     assert len(found.tokens) == 120
     early = Decoding(max_new_tokens=120, temperature=0, stop_at_repeat=True)
-    stopped = generate_tokens(model("trigram"), [[1, 2]], None, early)[0]
+    stopped = made(model("trigram"), [[1, 2]], None, early)[0]
     assert (stopped.ended, stopped.repeat) == ("repeat", found.repeat)
     assert stopped.tokens == found.tokens[: len(stopped.tokens)]
     assert len(stopped.tokens) < 120
@@ -165,10 +164,11 @@ def test_sliding(name: str, length: int) -> None:
     """Each token is the likeliest after those that the window has."""
     module = model(name, T=6)
     prompts = [[(3 * n) % 6 for n in range(count)] for count in (length, max(1, length - 3))]
-    found = generate_tokens(module, prompts, None, Decoding(max_new_tokens=20, temperature=0))
+    found = made(module, prompts, None, Decoding(max_new_tokens=20, temperature=0))
     room = Walker(module).room
     assert room == (5 if name == "transformer" else 6)
     for prompt, one in zip(prompts, found, strict=True):
+        assert one.window == (room if len(prompt) + 19 > room else None)
         tokens = list(prompt)
         for token in one.tokens:
             seen = tokens[window_by_steps(len(tokens), room) :]
@@ -181,13 +181,13 @@ def test_sliding(name: str, length: int) -> None:
 
 def test_what_does_not_fit_is_said() -> None:
     settings = Decoding(max_new_tokens=4, slide=False)
-    assert len(generate_tokens(model("transformer", T=6), [[1, 2]], None, settings)[0].tokens) == 4
+    assert len(made(model("transformer", T=6), [[1, 2]], None, settings)[0].tokens) == 4
     with pytest.raises(IndicialError, match="ask for 3 new tokens at most"):
-        generate_tokens(model("transformer", T=6), [[1, 2, 3], [1]], None, settings)
+        made(model("transformer", T=6), [[1, 2, 3], [1]], None, settings)
     with pytest.raises(IndicialError, match="shorten the prompt"):
-        generate_tokens(model("transformer", T=6), [[1] * 9], None, settings)
+        made(model("transformer", T=6), [[1] * 9], None, settings)
 
 
 def test_equations_without_a_distribution() -> None:
     with pytest.raises(IndicialError, match="no distribution of a next token"):
-        generate_tokens(model("lstm"), [[1]], None, Decoding())
+        made(model("lstm"), [[1]], None, Decoding())

@@ -1,0 +1,281 @@
+"""The command `generate`: text from a run.
+
+$ indicial generate runs/people --prompt "Anna" --temperature 0.8
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from indicial.commands.arguments import Commands, command
+
+if TYPE_CHECKING:
+    from indicial.decode.settings import Decoding
+    from indicial.decode.text import Speaker, Text
+
+GENERATE = """\
+Lets the model of a run go on from a prompt, or begin from nothing. The text
+appears as it is made, and ends at <EOS> or after --max-new-tokens. Names and
+meanings are those of Hugging Face.
+
+  indicial generate runs/people                       from nothing
+  indicial generate runs/people --prompt "Anna"       from a prompt
+  indicial generate runs/people --temperature 0       the likeliest each time
+  indicial generate runs/people --top-p 0.9 --num-return-sequences 3
+  indicial generate runs/people --num-beams 4         beam search
+  indicial generate runs/people --interactive         write a text in turns
+
+Each token is drawn from the model's distribution, unless --temperature is 0
+or there are beams. The order is: repetition penalty, temperature, top-k,
+top-p, min-p. The same --seed gives the same text, whatever else is asked for
+beside it. A model with learned positions that has used all of them goes on
+from the later half of what it saw.
+
+exit status: 0, 2 for a wrong call, 130 if it was interrupted.
+"""
+
+
+def add(commands: Commands[Any]) -> None:
+    """Adds `generate` to the parser of `indicial`."""
+    parser = command(commands, "generate", "let a trained model write", GENERATE, _generate)
+    parser.add_argument("run_folder", metavar="RUN", help="the folder of a run")
+    _add_prompts(parser)
+    _add_choices(parser)
+    _add_search(parser)
+    _add_ends(parser)
+
+
+def _add_prompts(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("what to go on from")
+    group.add_argument("--prompt", action="append", default=[], metavar="TEXT",
+                       help="may be repeated: one text for each")  # fmt: skip
+    group.add_argument("--prompt-file", action="append", default=[], metavar="FILE",
+                       help="a file is a prompt, without the newline at its end; - is standard "
+                       "input")  # fmt: skip
+    group.add_argument("--interactive", action="store_true",
+                       help="write a text in turns: Ctrl-C ends an answer, Ctrl-D everything")  # fmt: skip
+    group.add_argument("--checkpoint", choices=["best", "last"], default="best",
+                       help="which weights of the run (best)")  # fmt: skip
+
+
+def _add_choices(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("how a token is chosen")
+    for name, kind, value, text in [
+        ("temperature", float, "T", "above 1 bolder, below 1 safer, 0 the likeliest (1)"),
+        ("top-k", int, "K", "only from the likeliest K tokens; 0 is off (0)"),
+        ("top-p", float, "P", "only from the likeliest that have probability P together (1)"),
+        ("min-p", float, "P", "only from tokens at least P times as likely as the likeliest (0)"),
+        ("repetition-penalty", float, "X", "above 1, tokens that came before are less likely (1)"),
+        ("seed", int, "N", "of the random numbers; without it, another one each time"),
+    ]:
+        group.add_argument(f"--{name}", type=kind, metavar=value, help=text)
+
+
+def _add_search(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("several texts, and beam search")
+    group.add_argument("--num-return-sequences", type=int, metavar="N",
+                       help="texts for each prompt (1)")  # fmt: skip
+    group.add_argument("--num-beams", type=int, metavar="N",
+                       help="search for a likely text, N at a time; 1 is no search (1)")  # fmt: skip
+    group.add_argument("--length-penalty", type=float, metavar="X",
+                       help="a found text counts log-probability / length^X (1)")  # fmt: skip
+    group.add_argument("--early-stopping", choices=["true", "false", "never"],
+                       help="end the search when N texts are found; never: only when no longer "
+                       "one could be better (false: in between)")  # fmt: skip
+
+
+def _add_ends(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("when to stop, what to print")
+    group.add_argument("--max-new-tokens", type=int, metavar="N", help="at most so many (200)")
+    group.add_argument("--stop-at-repeat", action="store_true",
+                       help="end a text that has fallen into a loop")  # fmt: skip
+    group.add_argument("--no-slide", action="store_true",
+                       help="refuse what is longer than the model has positions for")  # fmt: skip
+    group.add_argument("--json", action="store_true",
+                       help="texts, tokens, log-probabilities and loops as JSON, at the end")  # fmt: skip
+
+
+# ---------------------------------------------------------------------- running
+
+
+def _generate(options: argparse.Namespace) -> int:
+    prompts = _prompts(options)
+    settings = _settings(options)
+    from indicial.decode.text import Speaker
+
+    speaker = Speaker.of(options.run_folder, checkpoint=options.checkpoint)
+    if options.interactive:
+        return _interact(speaker, settings, prompts[0])
+    if options.json:
+        texts = speaker.generate(prompts, settings)
+        print(json.dumps(_report(options, settings, texts), ensure_ascii=False, indent=2))
+    else:
+        texts = _streamed(speaker, settings, prompts)
+    for number, text in enumerate(texts, 1):
+        _remark(text, f"text {number}" if len(texts) > 1 else "the text")
+    return 0
+
+
+def _prompts(options: argparse.Namespace) -> list[str]:
+    """What was given, files behind texts; one empty prompt if nothing was."""
+    from indicial.program.messages import IndicialError
+
+    prompts = [*options.prompt, *map(_read, options.prompt_file)] or [""]
+    if options.interactive:
+        if len(prompts) > 1:
+            raise IndicialError("an interactive text has one beginning: give one prompt")
+        if options.json:
+            raise IndicialError("--interactive is for people, so not with --json")
+    return prompts
+
+
+def _read(path: str) -> str:
+    from indicial.program.messages import IndicialError
+
+    try:
+        text = sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise IndicialError(f"cannot read the prompt {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise IndicialError(f"the prompt {path} is not UTF-8 text: {error}") from error
+    return text.removesuffix("\n")
+
+
+def _settings(options: argparse.Namespace) -> Decoding:
+    """What was said; the rest is as `Decoding` has it. A seed is taken now, so that it can be told."""
+    from dataclasses import fields, replace
+
+    from indicial.decode.settings import Decoding
+
+    said = {f.name: getattr(options, f.name, None) for f in fields(Decoding)}
+    given = {name: value for name, value in said.items() if value is not None}
+    if options.early_stopping is not None:
+        given["early_stopping"] = {"true": True, "false": False}.get(
+            options.early_stopping, "never"
+        )
+    made = Decoding(**{**given, "slide": not options.no_slide})
+    return replace(made, seed=made.seeded())
+
+
+def _streamed(speaker: Speaker, settings: Decoding, prompts: Sequence[str]) -> list[Text]:
+    """Writes the texts one after the other, the first as it is made."""
+    from indicial.decode.stream import InOrder
+
+    # A terminal or file that knows fewer characters shows ? for the others.
+    sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
+    copies = settings.num_return_sequences
+    if settings.num_beams > 1:  # which text is best is known at the end only
+        texts = speaker.generate(prompts, settings)
+        for number, text in enumerate(texts):
+            _write(f"{_heading(number, len(texts))}{text}\n")
+        return texts
+
+    def begin(number: int) -> None:
+        _write(_heading(number, len(prompts) * copies) + prompts[number // copies])
+
+    order = InOrder(begin, _write)
+
+    def heard(number: int, piece: str, last: bool) -> None:
+        order.add(number, piece + "\n" * last, last)
+
+    try:
+        return speaker.generate(prompts, settings, heard)
+    except KeyboardInterrupt:
+        _write("\n")
+        raise
+
+
+def _heading(number: int, count: int) -> str:
+    """A line before each of several texts."""
+    if count == 1:
+        return ""
+    return "\n" * (number > 0) + f"--- {number + 1} of {count} ---\n"
+
+
+def _write(piece: str) -> None:
+    print(piece, end="", flush=True)
+
+
+def _report(
+    options: argparse.Namespace, settings: Decoding, texts: Sequence[Text]
+) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    return {
+        "run": options.run_folder,
+        "checkpoint": options.checkpoint,
+        "settings": asdict(settings),
+        "texts": [text.to_json() for text in texts],
+    }
+
+
+def _remark(text: Text, which: str) -> None:
+    """What a reader should know about a text."""
+    made = text.continuation
+    if made.repeat is not None:
+        print(f"note: {which} {made.repeat}", file=sys.stderr)
+    if made.window is not None:
+        print(f"note: {which} is longer than the model's positions; its end was made from at most "
+              f"the last {made.window} tokens", file=sys.stderr)  # fmt: skip
+
+
+# ---------------------------------------------------------------------- in turns
+
+
+def _interact(speaker: Speaker, settings: Decoding, prompt: str) -> int:
+    from indicial.decode.session import Session
+    from indicial.program.messages import IndicialError
+
+    session = Session(speaker, settings)
+    said = prompt or _asked()
+    while said is not None:
+        try:
+            session.say(said)
+            _answer(session)
+        except IndicialError as error:
+            print(f"indicial: {error}", file=sys.stderr)
+        said = _asked()
+    print()
+    return 0
+
+
+def _asked() -> str | None:
+    """A line of the person's; None at the end."""
+    if sys.stdin.isatty():
+        import readline  # noqa: F401  (gives `input` its editing and its history)
+    while True:
+        try:
+            return input("> ")
+        except EOFError:
+            return None
+        except KeyboardInterrupt:
+            print()
+
+
+def _answer(session: Any) -> None:
+    with _interrupts() as interrupted:
+        for piece in session.answer():
+            print(piece, end="", flush=True)
+            if interrupted:
+                break
+    print()
+    if session.repeat is not None:
+        print(f"note: the answer {session.repeat}", file=sys.stderr)
+
+
+@contextmanager
+def _interrupts() -> Iterator[list[bool]]:
+    """Ctrl-C puts something into a list, so that no step is broken off halfway."""
+    found: list[bool] = []
+    before = signal.signal(signal.SIGINT, lambda *_: found.append(True))
+    try:
+        yield found
+    finally:
+        signal.signal(signal.SIGINT, before)
