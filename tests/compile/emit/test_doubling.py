@@ -152,3 +152,34 @@ def test_rounds() -> None:
             nodes.add(node)
             waiting += [following for following, _ in node.next_functions]
     assert sum(type(node).__name__.startswith("AddBackward") for node in nodes) == 10
+
+
+@pytest.mark.parametrize("small", [0.0, 1e-30])
+def test_factors_whose_product_is_too_large(small: float) -> None:
+    """The state stays small where the product of all factors has no number: 4^100 in float32."""
+    a = torch.full((2, 100), 4.0, requires_grad=True)
+    b = torch.full((2, 100), small)
+    b[:, 60:] = torch.linspace(-1, 1, 40)
+    a.data[:, 64::2] = 0.1
+    b.requires_grad_()
+    found = linear_scan(a, b, 1)
+    state = torch.zeros(2)
+    steps = []
+    for t in range(100):
+        state = a[:, t] * state + b[:, t]
+        steps.append(state)
+    expected = torch.stack(steps, 1)
+    assert bool(expected.isfinite().all())
+    torch.testing.assert_close(found, expected)
+    weights = torch.cos(torch.arange(100.0))
+    slopes = torch.autograd.grad((found * weights).sum(), (a, b))
+    wanted = torch.autograd.grad((expected * weights).sum(), (a, b))
+    for slope, want in zip(slopes, wanted, strict=True):
+        torch.testing.assert_close(slope, want)
+
+
+def test_a_tracer_takes_the_rounds() -> None:
+    """Under `vmap` nobody can look at the numbers."""
+    a, b = torch.full((3, 7), 0.5), torch.randn(3, 7)
+    found = torch.vmap(lambda x, y: linear_scan(x, y, 0))(a, b)
+    torch.testing.assert_close(found, linear_scan(a, b, 1))

@@ -48,7 +48,9 @@ def has_time(program: Code) -> bool:
     return not written and any(axis.extent.name == "T" for axis in axes)
 
 
-@pytest.mark.parametrize("name", ["bidirectional", "stacked", "rnn_lm", "causal_cnn", "transformer"])
+@pytest.mark.parametrize(
+    "name", ["bidirectional", "stacked", "rnn_lm", "causal_cnn", "transformer"]
+)
 def test_models(name: str) -> None:
     assert has_time(model(name))
     agree(model(name), kernels=False)

@@ -9,8 +9,9 @@
 The kernels are better on a processor, where a step costs little; elsewhere a loop over time is a
 launch for every step, and this is not. `schedule.linear` says which recurrences are linear.
 
-Factors are multiplied before they meet a state. Those up to 1, as gates are, can do no harm; where
-the product of larger ones leaves the range of the numbers, so does what is computed with it.
+Factors are multiplied before they meet a state. Those up to 1, as gates are, can do no harm; the
+product of larger ones may leave the range of the numbers where no state does, because the state is
+small or 0. Then it goes step by step. A tracer cannot look at numbers and takes the rounds.
 """
 
 from __future__ import annotations
@@ -34,13 +35,32 @@ def linear_scan(
     if direction < 0:
         return linear_scan(a.flip(dim), b.flip(dim), dim, 1, lag).flip(dim)
     steps, reach = b.shape[dim], lag
+    factors, h = a, b
     while reach < steps:
-        late, early = a.narrow(dim, reach, steps - reach), a.narrow(dim, 0, steps - reach)
-        added = b.narrow(dim, reach, steps - reach) + late * b.narrow(dim, 0, steps - reach)
-        b = torch.cat([b.narrow(dim, 0, reach), added], dim)
-        a = torch.cat([a.narrow(dim, 0, reach), late * early], dim)
+        late = factors.narrow(dim, reach, steps - reach)
+        added = h.narrow(dim, reach, steps - reach) + late * h.narrow(dim, 0, steps - reach)
+        h = torch.cat([h.narrow(dim, 0, reach), added], dim)
+        if 2 * reach < steps:
+            products = late * factors.narrow(dim, 0, steps - reach)
+            factors = torch.cat([factors.narrow(dim, 0, reach), products], dim)
         reach *= 2
-    return b
+    return _step_by_step(a, b, dim, lag) if _overflows(factors) else h
+
+
+def _overflows(factors: torch.Tensor) -> bool:
+    """Whether a product left the range of the numbers, where one can look."""
+    if torch.compiler.is_compiling() or factors.device.type == "meta":
+        return False
+    if torch._C._functorch.is_functorch_wrapped_tensor(factors):
+        return False
+    return not bool(factors.isfinite().all())
+
+
+def _step_by_step(a: torch.Tensor, b: torch.Tensor, dim: int, lag: int) -> torch.Tensor:
+    h: list[torch.Tensor] = []
+    for t, (factor, new) in enumerate(zip(a.unbind(dim), b.unbind(dim), strict=True)):
+        h.append(new if t < lag else factor * h[t - lag] + new)
+    return torch.stack(h, dim)
 
 
 class Doubling:
