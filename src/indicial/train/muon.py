@@ -102,10 +102,32 @@ def orthogonalise(stacked: Tensor, rounds: int = ROUNDS) -> Tensor:
 
     stacked: (number, rows, columns), rows ≤ columns. Newton-Schulz, a polynomial of degree five.
     """
-    a, b, c = QUINTIC
-    x = stacked.float()
-    x = x / x.flatten(1).norm(dim=1).clamp(min=1e-7)[:, None, None]
+    lengths = stacked.flatten(1).norm(dim=1).clamp(min=1e-7)
+    x: Tensor = stacked.float() / lengths[:, None, None]
+    if x.shape[2] >= 2 * x.shape[1]:
+        return _factor(x @ x.mT, rounds) @ x
     for _ in range(rounds):
-        gram = x @ x.mT
-        x = torch.baddbmm(x, torch.baddbmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
+        x = _polynomial(x @ x.mT) @ x
     return x
+
+
+def _polynomial(gram: Tensor) -> Tensor:
+    """a + b G + c G², what X is multiplied with in a round."""
+    a, b, c = QUINTIC
+    found = torch.baddbmm(gram, gram, gram, beta=b, alpha=c)
+    found.diagonal(dim1=1, dim2=2).add_(a)
+    return found
+
+
+def _factor(gram: Tensor, rounds: int) -> Tensor:
+    """The product of what X is multiplied with in all rounds, from its Gram matrix alone.
+
+    (Q X)(Q X)ᵀ = Q G Q: the long side is left out, which saves half the time where it is four times
+    as long.
+    """
+    product = factor = _polynomial(gram)
+    for _ in range(rounds - 1):
+        gram = factor @ gram @ factor
+        factor = _polynomial(gram)
+        product = factor @ product
+    return product
