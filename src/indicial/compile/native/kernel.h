@@ -4,7 +4,9 @@
 
 #include <stdint.h>
 #include <stdlib.h>
+#include "lanes.h"
 #include "shared_products.h"
+#include "team.h"
 #include "threads.h"
 #include "vector_math.h"
 
@@ -18,6 +20,7 @@ struct call {
   const int64_t *const *lengths;
   void *const *tensors;
   const int64_t *rows;
+  struct team *team; /* who multiplies, if not this thread alone */
 };
 
 static inline long padded(long n) { return (n + 15) / 16 * 16; }
@@ -31,15 +34,22 @@ static inline long packed_size(const struct call *call, long k, long n) {
 }
 
 /* p[members,n] = a[members,k] w[k,n] */
-#define PRODUCT(call, members, n, k, a, w, p)                                                      \
-  (call)->products->product(p, n, a, k, w, members, n, k, 0)
+static inline void multiply(const struct call *call, long members, long n, long k, const real *a,
+                            const real *w, real *p) {
+  if (call->team)
+    team_product(call->team, n, k, a, w, p);
+  else
+    call->products->product(p, n, a, k, w, members, n, k, 0);
+}
 
 /* `pack` puts the weights into order, `part` takes some members through all steps. Who calls often
-   with the same weights packs them once, and calls `run_packed`. */
-#define KERNEL(pack, part)                                                                         \
+   with the same weights packs them once, and calls `run_packed`. Threads divide the members; where
+   there is only one, the columns of its products. */
+#define KERNEL(weights, pack, part)                                                                \
   struct job {                                                                                     \
     const struct call *call;                                                                       \
     const real *w;                                                                                 \
+    struct team team;                                                                              \
   };                                                                                               \
   static void run_part(void *data, int number, int parts) {                                        \
     const struct job *job = data;                                                                  \
@@ -47,10 +57,26 @@ static inline long packed_size(const struct call *call, long k, long n) {
     part_range(job->call->members, 1, number, parts, &first, &last);                               \
     if (first < last) part(job->call, job->w, first, last);                                        \
   }                                                                                                \
+  static void run_team(void *data, int number, int parts) {                                        \
+    struct job *job = data;                                                                        \
+    if (number > 0) {                                                                              \
+      team_help(&job->team, number, parts);                                                        \
+      return;                                                                                      \
+    }                                                                                              \
+    struct call call = *job->call;                                                                 \
+    call.team = &job->team;                                                                        \
+    team_begin(call.team, call.products, parts);                                                   \
+    part(&call, job->w, 0, 1);                                                                     \
+    team_end(call.team);                                                                           \
+  }                                                                                                \
   void *packed(const struct call *call) { return pack(call); }                                     \
   void run_packed(const struct call *call, const void *w) {                                        \
     struct job job = {call, w};                                                                    \
-    threads_run(call->threads, (int)(call->members < 64 ? call->members : 64), run_part, &job);    \
+    const int most = call->members < 64 ? (int)call->members : 64;                                 \
+    if (most == 1)                                                                                 \
+      threads_run(call->threads, team_parts(weights(call)), run_team, &job);                       \
+    else                                                                                           \
+      threads_run(call->threads, most, run_part, &job);                                            \
   }                                                                                                \
   void unpack(void *w) { free(w); }                                                                \
   void run(const struct call *call) {                                                              \

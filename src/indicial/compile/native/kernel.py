@@ -43,6 +43,7 @@ class Call(ctypes.Structure):
         ("lengths", ctypes.c_void_p),
         ("tensors", ctypes.c_void_p),
         ("rows", ctypes.c_void_p),
+        ("team", ctypes.c_void_p),
     )
 
 

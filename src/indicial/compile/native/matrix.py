@@ -1,7 +1,7 @@
 """Products of all members at once with weights: operands side by side, weights side by side.
 
     a[m, :] = h[b, v-1, :]                        copied, so that starts and ends are in place
-    PRODUCT(members, 512, 256, a, w, p)           p[m, :256] is R^{(1)}, p[m, 256:] is G^{(1)}
+    multiply(call, members, 512, 256, a, w, p)    p[m, :256] is R^{(1)}, p[m, 256:] is G^{(1)}
 
 The weights are put into the order of the product once for each call, before the first step.
 """
@@ -41,7 +41,7 @@ def write_matmul(w: Writer, stage: Matmul) -> None:
     with w.members():
         for term, at in zip(stage.outputs[0].terms, _starts(widths), strict=True):
             _copy_operand(w, stage.outputs[0].statement, term, f"{operand}[m * {k} + {at}")
-    w.line(f"PRODUCT(call, members, {n}, {k}, {operand}, {weights}, {result});")
+    w.line(f"multiply(call, members, {n}, {k}, {operand}, {weights}, {result});")
     for statement, source in elsewhere:
         _copy_out(w, statement, source)
 

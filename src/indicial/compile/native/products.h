@@ -121,15 +121,17 @@ PRODUCT_INLINE void product_block(const int rows, const int vectors, const int s
     }
 }
 
-/* All columns for a block of rows: `many` panels at once as long as there are that many. A last
-   panel that is not full goes through a buffer. */
-#define PRODUCT_ROW_BLOCK(rows, many, slices)                                                      \
+/* All columns for a block of rows: `many` panels at once as long as there are that many, `deep` steps
+   of k at once; those that remain one by one, with `slices` steps. A last panel that is not full goes
+   through a buffer. With one row both are the same, so that a column is summed in the same order
+   wherever it stands: threads divide them (team.h). */
+#define PRODUCT_ROW_BLOCK(rows, many, deep, slices)                                                \
   static __attribute__((noinline)) void product_rows_##rows(                                       \
       real *c, long ldc, const real *a, long lda, const real *b, long n, long k, int add) {        \
     const long panel = product_panel_size(k);                                                      \
     if (many > 1)                                                                                  \
       for (; n >= many * PRODUCT_PANEL; n -= many * PRODUCT_PANEL) {                               \
-        product_block(rows, 2 * many, 1, c, ldc, a, lda, b, k, add);                               \
+        product_block(rows, 2 * many, deep, c, ldc, a, lda, b, k, add);                            \
         c += many * PRODUCT_PANEL;                                                                 \
         b += many * panel;                                                                         \
       }                                                                                            \
@@ -149,12 +151,12 @@ PRODUCT_INLINE void product_block(const int rows, const int vectors, const int s
     }                                                                                              \
   }
 
-PRODUCT_ROW_BLOCK(1, 4, 4)
-PRODUCT_ROW_BLOCK(2, 2, 2)
-PRODUCT_ROW_BLOCK(3, 2, 2)
-PRODUCT_ROW_BLOCK(4, PRODUCT_MANY, 1)
-PRODUCT_ROW_BLOCK(5, PRODUCT_MANY, 1)
-PRODUCT_ROW_BLOCK(6, PRODUCT_MANY, 1)
+PRODUCT_ROW_BLOCK(1, 2, 2, 2)
+PRODUCT_ROW_BLOCK(2, 2, 1, 2)
+PRODUCT_ROW_BLOCK(3, 2, 1, 2)
+PRODUCT_ROW_BLOCK(4, PRODUCT_MANY, 1, 1)
+PRODUCT_ROW_BLOCK(5, PRODUCT_MANY, 1, 1)
+PRODUCT_ROW_BLOCK(6, PRODUCT_MANY, 1, 1)
 
 /* With a constant `rows` one function is called and the others are not even compiled. */
 PRODUCT_INLINE void product_rows(long rows, real *c, long ldc, const real *a, long lda,

@@ -17,6 +17,8 @@ from indicial.program.ir import Affine, Index, Place, Statement
 
 _NOTHING = {"sum": "0", "prod": "1", "max": "-__builtin_inf()", "min": "__builtin_inf()"}
 """What each operator gives of nothing."""
+_AT_ONCE = 4
+"""How many terms of a sum that streams are added before the sum is written."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,10 @@ class _Item:
     scale: str
     target: str
 
+    @property
+    def counted(self) -> str:
+        return f"({self.condition} ? {self.value} : 0)" if self.condition else self.value
+
 
 def write_reduction(w: Writer, statement: Statement, form: Product | Reduction) -> None:
     """A reduction, element by element, or streaming along memory."""
@@ -36,16 +42,17 @@ def write_reduction(w: Writer, statement: Statement, form: Product | Reduction) 
     names = {i.name: w.fresh("i") for i in (*own, *form.indices)}
     with w.members(statement):
         w.bound = (*statement.indices, *form.indices)
-        item = _item(w, statement, form, names)
+        target = f"{w.target_row(statement)}[{w.target_place(statement, names)}]"
         if _streams(own, form):
-            _write_streamed(w, own, form, names, item)
+            last = form.indices[-1].name
+            ahead = [{last: f"({names[last]} + {n})"} if n else {} for n in range(_AT_ONCE)]
+            items = [_item(w, form, {**names, **moved}, target) for moved in ahead]
+            _write_streamed(w, own, form, names, items)
         else:
-            _write_accumulated(w, own, form, names, item)
+            _write_accumulated(w, own, form, names, _item(w, form, names, target))
 
 
-def _item(
-    w: Writer, statement: Statement, form: Product | Reduction, names: Mapping[str, str]
-) -> _Item:
+def _item(w: Writer, form: Product | Reduction, names: Mapping[str, str], target: str) -> _Item:
     scope = w.scope(names)
     condition = scope.truth(form.condition) if form.condition is not None else ""
     if isinstance(form, Reduction):
@@ -54,9 +61,7 @@ def _item(
         value = " * ".join(scope.c(f) for f in form.factors) or scope.number(1.0)
         scale = scope.c(form.scale)
         scale = "" if scale == scope.number(1.0) else scale
-    return _Item(
-        value, condition, scale, f"{w.target_row(statement)}[{w.target_place(statement, names)}]"
-    )
+    return _Item(value, condition, scale, target)
 
 
 def _streams(own: Sequence[Index], form: Product | Reduction) -> bool:
@@ -83,17 +88,21 @@ def _write_streamed(
     own: Sequence[Index],
     form: Product | Reduction,
     names: Mapping[str, str],
-    item: _Item,
+    items: Sequence[_Item],
 ) -> None:
-    *outer, last = own
-    add = f"{item.target} += {item.value};"
+    """`items` are the element itself and those that follow along the last summed index."""
+    (*outer, last), item = own, items[0]
+    *slow, summed = form.indices
+    s = names[summed.name]
     with _loops(w, outer, names):
         w.nest([last], names, [f"{item.target} = 0;"])
-        w.nest(
-            [*form.indices, last],
-            names,
-            [f"if ({item.condition}) {add}" if item.condition else add],
-        )
+        with _loops(w, slow, names):
+            w.line(f"long {s} = {w.c(summed.lower, True)};")
+            end = w.c(summed.lower + summed.extent, True)
+            with w.block(f"for (; {s} + {len(items)} <= {end}; {s} += {len(items)})"):
+                w.nest([last], names, [f"{item.target} += {' + '.join(i.counted for i in items)};"])
+            with w.block(f"for (; {s} < {end}; {s}++)"):
+                w.nest([last], names, [f"{item.target} += {item.counted};"])
         if item.scale:
             w.nest([last], names, [f"{item.target} *= {item.scale};"])
 
@@ -111,14 +120,28 @@ def _write_accumulated(
     nothing = f"(real){_NOTHING[operator]}"
     value = f"({item.condition} ? {item.value} : {nothing})" if item.condition else item.value
     with _loops(w, own, names):
-        y = w.fresh("y")
-        w.line(f"real {y} = {nothing};")
-        if operator in ("sum", "prod"):
-            sign = "+" if operator == "sum" else "*"
-            w.nest(form.indices, names, [f"{y} {sign}= {value};"], f" reduction({sign}:{y})")
-        else:
-            w.nest(form.indices, names, [f"{y} = {operator}_{w.real}({y}, {value});"], simd=False)
+        y = _write_lanes(w, form.indices, names, operator, value)
         w.line(f"{item.target} = {y}{f' * {item.scale}' if item.scale else ''};")
+
+
+def _write_lanes(
+    w: Writer, indices: Sequence[Index], names: Mapping[str, str], operator: str, value: str
+) -> str:
+    """A reduction, LANES elements at once (lanes.h); what it comes to."""
+    *outer, last = indices
+    lanes, block, lane = w.fresh("y"), w.fresh("k"), w.fresh("l")
+    end = w.c(last.lower + last.extent, True)
+    inside = f"const long {names[last.name]} = {block} + {lane};"
+    inside += f" {lanes}[{lane}] = lanes_{operator}_of({lanes}[{lane}], {value});"
+    w.line(f"real {lanes}[LANES];")
+    w.line(f"lanes_fill({lanes}, (real){_NOTHING[operator]});")
+    with _loops(w, outer, names):
+        w.line(f"long {block} = {w.c(last.lower, True)};")
+        with w.block(f"for (; {block} + LANES <= {end}; {block} += LANES)"):
+            w.line("#pragma omp simd")
+            w.line(f"for (long {lane} = 0; {lane} < LANES; {lane}++) {{ {inside} }}")
+        w.line(f"for (long {lane} = 0; {block} + {lane} < {end}; {lane}++) {{ {inside} }}")
+    return f"lanes_{operator}({lanes})"
 
 
 @contextmanager
@@ -155,12 +178,11 @@ def _write_weights(
     top, y = w.fresh("y"), w.fresh("y")
     low = "(real)-__builtin_inf()"
     value = f"({item.condition} ? {item.value} : {low})" if item.condition else item.value
-    w.line(f"real {top} = {low}, {y} = 0;")
-    w.nest(inner, names, [f"{top} = max_{w.real}({top}, {value});"], simd=False)
+    w.line(f"const real {top} = {_write_lanes(w, inner, names, 'max', value)};")
     weight = f"exp_{w.real}({item.value} - {top})"
     weight = f"({item.condition} ? {weight} : 0)" if item.condition else weight
     w.nest(inner, names, [f"{item.target} = {weight};"])
-    w.nest(inner, names, [f"{y} += {item.target};"], f" reduction(+:{y})")
+    w.line(f"real {y} = {_write_lanes(w, inner, names, 'sum', item.target)};")
     # Where no index is allowed the sum is 0, and every weight is 0 already.
     w.line(f"{y} = {y} == 0 ? 1 : 1 / {y};")
     w.nest(inner, names, [f"{item.target} *= {y};"])

@@ -1,7 +1,7 @@
 """One step of a decoder as one kernel: at batch 1 it costs what reading the weights costs.
 
-    native = NativeStep(code, want, caches, sizes)
-    native.run(parameters, given, {"n": 7}, {})         the wanted tensors of this step
+    native = NativeStep(code, want, caches, sizes, count="n", dtype=torch.float32)
+    native.run(parameters, given, caches, 7, {}, 1)      the wanted tensors of the 7th step
 
 The layers are written out, the weights are put into order once and kept so until one of them
 changes. Caches grow in place: their memory is handed over with room for one more value.
@@ -9,14 +9,13 @@ changes. Caches grow in place: their memory is handed over with room for one mor
 
 from __future__ import annotations
 
-import ctypes
-import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import torch
 
 from indicial.compile.native.kernel import REALS, Kernel, build, row
+from indicial.compile.native.launch import Launch, Values, Weights
 from indicial.compile.native.scan import Unsupported
 from indicial.compile.native.writer import Within
 from indicial.compile.passes.normal import normal
@@ -34,7 +33,6 @@ from indicial.program.ir import (
 from indicial.program.rewrite import rebuild
 from indicial.program.sizes import Size
 
-Values = dict[str, torch.Tensor]
 MOST_STATEMENTS = 400
 """Beyond this compiling would take longer than it saves."""
 STEP = Index("step°", Size(), Size.of(1))
@@ -80,61 +78,92 @@ class NativeStep:
             code, loop, same, keep, fixed=fixed, ragged=ragged, real=REALS[dtype], within=within
         )
         self.weights = [n for n in self.kernel.arguments if n in same]
-        self.room = {g.past: g.axis for g in caches}
-        self.dtype = dtype
-        self._versions: tuple[tuple[int, int], ...] = ()
-        self._packed: ctypes.c_void_p | None = None
+        self.sizes = dict(sizes)
+        self.count = count
+        self.like = torch.empty(0, dtype=dtype)
+        self._find_places({g.past: g.axis for g in caches})
+        self._weights: Weights | None = None
+        self._launches: list[Launch] = []
+
+    def _find_places(self, room: Mapping[str, int]) -> None:
+        """The numbers of the arguments and results that each step brings."""
+        kernel, number = self.kernel, self.kernel.arguments.index
+        changing = [n for n in kernel.arguments if n not in self.weights]
+        self._caches = [(number(n), n, room[n] + 1) for n in changing if n in room]
+        own = [n for n in changing if n not in room]
+        # One axis has no rows: where the memory begins is all there is to know.
+        self._plain = [(number(n), n) for n in own if len(self.tensors[n].axes) < 2]
+        self._rowed = [(number(n), n) for n in own if len(self.tensors[n].axes) >= 2]
+        first = len(kernel.arguments)
+        self._results = [
+            (
+                name,
+                None if any(self.count in a.extent.names for a in self.tensors[name].axes)
+                else [a.extent.value(self.sizes) for a in self.tensors[name].axes],
+                [(first + kernel.kept.index(one), at) for at, one in self.layers[name].items()],
+            )
+            for name in self.want
+        ]  # fmt: skip
+        self._counts = [n for n, size in enumerate(kernel.sizes) if size == self.count]
+        self._others = [(n, self.sizes[s]) for n, s in enumerate(kernel.sizes) if s != self.count]
 
     def run(
         self,
         parameters: Values,
         given: Values,
-        sizes: Mapping[str, int],
+        caches: Values,
+        steps: int,
         lengths: Values,
         members: int,
     ) -> Values:
-        """The wanted tensors; caches are given as views of memory with room for more."""
-        kernel = self.kernel
-        arguments = [
-            given[n]
-            if n in self.room
-            else kernel.in_rows(n, (given if n in given else parameters)[n])
-            for n in kernel.arguments
-        ]
-        rows = [self._row(n, t) for n, t in zip(kernel.arguments, arguments, strict=True)]
-        like = next(a for a in arguments if a.is_floating_point())
-        found = {
-            name: like.new_empty(
-                [members, *(a.extent.value(sizes) for a in self.tensors[name].axes)]
-            )
-            for name in self.want
-        }
-        views = {}
-        for name, layers in self.layers.items():
-            for number, layer in layers.items():
-                whole = found[name]
-                views[layer] = whole if number is None else whole.select(1, number)
-        results = [views[name] for name in kernel.kept]
-        rows += [t.stride(0) for t in results]
-        ends = [lengths[n].contiguous() for n in kernel.ragged]
-        call = kernel.call([*arguments, *results], rows, sizes, members, ends)
-        kernel.library.run_packed(ctypes.byref(call), self._weights(call, parameters))
+        """The wanted tensors; caches have room for one more value, which is written there."""
+        weights = self._weights and self._weights.still(self.weights, parameters)
+        if weights is None:
+            weights = Weights.of(self.kernel, self.weights, parameters, self.like.dtype)
+        self._weights = weights
+        launch = self._launch()
+        memory, rows = launch.memory, launch.rows
+        alive = []  # until the kernel has run
+        for number, name in self._plain:
+            tensor = given[name].contiguous()
+            memory[number] = tensor.data_ptr()
+            alive.append(tensor)
+        for number, name in self._rowed:
+            tensor = self.kernel.in_rows(name, given[name])
+            memory[number], rows[number] = tensor.data_ptr(), row(tensor)
+            alive.append(tensor)
+        for number, name, axis in self._caches:
+            tensor = caches[name]
+            memory[number] = tensor.data_ptr()
+            rows[number] = tensor.stride(axis - 1) // tensor.stride(axis)
+        for number, name in enumerate(self.kernel.ragged):
+            tensor = lengths[name].contiguous()
+            launch.ends[number] = tensor.data_ptr()
+            alive.append(tensor)
+        for number in self._counts:
+            launch.numbers[number] = steps
+        found = {}
+        for name, shape, places in self._results:
+            if shape is None:
+                sizes = {**self.sizes, self.count: steps}
+                shape = [a.extent.value(sizes) for a in self.tensors[name].axes]
+            found[name] = whole = self.like.new_empty((members, *shape))
+            for number, at in places:
+                start = 0 if at is None else at * whole.stride(1) * whole.itemsize
+                memory[number], rows[number] = whole.data_ptr() + start, whole.stride(0)
+        launch.run(weights, members)
+        self._launches.append(launch)
         return found
 
-    def _row(self, name: str, tensor: torch.Tensor) -> int:
-        if name in self.room:
-            axis = self.room[name] + 1  # behind the members
-            return tensor.stride(axis - 1) // tensor.stride(axis)
-        return row(tensor)
-
-    def _weights(self, call: ctypes.Structure, parameters: Values) -> ctypes.c_void_p | None:
-        """The weights in order, made anew when one of them was changed or exchanged."""
-        versions = tuple((parameters[n].data_ptr(), parameters[n]._version) for n in self.weights)
-        if versions != self._versions:
-            self._packed = ctypes.c_void_p(self.kernel.library.packed(ctypes.byref(call)))
-            weakref.finalize(self._packed, self.kernel.library.unpack, self._packed.value)
-            self._versions = versions
-        return self._packed
+    def _launch(self) -> Launch:
+        """One that is not in use: threads of Python may take steps at the same time."""
+        try:
+            return self._launches.pop()
+        except IndexError:
+            launch = Launch(self.kernel)
+        for number, size in self._others:
+            launch.numbers[number] = size
+        return launch
 
 
 def _growing(code: Code, caches: Sequence[Growing]) -> tuple[Code, dict[str, Within]]:

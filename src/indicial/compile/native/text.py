@@ -39,7 +39,7 @@ def write(plan: KernelPlan) -> str:
         for stage in plan.stages:
             _write_stage(w, stage)
     head = [f"typedef {plan.real} real;", '#include "kernel.h"']
-    return "\n".join([*head, "", *_pack(w), "", *_part(w), "", "KERNEL(pack, part)", ""])
+    return "\n".join([*head, "", *_pack(w), "", *_part(w), "", "KERNEL(weights, pack, part)", ""])
 
 
 def _write_stage(w: Writer, stage: Stage) -> None:
@@ -60,11 +60,15 @@ def _write_stage(w: Writer, stage: Stage) -> None:
             write_reduction(w, statement, form)
 
 
-def _declarations(w: Writer) -> list[str]:
-    lines = [
+def _sizes(w: Writer) -> list[str]:
+    return [
         f"  const long {variable} = call->sizes[{number}]; (void){variable};"
         for number, variable in enumerate(w.sizes.names.values())
     ]
+
+
+def _declarations(w: Writer) -> list[str]:
+    lines = _sizes(w)
     for number, name in enumerate(sorted(w.sizes.ragged)):
         lines.append(
             f"  const int64_t *lengths_{w.sizes.variable(name)} = call->lengths[{number}];"
@@ -82,15 +86,19 @@ def _declarations(w: Writer) -> list[str]:
 def _pack(w: Writer) -> list[str]:
     """The weights of all products, each in the order in which the product reads it."""
     lengths = [f"  (void)lengths_{w.sizes.variable(name)};" for name in sorted(w.sizes.ragged)]
-    space = total([f"packed_size(call, {k}, {n})" for _, k, n in w.packed])
     plain = [f"  if ({k} * {n} > most) most = {k} * {n};" for _, k, n in w.packed]
     return [
+        "static long weights(const struct call *call) {",
+        *_sizes(w),
+        f"  return {total([f'packed_size(call, {k}, {n})' for _, k, n in w.packed])};",
+        "}",
+        "",
         "static real *pack(const struct call *call) {",
         *_declarations(w),
         *lengths,
         "  long at = 0, most = 0;",
         *plain,
-        f"  real *packed = allocate(({space} + 16) * sizeof(real));",
+        "  real *packed = allocate((weights(call) + 16) * sizeof(real));",
         "  real *w = allocate((most + 16) * sizeof(real));",
         *w.packing,
         "  (void)at;",
@@ -116,7 +124,6 @@ def _part(w: Writer) -> list[str]:
         "  for (long i = 0; i < empty; i++) scratch[need + i] = 0;",
     ]
     lines += [f"  real *{name} = scratch + at_{name};" for name, _ in w.scratch]
-    for number, (name, _, _) in enumerate(w.packed):
-        before = total([f"packed_size(call, {k}, {n})" for _, k, n in w.packed[:number]])
-        lines.append(f"  const real *{name} = w + {before};")
-    return [*lines, "  (void)w;", *w.lines, "  free(scratch);", "}"]
+    for name, k, n in w.packed:
+        lines += [f"  const real *{name} = w;", f"  w += packed_size(call, {k}, {n});"]
+    return [*lines, *w.lines, "  free(scratch);", "}"]

@@ -49,9 +49,14 @@ def find() -> Threads | None:
     """PyTorch's threads as they are set now, or None if one is all there is."""
     import torch
 
-    addresses = None if _forked else _addresses()
     count = torch.get_num_threads()
-    return Threads(*addresses, count, os.getpid()) if addresses and count > 1 else None
+    return None if _forked or count == 1 else _threads(count)
+
+
+@functools.cache
+def _threads(count: int) -> Threads | None:
+    addresses = _addresses()
+    return Threads(*addresses, count, os.getpid()) if addresses else None
 
 
 @functools.cache

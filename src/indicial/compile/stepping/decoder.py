@@ -70,7 +70,8 @@ class Decoder:
         self.windows = {m.past: m for m in self.stepping.many if m.reach is not None}
         self.walks = any(loop.kind == "scanned" for loop in schedule(module.code, outputs).loops())
         self.most = self._most()
-        self.inside = self.stepping.inside
+        self.inside = tuple(self.stepping.inside)
+        self.outside = tuple(past for past in self.caches if past not in self.inside)
         self.bases = {past: self.stepping.base(many) for past, many in self.caches.items()}
         self._ranks = {name: len(self._axes(name)) for name in outputs}
         self._agos = tuple((a.name, a.tensor, a.steps) for a in self.stepping.ago)
@@ -187,19 +188,47 @@ class Decoder:
             return self._step_each(state, x, going)
         steps = state.steps + 1
         self._check_room(steps)
-        pure = torch.is_grad_enabled()
-        caches = {}
+        if torch.is_grad_enabled():
+            return self._step_pure(state, x, steps)
+        native = self._native(state)
+        caches, memory = {}, {}
+        for past in self.inside:
+            caches[past] = cache = state.caches[past].room(self.bases[past] + steps)
+            memory[past] = cache.buffer.values
+        for past in self.outside:
+            x[past] = state.caches[past].first(self.bases[past] + steps - 1)
+        if native is not None:
+            found = native.run(
+                state.frame.parameters, x, memory, steps, state.lengths, state.batch or 1
+            )
+        else:
+            for past in self.inside:
+                x[past] = caches[past].first(self.bases[past] + steps)
+            found = self._run(self.in_place, state, x, steps, state.lengths)
+        for past in self.outside:
+            now = self._now(found, x, past)
+            caches[past] = state.caches[past].written(self.bases[past] + steps, now)
+        return self._after(state, steps, found, x, caches)
+
+    def _step_pure(self, state: State, x: dict[str, torch.Tensor], steps: int) -> State:
+        """A step through which a gradient may go: nothing is written in place."""
         for past, base in self.bases.items():
-            if pure or past not in self.inside:
-                x[past] = state.caches[past].first(base + steps - 1)
-            else:
-                caches[past] = cache = state.caches[past].room(base + steps)
-                x[past] = cache.first(base + steps)
-        found = self._run(self.pure if pure else self.in_place, state, x, steps, state.lengths)
-        for past, base in self.bases.items():
-            if past not in caches:
-                cache, now = state.caches[past], self._now(found, x, past)
-                caches[past] = (cache.joined if pure else cache.written)(base + steps, now)
+            x[past] = state.caches[past].first(base + steps - 1)
+        found = self._run(self.pure, state, x, steps, state.lengths)
+        caches = {
+            past: state.caches[past].joined(base + steps, self._now(found, x, past))
+            for past, base in self.bases.items()
+        }
+        return self._after(state, steps, found, x, caches)
+
+    def _after(
+        self,
+        state: State,
+        steps: int,
+        found: Mapping[str, torch.Tensor],
+        x: Mapping[str, torch.Tensor],
+        caches: dict[str, Cache],
+    ) -> State:
         values = self._moved(state, found, x)
         out = self._out(found, state.batch, False)
         return State(state.frame, steps, state.batch, values, caches, state.lengths, out)
@@ -214,12 +243,6 @@ class Decoder:
     ) -> dict[str, torch.Tensor]:
         frame = state.frame
         sizes = {**frame.sizes, self.stepping.count: steps}
-        if text is self.in_place:
-            native = self._native(frame, frozenset(lengths))
-            if native is not None:
-                return native.run(frame.parameters, x, sizes, lengths, state.batch or 1)
-        if not torch.is_autocast_enabled(frame.like.device.type):
-            return text.source.run(frame.parameters, x, sizes, lengths, {})
         with own_precision(self.walks, frame.like):
             return text.source.run(frame.parameters, x, sizes, lengths, {})
 
@@ -299,17 +322,20 @@ class Decoder:
 
     # ---- what goes in, what comes out ----
 
-    def _native(self, frame: Frame, ragged: frozenset[str]) -> NativeStep | None:
-        """The kernel of a step, where there is one."""
-        like = frame.like
-        if like.device.type != "cpu" or like.dtype not in REALS:
-            return None
-        key = (like.dtype, ragged, *frame.sizes.values())
-        if key not in self._natives:
-            self._natives[key] = self._built(frame, ragged)
-        return self._natives[key]
+    def _native(self, state: State) -> NativeStep | None:
+        """The kernel of a step, where there is one; a frame remembers it."""
+        frame = state.frame
+        if not frame.kernel:
+            ragged = frozenset(state.lengths)
+            key = (frame.like.dtype, frame.like.device, ragged, *frame.sizes.values())
+            if key not in self._natives:
+                self._natives[key] = self._built(frame, ragged)
+            frame.kernel.append(self._natives[key])
+        return frame.kernel[0]
 
     def _built(self, frame: Frame, ragged: frozenset[str]) -> NativeStep | None:
+        if frame.like.device.type != "cpu" or frame.like.dtype not in REALS:
+            return None
         if not toolchain.available() or self.stepping.count in ragged:
             return None
         grow = [m for m in self.stepping.many if m.past in self.inside]

@@ -20,6 +20,7 @@ from indicial.compile.module.result import Result, result
 from indicial.compile.stepping.sources import placed
 
 if TYPE_CHECKING:
+    from indicial.compile.native.step import NativeStep
     from indicial.compile.stepping.decoder import Decoder
 
 ROOM = 16
@@ -93,6 +94,8 @@ class Frame:
     vocabularies: dict[str, int] = field(default_factory=dict)
     fitting: set[object] = field(default_factory=set)
     """What was found out about inputs: how many values a token has, which shapes fit."""
+    kernel: list[NativeStep | None] = field(default_factory=list)
+    """That of a step, or that there is none, once somebody has asked."""
 
 
 @dataclass(frozen=True, repr=False)
