@@ -40,6 +40,8 @@ class Making:
     tokens: str
     vocabulary: int | None
     tell: Callable[[str], None] | None
+    known: Tokenizer | None = None
+    """One that is taken as it is, if there is one already: that of a trained model."""
 
     def __call__(self, folder: Path) -> None:
         stamp = self.parts.stamp()
@@ -64,6 +66,8 @@ class Making:
 
     def _tokenizer(self, train: Source) -> Tokenizer:
         """Learned from the training part."""
+        if self.known is not None:
+            return self.known
         if self.parts.world and self.tokens == "auto":
             # A world has few words, and knows those that did not happen to come up too.
             words = [" ".join(self.parts.world.vocabulary)]

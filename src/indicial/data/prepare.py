@@ -22,7 +22,7 @@ from indicial.data.encode import token_type
 from indicial.data.making import COUNTS, Making
 from indicial.data.parts import Parts, find_parts
 from indicial.data.store import checksums, stored
-from indicial.data.tokenizers import KINDS, Tokenizer, load_tokenizer
+from indicial.data.tokenizers import FILE, KINDS, Tokenizer, load_tokenizer
 from indicial.program.messages import IndicialError
 
 WORLD_SIZE = 100_000
@@ -45,14 +45,16 @@ def prepare_data(
     seed: int = 0,
     cache: Path | None = None,
     world_size: int = WORLD_SIZE,
+    tokenizer: Path | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> Data:
     """The data that `what` names, ready to make batches of.
 
     `tokens` is auto, bytes, characters or bpe; `documents` is auto, file, lines or blank-lines;
     `validation` is a fraction (0.1) or files. `seed` decides which documents are kept back and
-    which sentences a world says; runs that are compared want the same one. `tell` hears how far
-    the work is, every few seconds.
+    which sentences a world says; runs that are compared want the same one. `tokenizer` is a folder
+    with one that is to be used as it is, that of a run. `tell` hears how far the work is, every few
+    seconds.
     """
     tokens = _checked_kind(tokens, vocabulary)
     parts = find_parts(
@@ -64,9 +66,11 @@ def prepare_data(
         world_size=world_size,
         raw=tokens == "bytes",
     )
-    made_from = json.dumps([FORMAT, parts.stamp(), tokens, vocabulary])
+    known = None if tokenizer is None else load_tokenizer(tokenizer)
+    taken = [] if tokenizer is None else [(tokenizer / FILE).read_text(encoding="utf-8")]
+    made_from = json.dumps([FORMAT, parts.stamp(), tokens, vocabulary, *taken])
     key = hashlib.sha256(made_from.encode()).hexdigest()
-    return _opened(stored(key, Making(parts, tokens, vocabulary, tell), cache), parts)
+    return _opened(stored(key, Making(parts, tokens, vocabulary, tell, known), cache), parts)
 
 
 def _checked_kind(tokens: str, vocabulary: int | None) -> str:

@@ -28,6 +28,7 @@ from indicial.train import defaults
 from indicial.train.choices import Choices
 from indicial.train.equations import Equations
 from indicial.train.loop import NotFinite, Training
+from indicial.train.origin import Origin
 from indicial.train.run import FILE, Description, Run
 from indicial.train.settings import Settings
 from indicial.train.watchers import Plan
@@ -64,9 +65,14 @@ def begin(settings: Settings, tell: Tell = lambda text: None) -> Ready:
     check_free(folder)
     found = trainable(settings.model, settings.set, settings.task)
     device = best_device(settings.device)
-    data = read_data(settings, tell)
+    origin = Origin.of(settings, found) if settings.from_ is not None else None
+    if origin is not None:
+        found = replace(found, sizes={**origin.sizes(found.program), **found.sizes})
+    data = read_data(settings, tell, origin.run.folder if origin is not None else None)
     task = _task(found, data, settings, device)
     module = _module(found, task, settings, device)
+    if origin is not None:
+        tell(origin.fill(module))
     choices, per_step = _choices(task, module, settings, device)
     description = Description(
         Equations.of(found.program),
@@ -168,7 +174,8 @@ def resume(folder: str, settings: Settings, tell: Tell = lambda text: None) -> R
             f"{settings.max_steps}"
         )
         choices = replace(choices, max_steps=settings.max_steps)
-    data = read_data(settings.over(kept), tell)
+    tokenizer = run.folder if kept.from_ is not None else None
+    data = read_data(settings.over(kept), tell, tokenizer)
     before = run.description.data.get("train", {}).get("digest")
     if before is not None and data.train.digest != before:
         raise IndicialError(
@@ -211,8 +218,8 @@ def _check_same(folder: str, said: Settings, kept: Settings) -> None:
 # ---------------------------------------------------------------------- parts of both
 
 
-def read_data(settings: Settings, tell: Tell) -> Data:
-    """The data that the settings name."""
+def read_data(settings: Settings, tell: Tell, tokenizer: Path | None = None) -> Data:
+    """The data that the settings name; cut as in another run, if its folder is given."""
     return prepare_data(
         settings.data,
         tokens=settings.tokens or "auto",
@@ -221,6 +228,7 @@ def read_data(settings: Settings, tell: Tell) -> Data:
         documents=settings.documents or "auto",
         validation=_validation(settings.validation),
         world_size=settings.world_size or WORLD_SIZE,
+        tokenizer=tokenizer,
         tell=tell,
     )
 
@@ -284,6 +292,7 @@ def make_plan(
 ) -> Plan:
     """What is told before the first step."""
     data = task.data
+    documents = data.train.documents
     seconds = None
     if per_step is not None:
         seconds = (choices.max_steps - first) * per_step / defaults.SHARE
@@ -293,7 +302,7 @@ def make_plan(
         folder=run.folder,
         parameters=sum(p.numel() for p in module.parameters()),
         sizes=module.sizes.known,
-        data=f"{data.name}, {data.train.documents:,} documents",
+        data=f"{data.name}, {documents:,} document{'s' * (documents != 1)}",
         tokenizer=f"{data.tokenizer.kind}, V = {data.tokenizer.size}",
         tokens=len(data.train),
         validation_tokens=len(data.validation),
