@@ -13,7 +13,8 @@ import sys
 from collections.abc import Sequence
 
 from indicial import __version__
-from indicial.commands import check, explain, generate
+from indicial.commands import check, explain, generate, train
+from indicial.commands.arguments import Parser
 
 DESCRIPTION = "Index notation that runs: check, explain and try equations of sequence models."
 
@@ -24,10 +25,11 @@ examples:
   indicial explain transformer         its equations, names, sizes and costs
   indicial explain ugrnn --set J=256   the costs as numbers
   indicial try "y[j] = W[j,I] x[I]"    run equations on small random values
+  indicial train ugrnn --data people   train a model on a built-in world, or on text
   indicial generate runs/people        text from a trained model
 """
 
-COMMANDS = [check, explain, generate]
+COMMANDS = [check, explain, train, generate]
 """In the order in which `--help` lists them; each adds its commands to the parser."""
 
 
@@ -56,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="indicial", description=DESCRIPTION, epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
