@@ -15,6 +15,8 @@ from indicial.program.messages import IndicialError
 
 LARGE = 32
 """What one size is when it alone is large."""
+MOST_WORK = 2_000_000
+"""Nothing is tried at which a single draw computes more numbers than this."""
 MOST = 14
 """No more corners than this."""
 
@@ -34,9 +36,14 @@ def corners(code: Code, given: Mapping[str, int], most_work: int) -> list[dict[s
         for name, letter in ties.items():
             sizes[name] = max(sizes[letter], least.get(name, 1))
         _widen(code, sizes, set(open_) | set(ties))
-        if found and work(code, sizes) > most_work:
+        if work(code, sizes) > (most_work if found else MOST_WORK):
             continue
         found.setdefault(tuple(sizes.items()), sizes)
+    if not found:
+        raise IndicialError(
+            "one draw computes more than two million numbers at these sizes; set smaller ones with "
+            "--set"
+        )
     _require_rows_fit(code, found.values())
     return sorted(found.values(), key=lambda sizes: work(code, sizes))[:MOST]
 

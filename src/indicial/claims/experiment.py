@@ -148,10 +148,11 @@ class Experiment:
         if not self.summaries:
             return
         reads = {summary.read for summary in self.summaries}
-        loose = [name for name in self.outer.reads if name not in reads]
+        slopes = {one.tensor.name for one in self.slopes}
+        loose = ["a derivative" if n in slopes else n for n in self.outer.reads if n not in reads]
         if loose:
             raise IndicialError(
-                f"{', '.join(loose)} changes from draw to draw, and stands beside a statistic; "
+                f"{' and '.join(loose)} changes from draw to draw, and stands beside a statistic; "
                 f"write `mean of …` before it, or make it a constant"
             )
 
@@ -187,7 +188,7 @@ class Experiment:
 
     def sides(self, values: Values, sizes: Mapping[str, int], count: int) -> Sides:
         """Both sides at many draws, or at many values of the statistics."""
-        given = self.with_slopes(values, sizes, count)
+        given = values if self.summaries else self.with_slopes(values, sizes, count)
         return _sides(self.outer.run(given, sizes, count))
 
     def exact_sides(self, values: Values, sizes: Mapping[str, int]) -> Sides:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from indicial.program.ir import Code
 from indicial.program.meaning.arrays import BATCH, InterpretError, stored_shape
 from indicial.program.meaning.interpret import interpret
+from indicial.program.meaning.sample import work
 from indicial.program.messages import IndicialError
 
 if TYPE_CHECKING:
@@ -25,6 +26,14 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, np.dtype[np.float64]]
 
 Values = Mapping[str, "Array"]
+
+
+MOST_INTERPRETED = 3_000_000
+"""Numbers that the interpreter computes for a claim, where the compiler cannot."""
+
+
+class TooSlow(IndicialError):
+    """Sizes or draws that would take minutes."""
 
 
 class Stage:
@@ -58,6 +67,11 @@ class Stage:
             except Exception:
                 # Whatever the compiler cannot do, the interpreter does, slowly.
                 self.compiles = False
+        if count * work(self.code, sizes) > MOST_INTERPRETED:
+            raise TooSlow(
+                "this cannot be compiled, and takes too long to interpret at these sizes; set "
+                "smaller ones with --set"
+            )
         rows = [self.exact({n: v[d] for n, v in values.items()}, sizes) for d in range(count)]
         return {name: np.stack([row[name] for row in rows]) for name in self.want}
 

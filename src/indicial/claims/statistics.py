@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from indicial.claims.experiment import Experiment, Sides
+from indicial.claims.running import TooSlow
+from indicial.claims.values import DIFFERENT
 from indicial.claims.verdict import (
     HOLDS,
     REFUTED,
@@ -28,7 +30,7 @@ from indicial.claims.verdict import (
     listed,
     number,
 )
-from indicial.program.ir import Constant, Statistic
+from indicial.program.ir import Statistic
 from indicial.program.meaning.sample import work
 
 if TYPE_CHECKING:
@@ -52,6 +54,8 @@ PLAIN = 20.0
 """So many standard errors on the wrong side need no better figure."""
 AT_ONCE = 4_000_000
 """Numbers that a run computes at most at one time."""
+MOST_NUMBERS = 1_000_000_000
+"""Numbers that all draws compute at most, unless `--draws` says otherwise."""
 EXTREMES = ("max", "min")
 
 
@@ -66,6 +70,7 @@ class Estimate:
     error: Array
     missed: Array
     """By how much the claim is missed; negative where it holds."""
+    allowed: Array
     tried: Truths
 
     def undecided(self) -> Truths:
@@ -102,16 +107,16 @@ def try_statistics(
             return Verdict(test, UNDECIDED, text, seed=seed)
         if found.broken().any():
             if not _confirmed(experiment, corner, random):
-                return Verdict(
-                    test, UNTRIED, "the compiled values are not those of the interpreter"
-                )
+                return Verdict(test, UNTRIED, DIFFERENT)
             return _refuted(experiment, found, seed)
         if worst is None or _slack(found) < _slack(worst):
             worst = found
     if worst is None:
         return Verdict(test, UNTRIED, "at no size are both sides finite numbers")
-    tried = listed(sizes)
-    text = _figure(experiment, worst) + (f", sizes {tried}" if tried else "")
+    text = _figure(experiment, worst)
+    if len(sizes) > 1:
+        text += f" at {listed([worst.sizes])}"
+    text += f", sizes {listed(sizes)}" if sizes[0] else ""
     return Verdict(test, HOLDS, text, seed=seed)
 
 
@@ -122,10 +127,13 @@ def _estimate(
     experiment: Experiment, sizes: Mapping[str, int], random: Random, draws: int | None
 ) -> Estimate:
     """Draws until the verdict is clear, or until there were too many."""
-    most = MOST if draws is None else max(GROUPS * 2, draws)
+    at_most = MOST_NUMBERS // max(1, work(experiment.code, sizes))
+    if at_most < FIRST:
+        raise TooSlow("too many numbers for thousands of draws; set smaller sizes with --set")
+    most = min(_round_down(at_most), MOST) if draws is None else max(GROUPS * 2, draws)
     count = min(most, FIRST)
     found = _look(experiment, sizes, random, count)
-    wanted = _for_tolerance(found, experiment)
+    wanted = _for_tolerance(found)
     for _ in range(4):
         if found.undecided().any():
             wanted = max(wanted, _needed(found))
@@ -225,22 +233,25 @@ def _judged(experiment: Experiment, sides: Sides, sizes: Mapping[str, int], draw
         error = np.maximum(error, 1.0 / draws)  # what never happened may still be possible
     if operators <= set(EXTREMES):
         error = np.zeros_like(error)
-    allowed = 0.0 if sides.tolerance is None else sides.tolerance[0]
+    allowed = np.zeros_like(gap[0])
+    if sides.tolerance is not None:
+        allowed = np.broadcast_to(sides.tolerance[0], gap[0].shape)
     missed = {
         "=": abs(gap[0]), "≈": abs(gap[0]), "≠": -abs(gap[0]),
         "≤": gap[0], "<": gap[0], "≥": -gap[0], ">": -gap[0],
     }[experiment.test.relation] - allowed  # fmt: skip
     tried = np.isfinite(gap[0]) & np.isfinite(error) & sides.guard[0]
-    return Estimate(sizes, draws, left[0], right[0], error, np.where(tried, missed, 0.0), tried)
+    missed = np.where(tried, missed, 0.0)
+    return Estimate(sizes, draws, left[0], right[0], error, missed, allowed, tried)
 
 
-def _for_tolerance(found: Estimate, experiment: Experiment) -> int:
+def _for_tolerance(found: Estimate) -> int:
     """Draws for which the error is well below the tolerance."""
-    tolerance = experiment.test.tolerance
-    if not isinstance(tolerance, Constant) or tolerance.value <= 0 or not found.tried.any():
+    matters = found.tried & (found.allowed > 0)
+    if not matters.any():
         return 0
-    error = float(found.error[found.tried].max())
-    return int(found.draws * (BELOW_TOLERANCE * error / tolerance.value) ** 2)
+    share = float((found.error[matters] / found.allowed[matters]).max())
+    return int(found.draws * (BELOW_TOLERANCE * share) ** 2)
 
 
 def _needed(found: Estimate) -> int:
@@ -259,6 +270,12 @@ def _round_up(count: float) -> int:
     """Two digits: 12,345 → 13,000."""
     unit = 10 ** max(0, int(math.log10(max(1.0, count))) - 1)
     return int(math.ceil(count / unit) * unit)
+
+
+def _round_down(count: int) -> int:
+    """Two digits: 12,345 → 12,000."""
+    digits = str(count)
+    return int(digits[:2]) * 10 ** max(0, len(digits) - 2)
 
 
 def _confirmed(experiment: Experiment, sizes: Mapping[str, int], random: Random) -> bool:

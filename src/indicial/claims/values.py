@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from indicial.claims.experiment import Experiment, Sides
+from indicial.claims.running import TooSlow
 from indicial.claims.verdict import (
     HOLDS,
     REFUTED,
@@ -25,6 +26,7 @@ from indicial.claims.verdict import (
     number,
     shown,
 )
+from indicial.program.meaning.sample import work
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,6 +36,13 @@ if TYPE_CHECKING:
 
 ROUNDING = 1e-9
 """What `=` and `≤` allow, for sides of about 1; of larger sides this share."""
+UNLIKE = 10
+"""So many times what is allowed is no matter of rounding."""
+DIFFERENT = "the compiled values are not those of the interpreter; please report this text"
+AT_ONCE = 20_000_000
+"""Numbers that the draws at one corner size compute at most."""
+MOST_CONFIRMED = 100_000
+"""Numbers that the interpreter computes to confirm a claim that holds."""
 LEAST_DRAWS = 8
 """At each corner size."""
 
@@ -80,8 +89,8 @@ class _Tally:
     """The nearest that a claim came to breaking, so far."""
 
     draws: int = 0
+    sizes: list[dict[str, int]] = field(default_factory=list)
     tried: bool = False
-    left_out: int = 0
     missed: float = -math.inf
     allowed: float = 0.0
 
@@ -110,28 +119,34 @@ def try_values(
     from indicial.claims.shrink import shrink
 
     test, tally = experiment.test, _Tally()
-    each = max(LEAST_DRAWS, math.ceil(draws / len(sizes)))
-    if not experiment.reads():
-        each = 1
     for corner_number, corner in enumerate(sizes):
+        each = max(LEAST_DRAWS, math.ceil(draws / len(sizes)))
+        each = min(each, max(1, AT_ONCE // work(experiment.code, corner)))
+        each = each if experiment.reads() else 1
         random = np.random.default_rng([seed, corner_number])
         values = experiment.draw(corner, each, random)
-        sides = experiment.sides(values, corner, each)
+        try:
+            sides = experiment.sides(values, corner, each)
+        except TooSlow:
+            continue
         judged = judge(test.relation, sides)
         tally.draws += each
+        tally.sizes.append(corner)
         for member in _breaking(judged):
             one = {name: array[member] for name, array in values.items()}
             broken = exactly(experiment, one, corner)
             if broken is not None:
                 small, least = shrink(experiment, one, corner, seed)
                 return _refuted(experiment, small, least, seed)
-        judged.broken[:] = False
+        if (judged.broken & (judged.missed > UNLIKE * judged.allowed)).any():
+            return Verdict(test, UNTRIED, DIFFERENT)
         tally.add(judged, test.relation)
     if not tally.tried:
-        return Verdict(test, UNTRIED, "at no draw and no size are both sides finite numbers")
+        why = "both sides are finite" + ("" if test.guard is None else " and the condition holds")
+        return Verdict(test, UNTRIED, f"at none of the draws and sizes {why}")
     if not _confirmed(experiment, sizes[0], seed):
-        return Verdict(test, UNTRIED, "the compiled values are not those of the interpreter")
-    return Verdict(test, HOLDS, _held(test.relation, tally, sizes), seed=seed)
+        return Verdict(test, UNTRIED, DIFFERENT)
+    return Verdict(test, HOLDS, _held(test.relation, tally), seed=seed)
 
 
 def _breaking(judged: Judged) -> list[int]:
@@ -165,6 +180,8 @@ def _confirmed(experiment: Experiment, sizes: Mapping[str, int], seed: int) -> b
     """Whether the compiled sides are the interpreter's, at one draw of the smallest size."""
     import numpy as np
 
+    if work(experiment.code, sizes) > MOST_CONFIRMED:
+        return True
     values = experiment.draw(sizes, 1, np.random.default_rng([seed, 0]))
     fast = experiment.sides(values, sizes, 1)
     slow = experiment.exact_sides({n: v[0] for n, v in values.items()}, sizes)
@@ -172,14 +189,14 @@ def _confirmed(experiment: Experiment, sizes: Mapping[str, int], seed: int) -> b
     return all(np.allclose(a, b, rtol=1e-6, atol=1e-9, equal_nan=True) for a, b in pairs)
 
 
-def _held(relation: str, tally: _Tally, sizes: list[dict[str, int]]) -> str:
+def _held(relation: str, tally: _Tally) -> str:
     if relation in ("=", "≈"):
         near = f"worst {tally.missed:.1g} of {tally.allowed:.1g} allowed"
     elif relation == "≠":
         near = f"never nearer than {-tally.missed:.2g}"
     else:
         near = f"least margin {max(0.0, -tally.missed):.2g}"
-    tried = listed(sizes)
+    tried = listed(tally.sizes)
     count = f"{tally.draws:,} draw{'' if tally.draws == 1 else 's'}"
     return f"{near}, {count}" + (f", sizes {tried}" if tried else "")
 

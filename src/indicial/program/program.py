@@ -103,6 +103,10 @@ class Program:
         _ = self.analysis
         return in_order(m for m in self._messages.items if not self._silencer(m))
 
+    def silenced(self, message: Message) -> bool:
+        """Whether a comment of the text asks for no such message."""
+        return self._silencer(message)
+
     @property
     def mistakes(self) -> list[Message]:
         """Errors and warnings; an empty list is good news."""
