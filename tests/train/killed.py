@@ -2,9 +2,10 @@
 
     python killed.py FOLDER SEED   →   FOLDER/calm and FOLDER/killed, and how often it was killed
 
-Children are forked, so that nothing has to be imported again.
+Children are forked, so that nothing has to be imported or compiled again.
 """
 
+import dataclasses
 import os
 import random
 import signal
@@ -13,95 +14,56 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import torch
+from reports import plan
+from small import CHOICES, small_module, small_run, small_task
 
-import indicial
-from indicial.train.checkpoints import Checkpoint, Checkpoints
-from indicial.train.clipping import clip_by_norm
+from indicial.train.loop import train
 from indicial.train.metrics import Metrics
-from indicial.train.optimizers import Optimizer
-from indicial.train.run import load_weights
-from indicial.train.schedule import Schedule
-from indicial.train.watchers import Plan, Report, Summary
+from indicial.train.run import FILE, Run
 
-TEXT = """
-input w[t] in V
-x[t,k] = e[w[t-1],k]
-h[t,j] = tanh(W[j,K] x[t,K] - B[j])
-P(w[t] | w[0], …, w[t-1]) = softmax_{w_t} U[w_t,J] h[t,J]
-loss = 1/T Σ_t -ln P(w_t | …)
-"""
-STEPS = 60
-MODULE = indicial.load(TEXT).compile(V=7, J=6, K=5)
+STEPS = 36
+MOST_KILLS = 12
+SETTINGS = dataclasses.replace(
+    CHOICES, max_steps=STEPS, eval_every=9, save_every=2, eval_tokens=100, warmup=5
+)
+TASK = small_task("trigram")
+MODULE = small_module(TASK)
+FIRST = {name: value.clone() for name, value in MODULE.state_dict().items()}
 
 
-def train(folder: Path) -> None:
-    """A loop over the pieces that `train/loop.py` has: small, and random in its own way."""
-    torch.manual_seed(0)
-    module = MODULE  # made once: what it runs is there in every fork
-    module.reset_parameters()
-    optimizer = Optimizer(module, "muon")
-    schedule = Schedule(0.02, STEPS, 5)
-    kept = Checkpoints(folder / "checkpoints")
-    found = kept.latest()
-    first = 0
-    if found is not None:
-        first = found.step
-        load_weights(module, found)
-        optimizer.load(found.part("optimizer"))
-        torch.set_rng_state(found.tensors["random/torch"])
-    metrics = Metrics(folder / "metrics.jsonl")
-    metrics.started(plan(folder, first))
-    for step in range(first, STEPS):
-        words = torch.randint(7, (4, 9), generator=torch.Generator().manual_seed(step))
-        noise = 1 + 0.1 * torch.randn(())  # as dropout would, it moves torch's own random state
-        loss = module(w=words).loss * noise
-        optimizer.zero_grad()
-        loss.backward()
-        norm, _ = clip_by_norm(module.parameters(), 1.0)
-        optimizer.step(schedule.at(step))
-        metrics.stepped(report(step + 1, loss.item(), norm))
-        if (step + 1) % 3 == 0:
-            kept.save(state(step + 1, module, optimizer))
-    metrics.ended(Summary("finished", STEPS, STEPS, 0.0, 0, folder))
-
-
-def state(step: int, module: torch.nn.Module, optimizer: Optimizer) -> Checkpoint:
-    tensors = {f"model/{name}": value for name, value in module.state_dict().items()}
-    tensors |= {f"optimizer/{name}": value for name, value in optimizer.tensors().items()}
-    return Checkpoint(step, {**tensors, "random/torch": torch.get_rng_state()})
-
-
-def plan(folder: Path, first: int) -> Plan:
-    return Plan(
-        "", "", folder, 0, {}, "", "", 1, 1, 1, 1, 1, first, STEPS, None, "muon", 0.02, "cpu", ""
-    )
-
-
-def report(step: int, loss: float, norm: float) -> Report:
-    return Report(step, STEPS, step, loss, loss, {}, norm, 0, 0.0, 0.0, 0.0, 0.0)
+def work(folder: Path) -> None:
+    """From the beginning, or from the last checkpoint."""
+    MODULE.load_state_dict(FIRST)
+    there = (folder / FILE).exists()
+    run = Run.open(folder) if there else small_run(folder, TASK, MODULE, SETTINGS)
+    found = run.checkpoints.latest()
+    told = plan(folder, first=found.step if found is not None else 0, steps=STEPS)
+    train(TASK, MODULE, SETTINGS, run, [Metrics(run.metrics)], told)
 
 
 def child(work: Callable[[], None]) -> int:
     """Do it in a fork of this process; its number."""
     number = os.fork()
     if number == 0:
-        work()
+        try:
+            work()
+        except BaseException as error:
+            print(repr(error), file=sys.stderr, flush=True)
+            os._exit(1)
         os._exit(0)
     return number
 
 
 def main(folder: Path, seed: int) -> None:
-    torch.set_num_threads(1)
-    train(folder / "calm")
+    work(folder / "calm")
     began = time.monotonic()
-    train(folder / "again")
+    work(folder / "again")
     long = time.monotonic() - began
     draw = random.Random(seed)
     kills = 0
     while True:
-        number = child(lambda: train(folder / "killed"))
-        if kills < 15:
+        number = child(lambda: work(folder / "killed"))
+        if kills < MOST_KILLS:
             time.sleep(draw.uniform(0, 0.2 * long))
             os.kill(number, signal.SIGKILL)
         _, status = os.waitpid(number, 0)
