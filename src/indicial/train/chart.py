@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from rich.text import Text
 
@@ -55,9 +56,9 @@ class Chart:
         labels = {0: f"{high:5.2f} ┤", self.rows - 1: f"{low:5.2f} ┤"} if high > low else {}
         lines = []
         for number, row in enumerate(cells):
-            line = Text(labels.get(number, "      │"), style=FAINT)
-            for character, style in row:
-                line.append(character, style=style or None)
+            line = Text.assemble((labels.get(number, "      │"), FAINT))
+            for style, run in groupby(row, key=lambda cell: cell[1]):
+                line.append("".join(character for character, _ in run), style or None)
             lines.append(line)
         return lines
 

@@ -234,7 +234,7 @@ def plan_lines(plan: Plan) -> list[str]:
     lines = [
         f"{plan.model}, {short(plan.parameters)} parameters: {sizes}",
         f"{plan.data}; {plan.tokenizer}; {short(plan.tokens)} tokens to learn from",
-        f"{plan.steps:,} steps of {rows} x {plan.context} tokens, {plan.epochs:.1f} epochs{time_}",
+        f"{plan.steps:,} steps of {rows} x {plan.context} tokens, {_few(plan.epochs)} epochs{time_}",
         f"{plan.optimizer}, learning rate {plan.learning_rate:.2g}; {plan.device}, {plan.precision}",
     ]
     if plan.first:
@@ -256,8 +256,9 @@ def summary_lines(summary: Summary) -> list[str]:
     ]
     if summary.best is not None:
         at = f" at step {summary.best_step:,}" if summary.best_step is not None else ""
-        first, *more = score_words(summary.best)
-        lines += [f"best validation{at}: {first}", f"  {', '.join(more)}"]
+        nats, perplexity, *more = score_words(summary.best)
+        lines.append(f"best validation{at}: {nats}, {perplexity}")
+        lines += [f"  {', '.join(more)}"] if more else []
     lines += [*summary.notes, f"the run is in {summary.folder}"]
     return lines
 
@@ -325,3 +326,8 @@ def _wrapped(parts: list[Text], width: int) -> Iterator[Text]:
         line = Text.assemble(line, "   ", part) if line else part
     if line:
         yield line
+
+
+def _few(number: float) -> str:
+    """`20.48` → `20.5`, `0.00648` → `0.0065`."""
+    return f"{number:.1f}" if number >= 1 else f"{number:.2g}"
