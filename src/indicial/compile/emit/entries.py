@@ -7,7 +7,8 @@ stacked  torch.stack([h[t] for t in range(T)], 1)           all, once the loop h
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from indicial.compile.emit.graph import FLOAT, INT, NUMBER, Graph, Node, Scope
 from indicial.compile.emit.operations import Torch
@@ -121,6 +122,32 @@ class Entries:
         if not inside:
             store.merged = array
         return array
+
+    def touched(self, store: Store, places: Mapping[int, Where], env: Environment) -> Array:
+        """The elements that a read may find, without those of statements that it certainly misses.
+
+        Where `h[-1,j] = …` stands beside `h[t,j] = …`, a read of h[t,j] has no need of the start.
+        """
+        found = [d for d in store.definitions if not self._misses(d, store.axes, places, env)]
+        if not found or len(found) == len(store.definitions):
+            return self.whole(store)
+        return self.whole(replace(store, definitions=found, merged=None))
+
+    def _misses(
+        self, of: Definition, axes: Sequence[int], places: Mapping[int, Where], env: Environment
+    ) -> bool:
+        sizes = self.torch.sizes
+        for number, (lower, extent) in zip(axes, of.array.bounds, strict=True):
+            place = places[number]
+            if not isinstance(place, Affine):
+                continue
+            low = high = place.offset
+            for name, factor in place.terms:
+                ends = [factor * env.ranges[name].lower, factor * env.ranges[name].upper]
+                low, high = low + ends[factor < 0], high + ends[factor > 0]
+            if sizes.certain(low - lower - extent) or sizes.certain(lower - 1 - high):
+                return True
+        return False
 
     def recent(self, store: Store, walk: Walk, place: Where, env: Environment) -> Array | None:
         """Inside a loop, no more steps than a read of several asks for."""

@@ -86,18 +86,19 @@ def merge(torch: Torch, definitions: Sequence[Definition]) -> Array:
     """All definitions in one array; the first that covers an element says what it is."""
     bounds = hull(torch, [d.array.bounds for d in definitions])
     extents = [extent for _, extent in bounds]
-    result: Node | None = None
+    result: Array | None = None
     for definition in reversed(definitions):
-        own = definition.array
-        if result is None and definition.mask is None and definition.test is None:
-            result = placed(torch, own, bounds)
-            continue
-        if result is None:
-            result = torch.zeros(extents, own.node.kind)
-        joined = _joined(torch, definition, bounds, result)
-        result = joined if joined is not None else _chosen(torch, definition, bounds, result)
+        if definition.mask is None and definition.test is None:
+            own = definition.array
+            joined = own if result is None else _joined(torch, own, result)
+            if joined is not None:
+                result = joined
+                continue
+        kind = definition.array.node.kind
+        other = placed(torch, result, bounds) if result else torch.zeros(extents, kind)
+        result = Array(_chosen(torch, definition, bounds, other), bounds)
     assert result is not None
-    return Array(result, bounds)
+    return Array(placed(torch, result, bounds), bounds)
 
 
 def hull(torch: Torch, boxes: Sequence[tuple[Bounds, ...]]) -> tuple[Bounds, ...]:
@@ -127,30 +128,41 @@ def placed(torch: Torch, array: Array, bounds: Sequence[Bounds]) -> Node:
     return node
 
 
-def _joined(
-    torch: Torch, definition: Definition, bounds: Sequence[Bounds], other: Node
-) -> Node | None:
-    """A definition of the first or last elements along one axis is put before or behind the rest."""
-    if definition.mask is not None or definition.test is not None:
-        return None
-    own = definition.array
-    axes = [n for n, b in enumerate(own.bounds) if b != bounds[n]]
+def _joined(torch: Torch, own: Array, other: Array) -> Array | None:
+    """The first elements of an array, or those before them, and then the rest; or the last."""
+    axes = [n for n, pair in enumerate(own.bounds) if pair != other.bounds[n]]
     if not axes:
-        return own.node
+        return own
     if len(axes) > 1:
         return None
     (axis,) = axes
-    (lower, extent), (low, wide) = own.bounds[axis], bounds[axis]
-    before = [ALL] * axis
-    if (lower - low).number == 0:
-        rest = torch.index(other, [*before, Slice(torch.sizes.node(extent), None, wide - extent)])
-        return torch.cat([own.node, rest], axis)
-    if (lower + extent - low - wide).number == 0:
-        rest = torch.index(
-            other, [*before, Slice(None, torch.sizes.node(wide - extent), wide - extent)]
-        )
-        return torch.cat([rest, own.node], axis)
-    return None
+    (first, extent), (low, wide) = own.bounds[axis], other.bounds[axis]
+    end, stop = first + extent, low + wide
+    if _is_natural(low - first) and _is_natural(end - low):
+        start, rest = first, stop - end
+        cut = Slice(torch.sizes.node(end - low), None, rest)
+        pieces = [own.node, _cut(torch, other.node, axis, cut, end - low)]
+    elif _is_natural(end - stop) and _is_natural(stop - first):
+        start, rest = low, first - low
+        cut = Slice(None, torch.sizes.node(rest), rest)
+        pieces = [_cut(torch, other.node, axis, cut, stop - first), own.node]
+    else:
+        return None
+    if not torch.sizes.certain(rest):
+        return None
+    bounds = list(own.bounds)
+    bounds[axis] = start, extent + rest
+    return Array(torch.cat(pieces, axis), tuple(bounds))
+
+
+def _is_natural(size: Size) -> bool:
+    """Whether a size is a number, 0 or more."""
+    return size.number is not None and size.number >= 0
+
+
+def _cut(torch: Torch, node: Node, axis: int, cut: Slice, gone: Size) -> Node:
+    """A slice along an axis; the node itself if nothing is gone."""
+    return node if gone.number == 0 else torch.index(node, [*[ALL] * axis, cut])
 
 
 def _chosen(torch: Torch, definition: Definition, bounds: Sequence[Bounds], other: Node) -> Node:

@@ -150,7 +150,7 @@ class Tensors(Entries):
     def at(self, store: Store, places: dict[int, Where], env: Environment, absent: float) -> Value:
         walk = store.walk
         if walk is None or not walk.begun:
-            return self._read(self.whole(store), store.axes, places, env, absent)
+            return self._read(self.touched(store, places, env), store.axes, places, env, absent)
         place = places[walk.axis]
         key = place.offset if isinstance(place, Affine) and not place.terms else None
         if key is None:
