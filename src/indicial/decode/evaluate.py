@@ -1,0 +1,191 @@
+"""A run and a text → how well the model predicts the text.
+
+>>> found = evaluate("runs/book", ["other.txt"])
+>>> found.scores.per_token, found.scores.perplexity, found.bits_per_byte
+(1.482, 4.40, 2.10)
+
+Every token of the text is counted once, the end of each document too, and predicted from the
+`context - stride` tokens before it at least, where its document has so many. A context is what the
+model was trained with, unless it is said; a stride is half of it.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from indicial.compile.module.module import ProgramModule
+from indicial.data.corpus import Corpus, Data, open_array
+from indicial.data.encode import token_type, write_tokens
+from indicial.data.sources import Files, Sentences, open_source
+from indicial.data.tokenizers import Tokenizer
+from indicial.data.world import World
+from indicial.program.messages import IndicialError
+from indicial.tasks.language import Language
+from indicial.tasks.registry import make_task
+from indicial.tasks.task import Scores
+from indicial.train.run import Run
+
+SENTENCES = 10_000
+"""How many sentences of a world are made for this; none of them from training or validation."""
+
+Progress = Callable[[int, int], object]
+"""Hears how many tokens are done, and of how many."""
+Each = Callable[[int, int, float], object]
+"""Hears each counted token: its place in the text, the token, its nats."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What was measured, on what, and how."""
+
+    name: str
+    scores: Scores
+    documents: int
+    characters: int
+    bytes: int
+    unknown: int
+    """Characters that the tokenizer does not know."""
+    context: int
+    stride: int
+    layout: str
+
+    @property
+    def bits_per_byte(self) -> float:
+        whole = self.scores.characters / self.characters  # 1 but where only blanks are counted
+        return self.scores.nats / math.log(2) / (self.bytes * whole)
+
+    def to_json(self) -> dict[str, Any]:
+        counted = ("documents", "characters", "bytes", "unknown", "context", "stride", "layout")
+        return {
+            "data": self.name,
+            **self.scores.to_json(),
+            "bits_per_byte": self.bits_per_byte,
+            **{name: getattr(self, name) for name in counted},
+        }
+
+
+def evaluate(
+    run: str | os.PathLike[str] | Run,
+    data: Sequence[str],
+    *,
+    checkpoint: str = "best",
+    context: int | None = None,
+    stride: int | None = None,
+    field: str | None = None,
+    documents: str = "auto",
+    sentences: int = SENTENCES,
+    seed: int = 0,
+    progress: Progress | None = None,
+    each: Each | None = None,
+) -> Evaluation:
+    """How well the model of a run predicts some data: files, a folder, or a world."""
+    run = run if isinstance(run, Run) else Run.open(run)
+    tokenizer, module = run.tokenizer(), run.module(checkpoint)
+    found = open_source(data, field, documents, raw=tokenizer.kind == "bytes")
+    source = Sentences(found, sentences, "evaluation", seed) if isinstance(found, World) else found
+    with tempfile.TemporaryDirectory() as folder:
+        corpus = encoded(source, tokenizer, Path(folder))
+        told = {"name": source.name, "validation": truth(source)}
+        world = found if isinstance(found, World) else None
+        both = Data(corpus, corpus, tokenizer, world, told)
+        task = task_on(both, run, module, context)
+        stride = max(1, task.checked.context // 2) if stride is None else stride
+        scores = measured(task, module, stride, progress, each)
+        return Evaluation(
+            source.name,
+            scores,
+            corpus.documents,
+            corpus.characters,
+            corpus.bytes,
+            corpus.unknown,
+            task.context,
+            stride,
+            task.checked.layout,
+        )
+
+
+def encoded(source: Files | Sentences, tokenizer: Tokenizer, folder: Path) -> Corpus:
+    """All of the data, as tokens of the run."""
+    counts = write_tokens(folder, "all", source.pieces(), tokenizer)
+    if counts["tokens"] < 2 or not counts["characters"]:
+        raise IndicialError(f"there is no text in {source.name}")
+    return Corpus(
+        tokens=open_array(folder / "all.tokens", token_type(tokenizer.size)),
+        starts=open_array(folder / "all.starts", np.int64),
+        characters=counts["characters"],
+        bytes=counts["bytes"],
+        words=counts["words"],
+        unknown=counts["unknown"],
+        digest="",
+    )
+
+
+def task_on(data: Data, run: Run, module: ProgramModule, context: int | None) -> Language:
+    """The task of the run, on other data."""
+    said = run.description.settings
+    length = int(said["context"]) if context is None else context
+    task = make_task(
+        run.description.task,
+        run.program,
+        data,
+        context=length,
+        batch_size=int(said.get("batch_size", 8)),
+        seed=int(said.get("seed", 0)),
+    )
+    most = min((module.sizes.known.get(name, length) for name in task.lengths), default=length)
+    if length > most:
+        raise IndicialError(
+            f"the context is {length} tokens, and the model has positions for {most}: say "
+            f"--context {most}, or less"
+        )
+    return task
+
+
+def measured(
+    task: Language,
+    module: ProgramModule,
+    stride: int,
+    progress: Progress | None,
+    each: Each | None,
+) -> Scores:
+    """Every token once; `progress` and `each` are told on the way."""
+    nats, count, done = 0.0, 0, 0
+    total = len(task.data.validation)
+    device = next(module.parameters()).device
+    for number, block in enumerate(task.checked.in_order(task.batch_size, stride)):
+        found, counted = task.surprise(module, block, number, device)
+        nats += float(found[counted].double().sum())
+        count += int(counted.sum())
+        shown = np.ones(block.tokens.shape, bool) if block.counted is None else block.counted
+        if each is not None:
+            # The tokens that are shown here are the next ones of the text, in order.
+            also = counted.cpu().numpy()[shown]
+            places = done + np.flatnonzero(also)
+            values = found.cpu().numpy()[shown][also].tolist()
+            tokens = block.tokens[shown][also].tolist()
+            for place, token, value in zip(places.tolist(), tokens, values, strict=True):
+                each(place, token, value)
+        done += int(shown.sum())
+        if progress is not None:
+            progress(done, total)
+    if not math.isfinite(nats):
+        raise IndicialError(
+            "the model gives probabilities that are 0 or not numbers: its parameters are damaged, "
+            "or training diverged"
+        )
+    return task.scores(nats, count)
+
+
+def truth(source: Files | Sentences) -> dict[str, float]:
+    """The nats that a perfect model has on these very sentences, where they are of a world."""
+    if not isinstance(source, Sentences):
+        return {}
+    return {"nats": -math.fsum(probability for _, probability in source.with_probabilities())}
