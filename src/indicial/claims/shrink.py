@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 TRIES = 64
 """Draws at each smaller size."""
+SIMPLE = (0.0, 1.0, -1.0, 2.0, -2.0, 3.0, -3.0)
 MOST_SECONDS = 2.0
 """A counterexample need not be the smallest there is."""
 
@@ -102,7 +103,7 @@ def _rounder_element(
     import numpy as np
 
     value = float(draw[name][place])
-    for simpler in dict.fromkeys((0.0, 1.0, -1.0, round(value), round(value, 1))):
+    for simpler in dict.fromkeys((*SIMPLE, round(value), round(value, 1))):
         if simpler == value:
             return draw
         changed = np.array(draw[name])

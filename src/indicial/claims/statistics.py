@@ -275,7 +275,7 @@ def _round_up(count: float) -> int:
 def _round_down(count: int) -> int:
     """Two digits: 12,345 → 12,000."""
     digits = str(count)
-    return int(digits[:2]) * 10 ** max(0, len(digits) - 2)
+    return int(digits[:2] + "0" * (len(digits) - 2))
 
 
 def _confirmed(experiment: Experiment, sizes: Mapping[str, int], random: Random) -> bool:

@@ -393,4 +393,8 @@ def sizes_named(outline: Outline, statements: Iterable[s.Statement]) -> dict[str
                     result.setdefault(name_key(end), end)
     for key, (_, span) in outline.sizes.items():
         result.setdefault(key, s.Name(key, span=span))
+    for _, domain in outline.inputs.values():
+        # `input w[t] in V`, and then `ln V`.
+        if isinstance(domain, s.Name) and name_key(domain) not in taken | outline.bracketed:
+            result.setdefault(name_key(domain), domain)
     return result

@@ -1,0 +1,90 @@
+"""Claims about costs: exact where polynomials can be compared, tried at many sizes elsewhere."""
+
+import pytest
+from claiming import verdict, verdicts
+
+from indicial import load
+from indicial.claims.verdict import HOLDS, REFUTED, UNTRIED
+
+RNN = "input x[t,k]\nh[t,j] = tanh(W[j,I] h[t-1,I] + U[j,K] x[t,K] - B[j])\n"
+MERGED = """
+input x[t,j]
+Query[k,t,i] = W^Q[k,i,J] x[t,J]
+Key[k,t,i] = W^K[k,i,J] x[t,J]
+α[k,t_1,t_2] = softmax_{t_2} Query[k,t_1,I] Key[k,t_2,I]
+W^{QK}[k,j,j'] = W^Q[k,I,j] W^K[k,I,j']
+"""
+
+
+@pytest.mark.parametrize(
+    ("claim", "status"),
+    [
+        ("parameters = J^2 + J K + J", HOLDS),
+        ("parameters = J^2 + J K", REFUTED),
+        ("parameters ≤ 2 J^2 + J K", HOLDS),
+        ("parameters < 2 J^2 + J K", REFUTED),
+        ("parameters ≥ J^2 + J", HOLDS),
+        ("elements of W = J^2", HOLDS),
+        ("elements of h = J T", HOLDS),
+        ("memory = J T", HOLDS),
+        ("parallel time = O(T)", HOLDS),
+        ("parallel time = T", HOLDS),
+        ("parallel time = O(1)", REFUTED),
+        ("parallel time ≤ O(T^2)", HOLDS),
+        ("parallel time = O(T^2)", REFUTED),
+        ("work = O(T)", HOLDS),
+        ("work = O(T J^2 + T J K)", HOLDS),
+        ("work ≤ O(T J K)", REFUTED),
+        ("T^2 ≥ 2 T - 1", HOLDS),
+        ("T^2 ≥ 2 T", REFUTED),
+        ("parameters of lstm = 4 J^2 + 4 J K + 4 J", HOLDS),
+        ("parameters of gru > parameters", HOLDS),
+        ("parameters of nothing = 1", UNTRIED),
+    ],
+)
+def test_a_recurrence(claim: str, status: str) -> None:
+    assert verdict(f"{RNN}claim {claim}").status == status
+
+
+def test_a_proof_says_so() -> None:
+    proved = verdict(f"{RNN}claim parameters ≤ 2 J^2 + J K")
+    assert proved.found == "J² + J K + J ≤ 2 J² + J K, at all sizes"
+    tried = verdict(f"{RNN}claim T^2 ≥ T sqrt(T)")
+    assert "tried at 6 sizes" in tried.found
+
+
+def test_merging_pays_from_half_the_width() -> None:
+    found = verdicts(
+        MERGED + "claim parameters of α = 2 I J K\n"
+        "claim elements of W^{QK} = K J^2\n"
+        "claim elements of W^{QK} ≤ parameters of α for J ≤ 2 I\n"
+        "claim elements of W^{QK} > parameters of α for J > 2 I\n"
+        "claim elements of W^{QK} = parameters of α for J = 2 I\n"
+        "claim false: elements of W^{QK} ≤ parameters of α\n"
+    )
+    assert all(v.as_stated for v in found)
+    broken = found[-1].broken
+    assert broken is not None
+    assert broken.sizes["J"] > 2 * broken.sizes["I"]
+
+
+def test_the_sizes_that_break_it_are_small() -> None:
+    found = verdict(f"{RNN}claim parameters = J^2 + J K").broken
+    assert found is not None
+    assert set(found.sizes.values()) == {1}
+    assert (found.left, found.right, found.difference) == ("3", "2", "1")
+
+
+def test_work_of_a_part_is_what_explain_says() -> None:
+    program = load(RNN + "y[t] = Σ_j h[t,j]")
+    work = program.cost.work_by_tensor
+    assert (
+        verdict(f"{RNN}y[t] = Σ_j h[t,j]\nclaim work of h = {work['h']}".replace("²", "^2")).status
+        == HOLDS
+    )
+
+
+def test_sizes_of_the_text_hold_where_nothing_is_proved() -> None:
+    assert verdict(f"size J = 1\n{RNN}claim J^2 T ≤ J T").status == HOLDS
+    assert verdict(f"{RNN}claim J^2 T ≤ J T", sizes={"J": 1}).status == HOLDS
+    assert verdict(f"{RNN}claim J^2 T ≤ J T").status == REFUTED

@@ -1,0 +1,80 @@
+"""What is drawn is drawn as the text says."""
+
+import numpy as np
+import pytest
+from claiming import verdict, verdicts
+
+from indicial import load
+from indicial.claims.experiment import Experiment
+from indicial.claims.verdict import HOLDS, UNTRIED
+
+
+def drawn(text: str, name: str, sizes: dict[str, int], count: int = 4000) -> np.ndarray:
+    """Draws of a name that the claim of a text is about."""
+    code = load(text).code
+    experiment = Experiment(code, code.tests[0])
+    return experiment.draw(sizes, count, np.random.default_rng(0))[name]
+
+
+def test_the_second_number_is_the_variance() -> None:
+    values = drawn("ε ~ N(1, 1/4)\nclaim ε ≤ 9", "ε", {})
+    assert values.mean() == pytest.approx(1.0, abs=0.03)
+    assert values.std() == pytest.approx(0.5, abs=0.02)
+
+
+def test_uniform_and_bernoulli() -> None:
+    low = drawn("u[i] ~ uniform(-1, 3)\nclaim u[i] ≤ 9", "u", {"I": 2})
+    assert (low.min(), low.max()) == (pytest.approx(-1, abs=0.01), pytest.approx(3, abs=0.01))
+    ones = drawn("z ~ bernoulli(1/4)\nclaim z ≤ 1", "z", {})
+    assert set(np.unique(ones)) == {0.0, 1.0}
+    assert ones.mean() == pytest.approx(0.25, abs=0.03)
+
+
+def test_orthonormal_rows_point_everywhere() -> None:
+    rows = drawn("μ[n,i] ~ orthonormal\nclaim μ[n,i] ≤ 1", "μ", {"N": 2, "I": 3})
+    np.testing.assert_allclose(
+        rows @ rows.swapaxes(1, 2), np.broadcast_to(np.eye(2), (4000, 2, 2)), atol=1e-12
+    )
+    np.testing.assert_allclose(rows.mean(0), 0, atol=0.05)
+    np.testing.assert_allclose((rows**2).mean(0), 1 / 3, atol=0.02)
+
+
+def test_more_rows_than_their_length_are_refused() -> None:
+    found = verdict("size N = 3\nsize I = 2\nμ[n,i] ~ orthonormal\nclaim μ[n,i] ≤ 1")
+    assert found.status == UNTRIED
+    assert "3 rows of length 2" in found.found
+
+
+def test_permutations() -> None:
+    orders = drawn("π[t] ~ permutation\ninput x[t]\nclaim x[π[0]] ≤ 9", "π", {"T": 3})
+    assert (np.sort(orders, axis=1) == np.arange(3)).all()
+    assert len(np.unique(orders, axis=0)) == 6
+
+
+def test_a_mean_that_is_drawn_itself() -> None:
+    text = "μ[i] ~ N(0, 4)\nk[i] ~ N(μ[i], 1/100)\nd[i] = k[i] - μ[i]\n"
+    found = verdicts(
+        text + "claim variance of k[0] ≈ 4.01 within 0.3\n"
+        "claim variance of d[0] ≈ 0.01 within 0.001\n"
+        "claim mean of d[i] ≈ 0 within 0.01"
+    )
+    assert [v.status for v in found] == [HOLDS] * 3
+
+
+def test_one_element_drawn_and_the_others_defined() -> None:
+    text = """
+    size N = 3
+    k[n] = 5
+    k[0] ~ N(1, 1/2)
+    claim k[n] = 5 for n > 0
+    claim mean of k[0] ≈ 1 within 0.05
+    claim variance of k[0] ≈ 1/2 within 0.05
+    """
+    assert [v.status for v in verdicts(text)] == [HOLDS] * 3
+
+
+def test_open_names_have_corners_among_their_draws() -> None:
+    values = drawn("input x[i]\nclaim x[i] ≤ 99", "x", {"I": 2}, 800)
+    assert (values == np.round(values)).all(axis=1).any()
+    assert (values == 0).any()
+    assert np.abs(values).max() > 8

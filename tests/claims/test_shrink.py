@@ -1,0 +1,63 @@
+"""What breaks a claim is small, and could have been drawn."""
+
+import numpy as np
+from claiming import verdict
+
+from indicial import load
+from indicial.claims.experiment import Experiment
+from indicial.claims.shrink import shrink
+from indicial.claims.values import exactly
+
+
+def test_sizes_and_values_become_small() -> None:
+    found = verdict("input x[t,i]\ny[t] = Σ_i x[t,i]\nclaim y[t] ≤ 2").broken
+    assert found is not None
+    assert dict(found.sizes) == {"T": 1, "I": 1}
+    (value,) = found.draw.values()
+    assert float(value.strip("[]")) in (3.0, 4.0)
+
+
+def test_only_the_element_that_matters_stays() -> None:
+    found = verdict("size I = 5\ninput x[i]\nclaim x[3] ≤ 0").broken
+    assert found is not None
+    assert found.draw == {"x": "[0, 0, 0, 1, 0]"}
+
+
+def test_an_unread_name_is_not_shown() -> None:
+    found = verdict("input x[i], z[i]\ny[i] = z[i]\nclaim x[0] ≤ 0").broken
+    assert found is not None
+    assert list(found.draw) == ["x"]
+
+
+def test_rows_stay_orthonormal() -> None:
+    text = "size N = 2\nμ[n,i] ~ orthonormal\nq[i] ~ N(0, 1)\nclaim μ[0,I] q[I] ≤ 0"
+    code = load(text).code
+    experiment = Experiment(code, code.tests[0])
+    sizes = {"N": 2, "I": 3}
+    values = experiment.draw(sizes, 50, np.random.default_rng(0))
+    members = [{n: v[m] for n, v in values.items()} for m in range(50)]
+    broken = [m for m in members if exactly(experiment, m, sizes) is not None]
+    assert 10 < len(broken) < 40
+    small, least = shrink(experiment, broken[0], sizes, seed=0)
+    assert least == {"N": 2, "I": 2}
+    np.testing.assert_allclose(small["μ"] @ small["μ"].T, np.eye(2), atol=1e-12)
+    assert exactly(experiment, small, least) is not None
+
+
+def test_what_is_uniform_stays_in_its_range() -> None:
+    found = verdict("u[i] ~ uniform(1.05, 1.08)\nclaim u[i] ≤ 1.06").broken
+    assert found is not None
+    assert 1.06 < float(found.draw["u"].strip("[]")) <= 1.08
+
+
+def test_the_message_shows_place_values_and_draw() -> None:
+    text = verdict("input x[t]\ny[t] = 2 x[t]\nclaim y[t] = x[t]").message().render()
+    assert text == (
+        "text.eq:3:7: error: this claim does not hold: 2 is not 1 (they differ by 1) at t\n"
+        "    = 0 where T = 1 [claim]\n"
+        "   3 | claim y[t] = x[t]\n"
+        "     |       ^^^^ is 2\n"
+        "     |              ^^^^ is 1\n"
+        "  with x = [1]\n"
+        "  hint: tried with seed 0; --seed tries other draws"
+    )

@@ -1,0 +1,140 @@
+"""Claims about a distribution come with their sampling error, and with draws enough."""
+
+import math
+
+import numpy as np
+import pytest
+from claiming import verdict, verdicts
+
+from indicial import load
+from indicial.claims.experiment import Experiment
+from indicial.claims.statistics import _look, with_error
+from indicial.claims.verdict import HOLDS, REFUTED, UNDECIDED, UNTRIED
+
+KEYS = """
+size N = 10
+constant M[m] = [5, 10, 100]
+μ[n,i] ~ orthonormal
+ε ~ N(1, 1/2)
+k[n,i] = μ[n,i]
+k[0,i] = ε μ[0,i]
+"""
+
+
+def test_noisy_keys_and_one_head() -> None:
+    """How much the attention to a noisy key varies; worked out by hand in one dimension below."""
+    text = KEYS + "q[m,i] = M[m] (μ[0,i] + μ[1,i])\nα[m,n] = softmax_n k[n,I] q[m,I]\n"
+    random = np.random.default_rng(1).normal(1, math.sqrt(0.5), 400_000)
+    claims = []
+    for number, factor in enumerate((5, 10, 100)):
+        # The scores are ε M, M and eight times 0.
+        top = np.maximum(random * factor, factor)
+        own = np.exp(random * factor - top)
+        share = own / (own + np.exp(factor - top) + 8 * np.exp(-top))
+        claims.append(f"claim std of α[{number},0] ≈ {share.std():.4f} within 0.01")
+    assert [float(c.split()[5]) for c in claims] == pytest.approx([0.386, 0.442, 0.494], abs=0.001)
+    assert [v.status for v in verdicts(text + "\n".join(claims))] == [HOLDS] * 3
+    assert verdict(text + "claim std of α[0,0] ≈ 0.344 within 0.02").status == REFUTED
+
+
+def test_noisy_keys_and_two_heads() -> None:
+    text = KEYS + (
+        "α_1[m,n] = softmax_n k[n,I] M[m] μ[0,I]\n"
+        "α_2[m,n] = softmax_n k[n,I] M[m] μ[1,I]\n"
+        "c[m,n] = 1/2 (α_1[m,n] + α_2[m,n])\n"
+        "claim probability of (|c[0,0] - 1/2| > 0.1) ≈ 0.34 within 0.02\n"
+        "claim probability of (|c[1,0] - 1/2| > 0.1) ≈ 0.18 within 0.02\n"
+        "claim probability of (|c[2,0] - 1/2| > 0.1) ≈ 0.09 within 0.02\n"
+    )
+    assert [v.status for v in verdicts(text)] == [HOLDS] * 3
+
+
+@pytest.mark.parametrize(
+    ("claim", "status"),
+    [
+        ("mean of x ≈ 1 within 0.1", HOLDS),
+        ("std of x ≈ 2 within 0.1", HOLDS),
+        ("variance of x ≈ 4 within 0.3", HOLDS),
+        ("variance of x ≈ 2 within 0.3", REFUTED),
+        ("probability of (x > 1) ≈ 1/2 within 0.05", HOLDS),
+        ("probability of (x > 1 and x < 3) ≤ 0.5", HOLDS),
+        ("probability of (x > 99) ≤ 0.01", HOLDS),
+        ("probability of (x > 99) ≥ 0.01", REFUTED),
+        ("max of x ≥ 4", HOLDS),
+        ("min of x ≥ 0", REFUTED),
+        ("mean of x ≥ 0", HOLDS),
+        ("mean of x ≤ 0", REFUTED),
+        ("mean of x ≈ std of x within 2", HOLDS),
+        ("mean of x^2 - (mean of x)^2 ≈ 4 within 0.5", HOLDS),
+    ],
+)
+def test_every_statistic(claim: str, status: str) -> None:
+    assert verdict(f"x ~ N(1, 4)\nclaim {claim}").status == status
+
+
+def test_unit_variance_at_every_size() -> None:
+    text = "h[i] ~ N(0, 1)\ne[i] ~ N(0, 1)\nβ = 1/sqrt(I)\ns = β h[I] e[I]\n"
+    found = verdict(text + "claim variance of s ≈ 1 within 0.2")
+    assert found.status == HOLDS
+    assert "I = 1 to 32" in found.found
+    flat = verdict(text.replace("1/sqrt(I)", "1/I") + "claim variance of s ≈ 1 within 0.2")
+    assert flat.status == REFUTED
+
+
+def test_the_error_is_the_standard_error() -> None:
+    """Of a mean it is σ/√n, of a standard deviation σ/√(2n)."""
+    code = load("x ~ N(0, 4)\nclaim mean of x ≈ 0 within 1\nclaim std of x ≈ 2 within 1").code
+    for test, expected in zip(code.tests, (2 / 50, 2 / 50 / math.sqrt(2)), strict=True):
+        experiment = Experiment(code, test)
+        errors = [
+            float(_look(experiment, {}, np.random.default_rng(seed), 2500).error)
+            for seed in range(40)
+        ]
+        assert np.mean(errors) == pytest.approx(expected, rel=0.1)
+
+
+def test_a_verdict_is_right_for_many_seeds() -> None:
+    """The true mean lies a little inside, or outside, the tolerance."""
+    for seed in range(6):
+        inside = verdict("x ~ N(0, 1)\nclaim mean of x ≈ 0.09 within 0.1", seed=seed)
+        outside = verdict("x ~ N(0, 1)\nclaim mean of x ≈ 0.11 within 0.1", seed=seed)
+        assert (inside.status, outside.status) == (HOLDS, REFUTED)
+
+
+def test_what_the_draws_do_not_settle_is_undecided() -> None:
+    found = verdict("x ~ N(0, 1)\nclaim mean of x ≥ 0", draws=5000)
+    assert found.status == UNDECIDED
+    said = found.message().render()
+    assert "it needs about" in said.replace("\n    ", " ")
+    assert "--draws" in said
+
+
+def test_a_straddling_figure_gets_more_draws() -> None:
+    near = verdict("x ~ N(0, 1)\nclaim mean of x ≈ 0.095 within 0.1")
+    far = verdict("x ~ N(0, 1)\nclaim mean of x ≈ 0 within 0.1")
+    assert (near.status, far.status) == (HOLDS, HOLDS)
+
+    def draws(text: str) -> int:
+        return int(text.split("(")[1].split()[0].replace(",", ""))
+
+    assert draws(near.found) > 10 * draws(far.found)
+
+
+def test_values_beside_a_statistic_are_refused() -> None:
+    found = verdict("x ~ N(0, 1)\ny ~ N(0, 1)\nclaim mean of x ≈ y within 1")
+    assert found.status == UNTRIED
+    assert "y changes from draw to draw" in found.found
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "text"),
+    [
+        (0.38662, 0.00091, "0.3866 ± 0.0009"),
+        (0.38662, 0.00131, "0.3866 ± 0.0013"),
+        (12.3456, 0.51, "12.3 ± 0.5"),
+        (1234.5, 12.0, "1234.5 ± 12.0"),
+        (2.0, 0.0, "2"),
+    ],
+)
+def test_digits_follow_the_error(value: float, error: float, text: str) -> None:
+    assert with_error(value, error) == text

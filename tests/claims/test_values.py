@@ -1,0 +1,187 @@
+"""Claims about values: the true ones hold, the false ones break, and never by the compiler alone."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from claiming import verdict, verdicts
+
+from indicial.claims.running import Stage
+from indicial.claims.verdict import HOLDS, REFUTED, UNTRIED
+
+SOFTMAX = "input x[n]\nα[n] = softmax_n x[n]\n"
+ATTENTION = """
+input x[t,j]
+Query[k,t,i] = W^Q[k,i,J] x[t,J]
+Key[k,t,i] = W^K[k,i,J] x[t,J]
+α[k,t_1,t_2] = softmax_{t_2} 1/sqrt(I) Query[k,t_1,I] Key[k,t_2,I]
+W^{QK}[k,j,j'] = W^Q[k,I,j] W^K[k,I,j']
+α'[k,t_1,t_2] = softmax_{t_2} 1/sqrt(I) x[t_1,J] W^{QK}[k,J,J'] x[t_2,J']
+"""
+
+
+@pytest.mark.parametrize(
+    ("claim", "status"),
+    [
+        ("Σ_n α[n] = 1", HOLDS),
+        ("α[n] ≥ 0", HOLDS),
+        ("α[n] ≤ 1", HOLDS),
+        ("α[n] ≠ 2", HOLDS),
+        ("α[n] < 2", HOLDS),
+        ("α[n] > -1", HOLDS),
+        ("α[n] ≈ 1/2 within 1/2", HOLDS),
+        ("α[n] ≥ α[n'] for x[n] ≥ x[n']", HOLDS),
+        ("α[n] = 1 for N = 1", HOLDS),
+        ("α[n] ≤ 1/N", REFUTED),
+        ("Σ_n α[n] < 1", REFUTED),
+        ("Σ_n α[n] > 1", REFUTED),
+        ("α[n] = 1", REFUTED),
+        ("α[n] ≈ 1/2 within 0.4", REFUTED),
+        ("α[n] ≠ α[n]", REFUTED),
+        ("α[n] ≥ α[n'] for n ≥ n'", REFUTED),
+        ("α[n] = 1 for N < 3", REFUTED),
+        ("α[n] = 1 for N < 1", UNTRIED),
+    ],
+)
+def test_every_relation(claim: str, status: str) -> None:
+    assert verdict(f"{SOFTMAX}claim {claim}").status == status
+
+
+def test_a_false_claim_is_as_stated_when_it_breaks() -> None:
+    assert verdict(f"{SOFTMAX}claim false: α[n] ≤ 1/N").as_stated
+    holds = verdict(f"{SOFTMAX}claim false: α[n] ≤ 1")
+    assert not holds.as_stated
+    assert "claimed to be false, and it holds" in holds.message().render()
+
+
+def test_merged_attention_is_attention() -> None:
+    """A product of matrices in another order: equal to rounding, and that is told."""
+    found = verdict(ATTENTION + "claim α[k,t_1,t_2] = α'[k,t_1,t_2]")
+    assert found.status == HOLDS
+    assert "of 1e-09 allowed" in found.found
+    wrong = ATTENTION.replace("W^{QK}[k,J,J'] x", "W^{QK}[k,J',J] x")
+    assert verdict(wrong + "claim α[k,t_1,t_2] = α'[k,t_1,t_2]").status == REFUTED
+
+
+def test_bounded_whatever_the_length() -> None:
+    text = """
+    input s[t_1,t_2]
+    α[t_1,t_2] = softmax_{t_2} s[t_1,t_2]
+    near = 1/T Σ_{t_1} min(16, Σ_{t_2} α[t_1,t_2] (t_1 - t_2)^2)
+    far = 1/T Σ_{t_1} Σ_{t_2} α[t_1,t_2] (t_1 - t_2)^2
+    claim 0 ≤ near ≤ 16
+    claim far ≤ 16
+    """
+    low, high, far = verdicts(text)
+    assert (low.status, high.status, far.status) == (HOLDS, HOLDS, REFUTED)
+    assert "T = 1 to 32" in high.found
+
+
+def test_permutations_pass_through_attention() -> None:
+    text = """
+    input x[t,i]
+    π[t] ~ permutation
+    x'[t,i] = x[π[t],i]
+    α[t_1,t_2] = softmax_{t_2} x[t_1,I] x[t_2,I]
+    α'[t_1,t_2] = softmax_{t_2} x'[t_1,I] x'[t_2,I]
+    y[t,i] = α[t,T] x[T,i]
+    y'[t,i] = α'[t,T] x'[T,i]
+    claim y'[t,i] = y[π[t],i]
+    claim y'[t,i] = y[t,i]
+    """
+    same, other = verdicts(text)
+    assert (same.status, other.status) == (HOLDS, REFUTED)
+
+
+def test_derivatives() -> None:
+    text = """
+    input x[t]
+    p[t] = softmax_t x[t]
+    L = Σ_t x[t]^2 tanh(x[t])
+    claim ∂p[t]/∂x[t'] = p[t] (cases { 1 if t = t', 0 otherwise } - p[t'])
+    claim ∂p[t]/∂x[t'] = p[t] p[t']
+    claim ∂L/∂x[t] = 2 x[t] tanh(x[t]) + x[t]^2 (1 - tanh(x[t])^2)
+    claim Σ_t ∂p[t]/∂x[t'] = 0
+    claim ∂L/∂x[t] ≥ 0
+    claim ∂p[t]/∂w[t'] = 0
+    """
+    found = verdicts(text)
+    assert [v.status for v in found] == [HOLDS, REFUTED, HOLDS, HOLDS, HOLDS, HOLDS]
+
+
+def test_recurrences_tokens_and_losses() -> None:
+    text = """
+    input w[t] in V
+    h[t,j] = tanh(W[j,I] h[t-1,I] + e[w[t],j])
+    P(w_t | w_0, …, w_{t-1}) = softmax_{w_t} e[w_t,J] h[t-1,J]
+    loss = Σ_t -ln P(w_t | …)
+    claim |h[t,j]| ≤ 1
+    claim loss ≥ 0
+    claim loss = ln V for T = 1
+    claim loss ≤ T ln V
+    """
+    found = verdicts(text)
+    assert [v.status for v in found] == [HOLDS, HOLDS, HOLDS, REFUTED]
+
+
+def test_a_written_batch_is_run_draw_by_draw() -> None:
+    text = "input x[b,t]\nm[b] = mean_t x[b,t]\nclaim m[b] ≤ max_t x[b,t]\nclaim m[b] ≥ 0"
+    assert [v.status for v in verdicts(text)] == [HOLDS, REFUTED]
+
+
+def test_sizes_that_are_given_stay() -> None:
+    found = verdict(f"{SOFTMAX}claim α[n] ≥ 0", sizes={"N": 5})
+    assert found.found.endswith("sizes N = 5")
+    assert verdict(f"size N = 4\n{SOFTMAX}claim α[n] ≥ 0").found.endswith("sizes N = 4")
+
+
+def test_the_same_seed_gives_the_same_verdict() -> None:
+    text = f"{SOFTMAX}claim α[n] ≥ 0"
+    assert verdict(text, seed=3).found == verdict(text, seed=3).found
+    assert verdict(text, seed=3).found != verdict(text, seed=4).found
+    assert "996 draws" in verdict(text, draws=996).found
+
+
+# ---------------------------------------------------------------------- the compiler is not believed
+
+
+def test_a_lie_of_the_compiler_refutes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = Stage._compiled
+
+    def lying(self: Stage, values: Any, sizes: Any, count: int) -> dict[str, Any]:
+        return {n: v + 1.0 for n, v in honest(self, values, sizes, count).items()}
+
+    monkeypatch.setattr(Stage, "_compiled", lying)
+    found = verdict(f"{SOFTMAX}claim Σ_n α[n] ≤ 1.5")
+    assert found.status == UNTRIED
+    assert "not those of the interpreter" in found.message().render().replace("\n    ", " ")
+
+
+def test_what_cannot_be_compiled_is_interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refusing(self: Stage, values: Any, sizes: Any, count: int) -> dict[str, Any]:
+        raise NotImplementedError
+
+    monkeypatch.setattr(Stage, "_compiled", refusing)
+    held, broken = verdicts(f"{SOFTMAX}claim Σ_n α[n] = 1\nclaim α[n] ≤ 1/2", draws=20)
+    assert (held.status, broken.status) == (HOLDS, REFUTED)
+
+
+def test_compiled_and_interpreted_sides_agree() -> None:
+    from indicial import load
+    from indicial.claims.experiment import Experiment
+
+    code = load(ATTENTION + "claim ∂α[k,t_1,t_2]/∂W^Q[k',i,j] ≤ α'[k,t_1,t_2]").code
+    experiment = Experiment(code, code.tests[0])
+    sizes = {"K": 2, "T": 2, "I": 3, "J": 2}
+    values = experiment.draw(sizes, 3, np.random.default_rng(0))
+    fast = experiment.sides(values, sizes, 3)
+    for member in range(3):
+        slow = experiment.exact_sides({n: v[member] for n, v in values.items()}, sizes)
+        np.testing.assert_allclose(fast.left[member], slow.left[0], atol=1e-12)
+        np.testing.assert_allclose(fast.right[member], slow.right[0], atol=1e-12)
+
+
+def test_nothing_large_is_tried() -> None:
+    found = verdict("size T = 100000\ninput x[t]\ny[t_1,t_2] = x[t_1] x[t_2]\nclaim y[0,0] ≥ 0")
+    assert found.status == UNTRIED
+    assert "set smaller ones" in found.found
