@@ -73,6 +73,15 @@ def test_nothing_to_draw(tmp_path: Path) -> None:
     assert not (tmp_path / "curves.png").exists()
 
 
+def test_what_made_it_fail_is_told_and_not_that_there_are_no_curves(tmp_path: Path) -> None:
+    metrics = Metrics(tmp_path / "metrics.jsonl")
+    feed(metrics, tmp_path, 5)
+    curves = Curves(metrics.path)
+    curves.ended(summary(tmp_path / "gone", 5, "failed"))
+    with pytest.raises(IndicialError, match="cannot draw the curves: No such file"):
+        curves.ended(summary(tmp_path / "gone", 5))
+
+
 def test_tensorboard(tmp_path: Path) -> None:
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 

@@ -2,10 +2,12 @@
 
 import json
 import math
+import os
 from pathlib import Path
 
 import pytest
 
+from indicial.program.messages import IndicialError
 from indicial.train import metrics as module
 from indicial.train.metrics import Metrics, read_metrics
 from tests.train.reports import feed, plan, report, summary
@@ -58,3 +60,23 @@ def test_only_the_first_process_writes(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(module, "writes", lambda: False)
     feed(Metrics(tmp_path / "metrics.jsonl"), tmp_path, 5)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_very_long_training_writes_fewer_lines(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.jsonl"
+    metrics = Metrics(path)
+    metrics.started(plan(tmp_path, steps=100_001))
+    for step in (1, 4, 5, 6, 99_999, 100_000, 100_001):
+        metrics.stepped(report(step, of=100_001))
+    assert [line["step"] for line in read_metrics(path)] == [5, 100_000, 100_001]
+
+
+def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    metrics = Metrics(tmp_path / "metrics.jsonl")
+    metrics.started(plan(tmp_path))
+    real = os.write
+    monkeypatch.setattr(os, "write", lambda file, line: real(file, line[:20]))
+    with pytest.raises(IndicialError, match=r"metrics.jsonl: the disk is full"):
+        metrics.stepped(report(1))
+    monkeypatch.undo()
+    assert list(read_metrics(metrics.path)) == []

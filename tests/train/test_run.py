@@ -148,3 +148,15 @@ def test_only_the_first_process_writes(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(module, "writes", lambda: False)
     Run.create(tmp_path / "run", description())
     assert not list(tmp_path.iterdir())
+
+
+def test_two_cannot_train_in_one_folder(tmp_path: Path) -> None:
+    run = Run.create(tmp_path / "run", description())
+    with (
+        run.claimed(),
+        pytest.raises(IndicialError, match="is being trained by another process"),
+        Run.open(tmp_path / "run").claimed(),
+    ):
+        raise AssertionError("both have it")
+    with Run.open(tmp_path / "run").claimed():
+        pass

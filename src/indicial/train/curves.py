@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from indicial.program.messages import IndicialError
 from indicial.train.metrics import read_metrics
 from indicial.train.rank import writes
 from indicial.train.watchers import Plan, Summary, Watcher
@@ -35,8 +36,13 @@ class Curves(Watcher):
         self._title = f"{plan.model} on {plan.data}"
 
     def ended(self, summary: Summary) -> None:
-        if writes() and self.metrics.exists():
+        if not (writes() and self.metrics.exists()):
+            return
+        try:
             draw_curves(self.metrics, summary.folder, self._title)
+        except OSError as error:
+            if summary.reason != "failed":  # what made it fail is worth more than this
+                raise IndicialError(f"cannot draw the curves: {error.strerror}") from error
 
 
 @dataclass

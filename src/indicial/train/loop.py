@@ -61,7 +61,7 @@ def train(
         told.note(text)
     if found is not None:
         training.load(found)
-    with torch.random.fork_rng(devices=[]):
+    with run.claimed(), torch.random.fork_rng(devices=[]):
         return _Course(training, run, told, found is not None).go(plan)
 
 

@@ -3,8 +3,8 @@
     {"step": 100, "tokens": 409600, "loss": 2.31, "smoothed": 2.35, "gradient_norm": 0.8, …}
     {"step": 100, "validation": {"loss": 2.29, "perplexity": 9.87, …}}
 
-Each line is written whole. When a run is resumed, the lines after its checkpoint are dropped: the
-file is as if the training had never stopped.
+A very long training writes a line for every few steps. Each line is written whole. When a run is
+resumed, the lines after its checkpoint are dropped: the file is as if the training had never stopped.
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ from indicial.tasks.task import Scores
 from indicial.train.rank import writes
 from indicial.train.watchers import Plan, Report, Summary, Watcher
 
+MOST_LINES = 20_000
+"""About so many steps are written; 5 MB."""
+
 
 class Metrics(Watcher):
     """Writes `metrics.jsonl`."""
@@ -28,16 +31,19 @@ class Metrics(Watcher):
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         self._file: int | None = None
+        self._every = 1
 
     def started(self, plan: Plan) -> None:
         if not writes():
             return
+        self._every = max(1, plan.steps // MOST_LINES)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         _keep_until(self.path, plan.first)
         self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
 
     def stepped(self, report: Report) -> None:
-        self._line({k: v for k, v in report.to_json().items() if k != "terms" or v})
+        if report.step % self._every == 0 or report.step == report.of:
+            self._line({k: v for k, v in report.to_json().items() if k != "terms" or v})
 
     def validated(self, report: Report, scores: Scores) -> None:
         found = scores.to_json()
@@ -53,11 +59,13 @@ class Metrics(Watcher):
     def _line(self, values: dict[str, Any]) -> None:
         if self._file is None:
             return
-        line = json.dumps(_finite(values), ensure_ascii=False) + "\n"
+        line = (json.dumps(_finite(values), ensure_ascii=False) + "\n").encode()
         try:
-            os.write(self._file, line.encode())  # one call: nobody ever reads half a line
+            whole = os.write(self._file, line) == len(line)  # one call: nobody reads half a line
         except OSError as error:
             raise IndicialError(f"cannot write to {self.path}: {error.strerror}") from error
+        if not whole:
+            raise IndicialError(f"cannot write to {self.path}: the disk is full")
 
 
 def read_metrics(path: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:

@@ -109,8 +109,11 @@ class Optimizer:
                         f"the {part} of {key} has the shape {tuple(value.shape)}, but {key} has "
                         f"{tuple(parameter.shape)}"
                     )
+            # `step` is a number of its own kind; the rest is laid out as the parameter is.
             copies = {
-                part: torch.empty_like(parameter).copy_(value) if part != "step" else value.clone()
+                part: value.to(parameter.device, copy=True)
+                if part == "step"
+                else torch.empty_like(parameter).copy_(value)
                 for part, value in own.items()
             }
             if key in self.of_muon:

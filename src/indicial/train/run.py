@@ -20,11 +20,12 @@ import difflib
 import json
 import os
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import torch
 
@@ -43,6 +44,7 @@ FILE = "run.json"
 TOKENIZER = "tokenizer.json"
 METRICS = "metrics.jsonl"
 CHECKPOINTS = "checkpoints"
+CLAIM = ".claim"
 WHICH = ("best", "last")
 
 
@@ -133,6 +135,19 @@ class Run:
             path = path.parent
         return Run(path, _description(path))
 
+    @contextmanager
+    def claimed(self) -> Iterator[None]:
+        """While this lasts, no other process can train here; it ends with the process, however."""
+        if not writes():
+            yield
+            return
+        with (self.folder / CLAIM).open("a") as file:
+            if not _locked(file):
+                raise IndicialError(
+                    f"{self.folder} is being trained by another process; wait for it, or stop it"
+                )
+            yield
+
     # ------------------------------------------------------------------ the model
 
     @property
@@ -180,6 +195,21 @@ def load_weights(module: ProgramModule, checkpoint: Checkpoint) -> None:
     with torch.no_grad():
         for key, value in weights.items():
             own[key].copy_(value)
+
+
+def _locked(file: IO[str]) -> bool:
+    """Whether the lock of a file could be had; where there are no locks, always."""
+    try:
+        import fcntl
+    except ImportError:
+        return True
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # some file systems have none
+        return True
+    return True
 
 
 def _description(folder: Path) -> Description:
