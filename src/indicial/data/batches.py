@@ -33,9 +33,6 @@ LAYOUTS = ("auto", "documents", "stream")
 REACHED = 0.99
 """How many of the tokens rows that begin at documents must reach, or windows are taken."""
 
-RELEASED = 2000
-"""Rows after which memory is given back: to read a row, the system maps 64 KB around it."""
-
 
 @dataclass(frozen=True)
 class Block:
@@ -63,7 +60,6 @@ class Rows:
         self.seed = seed
         self._tokens = np.asarray(corpus.tokens)
         self._starts = np.asarray(corpus.starts)
-        self._rows_read = 0
         self.layout = layout if layout != "auto" else self._fitting()
 
     def __len__(self) -> int:
@@ -181,8 +177,6 @@ class Rows:
             read = self._tokens[begin : begin + length]
             row[: len(read)] = read
             row[len(read) :] = self._tokens[: length - len(read)]
-        self._rows_read += len(rows)
-        if self._rows_read > RELEASED:
-            self.corpus.release()
-            self._rows_read = 0
+        # Around each row the system maps up to megabytes, which would add up to the whole corpus.
+        self.corpus.release()
         return rows

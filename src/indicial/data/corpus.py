@@ -45,7 +45,7 @@ class Corpus:
     def release(self) -> None:
         """Let the system take back the memory of what was read; it is read again when needed."""
         for array in (self.tokens, self.starts):
-            mapped: object = array.base
+            mapped = getattr(array.base, "obj", None)  # numpy looks at it through a memoryview
             if isinstance(mapped, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
                 mapped.madvise(mmap.MADV_DONTNEED)
 

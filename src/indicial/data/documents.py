@@ -54,7 +54,8 @@ def pieces(
         split, trimmed = SPLITS[documents]
         return _separated(chunks(file, raw), split, trimmed)
     rows = _json_rows(file, raw) if kind == "jsonl" else _csv_rows(file, kind, raw)
-    return (Piece(text, True) for text in _texts(file, rows, field) if text.strip())
+    texts = _texts(file, rows, field, "surrogateescape" if raw else "strict")
+    return (Piece(text, True) for text in texts if text.strip())
 
 
 BLANK_LINES = re.compile(r"\n(?:[ \t]*\n)+")
@@ -142,30 +143,38 @@ def _csv_rows(file: File, kind: str, raw: bool) -> Iterator[tuple[int, object]]:
         raise IndicialError(f"{file.name}, row in line {begins}: {error}") from None
 
 
-def _texts(file: File, rows: Iterable[tuple[int, object]], field: str | None) -> Iterator[str]:
+def _texts(
+    file: File, rows: Iterable[tuple[int, object]], field: str | None, surrogates: str
+) -> Iterator[str]:
     """The text of each row: the named field, the only one with text, or the row if it is a text."""
     for number, row in rows:
+        where = f"{file.name}, line {number}"
         if isinstance(row, str) and field is None:
-            yield row
-            continue
-        if not isinstance(row, dict):
-            raise IndicialError(
-                f'{file.name}, line {number}: not an object with fields, such as {{"text": "…"}}'
-            )
-        field = field or _only_text(file, row)
-        text = row.get(field)
-        if field not in row or (text is None and kind_of(file, field) != "jsonl"):
-            raise IndicialError(
-                f"{file.name}, line {number}: there is no field {field!r}; the fields are "
-                f"{_listed(row)}. Name the one that holds the text with --field"
-            )
-        if text is None:
-            continue
-        if not isinstance(text, str):
-            raise IndicialError(
-                f"{file.name}, line {number}: the field {field!r} is not text but {text!r:.40}"
-            )
-        yield text
+            text: object = row
+        elif isinstance(row, dict):
+            field = field or _only_text(file, row)
+            if field not in row or (row[field] is None and kind_of(file, field) != "jsonl"):
+                raise IndicialError(
+                    f"{where}: there is no field {field!r}; the fields are {_listed(row)}. "
+                    "Name the one that holds the text with --field"
+                )
+            text = row[field]
+        else:
+            raise IndicialError(f'{where}: not an object with fields, such as {{"text": "…"}}')
+        if text is not None:
+            yield _checked(text, where, field, surrogates)
+
+
+def _checked(text: object, where: str, field: str | None, surrogates: str) -> str:
+    if not isinstance(text, str):
+        raise IndicialError(f"{where}: the field {field!r} is not text but {text!r:.40}")
+    try:
+        text.encode("utf-8", surrogates)
+    except UnicodeEncodeError as error:
+        raise IndicialError(
+            f"{where}: {text[error.start]!r} is half of a pair and no character by itself: remove it"
+        ) from None
+    return text
 
 
 def _only_text(file: File, row: dict[str, object]) -> str:

@@ -34,64 +34,61 @@ def write_tokens(
     folder: Path, part: str, pieces: Iterable[Piece], tokenizer: Tokenizer
 ) -> dict[str, Any]:
     """Write the two files of a part; returns what was counted on the way."""
-    counts = {"documents": 0, "tokens": 0, "characters": 0, "words": 0, "bytes": 0, "unknown": 0}
-    kind = token_type(tokenizer.size)
-    end = np.full(1, EOS, kind)
+    counts = {"documents": 0, "tokens": 0, "characters": 0, "words": 0, "bytes": 0}
     with (
         (folder / f"{part}.tokens").open("wb") as tokens,
         (folder / f"{part}.starts").open("wb") as starts,
     ):
-        written, begun = _Held(tokens, kind), _Held(starts, np.int64)
+        written = _Written(tokens, starts, tokenizer)
         begins = True
         for text, ends in pieces:
-            if begins:
-                begun.add(np.full(1, counts["tokens"], np.int64))
-                counts["documents"] += 1
             numbers = tokenizer.numbers(text, begins)
-            written.add(numbers)
-            if ends:
-                written.add(end)
+            if begins:
+                written.starts.append(counts["tokens"])
+                counts["documents"] += 1
+            written.add(numbers, ends)
             begins = ends
             counts["tokens"] += len(numbers) + ends
             counts["characters"] += len(text)
             counts["words"] += len(text.split())
-            counts["bytes"] += _bytes(text, tokenizer)
-            if tokenizer.unknown is not None:
-                counts["unknown"] += int((numbers == tokenizer.unknown).sum())
+            counts["bytes"] += _bytes(text)
         written.flush()
-        begun.flush()
-    return counts
+    return {**counts, "unknown": written.unknown}
 
 
-class _Held:
-    """Arrays on their way into a file."""
+class _Written:
+    """What is on its way into the two files."""
 
-    def __init__(self, file: BinaryIO, kind: type[Any]) -> None:
-        self._file, self._kind = file, kind
+    def __init__(self, tokens: BinaryIO, starts: BinaryIO, tokenizer: Tokenizer) -> None:
+        self._files = tokens, starts
+        self._kind = token_type(tokenizer.size)
+        self._end = np.full(1, EOS, self._kind)
+        self._strange = tokenizer.unknown
         self._arrays: list[Ints] = []
         self._held = 0
+        self.starts: list[int] = []
+        self.unknown = 0
 
-    def add(self, array: Ints) -> None:
-        self._arrays.append(array)
-        self._held += len(array)
+    def add(self, numbers: Ints, ends: bool) -> None:
+        self._arrays.append(numbers)
+        if ends:
+            self._arrays.append(self._end)
+        self._held += len(numbers)
         if self._held > HELD:
             self.flush()
 
     def flush(self) -> None:
-        if self._arrays:
-            self._file.write(np.concatenate(self._arrays).astype(self._kind).tobytes())
-        self._arrays, self._held = [], 0
+        tokens = np.concatenate([self._end[:0], *self._arrays]).astype(self._kind)
+        if self._strange is not None:
+            self.unknown += int((tokens == self._strange).sum())
+        self._files[0].write(tokens.tobytes())
+        self._files[1].write(np.array(self.starts, np.int64).tobytes())
+        self._arrays, self._held, self.starts = [], 0, []
 
 
-def _bytes(text: str, tokenizer: Tokenizer) -> int:
+def _bytes(text: str) -> int:
     """The length in UTF-8."""
-    if text.isascii():
-        return len(text)
-    try:
-        return len(text.encode("utf-8", "surrogateescape"))
-    except UnicodeEncodeError:
-        tokenizer.check(text)
-        raise
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogateescape"))
 
 
 def reported(
