@@ -89,6 +89,18 @@ PROGRAMS = {
     "no input enters, from the end": "h[t,k] = tanh(a[k] h[t+1,k] + c[k])\ny[t,k] = h[t,k] x[t,k]",
     "no input enters, beyond the end": "parameter p[t,k]\nz[t,k] = p[t+1,k]\ny[t,k] = z[t,k] x[t,k]",
     "no input enters, from the start": "h[t,k] = tanh(a[k] h[t-1,k] + c[k])\ny[t,k] = h[t,k] x[t,k]",
+    "flattened": """
+        z[(k,t),k'] = x[t,k] x[t,k']
+        v[t,k] = Σ_{k'} z[(k,t),k'] x[t,k']
+        u[c,k] = tanh(z[c,k]) + z[c-1,k]
+        y[k] = Σ_c z[c,k] c
+    """,
+    "flattened under guards": """
+        z[(k,t)] = x[t,k]^2 for x[t,k] > 0
+        z[(k,t)] = x[t,k]
+        y[c] = 0.5 y[c-1] + z[c]
+    """,
+    "flattened twice": "z[(t,k,t')] = x[t,k] x[t',k]\nv[t,k] = z[(t,k,t)] x[t,k]\nm = max_c z[c]",
     "layers": "h_0[t,k] = x[t,k]\nh_{ℓ+1}[t,k] = tanh(h_ℓ[t+1,k] + a_ℓ[k])\ny[k] = h_L[T-1,k]",
 }
 

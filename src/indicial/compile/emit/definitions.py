@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from indicial.compile.emit.elementwise import singular
 from indicial.compile.emit.expressions import Evaluator
+from indicial.compile.emit.flat import moved_together, varies
 from indicial.compile.emit.graph import INT, NUMBER
 from indicial.compile.emit.left import covered, shaped
 from indicial.compile.emit.picks import choose
@@ -39,12 +40,22 @@ class Definitions:
             value = self.evaluator.token(statement.body, inner)
         else:
             value = self.evaluator.evaluate(statement.body, inner)
+        value = self.owned(statement, value, env)
         places: list[Affine | Flat] = []
         for axis in store.axes:
             place = env.place(statement.left[axis])
             assert isinstance(place, Affine | Flat)
+            if isinstance(place, Flat) and varies(self.ragged, place, env):
+                flat, before = f"flat·{axis}", env
+                value, env = moved_together(self.torch, self.ragged, value, place, before, flat)
+                if mask is not None and mask.node.kind != NUMBER:
+                    holds = Value(self.torch.floating(mask.node), mask.dims)
+                    holds, _ = moved_together(self.torch, self.ragged, holds, place, before, flat)
+                    nothing = Value(self.graph.literal(0))
+                    mask = self.evaluator.elementwise.compare("≠", [holds, nothing], env)
+                place = Affine.of(flat)
             places.append(place)
-        array = shaped(self.torch, self.owned(statement, value, env), places, env)
+        array = shaped(self.torch, value, places, env)
         if mask is None:
             return Definition(order, array)
         if mask.node.kind == NUMBER:

@@ -60,17 +60,17 @@ class Ragged:
             for atom, power in monomial:
                 for _ in range(power):
                     piece = self._atom(atom, env)
-                    product = piece if product is None else self._sign("*", product, piece, env)
+                    product = piece if product is None else self.binary("*", product, piece, env)
             factor = abs(int(coefficient))
             number = Value(self.torch.graph.literal(factor))
             if product is None:
                 product = number
             elif factor != 1:
-                product = self._sign("*", number, product, env)
+                product = self.binary("*", number, product, env)
             if total is None:
-                total = product if coefficient > 0 else self._sign("-", zero, product, env)
+                total = product if coefficient > 0 else self.binary("-", zero, product, env)
             else:
-                total = self._sign("-" if coefficient < 0 else "+", total, product, env)
+                total = self.binary("-" if coefficient < 0 else "+", total, product, env)
         return total if total is not None else zero
 
     def _atom(self, atom: Atom, env: Environment) -> Value:
@@ -102,11 +102,12 @@ class Ragged:
         )  # fmt: skip
         return Value(node, dims)
 
-    def _sign(self, sign: str, a: Value, b: Value, env: Environment) -> Value:
+    def binary(self, sign: str, a: Value, b: Value, env: Environment) -> Value:
+        """Arithmetic of whole numbers."""
         dims = merged([a, b], env)
         nodes = aligned(self.torch, a, dims), aligned(self.torch, b, dims)
         kind = INT if any(n.kind == INT for n in nodes) else NUMBER
-        level, need = (PRODUCT, SIGN) if sign == "*" else (SUM, PRODUCT)
+        level, need = (SUM, PRODUCT) if sign in "+-" else (PRODUCT, SIGN)
         node = self.torch.graph.make(
             f"{{}} {sign} {{}}", *nodes, shape=env.extents(dims), kind=kind, level=level,
             needs=(level, need), plain=kind == NUMBER, hint="length",
@@ -119,7 +120,7 @@ class Ragged:
         if not place.terms:
             return total
         _, _, moving = positions(self.torch, Affine(place.terms), env)
-        return self._sign("+", moving, total, env)
+        return self.binary("+", moving, total, env)
 
     # ---- masks ----
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from indicial.compile.emit.entries import Entries
+from indicial.compile.emit.flat import position, varies
 from indicial.compile.emit.graph import BOOL, INT, Graph
 from indicial.compile.emit.names import Names
 from indicial.compile.emit.operations import Torch
@@ -109,19 +110,18 @@ class Tensors(Entries):
             )
             if not self.ragged.varies(own.lower + own.extent, env):
                 continue
-            if isinstance(place, Affine):
-                if stays_inside(place, env.own, own):
-                    continue
-            elif isinstance(place, Flat):
+            if isinstance(place, Affine) and stays_inside(place, env.own, own):
                 continue
             at = places[number]
+            if isinstance(at, Flat):
+                continue
             if isinstance(at, Affine):
-                position = self.ragged.place(at, env)
+                found = self.ragged.place(at, env)
             else:
                 assert isinstance(at, Pick)
-                position = at.position
+                found = at.position
             starts = self.starts.get((node.tensor, number), [])
-            mask = self.ragged.inside(position, own, starts, env)
+            mask = self.ragged.inside(found, own, starts, env)
             if mask is not None:
                 yield mask
 
@@ -131,6 +131,8 @@ class Tensors(Entries):
             assert not isinstance(moved, Gather)
             if isinstance(moved, Affine) and self.ragged.varies(moved.offset, env):
                 return Pick(self.ragged.place(moved, env))
+            if isinstance(moved, Flat) and varies(self.ragged, moved, env):
+                return Pick(position(self.ragged, moved, env))
             return moved
         token = self.read(place.read, env)
         values = self.code.tensors[place.read.tensor].values
