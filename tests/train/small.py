@@ -54,7 +54,8 @@ def small_data(number: int = 200) -> Data:
                 digest="none",
             )
         )
-    return Data(parts[0], parts[1], tokenizer, None, {})
+    description = {"name": "small", "train": {}, "validation": {}}
+    return Data(parts[0], parts[1], tokenizer, None, description)
 
 
 CHOICES = Choices(
@@ -75,7 +76,8 @@ def small_module(task: Language, seed: int = 0, **sizes: int) -> ProgramModule:
     """All sizes that the data does not tell at 8, or as given; layers and heads at 2."""
     code = task.program.code
     told = {"L": 2, "K": 2, "I": 4, **sizes}
-    every = {name: told.get(name, 8) for name in code.sizes if name != "T"} | task.sizes
+    every = {n: told.get(n, 8) for n in code.sizes if n != "T"} | task.sizes | sizes
+    every = {name: value for name, value in every.items() if name in code.sizes}
     torch.manual_seed(seed)
     return task.program.compile(sizes=every)
 

@@ -92,3 +92,16 @@ def test_a_quotient_that_is_left_out() -> None:
 def test_an_exponential_that_is_left_out() -> None:
     text = "input x[t]\ny[t] = cases { exp(x[t])/(1 + exp(x[t])) if x[t] < 0, 1 otherwise }"
     assert gradient(text, x=[0.0, 2000.0])["x"] == [0.0, 0.0]
+
+
+def test_the_logarithm_of_a_softmax_that_is_left_out() -> None:
+    """The entropy of causal attention: where α is 0, its logarithm is computed all the same."""
+    text = (
+        "α[t_1,t_2] = softmax_{t_2 ≤ t_1} x[t_1] x[t_2]\n"
+        "y = Σ_{t_1} Σ_{t_2 ≤ t_1} α[t_1,t_2] ln α[t_1,t_2]"
+    )
+    found = gradient(f"input x[t]\n{text}", x=[0.5, 0.3, -0.2])
+    x = torch.tensor([0.5, 0.3, -0.2], dtype=torch.float64, requires_grad=True)
+    total = sum((p * p.log()).sum() for p in ((x[t] * x[: t + 1]).softmax(0) for t in range(3)))
+    (expected,) = torch.autograd.grad(total, x)  # type: ignore[arg-type]
+    assert found["x"] == pytest.approx(expected.tolist())

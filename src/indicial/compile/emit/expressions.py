@@ -12,6 +12,7 @@ from typing import Any
 
 from indicial.compile.emit.elementwise import Elementwise
 from indicial.compile.emit.graph import BOOL, FLOAT, INT, NUMBER
+from indicial.compile.emit.logs import log_name
 from indicial.compile.emit.operations import Torch
 from indicial.compile.emit.picks import Pick
 from indicial.compile.emit.ragged import Ragged
@@ -63,7 +64,7 @@ class Evaluator:
             Constant: lambda e, env: Value(self.torch.graph.literal(e.value)),
             SizeValue: self.size,
             IndexValue: self.index,
-            Read: self.reader,
+            Read: self.read,
             Apply: self.apply,
             Reduce: self.reductions.reduce,
             Softmax: self.softmax,
@@ -113,6 +114,13 @@ class Evaluator:
                 return value if value.node.kind == INT else None
             case _:
                 return None
+
+    def read(self, node: Read, env: Environment) -> Value:
+        value = self.reader(node, env)
+        if node.tensor.startswith(log_name("")):
+            # Where nothing counts it may be -∞, whose gradient would be nan however it is left out.
+            return self.elementwise.harmless(value, node, env, 0.0)
+        return value
 
     def size(self, node: SizeValue, env: Environment) -> Value:
         if self.ragged.varies(node.size, env):

@@ -1,0 +1,106 @@
+"""What was named → one program that can be trained, or what it lacks, in terms of the equations."""
+
+from __future__ import annotations
+
+import pytest
+
+from indicial import IndicialError, load
+from indicial.tasks.predictions import prediction
+from indicial.tasks.probe import Probe, probe
+from indicial.tasks.programs import told_apart, trainable
+from indicial.tasks.terms import loss_terms
+
+
+@pytest.mark.parametrize(
+    ("names", "title", "task"),
+    [
+        ("ugrnn", "ugrnn + language_model", "language"),
+        ("stacked", "stacked + language_model_stack", "language"),
+        ("transformer focus", "transformer + focus", "language"),
+        ("blank_rnn", "blank_rnn", "blank"),
+        ("encoder", "encoder + masked", "blank"),
+        ("bidirectional", "bidirectional + blank_log_loss", "blank"),
+    ],
+)
+def test_a_head_is_joined_where_there_is_none(names: str, title: str, task: str) -> None:
+    found = trainable(names.split())
+    assert (found.program.title, found.task) == (title, task)
+    assert found.program.mistakes == []
+    assert found.program.code.loss is not None and prediction(found.program.code) is not None
+
+
+def test_a_text_with_a_distribution_gets_its_log_loss() -> None:
+    found = trainable(["lstm", "temperature", "x[t,k] = e[w[t],k]"])
+    assert found.program.code.loss == "loss"
+
+
+def test_a_text_with_a_loss_alone() -> None:
+    text = "input w[t] in V\nloss = 1/T Σ_t (a[w[t]] - 1)^2"
+    assert trainable([text]).task == "language"
+
+
+def test_sizes_constants_and_holes() -> None:
+    found = trainable(["transformer", "focus"], {"J": "64", "lambda": "0.5"})
+    assert found.sizes == {"J": 64}
+    assert found.program.code.constants == {"λ": 0.5}
+    found = trainable(["residual"], {"CELL": "lstm", "L": "3"})
+    assert "CELL.c" in found.program.code.tensors and found.sizes == {"L": 3}
+
+
+def test_a_whole_number_may_be_a_constant() -> None:
+    assert told_apart(load("focus"), {"λ": "2", "K": "2"}) == ({"K": 2}, {"λ": "2"}, {})
+
+
+@pytest.mark.parametrize(
+    ("names", "given", "task", "said"),
+    [
+        ("rms_norm", {}, None, "they end in v[t], y[t,j]"),
+        ("rms_norm", {}, None, "P(w[t] | w[0], …, w[t-1]) = softmax_{w_t} e[w_t,J] h[t,J]"),
+        ("ugrnn", {}, "blank", "two cells that give h⃗[t,j], h⃖[t,j]"),
+        ("bahdanau", {}, None, "read a second text, x[t_{in}], beside w"),
+        ("captioning", {}, None, "read M[x,y,k], which no equation defines"),
+        ("language_model", {}, None, "Add h[t,j] = …, or name a model that defines it"),
+        ("focus", {}, None, "input w[t] in V"),
+        ("bidirectional", {}, "language", "w[t] is predicted from w[t+1]"),
+        ("blank_rnn", {}, "language", "--task blank"),
+        ("ugrnn", {"J": "0.5"}, None, "a size is a whole number"),
+        ("focus ugrnn", {"μ": "0.5"}, None, "no constant of the program (λ)"),
+        ("ugrnn", {"Q": "5"}, None, "has no size Q; its sizes are T, V, J"),
+        ("ugrnn", {"CELL": "gru"}, None, "no hole CELL"),
+        ("stacked", {"CELL": "gruu"}, None, "no model gruu"),
+        ("ugrn", {}, None, "did you mean ugrnn?"),
+    ],
+)  # fmt: skip
+def test_what_lacks_is_said(names: str, given: dict[str, str], task: str | None, said: str) -> None:
+    with pytest.raises(IndicialError) as error:
+        trainable(names.split(), given, task)
+    assert said in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "ahead", "first"),
+    [
+        ("transformer", False, True),
+        ("trigram", False, True),
+        ("rnn_lm", False, True),
+        ("gpt2", False, False),
+        ("blank_rnn", True, True),
+    ],
+)
+def test_how_a_program_uses_a_text(name: str, ahead: bool, first: bool) -> None:
+    assert probe(load(name)) == Probe(looks_ahead=ahead, first_is_known=first)
+
+
+def test_what_is_predicted_from_what() -> None:
+    found = prediction(load("encoder", "masked").code)
+    assert found is not None and found.blanked is not None and found.mask is not None
+    names = (found.distribution.name, found.token.name, found.blanked.name, found.mask.name)
+    assert names == ("P", "u", "w", "m")
+    assert (found.vocabulary, found.length) == ("V", "T")
+    assert prediction(load("ugrnn").code) is None
+
+
+def test_terms_of_a_loss() -> None:
+    assert loss_terms(load("transformer", "focus").code) == ("ℒ_{LM}", "ℒ_{focus}")
+    assert loss_terms(load("transformer").code) == ()
+    assert loss_terms(load("ugrnn").code) == ()
