@@ -23,6 +23,7 @@ from indicial.train.matrices import Matrix, matrices
 from indicial.train.muon import Muon
 
 KINDS = ("muon", "adamw")
+MOMENTUM = "momentum"
 
 
 class Optimizer:
@@ -54,25 +55,20 @@ class Optimizer:
         )
         decayed = [own[key] for key in self.of_adamw if key in maps]
         others = [own[key] for key in self.of_adamw if key not in maps]
-        groups = [
-            {"params": decayed, "weight_decay": weight_decay},
-            {"params": others, "weight_decay": 0.0},
-        ]
-        self._adamw = (
-            torch.optim.AdamW(
-                [g for g in groups if g["params"]], betas=betas, eps=epsilon, fused=True
-            )
-            if self.of_adamw
-            else None
+        groups = [(decayed, weight_decay), (others, 0.0)]
+        self._adamw = torch.optim.AdamW(
+            [{"params": some, "weight_decay": decay} for some, decay in groups],
+            betas=betas,
+            eps=epsilon,
+            fused=True,
         )
 
     def step(self, learning_rate: float) -> None:
         """Move every parameter that has a gradient."""
         self._muon.step(learning_rate)
-        if self._adamw is not None:
-            for group in self._adamw.param_groups:
-                group["lr"] = learning_rate
-            self._adamw.step()
+        for group in self._adamw.param_groups:
+            group["lr"] = learning_rate
+        self._adamw.step()
 
     def zero_grad(self) -> None:
         for parameter in self.parameters.values():
@@ -82,11 +78,10 @@ class Optimizer:
 
     def tensors(self) -> dict[str, Tensor]:
         """The state as plain tensors under flat names, `W_hR/momentum`; not copies."""
-        found = {f"{key}/momentum": value for key, value in self._muon.momenta.items()}
-        if self._adamw is not None:
-            for key in self.of_adamw:
-                state = self._adamw.state.get(self.parameters[key], {})
-                found |= {f"{key}/{part}": value for part, value in state.items()}
+        found = {f"{key}/{MOMENTUM}": value for key, value in self._muon.momenta.items()}
+        for key in self.of_adamw:
+            state = self._adamw.state.get(self.parameters[key], {})
+            found |= {f"{key}/{part}": value for part, value in state.items()}
         return found
 
     def load(self, tensors: Mapping[str, Tensor]) -> None:
@@ -95,33 +90,37 @@ class Optimizer:
         for name, value in tensors.items():
             key, _, part = name.rpartition("/")
             state.setdefault(key, {})[part] = value
-        for key, parameter in self.parameters.items():
-            own = state.pop(key, {})
-            expected = {"momentum"} if key in self.of_muon else {"step", "exp_avg", "exp_avg_sq"}
-            if own and own.keys() != expected:
+        odd = state.keys() - self.parameters.keys()
+        if odd:
+            raise IndicialError(f"the state has {', '.join(odd)}, which the model does not have")
+        copies = {key: self._copies(key, own) for key, own in state.items()}
+        self._muon.momenta = {key: copies[key][MOMENTUM] for key in self.of_muon if key in copies}
+        self._adamw.state.clear()
+        for key in self.of_adamw:
+            if key in copies:
+                self._adamw.state[self.parameters[key]] = copies[key]
+
+    def _copies(self, key: str, own: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """The state of one parameter, checked, on its device and laid out as it is."""
+        expected = {MOMENTUM} if key in self.of_muon else {"step", "exp_avg", "exp_avg_sq"}
+        if own.keys() != expected:
+            raise IndicialError(
+                f"the state of {key} is {', '.join(sorted(own))}, but {self.kind} keeps "
+                f"{', '.join(sorted(expected))}: it was made by another optimizer"
+            )
+        parameter = self.parameters[key]
+        found: dict[str, Tensor] = {}
+        for part, value in own.items():
+            if part == "step":
+                found[part] = value.to(parameter.device, copy=True)
+            elif value.shape == parameter.shape:
+                found[part] = torch.empty_like(parameter).copy_(value)
+            else:
                 raise IndicialError(
-                    f"the state of {key} is {', '.join(sorted(own))}, but {self.kind} keeps "
-                    f"{', '.join(sorted(expected))}: it was made by another optimizer"
+                    f"the {part} of {key} has the shape {tuple(value.shape)}, but {key} has "
+                    f"{tuple(parameter.shape)}"
                 )
-            for part, value in own.items():
-                if part != "step" and value.shape != parameter.shape:
-                    raise IndicialError(
-                        f"the {part} of {key} has the shape {tuple(value.shape)}, but {key} has "
-                        f"{tuple(parameter.shape)}"
-                    )
-            # `step` is a number of its own kind; the rest is laid out as the parameter is.
-            copies = {
-                part: value.to(parameter.device, copy=True)
-                if part == "step"
-                else torch.empty_like(parameter).copy_(value)
-                for part, value in own.items()
-            }
-            if key in self.of_muon:
-                self._muon.momenta |= {key: copies["momentum"]} if own else {}
-            elif own and self._adamw is not None:
-                self._adamw.state[parameter] = copies
-        if state:
-            raise IndicialError(f"the state has {', '.join(state)}, which the model does not have")
+        return found
 
     def describe(self) -> list[str]:
         """Which parameters each moves: `["Muon: W^Q, W^K", "AdamW: e, B"]`, by their keys."""
