@@ -1,7 +1,7 @@
 """The sizes that a claim is tried at: 1, 2, 3, all different, and each alone small or large.
 
->>> corners(code, {}, 60_000)               # sizes T and J, both open
-[{"T": 1, "J": 1}, {"T": 2, "J": 2}, {"T": 3, "J": 3}, {"T": 4, "J": 5}, {"T": 1, "J": 3}, …]
+>>> corners(code, 300_000)                  # sizes T and J, both open
+[{"T": 1, "J": 1}, {"T": 2, "J": 2}, {"T": 1, "J": 3}, {"T": 3, "J": 3}, {"T": 4, "J": 5}, …]
 """
 
 from __future__ import annotations
@@ -15,23 +15,24 @@ from indicial.program.messages import IndicialError
 
 LARGE = 32
 """What one size is when it alone is large."""
+MOST_ALONE = 6
+"""Of more sizes than this not each is tried alone."""
 MOST_WORK = 2_000_000
 """Nothing is tried at which a single draw computes more numbers than this."""
-MOST = 14
-"""No more corners than this."""
 
 
-def corners(code: Code, given: Mapping[str, int], most_work: int) -> list[dict[str, int]]:
-    """The sizes to try, small ones first; sizes that are given or that the text fixes stay.
+def corners(code: Code, most_work: int, few: bool = False) -> list[dict[str, int]]:
+    """The sizes to try, small ones first; a size with a value keeps it.
 
-    Sizes at which a draw computes more numbers than `most_work` are left out, if there are others.
+    `few` leaves out what is unlikely to tell more, for claims that take many draws at each. Sizes
+    at which a draw computes more numbers than `most_work` are left out, if there are others.
     """
-    fixed = {name: value for name, value in code.sizes.items() if value is not None} | dict(given)
+    fixed = {name: value for name, value in code.sizes.items() if value is not None}
     ties = {name: letter for name, letter in tie(code).items() if name not in fixed}
     least = least_sizes(code)
     open_ = [name for name in code.sizes if name not in fixed and name not in ties]
     found: dict[tuple[tuple[str, int], ...], dict[str, int]] = {}
-    for values in _values(open_):
+    for values in _values(open_, few):
         sizes = fixed | {name: max(value, least.get(name, 1)) for name, value in values.items()}
         for name, letter in ties.items():
             sizes[name] = max(sizes[letter], least.get(name, 1))
@@ -45,17 +46,20 @@ def corners(code: Code, given: Mapping[str, int], most_work: int) -> list[dict[s
             "--set"
         )
     _require_rows_fit(code, found.values())
-    return sorted(found.values(), key=lambda sizes: work(code, sizes))[:MOST]
+    return sorted(found.values(), key=lambda sizes: work(code, sizes))
 
 
-def _values(names: list[str]) -> Iterator[dict[str, int]]:
-    for value in (1, 2, 3):
-        yield dict.fromkeys(names, value)
+def _values(names: list[str], few: bool) -> Iterator[dict[str, int]]:
+    yield dict.fromkeys(names, 1)
+    yield dict.fromkeys(names, 2)
     yield {name: 4 + number % 4 for number, name in enumerate(names)}
-    for name in names:
-        yield {**dict.fromkeys(names, 3), name: 1}
+    for name in names[:MOST_ALONE]:
         yield {**dict.fromkeys(names, 2), name: LARGE}
-    yield {name: 7 - number % 4 for number, name in enumerate(names)}
+    if not few:
+        yield dict.fromkeys(names, 3)
+        yield {name: 7 - number % 4 for number, name in enumerate(names)}
+        for name in names[:MOST_ALONE]:
+            yield {**dict.fromkeys(names, 3), name: 1}
 
 
 def _orthonormal(code: Code, sizes: Mapping[str, int]) -> Iterator[tuple[str, int, int]]:

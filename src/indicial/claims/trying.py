@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from indicial import library
 from indicial.claims.costs import is_about_costs, is_about_sizes, try_costs
@@ -80,12 +81,12 @@ def _on_draws(
     from indicial.claims.values import try_values
 
     about = claimed(code, test)
+    about = replace(about, sizes={n: sizes.get(n, value) for n, value in about.sizes.items()})
     experiment = Experiment(about, test)
-    known = {name: value for name, value in sizes.items() if name in about.sizes}
     if experiment.summaries:
-        tried = corners(about, known, WORK_OF_MANY)
+        tried = corners(about, WORK_OF_MANY, few=True)
         return try_statistics(experiment, tried, seed, draws)
-    tried = corners(about, known, WORK_OF_ONE)
+    tried = corners(about, WORK_OF_ONE)
     return try_values(experiment, tried, seed, DRAWS if draws is None else draws)
 
 

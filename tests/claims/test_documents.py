@@ -1,0 +1,150 @@
+"""Claims in documents: in fenced blocks, in formulas, in environments, in their sections."""
+
+from pathlib import Path
+
+import pytest
+
+from indicial.claims.trying import try_claims
+from indicial.claims.verdict import HOLDS, REFUTED, Verdict
+from indicial.library.loading import load_document
+
+
+def tried(folder: Path, name: str, text: str) -> list[Verdict]:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    programs = load_document(path)
+    assert [m.render() for p in programs for m in p.errors] == []
+    return try_claims(programs)
+
+
+MARKDOWN = r"""
+# Shares
+
+$$\alpha[n] = \operatorname{softmax}_n x[n]$$
+
+Each of them is a share, and together they are all:
+
+```indicial
+claim α[n] ≥ 0
+```
+
+$$\text{claim } \sum_n \alpha[n] = 1$$
+
+$$\text{claim false: } \alpha[n] \le \frac{1}{N}$$
+
+# Noise
+
+```indicial
+ε ~ N(0, 1/4)
+```
+
+# Its spread
+
+$$\text{claim std of } \varepsilon \approx 0.5 \text{ within } 0.05$$
+"""
+
+LATEX = r"""
+\documentclass{article}
+\begin{document}
+\section{Shares}
+\[ \alpha[n] = \operatorname{softmax}_n x[n] \]
+\begin{claim}
+The shares are not negative, and they add up.
+\begin{align}
+\alpha[n] &\ge 0 \\
+\sum_n \alpha[n] &= 1
+\end{align}
+\end{claim}
+A mistake that is often made:
+\begin{claim}
+\[ \text{false: } \alpha[n] \le \frac{1}{N} \]
+\end{claim}
+\begin{indicial}
+claim false: α[n] = α[n']
+claim parameters = 0
+\end{indicial}
+\[ y = \sum_n \alpha[n] x[n] \]
+\begin{claim}
+\[ \frac{\partial y}{\partial v[n]} = 0 \]
+\end{claim}
+\end{document}
+"""
+
+
+def test_markdown(tmp_path: Path) -> None:
+    found = tried(tmp_path, "shares.md", MARKDOWN)
+    assert [v.status for v in found] == [HOLDS, HOLDS, REFUTED, HOLDS]
+    assert all(v.as_stated for v in found)
+    assert [v.test.text for v in found] == [
+        "α[n] ≥ 0",
+        "Σ_n α[n] = 1",
+        "α[n] ≤ 1/N",
+        "std of ε ≈ 0.5 within 0.05",
+    ]
+    assert [v.test.span.line for v in found] == [9, 12, 14, 24]
+
+
+def test_latex(tmp_path: Path) -> None:
+    found = tried(tmp_path, "shares.tex", LATEX)
+    assert [v.status for v in found] == [HOLDS, HOLDS, REFUTED, REFUTED, HOLDS, HOLDS]
+    assert all(v.as_stated for v in found)
+
+
+def test_an_index_is_not_borrowed_from_the_section_before(tmp_path: Path) -> None:
+    """`k` is a key in the first section and an index in the second."""
+    text = """
+# Keys
+
+```indicial
+size N = 4
+μ[n] ~ N(0, 1)
+k[n] = 2 μ[n]
+claim variance of k[0] ≈ 4 within 0.4
+```
+
+# Heads
+
+```indicial
+input x[k,n]
+y[k] = Σ_n x[k,n]
+claim y[k] = Σ_n x[k,n]
+```
+"""
+    spread, sums = tried(tmp_path, "keys.md", text)
+    assert (spread.status, sums.status) == (HOLDS, HOLDS)
+    assert "N = 1 to 32" in sums.found
+
+
+def test_a_later_section_speaks_of_an_earlier_one(tmp_path: Path) -> None:
+    text = """
+# Plain
+
+```indicial
+input x[t,j]
+y[t,i] = W[i,J] x[t,J]
+```
+
+# Squared
+
+```indicial
+z[t,i] = y[t,i]^2
+claim z[t,i] = (W[i,J] x[t,J])^2
+claim parameters of y = I J
+claim work of z > work of y
+claim work of plain < work
+```
+"""
+    assert [v.status for v in tried(tmp_path, "plain.md", text)] == [HOLDS] * 4
+
+
+def test_mistakes_come_before_claims(tmp_path: Path) -> None:
+    path = tmp_path / "slip.eq"
+    path.write_text("y[t] = x[t+\nclaim y[t] = 1", encoding="utf-8")
+    assert try_claims(load_document(path)) == []
+
+
+@pytest.mark.parametrize("mark", ["# indicial: ignore[claim]\n", ""])
+def test_a_claim_can_be_silenced(tmp_path: Path, mark: str) -> None:
+    path = tmp_path / "silent.eq"
+    path.write_text(f"input x[t]\n{mark}claim x[t] = 1", encoding="utf-8")
+    assert len(try_claims(load_document(path))) == (0 if mark else 1)

@@ -1,0 +1,38 @@
+"""The problem sheets of docs/problems: each runs, states one mistake, and its figures can change."""
+
+from pathlib import Path
+
+import pytest
+
+from indicial.claims.trying import try_claims
+from indicial.claims.verdict import Verdict
+from indicial.library.loading import load_document
+
+ROOT = Path(__file__).resolve().parents[2]
+PROBLEMS = sorted((ROOT / "docs" / "problems").glob("*.md"))
+
+
+def tried(path: Path) -> list[Verdict]:
+    programs = load_document(path)
+    assert [m.render() for p in programs for m in p.mistakes] == []
+    return try_claims(programs)
+
+
+@pytest.mark.parametrize("path", PROBLEMS, ids=lambda path: path.stem)
+def test_every_claim_is_as_stated(path: Path) -> None:
+    found = tried(path)
+    assert [v.message().render() for v in found if not v.as_stated] == []
+    assert any(v.false for v in found), "no mistake is shown"
+    assert "What you will see" in path.read_text(encoding="utf-8")
+
+
+def test_another_constant_gives_other_figures(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "problems" / "temperature.md").read_text(encoding="utf-8")
+    assert "constant M = 3" in text
+    other = tmp_path / "temperature.md"
+    other.write_text(text.replace("constant M = 3", "constant M = 1"), encoding="utf-8")
+    broken = [v for v in tried(other) if not v.as_stated]
+    assert [v.test.text.split(" ≈")[0] for v in broken] == [
+        "mean of top",
+        "probability of (top > 1/2)",
+    ]
