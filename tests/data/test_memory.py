@@ -59,7 +59,7 @@ def peak(path: Path, tokens: str, documents: str, cache: Path) -> float:
 
 @pytest.mark.parametrize(
     ("tokens", "documents", "small", "large"),
-    [("bytes", "file", 10, 60), ("characters", "lines", 2, 8), ("bpe", "file", 2, 8)],
+    [("bytes", "file", 10, 50), ("characters", "lines", 2, 6), ("bpe", "file", 2, 6)],
 )
 def test_memory_does_not_grow(
     tmp_path: Path, tokens: str, documents: str, small: int, large: int
