@@ -116,9 +116,24 @@ def test_unknown_characters_are_told() -> None:
     assert data.validation.unknown == 7
     assert both(data)[1] == ["ab�b\n" * 7]
     assert data.description["notes"] == [
-        "7 of the 35 characters of the validation part do not occur in the training part; "
+        "7 of the 35 characters of the validation part are none that the tokens know; "
         "they count as one unknown character"
     ]
+
+
+def test_a_tokenizer_that_is_there_already(here: Path) -> None:
+    """Fine-tuning: the tokens of a run are taken, and nothing is learned from the new text."""
+    first = prepare_data([write("a.txt", TEXT)])
+    first.tokenizer.save(here)
+    data = prepare_data([write("b.txt", TEXT.replace("times", "tïmes"))], tokenizer=here)
+    assert data.tokenizer.size == first.tokenizer.size
+    assert data.train.unknown == 0  # the text has an ï already
+    other = prepare_data([write("c.txt", TEXT.replace("times", "tîmes"))], tokenizer=here)
+    assert other.train.unknown + other.validation.unknown == 400
+    assert len(other.description["notes"]) == 2
+    prepare_data(["a.txt"], tokens="bytes").tokenizer.save(here)
+    raw = prepare_data([write("d.bin", b"\xff\0" * 50)], tokenizer=here)
+    assert raw.train.tokens[:2].tolist() == [256, 1]
 
 
 def test_files_of_their_own_are_kept_back() -> None:

@@ -57,6 +57,7 @@ def prepare_data(
     seconds.
     """
     tokens = _checked_kind(tokens, vocabulary)
+    known = None if tokenizer is None else load_tokenizer(tokenizer)
     parts = find_parts(
         what,
         field=field,
@@ -64,9 +65,8 @@ def prepare_data(
         validation=FRACTION if validation is None else validation,
         seed=seed,
         world_size=world_size,
-        raw=tokens == "bytes",
+        raw="bytes" in (tokens, known and known.kind),
     )
-    known = None if tokenizer is None else load_tokenizer(tokenizer)
     taken = [] if tokenizer is None else [(tokenizer / FILE).read_text(encoding="utf-8")]
     made_from = json.dumps([FORMAT, parts.stamp(), tokens, vocabulary, *taken])
     key = hashlib.sha256(made_from.encode()).hexdigest()
@@ -127,11 +127,12 @@ def _description(parts: Parts, counts: dict[str, Any], tokenizer: Tokenizer) -> 
         "vocabulary": tokenizer.size,
         "notes": list(parts.notes),
     }
-    if unknown := counts["validation"]["unknown"]:
-        told["notes"].append(
-            f"{unknown} of the {counts['validation']['characters']} characters of the validation "
-            "part do not occur in the training part; they count as one unknown character"
-        )
+    for part, name in (("train", "training"), ("validation", "validation")):
+        if unknown := counts[part]["unknown"]:
+            told["notes"].append(
+                f"{unknown:,} of the {counts[part]['characters']:,} characters of the {name} part "
+                "are none that the tokens know; they count as one unknown character"
+            )
     if parts.world is not None:
         told["world"] = {
             "name": parts.world.name,
