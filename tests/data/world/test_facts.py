@@ -21,7 +21,7 @@ def test_there_are_enough() -> None:
     # those that follow from others or from a name not counted
     derived = {"gender", "comes_from", "speaks", "has_language"}
     assert sum(f.relation not in derived for f in w.facts) >= 1000
-    assert len(set(w.knowledge.people)) == 120
+    assert len(set(w.knowledge.people)) == 80
 
 
 @pytest.mark.parametrize("name", ["people", "village"])

@@ -2,7 +2,7 @@
 
 from indicial.data.world import world, worlds
 worlds()                              →  ["people", "village"]
-next(world("people").sentences(1))    →  "Greta Koch , who learned Danish , lives in Pisa ."
+next(world("people").sentences(34))   →  "Carmen Jordan , who likes plums , has a house in Kalmar ."
 """
 
 from indicial.data.world.world import Sentence, World, world, worlds

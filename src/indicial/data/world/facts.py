@@ -1,8 +1,8 @@
 """What is true in a world: made once from a seed, and never changed.
 
     facts = make_facts(PEOPLE)
-    facts.records[3]                        →  Fact("Maria Keller", "lives_in", "Pisa")
-    facts.value("Maria Keller", "born_in")  →  "Oslo"
+    facts.records[80]                    →  Fact("Hans Shaw", "born_in", "York")
+    facts.value("Hans Shaw", "born_in")  →  "York"
 
 A fact is a subject, a relation and a value, all of them words. Grammar, renderings, questions and
 pictures read them; none adds to them.
@@ -42,7 +42,7 @@ class Recipe:
     """Adjectives, verbs, foods and the like, of each at most so many."""
 
 
-PEOPLE = Recipe("people", 1, people=120, towns=42, jobs=30, nouns=20, kinds=10, words=40)
+PEOPLE = Recipe("people", 1, people=80, towns=42, jobs=30, nouns=20, kinds=10, words=40)
 VILLAGE = Recipe("village", 2, people=12, towns=6, jobs=6, nouns=6, kinds=4, words=6)
 RECIPES = {recipe.name: recipe for recipe in (PEOPLE, VILLAGE)}
 

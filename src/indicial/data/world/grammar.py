@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 
 class Phrase(NamedTuple):
-    """What is to be said: `Phrase("fact", "feminine", "Maria Keller", "born_in")`."""
+    """What is to be said: `Phrase("fact", "masculine", "Hans Shaw", "born")`."""
 
     category: str
     form: str = ""

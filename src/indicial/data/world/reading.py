@@ -1,8 +1,8 @@
 """Words → derivations: all of them, with what may come next after each beginning.
 
     reader = Reader(rendering)
-    ways = reader.after(("Maria", "Keller", "was"))   # every way to have got there
-    reader.next_words(ways)                           →  {"born": 1.0}
+    ways = reader.after(("Hans", "Shaw", "was"))   # every way to have got there
+    reader.next_words(ways)                        →  {"born": 1.0}
 
 A way is what has been chosen so far and the stack of what is still to be said. Reading a word takes
 the top of the stack: if it is a phrase, its beginnings say by which choices it starts with that word

@@ -1,7 +1,7 @@
 """What may be said in a world, and how likely: the rules, made from the facts.
 
-    Syntax(facts).expand(Phrase("fact", "feminine", "Maria Keller", "born"))
-        →  choice(4, "born_in", born_in=Phrase("word", about="Oslo")), …
+    Syntax(facts).expand(Phrase("fact", "masculine", "Hans Shaw", "born"))
+        →  choice(4, "born_in", born_in=Phrase("word", about="York")), …
 
 Two kinds of sentence take most of the room. Some speak of a person by name, and what they say is
 true: whoever knows the facts can foretell it. Others speak of anybody (`the farmers whom the tall

@@ -1,9 +1,9 @@
 """A world: facts, grammar and English together, with exact probabilities.
 
     w = world("people")
-    next(w.sentences(seed=1))     →  "Greta Koch , who learned Danish , lives in Pisa ."
-    w.entropy()                   →  nats per sentence, the least that any model can lose
-    w.log_probability("Greta Koch lives in Pisa .")
+    next(w.sentences(seed=34))                      →  "Carmen Jordan , who likes plums , …"
+    w.entropy()                                     →  15.2…, nats per sentence
+    w.log_probability("Hans Shaw lives in Lyon .")  →  -8.03
 
 No two derivations give the same sentence, so the probability of a sentence is the product of the
 choices of its derivation, and the entropy of derivations is that of sentences.
@@ -51,7 +51,7 @@ class World:
 
     @property
     def facts(self) -> list[Fact]:
-        """What is true: `Fact("Maria Keller", "born_in", "Oslo")`, …"""
+        """What is true: `Fact("Hans Shaw", "born_in", "York")`, …"""
         return self.knowledge.records
 
     @cached_property
