@@ -13,17 +13,18 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-__all__ = ["IndicialError", "Program", "load", "load_document", "same"]
+__all__ = ["IndicialError", "Program", "generate", "load", "load_document", "same"]
 
 if TYPE_CHECKING:
     from indicial.compile.same import same
+    from indicial.decode.text import generate
     from indicial.library.loading import load, load_document
     from indicial.program.messages import IndicialError
     from indicial.program.program import Program
 
 
 def __getattr__(name: str) -> Any:
-    """The five names, fetched when they are first used, so that importing costs nothing."""
+    """The six names, fetched when they are first used, so that importing costs nothing."""
     if name in ("load", "load_document"):
         from indicial.library import loading as module
 
@@ -32,6 +33,10 @@ def __getattr__(name: str) -> Any:
         from indicial.compile.same import same
 
         return same
+    if name == "generate":
+        from indicial.decode.text import generate
+
+        return generate
     if name == "Program":
         from indicial.program.program import Program
 

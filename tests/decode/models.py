@@ -34,8 +34,18 @@ def model(name: str, scale: float = 3.0, **sizes: int) -> ProgramModule:
 
 def next_distribution(module: ProgramModule, tokens: list[int]) -> np.ndarray:
     """P of the token after these: the whole model on all of them, and any token behind them."""
+    return _next(module, tuple(tokens)).copy()
+
+
+@cache
+def _next(module: ProgramModule, tokens: tuple[int, ...]) -> np.ndarray:
+    return distributions(module, [*tokens, 0])[-1]
+
+
+def distributions(module: ProgramModule, tokens: list[int]) -> np.ndarray:
+    """P of each token from those before it, all at once."""
     with torch.no_grad():
-        return module(w=torch.tensor([*tokens, 0]), want=["P"])["P"][-1].numpy()
+        return module(w=torch.tensor(tokens), want=["P"])["P"].numpy()
 
 
 def made(*given: Any, **named: Any) -> list[Continuation]:
@@ -45,9 +55,5 @@ def made(*given: Any, **named: Any) -> list[Continuation]:
 
 def likelihood(module: ProgramModule, prompt: list[int], new: list[int]) -> float:
     """ln of the probability of the new tokens after the prompt."""
-    before = list(prompt)
-    total = 0.0
-    for token in new:
-        total += float(np.log(next_distribution(module, before)[token]))
-        before.append(token)
-    return total
+    p = distributions(module, prompt + new)[len(prompt) :]
+    return float(np.log(p[np.arange(len(new)), new]).sum())

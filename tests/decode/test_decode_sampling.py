@@ -12,44 +12,42 @@ from indicial.decode.sampling import stream
 from indicial.decode.settings import Decoding
 from indicial.decode.walker import Walker, window_start
 from indicial.program.messages import IndicialError
-from tests.decode.models import CAUSAL, likelihood, made, model, next_distribution
+from tests.decode.models import CAUSAL, distributions, likelihood, made, model, next_distribution
 
 
-def slowly(name: str, prompt: list[int], settings: Decoding, number: int = 0) -> list[int]:
-    """Each token from the whole model on all tokens before it."""
-    numbers = stream(settings.seed or 0, prompt, number)
-    tokens = list(prompt)
-    while len(tokens) < len(prompt) + settings.max_new_tokens:
-        p = next_distribution(model(name), tokens)
+def chosen(name: str, prompt: list[int], new: list[int], settings: Decoding) -> list[int]:
+    """What each distribution of the whole model, which has all the tokens, makes of itself."""
+    numbers = stream(settings.seed or 0, prompt, 0)
+    tokens = []
+    for p in distributions(model(name), prompt + new)[len(prompt) :]:
         draw = drawn(p[None], np.array([numbers.random()]))[0]
         tokens.append(int(draw if settings.samples else p.argmax()))
-    return tokens[len(prompt) :]
+    return tokens
 
 
 @pytest.mark.parametrize("name", CAUSAL)
 def test_cached_is_uncached(name: str) -> None:
+    """As every token is that of the whole model after the tokens before it, all of them are."""
     for settings in (
-        Decoding(max_new_tokens=25, temperature=0),
-        Decoding(max_new_tokens=25, seed=3),
+        Decoding(max_new_tokens=30, temperature=0),
+        Decoding(max_new_tokens=30, seed=3),
     ):
         for prompt in ([2, 5, 1], [4]):
             found = made(model(name), [prompt], None, settings)[0]
-            assert found.tokens == slowly(name, prompt, settings)
+            assert found.tokens == chosen(name, prompt, found.tokens, settings)
             expected = likelihood(model(name), prompt, found.tokens)
             assert found.log_probability == pytest.approx(expected)
-            assert found.ended == "length"
+            assert (found.ended, len(found.tokens)) == ("length", 30)
 
 
 @pytest.mark.parametrize("name", CAUSAL)
 def test_from_nothing(name: str) -> None:
     """Where the first token is predicted from nothing it is; else from the end of another text."""
     settings = Decoding(max_new_tokens=12, seed=5)
-    module = model(name)
-    spoken = made(module, [[]], 0, settings)[0].tokens
-    start = [0] if np.ptp(next_distribution(module, [])) == 0 else []
+    spoken = made(model(name), [[]], 0, settings)[0].tokens
+    start = [0] if np.ptp(next_distribution(model(name), [])) == 0 else []
     assert bool(start) == (name == "gpt2")
-    without = slowly(name, start, settings)
-    assert spoken == without[: without.index(0) + 1] if 0 in without else without
+    assert spoken == chosen(name, start, spoken, settings)
 
 
 def test_nothing_to_go_on_from() -> None:
@@ -159,7 +157,7 @@ def test_window() -> None:
 
 
 @pytest.mark.parametrize("name", ["transformer", "gpt2"])
-@pytest.mark.parametrize("length", [1, 4, 5, 6, 7, 13, 30])
+@pytest.mark.parametrize("length", [1, 5, 6, 7, 30])
 def test_sliding(name: str, length: int) -> None:
     """Each token is the likeliest after those that the window has."""
     module = model(name, T=6)

@@ -9,14 +9,14 @@ import argparse
 import json
 import signal
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from indicial.commands.arguments import Commands, command
 
 if TYPE_CHECKING:
+    from indicial.decode.session import Session
     from indicial.decode.settings import Decoding
     from indicial.decode.text import Speaker, Text
 
@@ -259,23 +259,17 @@ def _asked() -> str | None:
             print()
 
 
-def _answer(session: Any) -> None:
-    with _interrupts() as interrupted:
+def _answer(session: Session) -> None:
+    """Writes the answer; Ctrl-C ends it between two tokens, so that no step is broken off."""
+    from indicial.train.interrupts import Interrupts
+
+    with Interrupts() as interrupts:
         for piece in session.answer():
-            print(piece, end="", flush=True)
-            if interrupted:
+            _write(piece)
+            if interrupts.asked is not None:
                 break
-    print()
+    _write("\n")
+    if interrupts.asked == signal.SIGTERM:
+        raise SystemExit(128 + signal.SIGTERM)
     if session.repeat is not None:
         print(f"note: the answer {session.repeat}", file=sys.stderr)
-
-
-@contextmanager
-def _interrupts() -> Iterator[list[bool]]:
-    """Ctrl-C puts something into a list, so that no step is broken off halfway."""
-    found: list[bool] = []
-    before = signal.signal(signal.SIGINT, lambda *_: found.append(True))
-    try:
-        yield found
-    finally:
-        signal.signal(signal.SIGINT, before)
