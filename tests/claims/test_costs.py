@@ -46,6 +46,12 @@ def test_a_recurrence(claim: str, status: str) -> None:
     assert verdict(f"{RNN}claim {claim}").status == status
 
 
+def test_a_name_of_the_program_is_not_its_cost() -> None:
+    held, memory = verdicts("input x[t]\nwork = Σ_t x[t]\nclaim work = Σ_t x[t]\nclaim memory = 1")
+    assert (held.status, memory.status) == (HOLDS, HOLDS)
+    assert "draws" in held.found
+
+
 def test_a_proof_says_so() -> None:
     proved = verdict(f"{RNN}claim parameters ≤ 2 J^2 + J K")
     assert proved.found == "J² + J K + J ≤ 2 J² + J K, at all sizes"

@@ -49,7 +49,9 @@ LATEX = r"""
 \section{Shares}
 \[ \alpha[n] = \operatorname{softmax}_n x[n] \]
 \begin{claim}
-The shares are not negative, and they add up.
+The shares $\alpha$ are not negative, and they add up, whatever
+\[ x[n] \]
+may be.
 \begin{align}
 \alpha[n] &\ge 0 \\
 \sum_n \alpha[n] &= 1

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from indicial.notation.syntax import (
     ACCENTS,
+    QUANTITIES,
+    STATISTICS,
     Add,
     Call,
     Cases,
@@ -18,27 +20,32 @@ from indicial.notation.syntax import (
     Comparison,
     Conjunction,
     Declaration,
+    Derivative,
     Dots,
     Equation,
     Expectation,
     Expression,
     Fraction,
     Group,
+    Growth,
     Hadamard,
     Index,
     Interval,
     Join,
     ListLiteral,
     Name,
+    Named,
     Negative,
     Norm,
     Number,
     Power,
     Product,
+    Quantity,
     Reduction,
     SetLiteral,
     Star,
     Statement,
+    Statistic,
     Transpose,
     TupleLiteral,
 )
@@ -289,8 +296,34 @@ class Trees:
         if kind < 3:
             return self.equation(depth)
         if kind == 3:
-            return Claim(self.comparison(depth - 1), self.number() if self.choose(2) else None)
+            return self.claim(depth - 1)
         return self.declaration()
+
+    def claim(self, depth: int) -> Claim:
+        false = self.choose(4) == 3
+        comparison = self.comparison(depth) if self.choose(2) else self.spoken(depth)
+        if false and len(comparison.operators) > 1:
+            comparison = Comparison(comparison.operands[:2], comparison.operators[:1])
+        tolerance = self.number() if self.choose(2) else None
+        guard = self.condition(1) if self.choose(3) == 2 else None
+        return Claim(comparison, tolerance, guard, false)
+
+    def spoken(self, depth: int) -> Comparison:
+        """Sides that only claims have."""
+        kind = self.choose(4)
+        if kind == 0:
+            what, of = self.pick(list(QUANTITIES)), Named(self.name(1))
+            left = Quantity(what, of if what == "elements" or self.choose(2) else None)
+            right = Growth(self.sum(depth - 1)) if self.choose(2) else self.sum(depth)
+        elif kind == 1:
+            left, right = Statistic("probability", self.condition(depth - 1)), self.sum(depth)
+        elif kind == 2:
+            operator = self.pick([s for s in STATISTICS if s != "probability"])
+            left, right = Statistic(operator, self.term(depth)), self.sum(depth)
+        else:
+            above, below = self.name(0), Index(self.name(0), (self.name(0),))
+            left, right = self.sum(depth), Derivative(above, below)
+        return Comparison((left, right), (self.pick(SIGNS),))
 
     def equation(self, depth: int) -> Equation:
         relations = tuple(self.pick(list("=≈~")) for _ in range(1 + self.choose(2)))

@@ -71,7 +71,9 @@ class RowParser:
         tokens = self.tokens
         first = tokens[0].text
         named = len(tokens) > 1 and tokens[0].kind in ("word", "text")
-        if self.all_claims or (named and first == "claim" and self.claims()):
+        if self.all_claims and not any(map(_is_relation, self.top_level())):
+            self.skip("it states no equation")
+        elif self.all_claims or (named and first == "claim" and self.claims()):
             self.claim()
         elif named and first in KEYWORDS and self.declares():
             self.declaration(first)

@@ -16,6 +16,7 @@ from indicial.program import ir
 from indicial.program.lowering.context import RawTest, Term, merge
 from indicial.program.lowering.scope import Scope
 from indicial.program.names import shapes
+from indicial.program.names.naming import Reference
 
 if TYPE_CHECKING:
     from indicial.program.lowering.lower import Lowering
@@ -131,6 +132,8 @@ def statistic(lowering: Lowering, node: s.Statistic, scope: Scope) -> Term:
 
 
 def quantity(lowering: Lowering, node: s.Quantity, scope: Scope) -> Term:
+    if node.of is None and node.what in lowering.outline.defined | lowering.outline.declared:
+        return lowering.read(Reference(node.what, (), node.span), scope)  # a name of the program
     key = "" if node.of is None else lowering.outline.naming.read(node.of.name).key
     return Term(ir.Quantity(node.what, key, span=node.span))
 
