@@ -12,11 +12,12 @@ import pytest
 import torch
 from small import CHOICES, small_data, small_module, small_run, small_task
 
+from indicial import IndicialError
 from indicial.tasks.language import Language
 from indicial.tasks.task import Scores
 from indicial.train.choices import Choices
-from indicial.train.loop import train
-from indicial.train.metrics import Metrics
+from indicial.train.loop import Training, train
+from indicial.train.metrics import Metrics, read_metrics
 from indicial.train.run import Run
 from indicial.train.watchers import Report, Summary, Watcher
 
@@ -121,3 +122,117 @@ def test_it_goes_on_bit_for_bit(tmp_path: Path, what: str, optimizer: str, accum
     assert all(torch.equal(value, found[name]) for name, value in expected.items())
     looks = {step: s.nats for p in parts for step, s in p.scores.items()}
     assert looks == {step: s.nats for step, s in whole.scores.items()}
+
+
+def test_batches_that_are_accumulated_are_one_large_batch() -> None:
+    """Four of two rows are eight rows: the same gradient, up to rounding."""
+    tasks = [small_task("ugrnn", data=DATA) for _ in range(2)]
+    tasks[1].batch_size = 2
+    steps = []
+    for task, accumulate in zip(tasks, (1, 4), strict=True):
+        choices = dataclasses.replace(CHOICES, accumulate=accumulate, optimizer="adamw")
+        training = Training(task, small_module(task), choices)
+        steps.append([training.step() for _ in range(3)])
+        assert training.progress.tokens == 3 * 8 * 24
+    for one, two in zip(*steps, strict=True):
+        assert one.loss == pytest.approx(two.loss, rel=1e-5)
+        assert one.gradient_norm == pytest.approx(two.gradient_norm, rel=1e-4)
+
+
+def test_clipped_steps_are_counted() -> None:
+    task = small_task("ugrnn", data=DATA)
+    for clip, clipped in ((1e-6, 3), (0.0, 0), (1e6, 0)):
+        training = Training(task, small_module(task), dataclasses.replace(CHOICES, clip=clip))
+        norms = [training.step().gradient_norm for _ in range(3)]
+        assert training.progress.clipped == clipped and min(norms) > 1e-3
+
+
+def test_no_better_for_long_is_the_end(tmp_path: Path) -> None:
+    choices = dataclasses.replace(CHOICES, learning_rate=1e-12, eval_every=1, patience=3)
+    task, module, run = begin(tmp_path / "run", "ugrnn", choices=choices)
+    notes = Notes()
+
+    def worse(module: Any, most: int | None = None) -> Scores:
+        return Scores(float(len(notes.scores)), 1)
+
+    task.validate = worse  # type: ignore[method-assign]
+    summary = train(task, module, choices, run, [notes])
+    assert (summary.reason, summary.step, summary.best_step) == ("patience", 4, 1)
+    best, last = run.checkpoints.best(), run.checkpoints.latest()
+    assert best is not None and last is not None
+    assert (best.step, last.step) == (1, 4)
+
+
+NAN = """\
+input w[t] in V
+h[t,j] = W[j,I] h[t-1,I] + e[w[t-1],j]
+s[t,j] = √(h[t,j] + B[j])
+P(w[t] | w[0], …, w[t-1]) = softmax_{w_t} e[w_t,J] s[t,J]
+loss = 1/T Σ_t -ln P(w_t | …)
+"""
+
+
+def test_a_nan_is_traced_to_its_equation(tmp_path: Path) -> None:
+    path = tmp_path / "cell.eq"
+    path.write_text(NAN, encoding="utf-8")
+    task, module, run = begin(tmp_path / "run", str(path))
+    with torch.no_grad():
+        module.parameter("B").fill_(-100.0)
+    notes = Notes()
+    with pytest.raises(IndicialError) as error:
+        train(task, module, CHOICES, run, [notes])
+    text = " ".join(str(error.value).split())
+    assert text.startswith("step 1: the loss is nan.")
+    assert "cell.eq:3:1: error: s[0,0] of example 0 is nan, and all before it is finite" in text
+    assert "The checkpoint of step 0 is as it was" in text and "--learning-rate (it is 0.01" in text
+    assert notes.summary is not None and notes.summary.reason == "failed"
+
+
+def test_a_gradient_that_is_nan_alone(tmp_path: Path) -> None:
+    path = tmp_path / "cell.eq"
+    path.write_text(NAN.replace("√(h[t,j] + B[j])", "√(B[j]) + h[t,j]"), encoding="utf-8")
+    task, module, run = begin(tmp_path / "run", str(path))
+    with torch.no_grad():
+        module.parameter("B").zero_()
+    with pytest.raises(IndicialError, match="step 1: the gradient is not finite") as error:
+        train(task, module, CHOICES, run)
+    assert "All equations are finite; the gradient of B is not" in str(error.value)
+
+
+def test_a_second_interrupt_ends_at_once(tmp_path: Path) -> None:
+    class Impatient(Notes):
+        def stepped(self, report: Report) -> None:
+            super().stepped(report)
+            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    task, module, run = begin(tmp_path / "run", "ugrnn")
+    notes = Impatient()
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        train(task, module, CHOICES, run, [notes])
+    assert len(notes.reports) == 1 and notes.saves == [0]
+    assert notes.summary is not None and notes.summary.reason == "stopped"
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_terms_are_in_the_reports(tmp_path: Path) -> None:
+    task, module, run = begin(tmp_path / "run", "transformer", "focus")
+    notes = Notes()
+    train(task, module, CHOICES, run, [notes, Metrics(run.metrics)])
+    lines = [line for line in read_metrics(run.metrics) if "loss" in line]
+    for report, line in zip(notes.reports, lines, strict=True):
+        terms = report.terms
+        assert report.loss == pytest.approx(terms["ℒ_{LM}"] + 0.01 * terms["ℒ_{focus}"], rel=1e-5)
+        assert line["terms"] == terms
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_narrow_products_learn_too() -> None:
+    task = small_task("transformer", data=DATA)
+    choices = dataclasses.replace(CHOICES, precision="bfloat16")
+    wide, narrow = (Training(task, small_module(task).cuda(), c) for c in (CHOICES, choices))
+    first = [training.step().loss for training in (wide, narrow)]
+    assert first[0] != first[1] and first[0] == pytest.approx(first[1], rel=0.02)
+    assert [narrow.step().loss for _ in range(8)][-1] < first[1] - 0.2
+    assert all(p.dtype == torch.float32 for p in narrow.module.parameters())

@@ -28,7 +28,7 @@ from indicial.program.messages import IndicialError
 from indicial.program.program import Program
 from indicial.tasks.predictions import Measure, prediction, token_inputs
 from indicial.tasks.probe import probe
-from indicial.tasks.task import Batch, Scores
+from indicial.tasks.task import About, Batch, Scores
 from indicial.tasks.terms import loss_terms
 
 
@@ -65,6 +65,18 @@ class Language:
             )
         self.checked = Rows(data.validation, inner, seed, layout)
         self._measure: Measure | None = None
+
+    @property
+    def about(self) -> About:
+        data, documents = self.data, self.data.train.documents
+        return About(
+            data=f"{data.name}, {documents:,} document{'s' * (documents != 1)}",
+            tokenizer=f"{data.tokenizer.kind}, V = {data.tokenizer.size}",
+            tokens=len(data.train),
+            validation_tokens=len(data.validation),
+            entropy=data.entropy_per_token,
+            terms=self.terms,
+        )
 
     @property
     def vocabulary(self) -> int:

@@ -99,6 +99,23 @@ class Scores:
         return {name: value for name, value in found.items() if value is not None}
 
 
+@dataclass(frozen=True)
+class About:
+    """What there is to tell of a task before the first step."""
+
+    data: str
+    """In a few words: `names.txt, 32,033 documents`."""
+    tokenizer: str
+    """`characters, V = 28`."""
+    tokens: int
+    """Of the training part."""
+    validation_tokens: int
+    entropy: float | None = None
+    """Nats per token that no model can go below, where the truth is known."""
+    terms: tuple[str, ...] = ()
+    """The names of the terms that the loss is a sum of."""
+
+
 class Task(Protocol):
     """One kind of training: a program with data for it."""
 
@@ -108,6 +125,9 @@ class Task(Protocol):
     @property
     def program(self) -> Program:
         """The joined equations; they have what the task needs."""
+
+    @property
+    def about(self) -> About: ...
 
     @property
     def sizes(self) -> Mapping[str, int]:

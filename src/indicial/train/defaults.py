@@ -22,6 +22,7 @@ from indicial.compile.module.sizes import data_lengths
 from indicial.data.corpus import Corpus
 from indicial.program.explain.facts import tied_sizes
 from indicial.program.ir import Code
+from indicial.program.messages import IndicialError
 from indicial.program.program import Program
 from indicial.train.choices import BFLOAT16, FLOAT32
 from indicial.train.roles import Roles, roles
@@ -148,9 +149,12 @@ def amount(
     )
 
 
-def default_precision(device: str) -> str:
+def precision(device: str, said: str | None) -> str:
     """16 bits where the device multiplies them faster."""
     import torch
 
+    if said == BFLOAT16 and not device.startswith(("cuda", "mps")):
+        # Some processors say that they have such products, and end the process at the first.
+        raise IndicialError(f"--precision {said} is for a GPU; on {device} leave it out")
     narrow = device.startswith("cuda") and torch.cuda.is_bf16_supported()
-    return BFLOAT16 if narrow else FLOAT32
+    return said or (BFLOAT16 if narrow else FLOAT32)

@@ -29,6 +29,7 @@ from indicial.train.clipping import clip_by_norm
 from indicial.train.interrupts import Interrupts
 from indicial.train.nans import not_finite
 from indicial.train.optimizers import Optimizer
+from indicial.train.plans import make_plan
 from indicial.train.run import Run, load_weights
 from indicial.train.schedule import Schedule
 from indicial.train.watchers import Plan, Report, Summary, Watcher, Watchers
@@ -51,8 +52,8 @@ def train(
 ) -> Summary:
     """Trains from the run's last checkpoint on, or from the module's weights if there is none.
 
-    `plan` is what watchers are told at the start. `replica` is called in place of the module: the
-    same, compiled or shared between `of` processes.
+    `plan` is what watchers are told at the start; without one they are told no time. `replica` is
+    called in place of the module: the same, compiled or shared between `of` processes.
     """
     training = Training(task, module, choices, rank, of, replica)
     found = run.checkpoints.latest()
@@ -61,6 +62,8 @@ def train(
         told.note(text)
     if found is not None:
         training.load(found)
+    if plan is None:
+        plan = make_plan(task, module, choices, run.folder, first=training.progress.step)
     with run.claimed(), torch.random.fork_rng(devices=[]):
         return _Course(training, run, told, found is not None).go(plan)
 
@@ -194,9 +197,8 @@ class _Course:
         self.first = Mark(self.progress)
         self.stepping = 0.0
 
-    def go(self, plan: Plan | None) -> Summary:
-        if plan is not None:
-            self.watchers.started(plan)
+    def go(self, plan: Plan) -> Summary:
+        self.watchers.started(plan)
         reason = "failed"
         try:
             with Interrupts() as interrupts:

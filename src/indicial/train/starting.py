@@ -29,6 +29,7 @@ from indicial.train.choices import Choices
 from indicial.train.equations import Equations
 from indicial.train.loop import NotFinite, Training
 from indicial.train.origin import Origin
+from indicial.train.plans import make_plan
 from indicial.train.run import FILE, Description, Run
 from indicial.train.settings import Settings
 from indicial.train.watchers import Plan
@@ -82,7 +83,7 @@ def begin(settings: Settings, tell: Tell = lambda text: None) -> Ready:
         data=data.description,
     )
     run = Run.create(folder, description, data.tokenizer)
-    return Ready(task, module, choices, run, make_plan(task, module, choices, run, per_step))
+    return Ready(task, module, choices, run, make_plan(task, module, choices, folder, per_step))
 
 
 def _task(found: Trainable, data: Data, settings: Settings, device: str) -> Language:
@@ -124,7 +125,7 @@ def _choices(
         patience=settings.patience,
         seed=settings.seed or 0,
         device=device,
-        precision=settings.precision or defaults.default_precision(device),
+        precision=defaults.precision(device, settings.precision),
         compile=bool(settings.compile),
     )
     few = settings.max_steps is not None and settings.max_steps <= FEW
@@ -196,7 +197,9 @@ def resume(folder: str, settings: Settings, tell: Tell = lambda text: None) -> R
     first = latest.step if latest is not None else 0
     left = choices.max_steps - first
     per_step = rehearse(task, module, choices) if left > FEW else None
-    return Ready(task, module, choices, run, make_plan(task, module, choices, run, per_step, first))
+    return Ready(
+        task, module, choices, run, make_plan(task, module, choices, run.folder, per_step, first)
+    )
 
 
 MAY_CHANGE = ("out", "device", "max_steps", "data", "tensorboard")
@@ -280,42 +283,3 @@ def check_free(folder: Path) -> None:
         )
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise IndicialError(f"{folder} holds other things and is no run; choose another --out")
-
-
-def make_plan(
-    task: Language,
-    module: ProgramModule,
-    choices: Choices,
-    run: Run,
-    per_step: float | None,
-    first: int = 0,
-) -> Plan:
-    """What is told before the first step."""
-    data = task.data
-    documents = data.train.documents
-    seconds = None
-    if per_step is not None:
-        seconds = (choices.max_steps - first) * per_step / defaults.SHARE
-    return Plan(
-        model=task.program.title,
-        task=task.name,
-        folder=run.folder,
-        parameters=sum(p.numel() for p in module.parameters()),
-        sizes=module.sizes.known,
-        data=f"{data.name}, {documents:,} document{'s' * (documents != 1)}",
-        tokenizer=f"{data.tokenizer.kind}, V = {data.tokenizer.size}",
-        tokens=len(data.train),
-        validation_tokens=len(data.validation),
-        batch_size=choices.batch_size,
-        accumulate=choices.accumulate,
-        context=choices.context,
-        first=first,
-        steps=choices.max_steps,
-        seconds=seconds,
-        optimizer=choices.optimizer,
-        learning_rate=choices.learning_rate,
-        device=choices.device,
-        precision=choices.precision,
-        entropy=data.entropy_per_token,
-        terms=task.terms,
-    )

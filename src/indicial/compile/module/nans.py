@@ -89,7 +89,8 @@ class _Finder:
         if not bool(bad.any()):
             return None
         rows = bad.nonzero()
-        rows[:, 1:] += torch.tensor([axis.lower.value(self.sizes) for axis in tensor.axes])
+        # A number has no axes, and a tensor of none is of no whole numbers by itself.
+        rows[:, 1:] += rows.new_tensor([axis.lower.value(self.sizes) for axis in tensor.axes])
         rows = rows[self.defined(statement, rows)]
         times = []
         for loop in loops:
