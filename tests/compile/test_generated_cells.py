@@ -61,3 +61,17 @@ def test_kernels_run_nearly_all_cells() -> None:
     count = max(COUNT, 40)
     refused = {seed: reasons for seed in range(count) if (reasons := refusals(ways_of(seed)))}
     assert len(refused) <= count // 20, refused
+
+
+def test_attention_over_a_past_that_no_input_enters() -> None:
+    text = """
+        input x[t,j]
+        A[t,r] = softmax_{r < t} h[t-1,J] h[r,J]
+        C[t,j] = Σ_{r < t} A[t,r] h[r,j]
+        h[t,j] = 0.5 h[t-1,j] + tanh(C[t,j]) b[j] + a[j]
+        o[t,j] = h[t,j] + x[t,j]
+    """
+    program = Program.of_text("\n".join(line.strip() for line in text.strip().splitlines()))
+    ways = Ways(program.code, ["h", "o"])
+    assert not refusals(ways)
+    ways.agree({"T": 5, "J": 3}, members=2)

@@ -51,16 +51,16 @@ def free_indices(expression: Expression) -> set[str]:
         case SizeValue(size):
             return size_indices(size)
         case IndexValue(place):
-            return _free_in_place(place)
+            return free_in_place(place)
         case Read(_, places):
-            return set().union(*map(_free_in_place, places))
+            return set().union(*map(free_in_place, places))
         case Reduce(_, indices, condition, body):
             return _free_below(indices, condition, body)
         case Softmax(indices, condition, body):
             return _free_below(indices, condition, body) | {i.name for i in indices}
         case Join(place, parts):
             inside = (_free_below((p.index,), None, p.body) for p in parts)
-            return _free_in_place(place).union(*inside)
+            return free_in_place(place).union(*inside)
         case _:
             return set().union(*map(free_indices, expression.children()))
 
@@ -84,7 +84,8 @@ def is_constant(expression: Expression) -> bool:
     return all(isinstance(n, inside) for n in nodes) and not free_indices(expression)
 
 
-def _free_in_place(place: Place) -> set[str]:
+def free_in_place(place: Place) -> set[str]:
+    """The indices that a place needs: `{"t"}` for `t-1`."""
     if isinstance(place, Gather):
         return free_indices(place.read)
     if isinstance(place, Flat):

@@ -183,3 +183,17 @@ def test_a_tracer_takes_the_rounds() -> None:
     a, b = torch.full((3, 7), 0.5), torch.randn(3, 7)
     found = torch.vmap(lambda x, y: linear_scan(x, y, 0))(a, b)
     torch.testing.assert_close(found, linear_scan(a, b, 1))
+
+
+@pytest.mark.usefixtures("without_kernels")
+@pytest.mark.parametrize("past", ["t-1", "t+1"])
+def test_what_no_input_enters_is_computed_once(past: str) -> None:
+    program = code(f"input x[t,k]\nh[t,k] = D[k] h[{past},k] + a[k]\ny[t,k] = h[t,k] x[t,k]")
+    drawn = [draw(program, 3, seed, T=5) for seed in range(2)]
+    ready, ours, _ = texts(program, frozenset())
+    assert len(list(ready.plan.calls())) == 1
+    inputs, parameters = batch([d.inputs for d in drawn]), drawn[0].parameters
+    given = tensors(program, parameters), tensors(program, inputs)
+    expected = interpret(program, inputs, parameters, sizes=drawn[0].sizes)["h"]
+    found = ours.run(*given, drawn[0].sizes, {}, {})["h"]
+    torch.testing.assert_close(found, torch.tensor(expected, dtype=torch.float64))

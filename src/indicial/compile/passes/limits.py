@@ -14,9 +14,10 @@ from dataclasses import replace
 from functools import cached_property
 
 from indicial.compile.passes.algebra import both, otherwise_zero
+from indicial.compile.schedule.plan import Loop
 from indicial.compile.schedule.schedule import ScheduleError, schedule
 from indicial.program.ir import Apply, Code, Expression, Index, Join, Read, Reduce, Softmax
-from indicial.program.rewrite import free_indices
+from indicial.program.rewrite import free_in_place, free_indices
 
 
 class Limits:
@@ -37,30 +38,34 @@ class Limits:
         self.conditions = before
 
     def limited(self, body: Expression, target: str, indices: Collection[Index]) -> Expression:
-        """A body that is taken out of a statement, with the conditions that its indices tell."""
+        """A body that is taken out of a statement, with the conditions that say what it may read."""
         names = {index.name for index in indices}
         known = [c for c in self.conditions if free_indices(c) <= names]
-        group = self._groups.get(target, frozenset()) if known else frozenset()
-        if any(isinstance(node, Read) and node.tensor in group for node in body.walk()):
-            return _where(both(*known), body)
-        return body
+        steps = self._steps_read(body, target) if known else set()
+        return _where(both(*(c for c in known if free_indices(c) & steps)), body)
+
+    def _steps_read(self, body: Expression, target: str) -> set[str]:
+        """The indices that say which steps of its own recurrence a body reads."""
+        return {
+            name
+            for loop in self._loops
+            if target in loop.axes
+            for node in body.walk()
+            if isinstance(node, Read) and node.tensor in loop.axes
+            for name in free_in_place(node.places[loop.axes[node.tensor]])
+        }
 
     @cached_property
-    def _groups(self) -> dict[str, frozenset[str]]:
-        """For each tensor of a recurrence over time, all tensors of it."""
+    def _loops(self) -> list[Loop]:
         try:
-            loops = list(schedule(self.code).loops())
+            return list(schedule(self.code).loops())
         except ScheduleError:
-            return {}
-        return {
-            name: frozenset(loop.axes)
-            for loop in loops
-            if loop.kind == "scanned"
-            for name in loop.axes
-        }
+            return []
 
 
 def _where(condition: Expression | None, body: Expression) -> Expression:
+    if condition is None:
+        return body
     match body:
         case Reduce():
             return replace(body, condition=both(condition, body.condition))

@@ -63,7 +63,7 @@ def _only_loop(code: Code, outputs: Collection[str]) -> Loop | None:
         loops = list(schedule(code, outputs).loops())
     except ScheduleError:
         return None
-    return loops[0] if len(loops) == 1 and loops[0].kind == "scanned" else None
+    return loops[0] if len(loops) == 1 else None
 
 
 def _apart(code: Code, loop: Loop, statement: Statement) -> Linear | None:
