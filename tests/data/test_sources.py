@@ -202,6 +202,7 @@ def refusal(
 
 def test_a_missing_file() -> None:
     write("book.txt", "x")
+    write("n.txt", "x")
     write("texts/notes.txt", "x")
     assert refusal("bok.txt") == "there is no file, folder or world bok.txt; did you mean book.txt?"
     assert refusal("texts/note.txt").endswith("did you mean texts/notes.txt?")

@@ -221,7 +221,7 @@ def _missing(name: str, path: Path) -> str:
         names = [entry.name for entry in folder.iterdir()]
     except OSError:
         names = []
-    close = [str(folder / n) for n in difflib.get_close_matches(path.name, names, 2)]
+    close = [str(folder / n) for n in difflib.get_close_matches(path.name, names, 2, 0.75)]
     if os.sep not in name:
         close += difflib.get_close_matches(name, worlds(), 1)
     meant = (
