@@ -73,6 +73,12 @@ def test_one_element_drawn_and_the_others_defined() -> None:
     assert [v.status for v in verdicts(text)] == [HOLDS] * 3
 
 
+def test_an_element_with_a_name_has_an_equation_of_its_own() -> None:
+    text = "label a, b in N\nε ~ N(3, 1)\nk[n] = 1\nk[a] = ε\n"
+    found = verdicts(text + "claim k[b] = 1\nclaim mean of k[a] ≈ 3 within 0.1")
+    assert [v.status for v in found] == [HOLDS, HOLDS]
+
+
 def test_open_names_have_corners_among_their_draws() -> None:
     values = drawn("input x[i]\nclaim x[i] ≤ 99", "x", {"I": 2}, 800)
     assert (values == np.round(values)).all(axis=1).any()

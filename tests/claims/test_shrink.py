@@ -23,6 +23,12 @@ def test_only_the_element_that_matters_stays() -> None:
     assert found.draw == {"x": "[0, 0, 0, 1, 0]"}
 
 
+def test_elements_with_a_name_or_a_number_stay() -> None:
+    found = verdict("label a, b in N\ninput x[n]\nα[n] = softmax_n x[n]\nclaim α[a] = α[b]").broken
+    assert found is not None
+    assert dict(found.sizes) == {"N": 2}
+
+
 def test_an_unread_name_is_not_shown() -> None:
     found = verdict("input x[i], z[i]\ny[i] = z[i]\nclaim x[0] ≤ 0").broken
     assert found is not None

@@ -51,6 +51,11 @@ def test_claims_read_back(text: str) -> None:
     assert parse_text(latex(claim), latex=True).statements == (claim,)
 
 
+def test_wide_spaces_say_nothing() -> None:
+    claim = parse_text(r"\text{claim } a = b \quad \text{for } t > 0", latex=True).statements
+    assert claim == parse_text("claim a = b for t > 0").statements
+
+
 def test_the_tree() -> None:
     a, T = Name("a"), Name("T")
     text = "claim false: mean of a b = work of a for a > 0\nclaim work = O(T)\nclaim ∂a/∂b[T] < 1"

@@ -33,7 +33,7 @@ from indicial.program.ir import (
     Tensor,
     Test,
 )
-from indicial.program.meaning.sample import extent_value
+from indicial.program.meaning.sample import extent_value, least_sizes
 from indicial.program.messages import IndicialError
 from indicial.program.rewrite import free_indices, rebuild
 
@@ -72,6 +72,8 @@ class Experiment:
 
     def __init__(self, code: Code, test: Test) -> None:
         self.test = test
+        self.least = least_sizes(code)
+        """How large sizes must be for what is named by its number to exist."""
         self.world = world(code)
         self.code = self.world.code
         self.slopes: list[Slope] = []

@@ -46,9 +46,11 @@ def _smaller_sizes(
     ties = tie(experiment.code)
     open_ = [n for n, value in experiment.code.sizes.items() if value is None and n not in ties]
     for name in sorted((n for n in open_ if n in sizes), key=lambda n: -sizes[n]):
-        for value in range(1, sizes[name]):
+        for value in range(experiment.least.get(name, 1), sizes[name]):
             smaller = {**sizes, name: value}
             smaller |= {t: value for t, letter in ties.items() if letter == name and t in sizes}
+            if any(smaller[n] < least for n, least in experiment.least.items() if n in smaller):
+                continue
             found = _broken_draw(experiment, smaller, seed)
             if found is not None:
                 draw, sizes = found, smaller

@@ -326,7 +326,7 @@ def _figure(experiment: Experiment, found: Estimate) -> str:
 
 def with_error(value: float, error: float) -> str:
     """As many digits as the error leaves: `0.3866 ± 0.0009`."""
-    if error <= 0 or not math.isfinite(error):
+    if error <= 1e-9 * max(1.0, abs(value)) or not math.isfinite(error):
         return number(value)
     digits = max(0, -math.floor(math.log10(error)))
     if f"{error:e}"[0] == "1":

@@ -154,6 +154,7 @@ class RowParser:
             start = start if items else parser.peek()
 
     def claim(self) -> None:
+        self.tokens = [token for token in self.tokens if token.kind != "quad"]
         parser = ClaimParser(self.tokens, self.latex)
         parser.i = 1 if parser.peek().text == "claim" else 0
         false = parser.peek().text == "false" and parser.ahead(":", 1)

@@ -70,6 +70,8 @@ class Definition:
     relation: str = "="
     probability: Call | None = None
     """The `P(w_t | …)` on the left."""
+    labels: frozenset[str] = frozenset()
+    """The names of single elements, which are no plain indices."""
 
     @property
     def span(self) -> Span:
@@ -81,7 +83,8 @@ class Definition:
         letters: list[Expression] = []
         marks: list[object] = []
         for position, item in enumerate(self.items):
-            if index_name(item) is None:
+            name = index_name(item)
+            if name is None or name_key(name) in self.labels:
                 marks.append((position, item))
             elif item in letters:
                 marks.append((position, letters.index(item)))
@@ -280,7 +283,17 @@ def _equation(equation: Equation, result: Outline, messages: Messages) -> None:
         result.tests.append(equation)
         return
     result.define(
-        Definition(key, items, left, right, equation, between, relations[-1], probability)
+        Definition(
+            key,
+            items,
+            left,
+            right,
+            equation,
+            between,
+            relations[-1],
+            probability,
+            frozenset(result.labels),
+        )
     )
 
 
