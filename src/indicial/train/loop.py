@@ -110,7 +110,9 @@ class Training:
     ) -> None:
         self.task, self.module, self.choices = task, module, choices
         self.rank, self.of = rank, of
-        self.replica = module if replica is None else replica
+        self.replica = replica if replica is not None else module
+        if replica is None and choices.compile:
+            self.replica = torch.compile(module)
         self.device = next(module.parameters()).device
         self.optimizer = Optimizer(module, choices.optimizer, weight_decay=choices.weight_decay)
         steps = choices.max_steps

@@ -1,0 +1,179 @@
+"""`indicial train`, as typed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from small import sentences
+
+from indicial import IndicialError
+from indicial.cli import main
+from indicial.train.checkpoints import read
+from indicial.train.metrics import read_metrics
+from indicial.train.run import Run
+from indicial.train.settings import Settings
+from indicial.train.starting import best_device, free_folder, rehearse
+from tests.train.small import CHOICES, small_data, small_module, small_task
+
+QUICK = ("--max-steps", "4", "--set", "J=8", "--context", "16", "--batch-size", "4")
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a text, and nothing from elsewhere."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "text.txt").write_text("\n".join(sentences(120)) + "\n", encoding="utf-8")
+    return tmp_path
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    status = main(["train", *arguments])
+    printed = capsys.readouterr()
+    return status, printed.out, printed.err
+
+
+def numbers(folder: str) -> list[object]:
+    """What must not differ between a run and the same run stopped and resumed."""
+    kept = ("step", "loss", "smoothed", "gradient_norm", "learning_rate", "tokens", "validation")
+    return [
+        {k: line[k] for k in kept if k in line} for line in read_metrics(f"{folder}/metrics.jsonl")
+    ]
+
+
+def test_train_and_resume(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = run(capsys, "ugrnn", "--data", "text.txt", *QUICK)
+    assert status == 0
+    assert "ugrnn + language_model" in out and "4 steps of 4 x 16 tokens" in out
+    folder = Path("runs/ugrnn-text-1")
+    found = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    assert found["settings"]["max_steps"] == 4 and found["sizes"]["J"] == 8
+    assert found["data"]["train"]["digest"]
+    assert {"tokenizer.json", "metrics.jsonl", "curves.png"} <= {p.name for p in folder.iterdir()}
+    assert Run.open(folder).checkpoint("last").step == 4
+
+    # Half of it, as if it had been stopped; then the rest.
+    status, _, _ = run(
+        capsys, "ugrnn", "--data", "text.txt", *QUICK, "--out", "half", "--save-every", "2"
+    )
+    for checkpoint in Path("half/checkpoints").glob("step-00000004*"):
+        checkpoint.rename(here / checkpoint.name)
+    status, out, _ = run(capsys, "--resume", "half")
+    assert status == 0 and "going on after step 2" in out
+    assert numbers("half") == numbers("runs/ugrnn-text-1")
+    one, two = (Run.open(f).checkpoint("last").tensors for f in (folder, "half"))
+    assert all(torch.equal(value, two[name]) for name, value in one.items())
+
+    # Neither is ever written over, and resuming changes nothing that matters.
+    status, _, err = run(capsys, "ugrnn", "--data", "text.txt", "--out", "half")
+    assert status == 2 and "there is a run in half already. To go on with it: --resume half" in err
+    status, _, err = run(capsys, "--resume", "half", "--learning-rate", "1")
+    assert status == 2 and "To train its weights in another way: --from half" in err
+    (here / "text.txt").write_text("\n".join(sentences(130)) + "\n", encoding="utf-8")
+    status, _, err = run(capsys, "--resume", "half")
+    assert status == 2 and "the data changed since half was begun" in err
+
+
+def test_fine_tuning_takes_weights_sizes_and_tokens(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, _, _ = run(capsys, "gru", "--data", "text.txt", *QUICK, "--out", "one")
+    (here / "more.txt").write_text("the cow sees 17 cats\n" * 50, encoding="utf-8")
+    few = ("--max-steps", "1", "--context", "16")
+    status, _, err = run(capsys, "gru", "--from", "one", "--data", "more.txt", *few, "--out", "two")
+    assert status == 0 and "from one, step 4: 10 of 10 tensors" in err
+    one, two = (Run.open(folder) for folder in ("one", "two"))
+    assert two.description.sizes == one.description.sizes
+    assert (here / "one/tokenizer.json").read_text() == (here / "two/tokenizer.json").read_text()
+    first = read(Path("two/checkpoints/step-00000000")).tensors
+    best = one.checkpoint("best").tensors
+    assert all(torch.equal(first[n], v) for n, v in best.items() if n.startswith("model/"))
+    status, _, err = run(
+        capsys, "lstm", "--from", "one", "--data", "more.txt", *few, "--out", "three"
+    )
+    assert status == 0 and "from one, step 4: 4 of 13 tensors; anew: W^{h,f}" in err
+    status, _, err = run(capsys, "gru", "--from", "one", "--data", "more.txt", "--tokens", "bpe")
+    assert status == 2 and "leave --tokens out" in err
+    status, _, err = run(capsys, "gru", "--from", "on", "--data", "more.txt")
+    assert status == 2 and "there is no run on; did you mean one?" in err
+
+
+def test_settings_in_a_file(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "run.yaml").write_text(
+        "model: rnn\ndata: text.txt\nset: {J: 8}\nmax-steps: 2\ncontext: 16\nout: a\n"
+    )
+    status, _, _ = run(capsys, "--config", "run.yaml", "--seed", "3")
+    assert status == 0
+    settings = Run.open("a").description.settings
+    assert (settings["seed"], settings["max_steps"], settings["model"]) == (3, 2, ["rnn"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--data", "text.txt"], "say what to train"),
+        (["ugrnn"], "say what to train on: --data PATH"),
+        (["ugrn", "--data", "text.txt"], "did you mean ugrnn?"),
+        (["ugrnn", "--data", "text.txt", "--device", "gpu"], "--device is cpu, cuda, cuda:1 or mps"),
+        (["ugrnn", "--data", "text.txt", "--precision", "bfloat16", "--device", "cpu"], "is for a GPU"),
+        (["ugrnn", "--data", "nothing.txt"], "nothing.txt"),
+        (["--resume"], "say which run"),
+        (["--resume", "none"], "there is no run none"),
+        (["ugrnn", "--data", "text.txt", "--out", "."], "holds other things"),
+    ],
+)  # fmt: skip
+def test_calls_that_are_wrong(
+    here: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
+) -> None:
+    status, out, err = run(capsys, *arguments)
+    assert status == 2 and said in err and not out
+    assert not (here / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("argument", "meant"),
+    [("--batch-sise", "--batch-size"), ("--lr", "--learning-rate"), ("--epochs", "--max-steps")],
+)
+def test_an_unknown_option_gets_a_suggestion(
+    capsys: pytest.CaptureFixture[str], argument: str, meant: str
+) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(["train", "ugrnn", argument, "3"])
+    assert end.value.code == 2
+    assert f"there is no {argument}; did you mean {meant}?" in capsys.readouterr().err
+
+
+def test_help_fits_and_teaches(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["train", "--help"])
+    out = capsys.readouterr().out
+    assert "indicial train ugrnn --data people" in out
+    assert max(map(len, out.splitlines())) <= 100
+
+
+def test_a_new_run_has_a_free_name(here: Path) -> None:
+    settings = Settings(model=("my/cell.eq", "focus"), data=("some data/book.txt",))
+    assert str(free_folder(settings)) == "runs/cell-focus-book-1"
+    (here / "runs/cell-focus-book-1").mkdir(parents=True)
+    assert str(free_folder(settings)) == "runs/cell-focus-book-2"
+
+
+def test_rehearsing_changes_nothing() -> None:
+    task = small_task("gpt2", data=small_data(50))
+    module = small_module(task)
+    before = {n: p.clone() for n, p in module.named_parameters()}
+    state = torch.random.get_rng_state()
+    assert rehearse(task, module, CHOICES) > 0
+    assert torch.equal(torch.random.get_rng_state(), state)
+    assert all(torch.equal(p, before[n]) for n, p in module.named_parameters())
+    assert all(p.grad is None for p in module.parameters())
+
+
+def test_the_device_that_is_there() -> None:
+    assert best_device("cpu") == "cpu"
+    if not torch.cuda.is_available():
+        with pytest.raises(IndicialError, match="none that torch can use"):
+            best_device("cuda")
