@@ -85,4 +85,4 @@ class Making:
 
 def _fitting(characters: int) -> int:
     """A vocabulary for so much text: 2,048 for two million characters, 4,096 for ten million."""
-    return min(max(1 << round(math.log2(1.25 * math.sqrt(characters))), 1024), 1 << 15)
+    return min(max(1 << round(math.log2(1.25 * math.sqrt(characters))), 1024), 1 << 14)

@@ -30,7 +30,7 @@ WORLD_SIZE = 100_000
 FRACTION = 0.1
 """How much is kept back for validation."""
 
-FORMAT = 1
+FORMAT = 2
 """Of what is stored: to be raised when the same data would be stored differently."""
 
 
