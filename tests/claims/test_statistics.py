@@ -8,8 +8,8 @@ from claiming import verdict, verdicts
 
 from indicial import load
 from indicial.claims.experiment import Experiment
-from indicial.claims.statistics import _look, with_error
-from indicial.claims.verdict import HOLDS, REFUTED, UNDECIDED, UNTRIED
+from indicial.claims.statistics import _look
+from indicial.claims.verdict import HOLDS, REFUTED, UNDECIDED, UNTRIED, with_error
 
 KEYS = """
 size N = 10

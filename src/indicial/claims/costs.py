@@ -70,6 +70,7 @@ class _Terms:
     def __init__(self, code: Code, lookup: Lookup) -> None:
         self.code = code
         self.lookup = lookup
+        self.known: dict[tuple[str, str], Size] = {}
 
     def size(self, node: Expression) -> Size | None:
         """A side as a polynomial; None if it is none."""
@@ -113,6 +114,12 @@ class _Terms:
         return Size.of(tensor) if known is not None and known.role != "defined" else None
 
     def quantity(self, node: Quantity) -> Size:
+        asked = node.what, node.of
+        if asked not in self.known:
+            self.known[asked] = self.counted(node)
+        return self.known[asked]
+
+    def counted(self, node: Quantity) -> Size:
         if node.what == "elements" and node.of in self.code.tensors:
             tensor = self.code.tensors[node.of]
             made = replace(tensor, role="parameter")

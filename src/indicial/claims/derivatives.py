@@ -97,8 +97,11 @@ def slope(code: Code, above: str, below: str, name: str) -> Slope:
         raise IndicialError("there is no derivative of or by a token")
     if not _depends(code, above, below):
         return Slope(tensor, upper, Stage(code, ()), "", "")
-    made = adjoint(code, [above], [below])
-    bar = made.names[below]
+    try:
+        made = adjoint(code, [above], [below])
+        bar = made.names[below]
+    except (IndicialError, NotImplementedError, KeyError, TypeError, ValueError) as error:
+        raise IndicialError(f"∂{above}/∂{below} is not known: {error}") from error
     return Slope(tensor, upper, Stage(made.code, (bar,)), bar, made.given.get(above, ""))
 
 

@@ -81,8 +81,8 @@ class Stage:
         known = {name: sizes[name] for name in self.code.sizes if name in sizes}
         try:
             found = interpret(self.code, given, {}, sizes=known, want=self.want)
-        except InterpretError as error:
-            raise IndicialError(str(error)) from error
+        except (InterpretError, KeyError, ValueError, ArithmeticError) as error:
+            raise IndicialError(f"it has no value: {error}") from error
         return {name: found[name] for name in self.want}
 
     def _compiled(self, values: Values, sizes: Mapping[str, int], count: int) -> dict[str, Array]:

@@ -29,6 +29,7 @@ from indicial.claims.verdict import (
     is_not,
     listed,
     number,
+    with_error,
 )
 from indicial.program.ir import Statistic
 from indicial.program.meaning.sample import work
@@ -322,16 +323,6 @@ def _figure(experiment: Experiment, found: Estimate) -> str:
     else:
         value = with_error(left if drawn_left else right, error)
     return f"{value} ({found.draws:,} draws)"
-
-
-def with_error(value: float, error: float) -> str:
-    """As many digits as the error leaves: `0.3866 ± 0.0009`."""
-    if error <= 1e-9 * max(1.0, abs(value)) or not math.isfinite(error):
-        return number(value)
-    digits = max(0, -math.floor(math.log10(error)))
-    if f"{error:e}"[0] == "1":
-        digits += 1
-    return f"{value:.{digits}f} ± {error:.{digits}f}"
 
 
 def _refuted(experiment: Experiment, found: Estimate, seed: int) -> Verdict:

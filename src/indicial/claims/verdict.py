@@ -7,6 +7,7 @@ notes.md:12: false claim refuted: α[n] ≤ 1/N
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -138,6 +139,16 @@ def is_not(test: Test) -> str:
 def number(value: float) -> str:
     """Six digits at most: `0.25`, `3.14159`, `1e-09`."""
     return f"{value:.6g}" if value else "0"
+
+
+def with_error(value: float, error: float) -> str:
+    """As many digits as the error leaves: `0.3866 ± 0.0009`."""
+    if error <= 1e-9 * max(1.0, abs(value)) or not math.isfinite(error):
+        return number(value)
+    digits = max(0, -math.floor(math.log10(error)))
+    if f"{error:e}"[0] == "1":
+        digits += 1
+    return f"{value:.{digits}f} ± {error:.{digits}f}"
 
 
 def shown(values: np.ndarray[Any, Any]) -> str:

@@ -13,9 +13,11 @@
 from __future__ import annotations
 
 from indicial.notation.expressions import ExpressionParser
+from indicial.notation.faults import Refusal
 from indicial.notation.syntax import (
     QUANTITIES,
     STATISTICS,
+    Comparison,
     Derivative,
     Expression,
     Fraction,
@@ -42,6 +44,24 @@ class ClaimParser(ExpressionParser):
 
     costs = False
     """Something that the program costs has been named: then `O(…)` is a growth."""
+
+    def stated(self) -> tuple[bool, Comparison, Expression | None]:
+        """`claim false: a ≈ b within 0.01`: whether it is false, its sides, its tolerance."""
+        self.i = 1 if self.peek().text == "claim" else 0
+        false = self.peek().text == "false" and self.ahead(":", 1)
+        self.i += 2 if false else 0
+        comparison = self.comparison()
+        tolerance = None
+        if self.peek().kind == "key" and self.peek().text == "within":
+            self.i += 1
+            tolerance = self.interval()
+        if not isinstance(comparison, Comparison):
+            raise Refusal("claim", "a claim that compares nothing", (comparison.span,),
+                          "write `claim a ≈ b within 0.01`, or `claim a ≥ b`")  # fmt: skip
+        if false and len(comparison.operators) > 1:
+            raise Refusal("claim", "a false claim with several relations", (comparison.span,),
+                          "which of them does not hold? make each a claim of its own")  # fmt: skip
+        return false, comparison, tolerance
 
     def primary(self, token: Token) -> Expression:
         if token.text == "∂" and token.kind != "sign":

@@ -156,22 +156,9 @@ class RowParser:
     def claim(self) -> None:
         self.tokens = [token for token in self.tokens if token.kind != "quad"]
         parser = ClaimParser(self.tokens, self.latex)
-        parser.i = 1 if parser.peek().text == "claim" else 0
-        false = parser.peek().text == "false" and parser.ahead(":", 1)
-        parser.i += 2 if false else 0
-        comparison = parser.comparison()
-        tolerance = None
-        if parser.peek().kind == "key" and parser.peek().text == "within":
-            parser.i += 1
-            tolerance = parser.interval()
-        if not isinstance(comparison, Comparison):
-            raise Refusal("claim", "a claim that compares nothing", (comparison.span,),
-                          "write `claim a ≈ b within 0.01`, or `claim a ≥ b`")  # fmt: skip
+        false, comparison, tolerance = parser.stated()
         if not parser.done() and not _begins_guard(parser.peek()):
             raise parser.unexpected(parser.peek(), "`within`, `for` or the end of the claim")
-        if false and len(comparison.operators) > 1:
-            raise Refusal("claim", "a false claim with several relations", (comparison.span,),
-                          "which of them does not hold? make each a claim of its own")  # fmt: skip
         guard = self.guard(parser)
         span = parser.since(self.tokens[0])
         self.statements.append(Claim(comparison, tolerance, guard, false, span=span))
