@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from indicial.compile.emit.doubling import with_doubling
 from indicial.compile.emit.lift import simplified
 from indicial.compile.native import toolchain
-from indicial.compile.native.plan import with_kernels
 from indicial.compile.passes.hoist import hoist
 from indicial.compile.schedule.plan import Loop, Plan
 from indicial.compile.schedule.schedule import schedule
@@ -42,12 +41,17 @@ def prepare(
     simple = simplified(code, draws)
     lighter = hoist(simple, schedule(simple, want))
     plan = schedule(lighter, want)
+    scanned = [loop for loop in plan.loops() if loop.kind == "scanned"]
+    if not scanned:
+        return Ready(lighter, plan)
     reason = _no_kernels(code)
     if reason:
-        scanned = [loop for loop in plan.loops() if loop.kind == "scanned"]
         if not _written_out(code):
             plan = with_doubling(lighter, plan, want, ragged)
         return Ready(lighter, plan, tuple((loop, reason) for loop in scanned))
+    # Only now: what makes kernels takes longer to import than a program without loops to compile.
+    from indicial.compile.native.plan import with_kernels
+
     handed = with_kernels(lighter, plan, want, ragged)
     return Ready(lighter, with_doubling(lighter, handed.plan, want, ragged), handed.refused)
 

@@ -10,6 +10,8 @@ import indicial
 from indicial import library
 from indicial.compile.emit.source import emit
 from indicial.compile.native import ops, toolchain
+from indicial.compile.native.routine import Native
+from indicial.compile.native.stages import needs_history
 from indicial.compile.prepare import prepare
 from indicial.compile.schedule.schedule import schedule
 from indicial.program.ir import Code
@@ -170,3 +172,52 @@ def test_starts_of_all_kinds(equations: str) -> None:
         return torch.func.functional_call(module, given, (x,))["c"]
 
     assert torch.autograd.gradcheck(run, tuple(module.parameters()))
+
+
+@pytest.mark.parametrize("name", RECURRENT)
+def test_without_gradients_nothing_is_kept_for_them(name: str) -> None:
+    code = indicial.load(name).code
+    want = [code.loss] if code.loss else [code.statements[-1].target]
+    ready = prepare(code, want)
+    source = emit(ready.code, ready.plan, want)
+    sizes = small_sizes(code, 3)
+    parameters, inputs = given(code, sizes, 2)
+    expected = source.run(parameters, inputs, sizes, {}, {})[want[0]]
+    with torch.no_grad():
+        found = source.run(parameters, inputs, sizes, {}, {})[want[0]]
+    assert torch.equal(found, expected)
+    for call in ready.plan.calls():
+        (recurrence,) = call.function.args  # type: ignore[attr-defined]
+        (short,) = (p for p in recurrence.outputs_only.parts if isinstance(p, Native))
+        (long,) = (p for p in recurrence.forward.parts if isinstance(p, Native))
+        assert short.kernels  # it ran
+        needed = {*recurrence.outputs, *needs_history(short.design.body)}
+        assert set(short.design.kept) <= needed & set(long.design.kept)
+
+
+def test_kernels_are_compiled_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That of the gradient too, before the one that runs first is asked for."""
+    started: list[str] = []
+    loaded: list[list[str]] = []
+    real_start, real_load = toolchain.start, toolchain.load
+
+    def start(source: str) -> None:
+        started.append(source)
+        real_start(source)
+
+    def load(source: str) -> object:
+        loaded.append(list(started))
+        assert source in started
+        return real_load(source)
+
+    monkeypatch.setattr(toolchain, "start", start)
+    monkeypatch.setattr(toolchain, "load", load)
+    equations = """
+        input x[t,j]
+        u[t,j] = tanh(A[j,J] u[t-1,J] + x[t,j] - 0.25)
+    """
+    module = indicial.Program.of_text(equations).compile(J=5)
+    module(x=torch.randn(2, 3, 5))["u"].sum().backward()
+    texts = {text for text in started if "KERNEL(" in text}
+    assert len(texts) == 2
+    assert texts <= set(loaded[-2])  # both before the first was waited for

@@ -204,3 +204,39 @@ def test_it_is_quick() -> None:
     for _ in range(20):
         toolchain.load(TWICE)
     assert time.perf_counter() - begin < 1
+
+
+def test_what_was_started_is_waited_for() -> None:
+    text = f"int number(void) {{ return {os.getpid() % 1000}; }}"
+    toolchain.start(text)
+    toolchain.start(text)
+    assert toolchain.load(text).number() == os.getpid() % 1000
+    assert toolchain.load(text) is toolchain.load(text)
+
+
+def test_what_fails_in_the_background_is_told_to_who_asks() -> None:
+    text = "int number(void) { return nothing; }"
+    toolchain.start(text)
+    for _ in range(2):
+        with pytest.raises(toolchain.NativeError, match="nothing"):
+            toolchain.load(text)
+
+
+FORKED = """
+import os
+from indicial.compile.native import toolchain
+text = "int number(void) { return 7; }"
+toolchain.start(text)
+child = os.fork()
+if child == 0:
+    os._exit(toolchain.load(text).number())
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+assert toolchain.load(text).number() == 7
+"""
+
+
+def test_a_forked_process_compiles_itself(tmp_path: Path) -> None:
+    environment = os.environ | {"INDICIAL_CACHE": str(tmp_path)}
+    command = [sys.executable, "-W", "ignore", "-c", FORKED]
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    assert result.returncode == 0, result.stderr

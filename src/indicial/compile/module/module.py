@@ -16,7 +16,7 @@ import copy
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
@@ -34,12 +34,15 @@ from indicial.compile.module.sizes import Room, parameters, settle
 from indicial.compile.module.starts import Start, deviations, fill
 from indicial.compile.module.wanted import needed_names, outcomes
 from indicial.compile.prepare import prepare
+from indicial.compile.schedule.plan import Plan
 from indicial.compile.schedule.schedule import needed, schedule
-from indicial.compile.stepping.decoder import Decoder
-from indicial.compile.stepping.state import State
 from indicial.program.ir import Code
 from indicial.program.meaning.differing import dependent
 from indicial.program.messages import IndicialError
+
+if TYPE_CHECKING:
+    from indicial.compile.stepping.decoder import Decoder
+    from indicial.compile.stepping.state import State
 
 Key = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], tuple[str, ...]]
 """The names that are wanted, the sizes that are ragged, the draws that are there, the sizes that
@@ -163,6 +166,7 @@ class ProgramModule(nn.Module):
         key = (want, ragged, draws, empty)
         if key not in self._prepared:
             ready = prepare(self.code, want, draws, ragged)
+            self._start(ready.plan, frozenset(ragged))
             read = needed_names(needed(self.code, want))
             changing = frozenset([*self._reader.inputs, *draws])
             apart = dependent(self.code, changing, frozenset(ragged))
@@ -180,6 +184,13 @@ class ProgramModule(nn.Module):
                 frozenset(apart) if self._reader.adds_batch else frozenset(),
             )
         return True
+
+    def _start(self, plan: Plan, ragged: frozenset[str]) -> None:
+        """Have kernels compiled while the source is written."""
+        if self._like.device.type == "cpu":
+            for loop in plan.calls():
+                if loop.start is not None:
+                    loop.start(self._like.dtype, self.sizes.known, ragged)
 
     def _run(self, prepared: Prepared, call: Call) -> dict[str, torch.Tensor]:
         values = {name: getattr(self, key) for name, key in self.state_keys.items()}
@@ -241,6 +252,9 @@ class ProgramModule(nn.Module):
         ragged = checks.named_lengths(self.sizes, lengths) if lengths is not None else {}
         key = names, along, frozenset(ragged)
         if key not in self._decoders:
+            # Only now: most modules never step, and it takes longer to import than some to compile.
+            from indicial.compile.stepping.decoder import Decoder
+
             self._decoders[key] = Decoder(self, *key)
         return self._decoders[key].begin(given, lengths)
 

@@ -61,6 +61,11 @@ class Kernel:
     fixed: dict[str, int]
     ragged: tuple[str, ...]
 
+    def start(self) -> None:
+        """Have it compiled in the background."""
+        products.start(self.real)
+        toolchain.start(self.text)
+
     @functools.cached_property
     def library(self) -> ctypes.CDLL:
         library = toolchain.load(self.text)

@@ -37,6 +37,11 @@ def scan(
     values = [sizes[n] for n in names]
     if _seen_through(arguments):
         found = torch.ops.indicial.scan(list(arguments), ragged, values, which, recurrence.key)
+    elif not (torch.is_grad_enabled() and any(a.requires_grad for a in arguments)):
+        known = dict(zip(recurrence.arguments, arguments, strict=True))
+        own = {n: lengths[n] for n in names if n in lengths}
+        outputs = recurrence.outputs_only.run(known, sizes, own)
+        return _apart([outputs[name] for name in recurrence.outputs], arguments)
     else:
         found = _Directly.apply(  # type: ignore[no-untyped-call]
             recurrence, values, which, len(arguments), *arguments, *ragged
@@ -61,6 +66,8 @@ class _Directly(torch.autograd.Function):
         *tensors: torch.Tensor,
     ) -> tuple[torch.Tensor, ...]:  # fmt: skip
         arguments, lengths = tensors[:count], tensors[count:]
+        if any(ctx.needs_input_grad):
+            _expect_gradient(recurrence, arguments, ctx.needs_input_grad[4:], sizes, ragged)
         found = _run(recurrence, arguments, lengths, sizes, ragged)
         ctx.recurrence, ctx.sizes, ctx.ragged, ctx.count = recurrence, sizes, ragged, count
         ctx.save_for_backward(*tensors, *found)
@@ -83,6 +90,20 @@ class _Directly(torch.autograd.Function):
         by_name = dict(zip(_chosen(recurrence.arguments, which), found, strict=True))
         own = [by_name.get(name) for name in recurrence.arguments]
         return (None, None, None, None, *own, *(None for _ in lengths))
+
+
+def _expect_gradient(
+    recurrence: Recurrence,
+    arguments: Sequence[torch.Tensor],
+    needs: Sequence[bool],
+    sizes: Sequence[int],
+    ragged: str,
+) -> None:
+    which = _needed(recurrence, needs[: len(arguments)])
+    by_name = dict(zip(recurrence.sizes, sizes, strict=True))
+    dtype = next(a.dtype for a in arguments if a.is_floating_point())
+    ends = frozenset(_chosen(recurrence.sizes, ragged))
+    recurrence.expect(_chosen(recurrence.arguments, which), dtype, by_name, ends)
 
 
 def _needed(recurrence: Recurrence, needs: Sequence[bool]) -> str:

@@ -118,6 +118,7 @@ def _call(
         tuple(scan.results[n] for n in recurrence.outputs),
         recurrence.sizes,
         partial(run, recurrence),
+        recurrence.start,
     )
 
 

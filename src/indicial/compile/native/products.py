@@ -56,6 +56,11 @@ class Products(ctypes.Structure):
     )
 
 
+def start(real: str) -> None:
+    """Compile them in the background; `find` waits for it."""
+    toolchain.start(SOURCE.format(real=real))
+
+
 @functools.cache
 def find(real: str) -> Products:
     """The products of `real`, "float" or "double"; `NativeError` without a compiler."""

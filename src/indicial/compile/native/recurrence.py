@@ -1,11 +1,13 @@
 """A recurrence and its gradient, for PyTorch: `h = recurrence(R^{in}, W, …)`.
 
 The forward routine keeps what the adjoint equations read and nothing else; the backward routine is
-those equations, derived by `passes.adjoint` and compiled like any others.
+those equations, derived by `passes.adjoint` and compiled like any others. Where nobody will ask for
+a gradient a routine of its own keeps the outputs only.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -48,7 +50,21 @@ class Recurrence:
         self.key = hashlib.sha256(text.encode()).hexdigest()[:16]
         self.sizes = sizes_of(self.code)
         self._backward: dict[tuple[str, ...], Routine] = {}
+        self._expected: set[object] = set()
         self.forward = Routine(self.code, self.kept)
+
+    @functools.cached_property
+    def outputs_only(self) -> Routine:
+        """What runs where no gradient will be asked for: nothing is kept for one."""
+        try:
+            return Routine(self.code, self.outputs)
+        except Unsupported:  # something is read that has to be kept
+            return self.forward
+
+    def start(self, dtype: torch.dtype, sizes: Mapping[str, int], ragged: frozenset[str]) -> None:
+        """A call will come: have its kernels compiled in the background."""
+        routine = self.forward if torch.is_grad_enabled() else self.outputs_only
+        routine.start(dtype, sizes, ragged)
 
     def members(self, arguments: Sequence[torch.Tensor]) -> int:
         """How many members a call has."""
@@ -133,6 +149,19 @@ class Recurrence:
             tensors[name] = replace(tensors[name], role=role)
         alone = replace(code, tensors=tensors, statements=self.adjoint.statements)
         return split(shared(normal(without_nothing(with_starts(alone, self.code)))))
+
+    def expect(
+        self,
+        needed: tuple[str, ...],
+        dtype: torch.dtype,
+        sizes: Mapping[str, int],
+        ragged: frozenset[str],
+    ) -> None:
+        """Gradients will be asked for: derive them now, while a compiler may still be at work."""
+        if (needed, dtype) not in self._expected:
+            self._expected.add((needed, dtype))
+            with contextlib.suppress(Unsupported, ScheduleError):
+                self.backward(needed).start(dtype, sizes, ragged)
 
     def gradients(
         self,

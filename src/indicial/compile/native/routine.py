@@ -72,15 +72,25 @@ class Native:
         self, known: Values, sizes: Mapping[str, int], lengths: Values, fixed: Collection[str]
     ) -> Values:
         some = next(t for n, t in known.items() if self.code.tensors[n].values is None)
-        constant = {name: sizes[name] for name in fixed if name not in lengths}
-        key = (some.dtype, tuple(constant.items()), frozenset(lengths))
-        if key not in self.kernels:
-            self.kernels[key] = self.build(REALS[some.dtype], constant, frozenset(lengths))
-        kernel = self.kernels[key]
+        kernel = self.kernel(some.dtype, sizes, frozenset(lengths), fixed)
         given = {name: known[name] for name in kernel.arguments}
         members = next((t.shape[0] for n, t in given.items() if n not in self.same), 1)
         wide, views = self.side_by_side(some, members, sizes)
         return {**kernel(given, sizes, members, lengths, views), **wide}
+
+    def kernel(
+        self,
+        dtype: torch.dtype,
+        sizes: Mapping[str, int],
+        ragged: frozenset[str],
+        fixed: Collection[str],
+    ) -> Kernel:
+        """The kernel for some sizes; made when it is first asked for."""
+        constant = {name: sizes[name] for name in fixed if name not in ragged}
+        key = (dtype, tuple(constant.items()), ragged)
+        if key not in self.kernels:
+            self.kernels[key] = self.build(REALS[dtype], constant, ragged)
+        return self.kernels[key]
 
     def side_by_side(
         self, like: torch.Tensor, members: int, sizes: Mapping[str, int]
@@ -240,6 +250,14 @@ class Routine:
             draws=(), tests=(), loss=None, generated=None,
         )  # fmt: skip
         return Stretch(code, made, self.summed & set(made))
+
+    def start(self, dtype: torch.dtype, sizes: Mapping[str, int], ragged: frozenset[str]) -> None:
+        """Have the kernels compiled in the background, as far as the sizes are known."""
+        known = sizes.keys() >= {name for name in self.fixed if name not in ragged}
+        if known and dtype in REALS:
+            for part in self.parts:
+                if isinstance(part, Native):
+                    part.kernel(dtype, sizes, ragged, self.fixed).start()
 
     def run(self, given: Values, sizes: Mapping[str, int], lengths: Values) -> Values:
         known = dict(given)

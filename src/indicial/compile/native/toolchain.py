@@ -5,6 +5,7 @@
     >>> library.twice.restype = ctypes.c_double
     >>> library.twice(21.0)
     42.0
+    >>> start(other)                            in the background; `load(other)` waits for it
 
 `load(source)` compiles once for each text, compiler and processor, whatever the number of
 processes (`cache`); a second `load` of a text in one process returns the same library. ctypes lets
@@ -33,6 +34,7 @@ import re
 import shlex
 import shutil
 import subprocess
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,6 +66,7 @@ TUNING = (
 FORBIDDEN = re.compile(r"-Ofast|-f(fast-math|unsafe-math-optimizations|finite-math-only)")
 
 _libraries: dict[str, ctypes.CDLL] = {}
+_started: dict[tuple[Compiler, str], Future[ctypes.CDLL]] = {}
 
 
 class NativeError(RuntimeError):
@@ -108,11 +111,45 @@ def find_compiler() -> Compiler:
 def load(source: str) -> ctypes.CDLL:
     """Compile a C text, or find it compiled, and load it."""
     compiler = find_compiler()
+    started = _started.get((compiler, source))
+    if started is None:
+        return _loaded(compiler, source)
+    try:
+        return started.result()
+    except Exception:
+        _started.pop((compiler, source), None)  # who asks again may have more luck
+        raise
+
+
+def start(source: str) -> None:
+    """Do what `load` does in the background: compilers run beside each other, and beside Python."""
+    compiler = find_compiler()
+    key = (compiler, source)
+    if key not in _started:
+        _started[key] = _pool().submit(_loaded, compiler, source)
+
+
+def _loaded(compiler: Compiler, source: str) -> ctypes.CDLL:
     text = expand(source)
     key = _key(compiler, text)
     if key not in _libraries:  # no lock: threads that come at once compile twice, and one wins
         _libraries.setdefault(key, _load(compiler, text, key))
     return _libraries[key]
+
+
+@functools.cache
+def _pool() -> ThreadPoolExecutor:
+    """Threads that wait for compilers, as many as there are cores."""
+    return ThreadPoolExecutor(os.cpu_count(), "indicial-cc")
+
+
+def _forget() -> None:
+    """A forked process does not have the threads that would finish what was started."""
+    _started.clear()
+    _pool.cache_clear()
+
+
+os.register_at_fork(after_in_child=_forget)
 
 
 def expand(source: str) -> str:

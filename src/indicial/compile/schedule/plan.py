@@ -90,6 +90,7 @@ class Call:
     """A loop that a function runs: from tensors to tensors, all steps at once.
 
     `function(arguments, sizes, lengths)` gives the results; `sizes` are in the order of `names`.
+    `start(dtype, sizes, ragged)` says what it will be called with, so that it can make ready.
     """
 
     loop: Loop
@@ -98,6 +99,7 @@ class Call:
     results: tuple[Slice, ...]
     names: tuple[str, ...]
     function: Callable[..., list[Any]]
+    start: Callable[..., None] | None = None
 
     def statements(self) -> Iterator[Statement]:
         yield from self.loop.statements()
