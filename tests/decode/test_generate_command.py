@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from indicial.cli import main
+from indicial.data.tokenizers import make_tokenizer
 from indicial.decode import generate
 from tests.decode.runs import make_run
 
@@ -117,3 +118,17 @@ def test_in_turns(run: str, capsys: Caught, monkeypatch: pytest.MonkeyPatch) -> 
     second = generate(run, f"{whole}c", temperature=0, max_new_tokens=8)[0]
     assert printed.out == f"> {first.text}\n> > {second.text}\n> \n"
     assert "the text has 'x'" in printed.err
+
+
+def test_a_terminal_is_not_told_what_to_do(
+    tmp_path: Path, capsys: Caught, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_run(tmp_path / "run", "trigram", make_tokenizer("characters", ["\x1b\x9b\x07a\n"]))
+    arguments = ["generate", str(tmp_path / "run"), "--seed", "1", "--max-new-tokens", "40"]
+    assert main([*arguments, "--prompt", "\x1b"]) == 0
+    plain = capsys.readouterr().out
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert main([*arguments, "--prompt", "\x1b"]) == 0
+    shown = capsys.readouterr().out
+    assert "\x1b" in plain
+    assert shown == "".join("�" if c in "\x1b\x9b\x07" else c for c in plain)

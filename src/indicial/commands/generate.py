@@ -41,6 +41,9 @@ from the later half of what it saw.
 exit status: 0, 2 for a wrong call, 130 if it was interrupted.
 """
 
+OBEYED = dict.fromkeys([*range(9), *range(11, 32), *range(127, 160)], "�")
+"""Characters that a terminal obeys, but for tab and newline; a model of bytes may say any."""
+
 
 def add(commands: Commands[Any]) -> None:
     """Adds `generate` to the parser of `indicial`."""
@@ -200,7 +203,7 @@ def _heading(number: int, count: int) -> str:
 
 
 def _write(piece: str) -> None:
-    print(piece, end="", flush=True)
+    print(piece.translate(OBEYED) if sys.stdout.isatty() else piece, end="", flush=True)
 
 
 def _report(
