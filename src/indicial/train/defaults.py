@@ -24,6 +24,7 @@ from indicial.program.explain.facts import tied_sizes
 from indicial.program.ir import Code
 from indicial.program.messages import IndicialError
 from indicial.program.program import Program
+from indicial.tasks.predictions import token_inputs
 from indicial.train.choices import BFLOAT16, FLOAT32
 from indicial.train.roles import Roles, roles
 from indicial.train.settings import Settings
@@ -32,8 +33,10 @@ MINUTES = 5.0
 TOKENS = 20
 """Tokens for each parameter."""
 WIDTHS = (32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
-SPEED = {"cpu": 1e10, "mps": 1e12, "cuda": 3e13}
+SPEED = {"cpu": 2e10, "mps": 1e12, "cuda": 3e13}
 """Operations in a second of training that are to be expected; of a CPU, for each core."""
+MOST_CORES = 8
+"""More do not make small models faster."""
 STEP_TOKENS = {"cpu": 2048, "mps": 8192, "cuda": 32768}
 SHARE = 0.88
 """Of the time, what the steps take; the rest is for validation and for beginning."""
@@ -63,7 +66,7 @@ def sizes(
     training part has.
     """
     kind = device.partition(":")[0]
-    cores = (os.cpu_count() or 1) if kind == "cpu" else 1
+    cores = min(os.cpu_count() or 1, MOST_CORES) if kind == "cpu" else 1
     operations = 60 * (minutes or MINUTES) * SHARE * SPEED[kind] * cores
     found, code = roles(program.code), program.code
     context = max((told[name] for name in data_lengths(code) if name in told), default=1)
@@ -71,12 +74,23 @@ def sizes(
     for width in WIDTHS:
         tried = found.sizes(width, default_layers(code, found, width), dict(given))
         every = tied_sizes(code, {**told, **tried})
-        parameters = program.cost.parameters.value(every)
+        parameters = _parameters(program, every)
         work = TRAINING * program.cost.work.value(every) / context
         if best and (operations / work < TOKENS * parameters or parameters > tokens):
             break
         best = tried
     return best
+
+
+def _parameters(program: Program, every: Mapping[str, int]) -> int:
+    """Those but of word vectors, of which a token uses few."""
+    code = program.code
+    words = {t.values.name for t in token_inputs(code) if t.values is not None}
+    return sum(
+        size.value(every)
+        for name, size in program.cost.parameters_by_tensor.items()
+        if not any(axis.extent.name in words for axis in code.tensors[name].axes)
+    )
 
 
 def width_of(program: Program, known: Mapping[str, int]) -> int:
@@ -90,7 +104,7 @@ def width_of(program: Program, known: Mapping[str, int]) -> int:
 def default_layers(code: Code, found: Roles, width: int) -> int:
     """With attention, more in a wider model; RNNs on RNNs two; convolutions see as far as they go."""
     if found.heads:
-        return 2 if width < 96 else 4 if width < 384 else 6
+        return 2 if width < 96 else 3 if width < 128 else 4 if width < 384 else 6
     recurrent = any("CELL" in name for name in code.tensors)
     return 2 if recurrent else 6
 
