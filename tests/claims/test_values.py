@@ -181,6 +181,11 @@ def test_compiled_and_interpreted_sides_agree() -> None:
         np.testing.assert_allclose(fast.right[member], slow.right[0], atol=1e-12)
 
 
+def test_a_constant_that_the_claim_does_not_read() -> None:
+    text = f"constant c = 2\nz[n] = c x[n]\n{SOFTMAX}claim Σ_n α[n] = 1\nclaim z[n] = 2 x[n]"
+    assert [v.status for v in verdicts(text)] == [HOLDS, HOLDS]
+
+
 def test_nothing_large_is_tried() -> None:
     found = verdict("size T = 100000\ninput x[t]\ny[t_1,t_2] = x[t_1] x[t_2]\nclaim y[0,0] ≥ 0")
     assert found.status == UNTRIED

@@ -154,7 +154,7 @@ class Experiment:
         loose = ["a derivative" if n in slopes else n for n in self.outer.reads if n not in reads]
         if loose:
             raise IndicialError(
-                f"{' and '.join(loose)} changes from draw to draw, and stands beside a statistic; "
+                f"what changes from draw to draw stands beside a statistic: {', '.join(loose)}; "
                 f"write `mean of …` before it, or make it a constant"
             )
 

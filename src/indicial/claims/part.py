@@ -30,6 +30,7 @@ def part(code: Code, names: Iterable[str]) -> Code:
         code,
         tensors={name: tensor for name, tensor in code.tensors.items() if name in kept},
         statements=tuple(s for s in code.statements if s.target in kept),
+        constants={name: value for name, value in code.constants.items() if name in kept},
         draws=tuple(draw for draw in code.draws if draw.tensor in kept),
         tests=(),
     )
