@@ -142,6 +142,12 @@ def test_a_blank_language_model_learns(name: str) -> None:
     assert after.count == len(DATA.validation) if name != "encoder" else after.count < 400
 
 
+def test_blanks_have_no_entropy_to_come_near_to() -> None:
+    """Seen from both sides, a word may cost less than the text allows for from one."""
+    assert small_task("blank_rnn", data=DATA).scores(1.0, 1).entropy is None
+    assert small_task("blank_rnn", data=DATA).about.entropy is None
+
+
 def test_terms_are_told_one_by_one() -> None:
     task = small_task("transformer", "focus", given={"λ": "0.5"}, data=DATA)
     module = small_module(task)

@@ -12,6 +12,8 @@ seed and the number of the batch, so that the same batch is the same again.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import torch
 
@@ -19,7 +21,7 @@ from indicial.compile.module.module import ProgramModule
 from indicial.data.batches import Block
 from indicial.data.tokenizers import Ints
 from indicial.tasks.language import Language
-from indicial.tasks.task import Batch
+from indicial.tasks.task import About, Batch, Scores
 
 PART = 0.15
 """Of all tokens, as in Devlin et al. 2019."""
@@ -45,13 +47,16 @@ class Blank(Language):
         tokens = self.rows.batch(step, self.batch_size, rank, of).tokens
         if not self.blanks:
             return Batch(self.inputs(tokens, step), count=tokens.size)
-        where = self.where(tokens, step * of + rank)
+        # Drawn for all rows of the batch, so that it does not matter how many processes share it.
+        first = rank * self.batch_size // of
+        drawn = self.where((self.batch_size, tokens.shape[1]), step)
+        where = drawn[first : first + len(tokens)]
         return Batch(self.blanked(tokens, where), count=int(where.sum()))
 
-    def where(self, tokens: Ints, number: int, part: int = 0) -> Ints:
+    def where(self, shape: tuple[int, ...], number: int, part: int = 0) -> Ints:
         """Which tokens are blanked: some of each row, at least one."""
         random = np.random.default_rng([self.seed, part, number])
-        drawn: Ints = np.asarray(random.random(tokens.shape))
+        drawn: Ints = np.asarray(random.random(shape))
         return np.asarray((drawn < PART) | (drawn == drawn.min(axis=1, keepdims=True)))
 
     def blanked(self, tokens: Ints, where: Ints) -> dict[str, torch.Tensor]:
@@ -65,14 +70,26 @@ class Blank(Language):
             inputs[found.mask.name] = torch.from_numpy(where.astype(np.float32))
         return inputs
 
+    def counted(self, block: Block, number: int) -> Ints:
+        """With blanks in the text only they count, each where it would be counted anyway."""
+        counted = super().counted(block, number)
+        if not self.blanks:
+            return counted
+        return np.asarray(counted & self.where(block.tokens.shape, number, VALIDATION))
+
+    def scores(self, nats: float, count: int) -> Scores:
+        """Words that are seen from both sides may well cost less than the entropy of the text."""
+        return replace(super().scores(nats, count), entropy=None)
+
+    @property
+    def about(self) -> About:
+        return replace(super().about, entropy=None)
+
     def surprise(
         self, module: ProgramModule, block: Block, number: int, device: torch.device
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """With blanks in the text only they count, each where it would be counted anyway."""
         if not self.blanks:
             return super().surprise(module, block, number, device)
-        where = self.where(block.tokens, number, VALIDATION)
-        inputs = self.blanked(block.tokens, where)
+        inputs = self.blanked(block.tokens, self.where(block.tokens.shape, number, VALIDATION))
         found = self.measure(module)({n: v.to(device) for n, v in inputs.items()})
-        counted = where if block.counted is None else where & block.counted
-        return found, torch.from_numpy(counted).to(device)
+        return found, torch.from_numpy(self.counted(block, number)).to(device)

@@ -132,17 +132,24 @@ class Language:
 
     # ------------------------------------------------------------------ validation
 
-    def validate(self, module: ProgramModule, most: int | None = None) -> Scores:
-        """Each token of the validation part once, or the first of them, about `most`."""
-        nats, count = 0.0, 0
+    def validate(
+        self, module: ProgramModule, most: int | None = None, rank: int = 0, of: int = 1
+    ) -> Scores:
+        """Each token of the validation part once, or the first of them, about `most`.
+
+        Several processes take turns: which blocks there are does not depend on how many share them.
+        """
+        nats, count, seen = 0.0, 0, 0
         training = module.training
         module.eval()
         device = next(module.parameters()).device
         for number, block in enumerate(self.blocks()):
-            found, counted = self.surprise(module, block, number, device)
-            nats += float(found[counted].double().sum())
-            count += int(counted.sum())
-            if most is not None and count >= most:
+            if number % of == rank:
+                found, counted = self.surprise(module, block, number, device)
+                nats += float(found[counted].double().sum())
+                count += int(counted.sum())
+            seen += int(self.counted(block, number).sum())
+            if most is not None and seen >= most:
                 break
         module.train(training)
         return self.scores(nats, count)
@@ -150,15 +157,16 @@ class Language:
     def blocks(self) -> Iterator[Block]:
         return self.checked.in_order(self.batch_size)
 
+    def counted(self, block: Block, number: int) -> Ints:
+        """Which tokens of a block count, (B, T) bool."""
+        return np.ones(block.tokens.shape, bool) if block.counted is None else block.counted
+
     def surprise(
         self, module: ProgramModule, block: Block, number: int, device: torch.device
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """-ln P of each token of a block, (B, T), and which of them count."""
         inputs = {n: v.to(device) for n, v in self.inputs(block.tokens, number).items()}
-        counted = block.counted
-        if counted is None:
-            counted = np.ones(block.tokens.shape, bool)
-        where = torch.from_numpy(counted).to(device)
+        where = torch.from_numpy(self.counted(block, number)).to(device)
         if self.prediction is None:
             with torch.no_grad():
                 loss = module(**inputs).loss

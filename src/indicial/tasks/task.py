@@ -139,5 +139,11 @@ class Task(Protocol):
     def loss(self, module: Any, batch: Batch) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
         """What is minimised, and the terms that it is a sum of, by name (none if it is no sum)."""
 
-    def validate(self, module: Any, most: int | None = None) -> Scores:
-        """The scores on the validation part, or on about `most` tokens of it."""
+    def validate(self, module: Any, most: int | None = None, rank: int = 0, of: int = 1) -> Scores:
+        """The scores on the validation part, or on about `most` tokens of it.
+
+        With several processes, those of the share of one: `scores` makes the whole of their sums.
+        """
+
+    def scores(self, nats: float, count: int) -> Scores:
+        """What so many nats on so many tokens of the validation part are worth."""

@@ -128,8 +128,8 @@ class Training:
         parameters = self.module.parameters()
         norm, clipped = clip_by_norm(parameters, choices.clip or None, each=choices.clip_each)
         rate = self.schedule.at(progress.step)
-        if not (math.isfinite(loss) and math.isfinite(norm)):
-            raise NotFinite(loss, rate)
+        if not math.isfinite(norm):
+            raise NotFinite(loss, progress.step * choices.accumulate)
         self.optimizer.step(rate)
         progress.step += 1
         progress.tokens += count
@@ -148,11 +148,13 @@ class Training:
             batch = self.batch(number)
             with torch.autocast(self.device.type, torch.bfloat16, enabled=narrow):
                 loss, terms = self.task.loss(self.replica, batch)
+            if not math.isfinite(value := loss.item()):
+                raise NotFinite(value, number)
             (loss / parts).backward()  # type: ignore[no-untyped-call]
-            total += loss.item() / parts
+            total += value / parts
             count += batch.count
-            for name, value in terms.items():
-                sums[name] = sums.get(name, 0.0) + value.item() / parts
+            for name, term in terms.items():
+                sums[name] = sums.get(name, 0.0) + term.item() / parts
         return total, sums, count
 
     def batch(self, number: int) -> Batch:
@@ -182,9 +184,11 @@ class Training:
 class NotFinite(Exception):
     """A step whose loss or gradient is nan or infinite."""
 
-    def __init__(self, loss: float, rate: float) -> None:
+    def __init__(self, loss: float, number: int) -> None:
         super().__init__(f"the loss is {loss}")
-        self.loss, self.rate = loss, rate
+        self.loss = loss
+        self.number = number
+        """Of the batch."""
 
 
 class _Course:
@@ -235,9 +239,10 @@ class _Course:
         try:
             step = self.training.step()
         except NotFinite as found:
-            batch = self.training.batch(progress.step * self.choices.accumulate)
+            batch = self.training.batch(found.number)
+            rate = self.training.schedule.at(progress.step)
             raise not_finite(
-                self.training.module, batch, found.loss, progress.step + 1, self.saved, found.rate
+                self.training.module, batch, found.loss, progress.step + 1, self.saved, rate
             ) from None
         self.stepping += time.monotonic() - begun
         seconds = self.first.elapsed()

@@ -177,8 +177,8 @@ def resume(folder: str, settings: Settings, tell: Tell = lambda text: None) -> R
         choices = replace(choices, max_steps=settings.max_steps)
     tokenizer = run.folder if kept.from_ is not None else None
     data = read_data(settings.over(kept), tell, tokenizer)
-    before = run.description.data.get("train", {}).get("digest")
-    if before is not None and data.train.digest != before:
+    before = [run.description.data.get(p, {}).get("digest") for p in ("train", "validation")]
+    if before != [data.train.digest, data.validation.digest]:
         raise IndicialError(
             f"the data changed since {folder} was begun, so it cannot go on as if nothing had "
             f"happened. To train it further on the new data: --from {folder}"
@@ -192,8 +192,11 @@ def resume(folder: str, settings: Settings, tell: Tell = lambda text: None) -> R
         batch_size=choices.batch_size,
         seed=choices.seed,
     )
+    torch.manual_seed(choices.seed)
     module = program.compile(sizes=run.description.sizes, device=choices.device)
     latest = run.checkpoints.latest()
+    if latest is None and kept.from_ is not None:  # it was stopped before it had begun
+        tell(Origin(Run.open(kept.from_)).fill(module))
     first = latest.step if latest is not None else 0
     left = choices.max_steps - first
     per_step = rehearse(task, module, choices) if left > FEW else None
