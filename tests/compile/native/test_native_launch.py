@@ -11,7 +11,7 @@ import torch
 
 import indicial
 from indicial.compile.module.module import ProgramModule
-from indicial.compile.native import toolchain
+from indicial.compile.native import launch, toolchain
 from indicial.program.messages import IndicialError
 
 pytestmark = pytest.mark.skipif(not toolchain.available(), reason="no C compiler")
@@ -145,3 +145,22 @@ def test_one_member_does_not_depend_on_the_threads(threads: Callable[[int], None
     for h, gradient in found[1:]:
         assert torch.equal(h, found[0][0])
         torch.testing.assert_close(gradient, found[0][1])
+
+
+def test_who_was_kept_waiting_runs_alone_for_a_while(
+    threads: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = indicial.load("rnn_lm").compile(V=5, J=8).eval()
+    threads(2)
+    times = iter([0.0, 0.0, 0.0, 1.0] + [1.0] * 1000)  # the second step takes a second
+    monkeypatch.setattr(launch.time, "perf_counter", lambda: next(times))
+    together = []
+    with torch.no_grad():
+        state = module.begin()
+        for _ in range(launch.PAUSE + 4):
+            state, _ = module.step(state, w=1)
+            (step,) = state.frame.kernel
+            assert step is not None
+            (kept,) = step._launches
+            together.append(kept.call.threads is not None)
+    assert together == [True, True] + [False] * launch.PAUSE + [True, True]

@@ -7,11 +7,15 @@
 
 At batch 1 a kernel runs for some dozen microseconds, and looking at all its arguments takes as long.
 So what does not change from step to step stays written in the call.
+
+**Busy machines.** Threads that multiply together wait for each other, and where other processes have
+the cores, that may be for milliseconds. After such a wait a launch runs alone for a while.
 """
 
 from __future__ import annotations
 
 import ctypes
+import time
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -23,6 +27,11 @@ from indicial.compile.native.kernel import Call, Kernel
 from indicial.program.messages import IndicialError
 
 Values = dict[str, torch.Tensor]
+
+SLOWEST = 5e9
+"""Bytes of weights in a second, less than any core alone reads: who takes longer was kept waiting."""
+PAUSE = 64
+"""How many calls run alone after one that waited; twice as many each time it happens again."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +50,8 @@ class Weights:
     places: tuple[tuple[int, torch.Tensor], ...]
     """Arguments by their number, without gaps."""
     packed: ctypes.c_void_p
+    seconds: float
+    """How long a step may take at most, unless it has to wait."""
 
     @staticmethod
     def of(kernel: Kernel, names: Sequence[str], given: Values, dtype: torch.dtype) -> Weights:
@@ -61,7 +72,8 @@ class Weights:
         packed = ctypes.c_void_p(library.packed(launch.reference))
         weakref.finalize(packed, library.unpack, packed.value)
         held = tuple(tensor.detach() for tensor in tensors)
-        return Weights(given, tensors, *_marks(tensors), held, places, packed)
+        seconds = 2e-4 + sum(tensor.nbytes for tensor in whole) / SLOWEST
+        return Weights(given, tensors, *_marks(tensors), held, places, packed, seconds)
 
     def still(self, names: Sequence[str], given: Values) -> Weights | None:
         """These, if they are what is given now; None if one was changed or exchanged."""
@@ -97,6 +109,7 @@ class Launch:
         self._products = products.find(kernel.real)
         self._threads: threads.Threads | None = None
         self._weights: Weights | None = None
+        self._alone, self._pause = 0, PAUSE
         self._run = kernel.library.run_packed
         self.call = Call(
             ctypes.addressof(self._products),
@@ -117,9 +130,21 @@ class Launch:
             for number, tensor in weights.places:
                 self.place(number, tensor)
             self._weights = weights
-        pool = threads.find()
+        pool = threads.find() if members > 1 or not self._alone else None
         if pool is not self._threads:
             self._threads = pool
             self.call.threads = ctypes.addressof(pool) if pool is not None else None
         self.call.members = members
+        begin = time.perf_counter()
         self._run(self.reference, weights.packed)
+        if members == 1:
+            self._note(time.perf_counter() - begin, weights.seconds)
+
+    def _note(self, taken: float, most: float) -> None:
+        """Whether the next calls run alone, from how long one took."""
+        if self._alone:
+            self._alone -= 1
+        elif self._threads is None or taken < most:
+            self._pause = PAUSE
+        else:
+            self._alone, self._pause = self._pause, min(2 * self._pause, 16 * PAUSE)
