@@ -141,6 +141,15 @@ PROGRAMS = {
     "one element of a softmax": "p[t,k] = softmax_k x[t,k]\ny[t] = ln p[t,0] + p[t-1,1]",
     "a softmax over two": "p[t,k] = softmax_{t,k} x[t,k]\nq[t] = ln p[t,1]",
     "the largest": "a[k] = argmax_t x[t,k]\ny[k] = x[a[k],k] a[k]\nb[t] = argmin_{k ≥ 1} x[t,k]",
+    "a sum beside a product that lacks the batch": """
+        y[t,k] = (Σ_j A[k,j] (Σ_s x[s,k])) - x[t,k]
+    """,
+    "an element that is not there, of what comes later": """
+        g[t] = tanh(h[t+1] + x[t,0])
+        h[t] = sin(g[t])
+        y[1,k] = x[1,0] + g[0]
+        y[t,k] = x[t-1,k] h[t-2]
+    """,
     "nothing given": "y[k] = a[k]^2\nz = Σ_k y[k]",
     "one behind the other twice": "y[t,k] = tanh(x[t,k])\nz[t,k] = tanh(x[t,k]) + y[t,k]",
 }

@@ -80,7 +80,10 @@ class Axes:
             return None
         arguments = []
         for argument in x.arguments:
-            inner = self._kept(argument, axes) if argument.kind != NUMBER else argument
+            inner: Node | None = argument
+            if argument.kind != NUMBER:
+                # One with fewer axes lines up from the right, where these axes are others.
+                inner = self._kept(argument, axes) if argument.rank == x.rank else None
             if inner is None:
                 return None
             arguments.append(inner)

@@ -128,6 +128,12 @@ class Entries:
 
         Where `h[-1,j] = …` stands beside `h[t,j] = …`, a read of h[t,j] has no need of the start.
         """
+        if not store.definitions:
+            # Nobody saw a need to define it first: what is read lies outside.
+            bounds = tuple(self.bounds(store.target)[a] for a in store.axes)
+            zeros = self.torch.zeros([e for _, e in bounds], self.kind(store.target))
+            assert self._misses(Definition(0, Array(zeros, bounds)), store.axes, places, env)
+            return Array(zeros, bounds)
         found = [d for d in store.definitions if not self._misses(d, store.axes, places, env)]
         if not found or len(found) == len(store.definitions):
             return self.whole(store)

@@ -44,20 +44,20 @@ class Recurrence:
         self.outputs = tuple(outputs)
         self.arguments = tuple(scan.arguments)
         self.same = frozenset(n for n in self.arguments if n in scan.unbatched)
-        self.varying = varying(self.code)
-        facts = self.outputs, self.arguments, sorted(self.same), scan.by_length
+        self.varying = varying(self.code, scan.ragged)
+        facts = self.outputs, self.arguments, sorted(self.same), sorted(scan.ragged)
         text = show(self.code) + repr(facts)
         self.key = hashlib.sha256(text.encode()).hexdigest()[:16]
         self.sizes = sizes_of(self.code)
         self._backward: dict[tuple[str, ...], Routine] = {}
         self._expected: set[object] = set()
-        self.forward = Routine(self.code, self.kept)
+        self.forward = Routine(self.code, self.kept, (), scan.ragged)
 
     @functools.cached_property
     def outputs_only(self) -> Routine:
         """What runs where no gradient will be asked for: nothing is kept for one."""
         try:
-            return Routine(self.code, self.outputs)
+            return Routine(self.code, self.outputs, (), self.scan.ragged)
         except Unsupported:  # something is read that has to be kept
             return self.forward
 
@@ -137,7 +137,7 @@ class Recurrence:
             names = self.adjoint.names
             want = [names[n] for n in arguments]
             summed = [names[n] for n in arguments if n in self.same]
-            self._backward[arguments] = Routine(self._adjoint_code, want, summed)
+            self._backward[arguments] = Routine(self._adjoint_code, want, summed, self.scan.ragged)
         return self._backward[arguments]
 
     @functools.cached_property

@@ -26,9 +26,10 @@ from indicial.compile.native.projections import (
     side_by_side,
 )
 from indicial.compile.native.scan import Unsupported, varying
+from indicial.compile.passes.names import derived_name
 from indicial.compile.schedule.plan import Loop, Plan, Run
 from indicial.compile.schedule.schedule import schedule
-from indicial.program.ir import Code, Read, Statement
+from indicial.program.ir import Affine, Code, Index, Read, Statement, Tensor
 from indicial.program.rewrite import tensors_read
 
 Values = dict[str, torch.Tensor]
@@ -41,9 +42,12 @@ class Stretch:
     code: Code
     want: tuple[str, ...]
     summed: frozenset[str]
+    known: dict[str, str] = field(default_factory=dict)
+    """Other names for tensors of which it defines further elements."""
     sources: dict[frozenset[str], Source] = field(default_factory=dict)
 
     def run(self, known: Values, sizes: Mapping[str, int], lengths: Values) -> Values:
+        known = {**known, **{other: known[name] for name, other in self.known.items()}}
         ragged = frozenset(lengths)
         if ragged not in self.sources:
             plan = Plan(tuple(Run(s) for s in self.code.statements))
@@ -53,7 +57,10 @@ class Stretch:
         roles = {name: self.code.tensors[name].role for name in known if name in self.code.tensors}
         p = {name: known[name] for name, role in roles.items() if role == "parameter"}
         x = {name: known[name] for name, role in roles.items() if role == "input"}
-        return self.sources[ragged].run(p, x, dict(sizes), lengths, {})
+        found = self.sources[ragged].run(p, x, dict(sizes), lengths, {})
+        # What reads nothing, a sum of ones, does not know what kind of number the others are.
+        like = next(t for t in known.values() if t.is_floating_point())
+        return {name: value.to(like.dtype) for name, value in found.items()}
 
 
 @dataclass
@@ -125,11 +132,17 @@ Part = Stretch | Native | Outer | Outers | Projection | Gathered
 class Routine:
     """The wanted tensors of a program in normal form, from its inputs and parameters.
 
-    Inputs differ between members, and so does what reads them; parameters do not. `summed` are
-    wanted as the sum over all members: gradients of what they share.
+    Inputs differ between members, and so does what reads them or knows a size that is `ragged`;
+    parameters do not. `summed` are wanted as the sum over all members: gradients of what they share.
     """
 
-    def __init__(self, code: Code, want: Sequence[str], summed: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        code: Code,
+        want: Sequence[str],
+        summed: Iterable[str] = (),
+        ragged: Collection[str] = (),
+    ) -> None:
         self.want = tuple(want)
         self.summed = frozenset(summed)
         # A sum over members must not be summed again by one that is only another name for it.
@@ -141,7 +154,7 @@ class Routine:
         if self.summed & tensors_read(code.statements):
             raise Unsupported("a sum over all members is read by one of them")
         self.given = [n for n, t in code.tensors.items() if t.role in ("input", "parameter")]
-        self.same = frozenset(code.tensors.keys() - varying(code))
+        self.same = frozenset(code.tensors.keys() - varying(code, ragged))
         plan = schedule(code, [n for n in self.want if n not in self.copies])
         self.fixed = self._fixed(plan)
         self.parts = self._arranged(list(self._parts(plan)))
@@ -164,7 +177,8 @@ class Routine:
                 groups[-1].append(step.statement)
             else:
                 groups.append([step.statement])
-        absorbed = {id(s) for g in groups if isinstance(g, Loop) for s in self._absorbed(g)}
+        beside = [s for g in groups if isinstance(g, Loop) for s in self._absorbed(g)]
+        absorbed = {id(s) for s in beside}
         known: list[str] = []
         for number, group in enumerate(groups):
             later = [
@@ -172,7 +186,7 @@ class Routine:
                 for g in groups[number + 1 :]
                 for s in (g.statements() if isinstance(g, Loop) else g)
             ]
-            needed = {*self.want, *tensors_read(later)}
+            needed = {*self.want, *tensors_read([*later, *beside])}
             if isinstance(group, Loop):
                 keep = tuple(n for n in group.axes if n in needed)
                 part = Native(self.code, group, self.same, keep)
@@ -190,7 +204,8 @@ class Routine:
                 yield from wide
                 known += [*taken, *(n for part in wide for n in part.targets)]
                 if own:
-                    made = tuple(dict.fromkeys(s.target for s in own if s.target in needed))
+                    new = [s.target for s in own if s.target not in known]
+                    made = tuple(n for n in dict.fromkeys(new) if n in needed)
                     yield self._stretch(own, made, known)
                     known += made
 
@@ -241,6 +256,13 @@ class Routine:
         for name in known:
             role = "parameter" if name in self.same else "input"
             tensors[name] = replace(tensors[name], role=role)
+        others: dict[str, str] = {}
+        for name in dict.fromkeys(s.target for s in statements if s.target in known):
+            others[name] = derived_name(tensors, name, "known")
+            tensors[others[name]] = replace(tensors[name], name=others[name])
+            tensors[name] = replace(tensors[name], role="defined")
+            # A kernel has computed the steps; what they run into, h̄[-1,j], is defined here.
+            statements = [_copied(tensors[name], others[name]), *statements]
         read = tensors_read(statements)
         targets = {s.target for s in statements}
         kept = {n: t for n, t in tensors.items() if n in read | targets}
@@ -249,7 +271,7 @@ class Routine:
             self.code, tensors=kept, statements=tuple(statements), constants=constants,
             draws=(), tests=(), loss=None, generated=None,
         )  # fmt: skip
-        return Stretch(code, made, self.summed & set(made))
+        return Stretch(code, made, self.summed & set(made), others)
 
     def start(self, dtype: torch.dtype, sizes: Mapping[str, int], ragged: frozenset[str]) -> None:
         """Have the kernels compiled in the background, as far as the sizes are known."""
@@ -269,6 +291,13 @@ class Routine:
             else:
                 known |= part.run(known, sizes, lengths)
         return {name: known[self.copies.get(name, name)] for name in self.want}
+
+
+def _copied(tensor: Tensor, source: str) -> Statement:
+    """`h̄[t,j] = h̄^{known}[t,j]`"""
+    indices = tuple(Index(f"{a.letter}°{n}", a.lower, a.extent) for n, a in enumerate(tensor.axes))
+    places = tuple(Affine.of(i) for i in indices)
+    return Statement(tensor.name, places, indices, Read(source, places))
 
 
 def _wishes(parts: Sequence[Part]) -> list[tuple[str, ...]]:

@@ -59,6 +59,8 @@ class Scan:
     """Where no argument differs between members, the one that is given as if it did."""
     by_length: bool = False
     """Whether members differ all the same, because their lengths do."""
+    ragged: frozenset[str] = frozenset()
+    """The sizes that differ between members."""
 
     def for_members(
         self,
@@ -120,6 +122,7 @@ class _Extraction:
         self.variables = {o.variable for o in outer}
         self.names: dict[Slice, str] = {}
         self.tensors: dict[str, Tensor] = {}
+        self.ragged = frozenset(ragged)
         self.varying = varying(code, ragged)
 
     def scan(self) -> Scan:
@@ -150,8 +153,9 @@ class _Extraction:
         lifted = "" if fixed < arguments.keys() else self.lifted(arguments)
         by_length = bool(lifted) and not self.varying.isdisjoint(s.target for s in inside)
         return Scan(
-            code, arguments, results, fixed - {lifted}, tuple(self.absorb), made, lifted, by_length
-        )
+            code, arguments, results, fixed - {lifted}, tuple(self.absorb), made, lifted, by_length,
+            self.ragged,
+        )  # fmt: skip
 
     def inside(self) -> list[Statement]:
         """The loop's statements, and those beside it that define other elements that it reads.

@@ -325,7 +325,7 @@ class Writer:
         tensor = self.body.code.tensors[node.tensor]
         store = self.stores[node.tensor]
         place_of = Scope(self.real, self.sizes, {self.body.variable: "v"}, lambda _: "", {}).place
-        outer, inner, guards, step = [], [], [], ""
+        outer, inner, guards, step, there = [], [], [], "", ""
         for number, (place, axis) in enumerate(zip(node.places, tensor.axes, strict=True)):
             if isinstance(place, Gather):
                 token = self._token(place.read)
@@ -338,18 +338,22 @@ class Writer:
                 inner.append(number)
                 continue
             text = place_of(place)
-            if number == self.body.axes.get(node.tensor):
-                step = text
             outer.append((number, self._from(text, axis.lower)))
-            if not self._surely_inside(place, axis):
-                guards.append(self._inside(text, axis))
+            inside = "" if self._surely_inside(place, axis) else self._inside(text, axis)
+            if number == self.body.axes.get(node.tensor):
+                step, there = text, inside
+            elif inside:
+                guards.append(inside)
         address = store.base(outer, step)
+        if there:
+            address = f"({there}) ? {address} : {self._outside(node, step, outer)}"
         if guards:
+            address = f"({' && '.join(guards)}) ? ({address}) : zero"
+        if guards or there:
             reach = [
                 times(self.c(tensor.axes[n].extent), self._stride(node.tensor, n)) for n in inner
             ]
             self.zeros.append(total([*reach, "1"]))
-            address = f"({' && '.join(guards)}) ? {address} : {self._outside(node, step)}"
         if address not in self.rows:
             self.rows[address] = self.fresh("r")
             self.line(f"const real *restrict {self.rows[address]} = {address};")
@@ -371,11 +375,16 @@ class Writer:
             self.line(f"const long {self.rows[address]} = *({address});")
         return self.rows[address]
 
-    def _outside(self, node: Read, step: str) -> str:
-        """What is read beyond a range: the start, if there is one, else zeros."""
+    def _outside(self, node: Read, step: str, outer: Sequence[tuple[int, str]]) -> str:
+        """What is read beyond the steps: the start, if there is one, else zeros.
+
+        `outer` has the other axes that are read at one place; a start has all but the steps.
+        """
         text = "zero"
+        walked = self.body.axes.get(node.tensor, 0)
+        rest = [(n - (n > walked), at) for n, at in outer if n != walked]
         for place, name in self.outer_starts(node.tensor):
-            text = f"{step} == {self.c(place, True)} ? {self.stores[name].base([])} : {text}"
+            text = f"{step} == {self.c(place, True)} ? {self.stores[name].base(rest)} : {text}"
         return text
 
     def outer_starts(self, name: str) -> list[tuple[Size, str]]:

@@ -1,0 +1,46 @@
+"""Recurrences with something that few have: found by programs made at random."""
+
+from __future__ import annotations
+
+import pytest
+from agreeing import Ways
+from test_kernels_lengths import Ragged
+
+from indicial.compile.native import toolchain
+from indicial.program.program import Program
+
+pytestmark = pytest.mark.skipif(not toolchain.available(), reason="no C compiler")
+
+TEXTS = {
+    "a sum that counts": "h[t,k] = 0.5 h[t-1,k] + (Σ_s 0.5 x[t,k])",
+    "one element of a start": "h[-1,k] = x[0,k]\nh[t,k] = tanh(W[k] h[t-1,K-1] + x[t,k])",
+    "one element that there may not be": "h[-1,k] = a[k]\nh[t,k] = tanh(h[t-1,4] + x[t,k])",
+    "a sum of parameters at one step": """
+        h[t,k] = Σ_j A[j] for t = 1
+        h[t,k] = tanh(h[t+1,k] + x[t,k])
+    """,
+    "a start, and an input of the next step": """
+        h[-1,k] = a[k]
+        h[t,k] = tanh(0.5 h[t-1,k] + softplus(x[t+1,0]))
+    """,
+}
+
+
+def program(name: str) -> Program:
+    lines = [line.strip() for line in TEXTS[name].strip().splitlines()]
+    found = Program.of_text("\n".join(["input x[t,k]", *lines, "o[t,k] = h[t,k] + x[t,k]"]))
+    assert not found.errors, found.errors[0].render()
+    return found
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_three_ways_agree(name: str) -> None:
+    ways = Ways(program(name).code)
+    sizes = {n: {"T": 4}.get(n, 3) for n in ways.code.sizes}
+    ways.agree(sizes, members=2)
+    ways.agree({**sizes, "K": 5}, members=1)
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_each_text_gives_what_it_gives_alone(name: str) -> None:
+    Ragged(program(name).code, seed=1).check()
