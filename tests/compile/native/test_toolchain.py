@@ -240,3 +240,35 @@ def test_a_forked_process_compiles_itself(tmp_path: Path) -> None:
     command = [sys.executable, "-W", "ignore", "-c", FORKED]
     result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
     assert result.returncode == 0, result.stderr
+
+
+def test_a_compiler_is_asked_once_for_each_processor(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = tmp_path / "calls"
+    compiler = tmp_path / "cc"
+    compiler.write_text(f"#!/bin/sh\necho x >> {calls}\necho '#define VERSION 1'\n")
+    compiler.chmod(0o755)
+    monkeypatch.setattr(toolchain, "_processor", lambda: "flags: one")
+    ask = toolchain._find_compiler.__wrapped__
+
+    def count() -> int:
+        return len(calls.read_text().splitlines())
+
+    first = ask((str(compiler),), None)
+    assert ask((str(compiler),), None) == first and count() == 1
+    monkeypatch.setattr(toolchain, "_processor", lambda: "flags: two")
+    ask((str(compiler),), None)
+    assert count() == 2
+    os.utime(compiler, (1, 1))  # another compiler
+    ask((str(compiler),), None)
+    assert count() == 3
+    monkeypatch.setattr(toolchain, "_processor", lambda: "")
+    ask((str(compiler),), None)
+    ask((str(compiler),), None)
+    assert count() == 5
+
+
+def test_what_linux_says_of_the_processor() -> None:
+    found = toolchain._processor()
+    assert "MHz" not in found and "bogomips" not in found

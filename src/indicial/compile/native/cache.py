@@ -9,6 +9,8 @@ own name, is removed, and is built again. Processes that build the same kernel a
 file of their own and rename it; whichever comes last, every file with the right name is good.
 A file is never written in place, because another process may have it mapped.
 
+    note(key, make)      →  a short text, made once
+
 Where: `$INDICIAL_CACHE`, else `$XDG_CACHE_HOME/indicial`, else `~/.cache/indicial`. A place that
 cannot be written to is replaced by a temporary directory that goes when the process ends.
 """
@@ -62,6 +64,23 @@ def library(key: str, build: Callable[[Path], None], root: Path | None = None) -
         folder = temporary() / key
         folder.mkdir(exist_ok=True)
     return _find(folder) or _store(folder, build)
+
+
+def note(key: str, make: Callable[[], str | None]) -> str | None:
+    """A text kept beside the kernels; `make` makes it where it is missing, or says that it cannot."""
+    path = directory() / f"{key}.txt"
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        if known := path.read_text(encoding="utf-8"):
+            return known
+    text = make()
+    if text is not None:
+        with contextlib.suppress(OSError):
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            handle, name = tempfile.mkstemp(suffix=".building", dir=path.parent)
+            with open(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+            Path(name).replace(path)
+    return text
 
 
 def _find(folder: Path) -> Path | None:

@@ -187,21 +187,48 @@ def _find_compiler(candidates: tuple[str, ...], path: str | None) -> Compiler:
         command = tuple(shlex.split(candidate))
         if FORBIDDEN.search(candidate):
             raise NativeError(f"CC={candidate} asks for arithmetic that is not IEEE")
-        if shutil.which(command[0], path=path) is None:
+        file = shutil.which(command[0], path=path)
+        if file is None:
             tried.append(f"{command[0]} is not there")
             continue
         for tuning in TUNING:
             flags = FLAGS + tuning
-            if (identity := _identity(command, flags)) is not None:
+            if (identity := _identity(command, flags, file)) is not None:
                 return Compiler(command, flags, identity)
         tried.append(f"{candidate} does not preprocess an empty file")
     raise NativeError("no C compiler: " + "; ".join(tried))
 
 
-def _identity(command: tuple[str, ...], flags: tuple[str, ...]) -> str | None:
-    """What the compiler predefines: its version, and what the processor can do."""
-    result = _run([*command, *flags, "-dM", "-E", "-x", "c", "-"], "")
-    return result.stdout if result.returncode == 0 else None
+def _identity(command: tuple[str, ...], flags: tuple[str, ...], file: str) -> str | None:
+    """What the compiler predefines: its version, and what the processor can do.
+
+    Asking takes longer than loading a kernel, so the answer is kept for the same file on the same
+    processor. An answer that is too old costs nothing but a kernel of an older compiler.
+    """
+
+    def asked() -> str | None:
+        result = _run([*command, *flags, "-dM", "-E", "-x", "c", "-"], "")
+        return result.stdout if result.returncode == 0 else None
+
+    processor = _processor()
+    if not processor:
+        return asked()
+    state = os.stat(file)
+    parts = (*command, *flags, os.path.realpath(file), str(state.st_mtime_ns), str(state.st_size))
+    key = hashlib.sha256("\0".join((*parts, processor)).encode()).hexdigest()[:40]
+    return cache.note(f"compiler-{key}", asked)
+
+
+@functools.cache
+def _processor() -> str:
+    """What Linux says about the first core, without what changes from moment to moment."""
+    try:
+        first = Path("/proc/cpuinfo").read_text(encoding="utf-8").partition("\n\n")[0]
+    except OSError:
+        return ""
+    same = ("vendor", "family", "model", "stepping", "flags", "Features", "CPU ")
+    lines = [line for line in first.splitlines() if line.startswith(("cpu family", *same))]
+    return "\n".join(lines) if any(line.startswith(("flags", "Features")) for line in lines) else ""
 
 
 def _run(command: list[str], text: str) -> subprocess.CompletedProcess[str]:
