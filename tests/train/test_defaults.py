@@ -65,6 +65,14 @@ def test_rows_follow_the_data() -> None:
     assert defaults.rows(corpus([10**6]), Settings(context=32, batch_size=5), "cpu") == (32, 5)
 
 
+def test_recurrences_take_larger_steps() -> None:
+    kinds = {name: defaults.is_recurrent(trainable([name]).program.code) for name in
+             ("ugrnn", "stacked", "blank_rnn", "transformer", "causal_cnn", "trigram")}  # fmt: skip
+    assert [name for name, recurs in kinds.items() if recurs] == ["ugrnn", "stacked", "blank_rnn"]
+    assert defaults.default_rate("muon", 64, True) > defaults.default_rate("muon", 64, False)
+    assert defaults.default_rate("muon", 256, True) == defaults.default_rate("muon", 64, True) / 2
+
+
 def test_steps_fill_the_time() -> None:
     found = defaults.amount(Settings(minutes=1), 0.1, 2048, 10**9)
     assert found.max_steps == pytest.approx(600 * defaults.SHARE, abs=1)
