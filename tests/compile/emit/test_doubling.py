@@ -197,3 +197,16 @@ def test_what_no_input_enters_is_computed_once(past: str) -> None:
     expected = interpret(program, inputs, parameters, sizes=drawn[0].sizes)["h"]
     found = ours.run(*given, drawn[0].sizes, {}, {})["h"]
     torch.testing.assert_close(found, torch.tensor(expected, dtype=torch.float64))
+
+
+@pytest.mark.usefixtures("without_kernels")
+def test_a_start_that_nobody_reads() -> None:
+    """As y begins at 1, so do x and h, and h[-1,k] is out of reach."""
+    text = "input x[t,k]\nh[-1,k] = s[k]\nh[t,k] = D[k] h[t-1,k] + x[t,k]\ny[1,k] = a[k]\ny[t,k] = x[t,k]"
+    program = code(text)
+    drawn = [draw(program, 3, seed, T=5) for seed in range(2)]
+    inputs, parameters = batch([d.inputs for d in drawn]), drawn[0].parameters
+    given = tensors(program, parameters), tensors(program, inputs)
+    expected = interpret(program, inputs, parameters, sizes=drawn[0].sizes)["h"]
+    found = texts(program, frozenset())[1].run(*given, drawn[0].sizes, {}, {})["h"]
+    torch.testing.assert_close(found, torch.tensor(expected, dtype=torch.float64))

@@ -30,7 +30,7 @@ from indicial.compile.emit.operations import Torch
 from indicial.compile.emit.ragged import Ragged
 from indicial.compile.emit.truths import Truths
 from indicial.compile.emit.values import Environment, Value, aligned, expanded, merged
-from indicial.program.ir import COMPARISONS, Affine, Apply, Expression, Read
+from indicial.program.ir import COMPARISONS, Affine, Apply, Expression, Read, Reduce
 
 Evaluate = Callable[[Expression, Environment], Value]
 
@@ -48,7 +48,11 @@ _HARMLESS = {"ln": 1.0, "sqrt": 1.0, "exp": 0.0}
 def singular(expression: Expression) -> bool:
     """Whether it has a function in it that needs a harmless argument where nothing counts."""
     names = {*_HARMLESS, "/", "^"}
-    return any(isinstance(n, Apply) and n.function in names for n in expression.walk())
+    return any(
+        (isinstance(n, Apply) and n.function in names)
+        or (isinstance(n, Reduce) and n.operator == "mean")
+        for n in expression.walk()
+    )
 
 
 @dataclass

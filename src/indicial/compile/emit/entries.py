@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from indicial.compile.emit.graph import FLOAT, INT, NUMBER, Graph, Node, Scope
+from indicial.compile.emit.left import bounds_of
 from indicial.compile.emit.operations import Torch
 from indicial.compile.emit.reads import Array, Bounds, Where
 from indicial.compile.emit.refusal import NotEmitted
@@ -129,21 +130,36 @@ class Entries:
         Where `h[-1,j] = …` stands beside `h[t,j] = …`, a read of h[t,j] has no need of the start.
         """
         if not store.definitions:
-            # Nobody saw a need to define it first: what is read lies outside.
-            bounds = tuple(self.bounds(store.target)[a] for a in store.axes)
-            zeros = self.torch.zeros([e for _, e in bounds], self.kind(store.target))
-            assert self._misses(Definition(0, Array(zeros, bounds)), store.axes, places, env)
-            return Array(zeros, bounds)
-        found = [d for d in store.definitions if not self._misses(d, store.axes, places, env)]
+            return self._nothing(store, places, env)
+        found = [
+            d
+            for d in store.definitions
+            if not self._misses(d.array.bounds, store.axes, places, env)
+        ]
         if not found or len(found) == len(store.definitions):
             return self.whole(store)
         return self.whole(replace(store, definitions=found, merged=None))
 
+    def _nothing(self, store: Store, places: Mapping[int, Where], env: Environment) -> Array:
+        """Zeros: nobody saw a need to define any of it first, as what is read lies outside."""
+        for statement in self.code.of(store.target):
+            own = Environment().bind(statement.indices)
+            box = [bounds_of(statement.left[axis], own) for axis in store.axes]
+            assert self._misses(box, store.axes, places, env)
+        bounds = tuple(self.bounds(store.target)[a] for a in store.axes)
+        kind = self.kind(store.target)
+        return Array(self.torch.zeros([e for _, e in bounds], kind), bounds)
+
     def _misses(
-        self, of: Definition, axes: Sequence[int], places: Mapping[int, Where], env: Environment
+        self,
+        box: Sequence[Bounds],
+        axes: Sequence[int],
+        places: Mapping[int, Where],
+        env: Environment,
     ) -> bool:
+        """Whether a read certainly finds nothing in a part of a tensor."""
         sizes = self.torch.sizes
-        for number, (lower, extent) in zip(axes, of.array.bounds, strict=True):
+        for number, (lower, extent) in zip(axes, box, strict=True):
             place = places[number]
             if not isinstance(place, Affine):
                 continue

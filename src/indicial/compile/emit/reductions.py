@@ -98,13 +98,18 @@ class Reductions:
                 assert isinstance(found, convolution.Convolution)
                 return convolved(found, inner, self.elementwise, self.evaluate)
         if node.operator in ("sum", "mean"):
-            return self.sum(node, names, mask, inner)
+            return self.sum(node, names, mask, inner, env)
         return self.extreme(node, names, mask, inner)
 
     # ---- sums and means ----
 
     def sum(
-        self, node: Reduce, names: Sequence[str], mask: Value | None, env: Environment
+        self,
+        node: Reduce,
+        names: Sequence[str],
+        mask: Value | None,
+        env: Environment,
+        outer: Environment,
     ) -> Value:
         found = self.elementwise.product(node.body, env)
         if node.operator == "mean" and mask is None:
@@ -124,6 +129,7 @@ class Reductions:
             found.under += map(self.torch.sizes.node, sizes)
         else:
             ones = self.elementwise.contract([Factor(mask, mask=True)], names, env)
+            ones = self.elementwise.harmless(ones, node, outer, 1)
             assert total is not None
             total = self.elementwise.binary("/", total, ones, env)
         if total is None and node.operator == "mean" and not factors:
