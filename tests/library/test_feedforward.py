@@ -66,6 +66,18 @@ def test_self_attention() -> None:
     close(result["α"], attention)
 
 
+def test_selects() -> None:
+    program = model("selects")
+    drawn = draw(program, 3, T=4, V=3, P=2, I=5, O=2)
+    p, w = drawn.parameters, drawn.inputs["w"]
+    x = np.hstack([np.eye(3)[w], p["pos"]])
+    query, key, value = (x @ p[f"W^{n}"].T for n in "QKV")
+    a = softmax(query @ key.T / math.sqrt(5))
+    result = run(program, drawn)
+    close(result["α"], a)
+    close(result["y"], a @ value)
+
+
 def test_merged_attention() -> None:
     program = model("merged_attention")
     drawn = draw(program, 3, J=4)

@@ -157,7 +157,7 @@ def test_parameters_are_what_is_stored(name: str) -> None:
         ("O(T + T_{in})", "thought_vector cross_attention bahdanau"),
         ("O(L + T)", "stacked residual"),
         ("O(L)", "language_cnn causal_cnn ugcnn transformer gpt2 encoder encoder_decoder"),
-        ("O(1)", "self_attention merged_attention trigram log_loss layer_norm focus near"),
+        ("O(1)", "self_attention merged_attention selects trigram log_loss layer_norm focus near"),
     ],
 )
 def test_parallel_time(expected: str, names: str) -> None:
