@@ -15,6 +15,7 @@ from indicial.commands.arguments import Commands, command
 
 if TYPE_CHECKING:
     from indicial.train.options import Option
+    from indicial.train.processes import Processes
     from indicial.train.settings import Settings
     from indicial.train.watchers import Watcher
 
@@ -52,7 +53,7 @@ def add(commands: Commands[Any]) -> None:
         group = parser.add_argument_group(title)
         for option in options:
             if option.name != "model":
-                _argument(group, option)
+                argument(group, option)
         if title == "model":
             group.add_argument(
                 "--resume", nargs="?", const=True, metavar="RUN",
@@ -61,7 +62,7 @@ def add(commands: Commands[Any]) -> None:
             group.add_argument("--config", metavar="FILE", help="settings in YAML, by these names")
 
 
-def _argument(group: argparse._ArgumentGroup, option: Option) -> None:
+def argument(group: argparse._ArgumentGroup, option: Option) -> None:
     more: dict[str, Any] = {}
     if option.kind == "flag":
         more["action"] = "store_true"
@@ -75,20 +76,35 @@ def _argument(group: argparse._ArgumentGroup, option: Option) -> None:
 
 
 def _train(options: argparse.Namespace) -> int:
+    from indicial.train.joining import Silent, joined_processes
+
+    settings = _settings(options)
+    said = {**settings.said(), "resume": options.resume}
+    try:
+        with joined_processes(said, bool(settings.fsdp)) as processes:
+            return _together(options, settings, processes)
+    except Silent:
+        return 2
+
+
+def _together(options: argparse.Namespace, settings: Settings, processes: Processes) -> int:
     from indicial.program.messages import IndicialError
     from indicial.train.loop import train
     from indicial.train.starting import begin, resume
 
-    settings = _settings(options)
+    shows = processes.rank == 0
+    tell = _tell if shows else lambda text: None
     if options.resume:
         folder = settings.out if options.resume is True else options.resume
         if folder is None:
             raise IndicialError("say which run to go on with: --resume RUN")
-        ready = resume(folder, settings, _tell)
+        ready = resume(folder, settings, tell, processes)
     else:
-        ready = begin(settings, _tell)
-    watchers = _watchers(settings, ready.run)
-    summary = train(ready.task, ready.module, ready.choices, ready.run, watchers, ready.plan)
+        ready = begin(settings, tell, processes)
+    watchers = _watchers(settings, ready.run) if shows else []
+    summary = train(
+        ready.task, ready.module, ready.choices, ready.run, watchers, ready.plan, processes
+    )
     return STOPPED if summary.reason == "stopped" else 0
 
 

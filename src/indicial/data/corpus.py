@@ -65,6 +65,8 @@ class Data:
     """The built-in world that the documents come from, or None."""
     description: dict[str, Any]
     """JSON: names and counts, for `run.json` and for choosing defaults."""
+    folder: Path | None = None
+    """Where it is stored (store.py)."""
 
     @property
     def name(self) -> str:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from indicial.data.making import COUNTS, Making
 from indicial.data.parts import Parts, find_parts
 from indicial.data.store import checksums, stored
 from indicial.data.tokenizers import FILE, KINDS, Tokenizer, load_tokenizer
+from indicial.data.world import world
 from indicial.program.messages import IndicialError
 
 WORLD_SIZE = 100_000
@@ -70,7 +72,19 @@ def prepare_data(
     taken = [] if tokenizer is None else [(tokenizer / FILE).read_text(encoding="utf-8")]
     made_from = json.dumps([FORMAT, parts.stamp(), tokens, vocabulary, *taken])
     key = hashlib.sha256(made_from.encode()).hexdigest()
-    return _opened(stored(key, Making(parts, tokens, vocabulary, tell, known), cache), parts)
+    folder = stored(key, Making(parts, tokens, vocabulary, tell, known), cache)
+    return _described(open_data(folder, {}), parts)
+
+
+def open_data(folder: Path, description: dict[str, Any]) -> Data:
+    """Data that are prepared already, perhaps by another process: its `folder` and `description`."""
+    tokenizer = load_tokenizer(folder)
+    counts = _counts(folder)
+    train, validation = (
+        _corpus(folder, part, counts[part], tokenizer) for part in ("train", "validation")
+    )
+    made = world(description["world"]["name"]) if "world" in description else None
+    return Data(train, validation, tokenizer, made, description, folder)
 
 
 def _checked_kind(tokens: str, vocabulary: int | None) -> str:
@@ -87,21 +101,23 @@ def _checked_kind(tokens: str, vocabulary: int | None) -> str:
     return tokens
 
 
-def _opened(folder: Path, parts: Parts) -> Data:
-    """The data of a stored folder."""
-    tokenizer = load_tokenizer(folder)
-    counts = json.loads((folder / COUNTS).read_text(encoding="utf-8"))
-    train, validation = (
-        _corpus(folder, part, counts[part], tokenizer) for part in ("train", "validation")
-    )
-    told = _description(parts, counts, tokenizer)
-    for part, corpus in (("train", train), ("validation", validation)):
+def _described(data: Data, parts: Parts) -> Data:
+    """The data of a stored folder, with where they come from."""
+    assert data.folder is not None
+    counts = _counts(data.folder)
+    told = _description(parts, counts, data.tokenizer)
+    for part, corpus in (("train", data.train), ("validation", data.validation)):
         told[part] = {
             **counts[part],
             "tokens_per_document": len(corpus) / corpus.documents,
             "digest": corpus.digest,
         }
-    return Data(train, validation, tokenizer, parts.world, told)
+    return replace(data, world=parts.world, description=told)
+
+
+def _counts(folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / COUNTS).read_text(encoding="utf-8"))
+    return found
 
 
 def _corpus(folder: Path, part: str, counts: dict[str, Any], tokenizer: Tokenizer) -> Corpus:

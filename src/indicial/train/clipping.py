@@ -16,6 +16,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from indicial.train.shards import is_divided, local
+
 
 class Clipped(NamedTuple):
     norm: float
@@ -30,10 +32,15 @@ def clip_by_norm(
 
     With `most=None` the norm is only measured.
     """
-    gradients = [p.grad for p in parameters if p.grad is not None]
-    if not gradients:
+    found = [p.grad for p in parameters if p.grad is not None]
+    if not found:
         return Clipped(0.0, False)
+    gradients = [local(gradient) for gradient in found]
     norms = torch.stack(torch._foreach_norm(gradients)).double()
+    if is_divided(found[0]):  # each process has some rows of all of them
+        norms = norms.square()
+        torch.distributed.all_reduce(norms)
+        norms = norms.sqrt()
     norm = norms.norm().item()
     if most is None or not math.isfinite(norm):
         return Clipped(norm, False)

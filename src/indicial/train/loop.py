@@ -20,8 +20,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from indicial.compile.module.module import ProgramModule
+from indicial.program.messages import IndicialError
 from indicial.tasks.task import Batch, Scores, Task
 from indicial.train.checkpoints import Checkpoint
 from indicial.train.choices import BFLOAT16, Choices
@@ -30,8 +32,11 @@ from indicial.train.interrupts import Interrupts
 from indicial.train.nans import not_finite
 from indicial.train.optimizers import Optimizer
 from indicial.train.plans import make_plan
+from indicial.train.processes import ALONE, Processes
+from indicial.train.rank import writes
 from indicial.train.run import Run, load_weights
 from indicial.train.schedule import Schedule
+from indicial.train.shards import whole
 from indicial.train.watchers import Plan, Report, Summary, Watcher, Watchers
 
 SMOOTHING = 0.98
@@ -45,18 +50,14 @@ def train(
     run: Run,
     watchers: Sequence[Watcher] = (),
     plan: Plan | None = None,
-    *,
-    rank: int = 0,
-    of: int = 1,
-    replica: Any = None,
+    processes: Processes = ALONE,
 ) -> Summary:
     """Trains from the run's last checkpoint on, or from the module's weights if there is none.
 
-    `plan` is what watchers are told at the start; without one they are told no time. `replica` is
-    called in place of the module: the same, compiled or shared between `of` processes.
+    `plan` is what watchers are told at the start; without one they are told no time.
     """
-    training = Training(task, module, choices, rank, of, replica)
-    found = run.checkpoints.latest()
+    training = Training(task, module, choices, processes)
+    found = processes.share_checkpoint(run.checkpoints.latest() if writes() else None)
     told = Watchers(watchers)
     for text in run.checkpoints.damaged:
         told.note(text)
@@ -104,16 +105,13 @@ class Training:
         task: Task,
         module: ProgramModule,
         choices: Choices,
-        rank: int = 0,
-        of: int = 1,
-        replica: Any = None,
+        processes: Processes = ALONE,
     ) -> None:
         self.task, self.module, self.choices = task, module, choices
-        self.rank, self.of = rank, of
-        self.replica = replica if replica is not None else module
-        if replica is None and choices.compile:
-            self.replica = torch.compile(module)
+        self.processes = processes
         self.device = next(module.parameters()).device
+        unused = processes.connected and not self._all_used()
+        self.replica = processes.wrap(module, unused, choices.compile)
         self.optimizer = Optimizer(module, choices.optimizer, weight_decay=choices.weight_decay)
         steps = choices.max_steps
         self.schedule = Schedule(choices.learning_rate, steps, min(choices.warmup, steps))
@@ -146,32 +144,65 @@ class Training:
         narrow = self.choices.precision == BFLOAT16
         for number in range(step * parts, (step + 1) * parts):
             batch = self.batch(number)
-            with torch.autocast(self.device.type, torch.bfloat16, enabled=narrow):
-                loss, terms = self.task.loss(self.replica, batch)
-            if not math.isfinite(value := loss.item()):
-                raise NotFinite(value, number)
-            (loss / parts).backward()  # type: ignore[no-untyped-call]
+            last = number + 1 == (step + 1) * parts
+            with self.processes.exchanging(self.replica, now=last):
+                with torch.autocast(self.device.type, torch.bfloat16, enabled=narrow):
+                    loss, terms = self.task.loss(self.replica, batch)
+                value, tokens, means = self._of_all(loss, batch.count, terms, number)
+                (loss / parts).backward()  # type: ignore[no-untyped-call]
             total += value / parts
-            count += batch.count
-            for name, term in terms.items():
-                sums[name] = sums.get(name, 0.0) + term.item() / parts
+            count += tokens
+            for name, term in means.items():
+                sums[name] = sums.get(name, 0.0) + term / parts
         return total, sums, count
+
+    def _of_all(
+        self, loss: Tensor, count: int, terms: dict[str, Tensor], number: int
+    ) -> tuple[float, int, dict[str, float]]:
+        """The means over all processes, whose parts of a batch are of one size."""
+        own = loss.item()
+        value, tokens, *rest = self.processes.sum(
+            [own, count, *(term.item() for term in terms.values())]
+        )
+        of = self.processes.of if self.processes.connected else 1
+        if not math.isfinite(value):
+            rank = self.processes.first(not math.isfinite(own))
+            raise NotFinite(value / of, number, rank)
+        return (
+            value / of,
+            int(tokens),
+            {name: v / of for name, v in zip(terms, rest, strict=True)},
+        )
+
+    def _all_used(self) -> bool:
+        """Whether the loss depends on every parameter."""
+        self.task.loss(self.module, self.batch(0))[0].backward()  # type: ignore[no-untyped-call]
+        used = all(p.grad is not None for p in self.module.parameters())
+        self.module.zero_grad()
+        return used
 
     def batch(self, number: int) -> Batch:
         """A batch, and the generator set as dropout is to be drawn for it."""
-        torch.manual_seed((self.choices.seed * 1_000_003 + number) * 4099 + self.rank)
-        return self.task.batch(number, self.rank, self.of).to(self.device)
+        rank, of = self.processes.rank, self.processes.of
+        torch.manual_seed((self.choices.seed * 1_000_003 + number) * 4099 + rank)
+        return self.task.batch(number, rank, of).to(self.device)
 
     def validate(self) -> Scores:
         """A look at the validation part, which changes nothing, not even what is drawn later."""
         torch.manual_seed(self.choices.seed)
-        return self.task.validate(self.module, self.choices.eval_tokens)
+        processes, most = self.processes, self.choices.eval_tokens
+        if not processes.connected:
+            return self.task.validate(self.module, most)
+        with processes.whole(self.module):
+            part = self.task.validate(self.module, most, processes.rank, processes.of)
+        nats, count = processes.sum([part.nats, part.count])
+        return self.task.scores(nats, int(count))
 
     # ------------------------------------------------------------------ keeping
 
     def checkpoint(self) -> Checkpoint:
         keys = self.module.state_keys.values()
-        tensors = {f"model/{key}": self.module.get_parameter(key).detach() for key in keys}
+        tensors = {f"model/{key}": whole(self.module.get_parameter(key).detach()) for key in keys}
         tensors |= {f"optimizer/{name}": v for name, v in self.optimizer.tensors().items()}
         return Checkpoint(self.progress.step, tensors, asdict(self.progress))
 
@@ -184,11 +215,13 @@ class Training:
 class NotFinite(Exception):
     """A step whose loss or gradient is nan or infinite."""
 
-    def __init__(self, loss: float, number: int) -> None:
+    def __init__(self, loss: float, number: int, rank: int = 0) -> None:
         super().__init__(f"the loss is {loss}")
         self.loss = loss
         self.number = number
         """Of the batch."""
+        self.rank = rank
+        """The process whose part of the batch it is."""
 
 
 class _Course:
@@ -227,7 +260,8 @@ class _Course:
             looks = last or progress.step % choices.eval_every == 0
             better = looks and self._look(report)
             patient = choices.patience is None or progress.worse < choices.patience
-            stops = interrupts.asked is not None or not patient
+            asked = self.training.processes.any(interrupts.asked is not None)
+            stops = asked or not patient
             if better or last or stops or progress.step % choices.save_every == 0:
                 self._save(better)
             if stops and not last:
@@ -241,9 +275,10 @@ class _Course:
         except NotFinite as found:
             batch = self.training.batch(found.number)
             rate = self.training.schedule.at(progress.step)
-            raise not_finite(
+            error = not_finite(
                 self.training.module, batch, found.loss, progress.step + 1, self.saved, rate
-            ) from None
+            )
+            raise IndicialError(self.training.processes.share(str(error), found.rank)) from None
         self.stepping += time.monotonic() - begun
         seconds = self.first.elapsed()
         progress.seconds = self.first.seconds + seconds

@@ -8,17 +8,20 @@ as AdamW's, and one learning rate serves both (Liu et al. 2025, arXiv:2502.16982
 
 `torch.optim.Muon` takes parameters with two axes only, one at a time, and rounds to bfloat16.
 Here layers and heads are axes, and all matrices of one shape are multiplied together in float32.
+
+Of a matrix that is divided over processes (FSDP) each keeps its rows and their momentum; they are
+joined to be made orthogonal, since that needs the whole matrix.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from indicial.train.matrices import Matrix
+from indicial.train.shards import divided, joined, local
 
 QUINTIC = (3.4445, -4.7750, 2.0315)
 """a, b, c of X ← a X + b (XXᵀ) X + c (XXᵀ)² X: steep at 0, so that five rounds are enough."""
@@ -55,23 +58,26 @@ class Muon:
     def _move(self, keys: list[str], learning_rate: float, scale: float) -> None:
         """A step of some parameters whose matrices have the same shape."""
         stacks = [self._stacks[key] for key in keys]
-        directions = self._directions(keys)
+        own = [self.parameters[key] for key in keys]
+        directions = [joined(d, p) for d, p in zip(self._directions(keys), own, strict=True)]
         parts = [s.matrices(d) for s, d in zip(stacks, directions, strict=True)]
         orthogonal = torch.split_with_sizes(
             orthogonalise(torch.cat(parts)), [s.number for s in stacks]
         )
-        steps = [s.tensor(o) for s, o in zip(stacks, orthogonal, strict=True)]
-        values: list[Tensor] = [self.parameters[key] for key in keys]
+        steps = [
+            local(divided(s.tensor(o), p)) for s, o, p in zip(stacks, orthogonal, own, strict=True)
+        ]
+        values = [local(p) for p in own]
         torch._foreach_mul_(values, 1 - learning_rate * self.weight_decay)
         torch._foreach_add_(values, steps, alpha=-learning_rate * scale)
 
     def _directions(self, keys: list[str]) -> tuple[Tensor, ...] | list[Tensor]:
-        """The momenta, a step further, and a look ahead (Nesterov)."""
-        gradients: list[Any] = [self.parameters[key].grad for key in keys]
+        """The momenta, a step further, and a look ahead (Nesterov): the rows that are here."""
+        gradients = [local(self.parameters[key].grad) for key in keys]
         for key in keys:
             if key not in self.momenta:
                 self.momenta[key] = torch.zeros_like(self.parameters[key])
-        momenta = [self.momenta[key] for key in keys]
+        momenta = [local(self.momenta[key]) for key in keys]
         torch._foreach_lerp_(momenta, gradients, 1 - self.momentum)
         return torch._foreach_lerp(gradients, momenta, self.momentum)
 

@@ -15,6 +15,7 @@ import torch
 from indicial.compile.module.module import ProgramModule
 from indicial.program.messages import IndicialError
 from indicial.tasks.task import Batch
+from indicial.train.shards import local
 
 
 def not_finite(
@@ -39,7 +40,8 @@ def _where(module: ProgramModule, batch: Batch) -> str:
     broken = [
         name
         for name in module.state_keys
-        if (grad := module.parameter(name).grad) is not None and not torch.isfinite(grad).all()
+        if (grad := module.parameter(name).grad) is not None
+        and not torch.isfinite(local(grad)).all()
     ]
     if broken:
         return f"All equations are finite; the gradient of {', '.join(broken)} is not"

@@ -21,6 +21,7 @@ from indicial.compile.module.module import ProgramModule
 from indicial.program.messages import IndicialError
 from indicial.train.matrices import Matrix, matrices
 from indicial.train.muon import Muon
+from indicial.train.shards import divided, whole
 
 KINDS = ("muon", "adamw")
 MOMENTUM = "momentum"
@@ -77,11 +78,11 @@ class Optimizer:
     # ------------------------------------------------------------------ keeping
 
     def tensors(self) -> dict[str, Tensor]:
-        """The state as plain tensors under flat names, `W_hR/momentum`; not copies."""
-        found = {f"{key}/{MOMENTUM}": value for key, value in self._muon.momenta.items()}
+        """The state as whole tensors under flat names, `W_hR/momentum`; copies only if divided."""
+        found = {f"{key}/{MOMENTUM}": whole(value) for key, value in self._muon.momenta.items()}
         for key in self.of_adamw:
             state = self._adamw.state.get(self.parameters[key], {})
-            found |= {f"{key}/{part}": value for part, value in state.items()}
+            found |= {f"{key}/{part}": whole(value) for part, value in state.items()}
         return found
 
     def load(self, tensors: Mapping[str, Tensor]) -> None:
@@ -114,7 +115,7 @@ class Optimizer:
             if part == "step":
                 found[part] = value.to(parameter.device, copy=True)
             elif value.shape == parameter.shape:
-                found[part] = torch.empty_like(parameter).copy_(value)
+                found[part] = torch.empty_like(parameter).copy_(divided(value, parameter))
             else:
                 raise IndicialError(
                     f"the {part} of {key} has the shape {tuple(value.shape)}, but {key} has "

@@ -163,6 +163,7 @@ MACHINE = [
         choices=("float32", "bfloat16"),
     ),
     Option("compile", FLAG, "hand the module to torch.compile"),
+    Option("fsdp", FLAG, "divide the weights over the processes that torchrun started"),
     Option("seed", WHOLE, "of the first weights, the order of the data, dropout (0)", "N", least=0),
 ]  # fmt: skip
 

@@ -35,6 +35,7 @@ from indicial.program.program import Program
 from indicial.train.checkpoints import Checkpoint, Checkpoints
 from indicial.train.equations import Equations
 from indicial.train.rank import writes
+from indicial.train.shards import divided
 
 if TYPE_CHECKING:
     from indicial.data.tokenizers import Tokenizer
@@ -194,7 +195,7 @@ def load_weights(module: ProgramModule, checkpoint: Checkpoint) -> None:
         )
     with torch.no_grad():
         for key, value in weights.items():
-            own[key].copy_(value)
+            own[key].copy_(divided(value, own[key]))
 
 
 def _locked(file: IO[str]) -> bool:

@@ -67,6 +67,7 @@ class Settings:
     device: str | None = None
     precision: str | None = None
     compile: bool | None = None
+    fsdp: bool | None = None
     seed: int | None = None
 
     @staticmethod

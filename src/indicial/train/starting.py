@@ -30,8 +30,10 @@ from indicial.train.equations import Equations
 from indicial.train.loop import NotFinite, Training
 from indicial.train.origin import Origin
 from indicial.train.plans import make_plan
+from indicial.train.processes import ALONE, Processes
 from indicial.train.run import FILE, Description, Run
 from indicial.train.settings import Settings
+from indicial.train.shared_data import prepared_together
 from indicial.train.watchers import Plan
 
 Tell = Callable[[str], None]
@@ -56,25 +58,27 @@ class Ready:
 # ---------------------------------------------------------------------- a new run
 
 
-def begin(settings: Settings, tell: Tell = lambda text: None) -> Ready:
+def begin(
+    settings: Settings, tell: Tell = lambda text: None, processes: Processes = ALONE
+) -> Ready:
     """A new run. Its folder is made at the end, when nothing is left that could be wrong."""
     if not settings.model:
         raise IndicialError("say what to train: a model of the library (`ugrnn`) or an .eq file")
     if not settings.data:
         raise IndicialError("say what to train on: --data PATH, or --data people, a built-in world")
-    folder = Path(settings.out) if settings.out is not None else free_folder(settings)
-    check_free(folder)
+    folder = _folder(settings, processes)
     found = trainable(settings.model, settings.set, settings.task)
-    device = best_device(settings.device)
+    device = best_device(settings.device, processes.of)
     origin = Origin.of(settings, found) if settings.from_ is not None else None
     if origin is not None:
         found = replace(found, sizes={**origin.sizes(found.program), **found.sizes})
-    data = read_data(settings, tell, origin.run.folder if origin is not None else None)
-    task = _task(found, data, settings, device)
-    module = _module(found, task, settings, device)
+    cut_as = origin.run.folder if origin is not None else None
+    data = read_data(settings, tell, cut_as, processes)
+    task = _task(found, data, settings, device, processes)
+    module = _module(found, task, settings, processes.device(device))
     if origin is not None:
         tell(origin.fill(module))
-    choices, per_step = _choices(task, module, settings, device)
+    choices, per_step = _choices(task, module, settings, device, processes)
     description = Description(
         Equations.of(found.program),
         module.sizes.known,
@@ -86,14 +90,24 @@ def begin(settings: Settings, tell: Tell = lambda text: None) -> Ready:
     return Ready(task, module, choices, run, make_plan(task, module, choices, folder, per_step))
 
 
-def _task(found: Trainable, data: Data, settings: Settings, device: str) -> Language:
+def _folder(settings: Settings, processes: Processes) -> Path:
+    """Where the run will be; the first process decides."""
+    folder = Path(settings.out) if settings.out is not None else free_folder(settings)
+    if processes.rank == 0:
+        check_free(folder)
+    return Path(processes.share(str(folder)))
+
+
+def _task(
+    found: Trainable, data: Data, settings: Settings, device: str, processes: Processes
+) -> Language:
     context, batch_size = defaults.rows(data.train, settings, device)
     return make_task(
         found.task,
         found.program,
         data,
         context=context,
-        batch_size=batch_size,
+        batch_size=processes.rows(batch_size, said=settings.batch_size is not None),
         seed=settings.seed or 0,
     )
 
@@ -107,7 +121,11 @@ def _module(found: Trainable, task: Language, settings: Settings, device: str) -
 
 
 def _choices(
-    task: Language, module: ProgramModule, settings: Settings, device: str
+    task: Language,
+    module: ProgramModule,
+    settings: Settings,
+    device: str,
+    processes: Processes,
 ) -> tuple[Choices, float | None]:
     """All settings; and the seconds that a step takes, if they were measured."""
     optimizer = settings.optimizer or "muon"
@@ -130,7 +148,7 @@ def _choices(
         compile=bool(settings.compile),
     )
     few = settings.max_steps is not None and settings.max_steps <= FEW
-    per_step = None if few else rehearse(task, module, kept)
+    per_step = processes.share(None if few else rehearse(task, module, kept, processes))
     tokens = kept.batch_size * kept.accumulate * kept.context
     amount = defaults.amount(settings, per_step, tokens, len(task.data.validation))
     return replace(kept, **amount.__dict__), per_step
@@ -140,10 +158,13 @@ def _said(value: float | None, otherwise: float) -> float:
     return otherwise if value is None else value
 
 
-def rehearse(task: Language, module: ProgramModule, choices: Choices) -> float:
+def rehearse(
+    task: Language, module: ProgramModule, choices: Choices, processes: Processes = ALONE
+) -> float:
     """Seconds that a step takes, measured on a copy that is thrown away."""
     with torch.random.fork_rng(devices=[]):
-        trial = Training(task, copy.deepcopy(module), replace(choices, learning_rate=1e-6))
+        slow = replace(choices, learning_rate=1e-6)
+        trial = Training(task, copy.deepcopy(module), slow, processes.apart())
         times: list[float] = []
         begun = time.monotonic()
         try:
@@ -160,16 +181,22 @@ def rehearse(task: Language, module: ProgramModule, choices: Choices) -> float:
 # ---------------------------------------------------------------------- going on
 
 
-def resume(folder: str, settings: Settings, tell: Tell = lambda text: None) -> Ready:
+def resume(
+    folder: str,
+    settings: Settings,
+    tell: Tell = lambda text: None,
+    processes: Processes = ALONE,
+) -> Ready:
     """A run that goes on as it began; only what changes nothing in it may be said anew."""
-    run = Run.open(folder)
+    run = _open_run(folder, processes)
     kept = Settings.read(
         {k: v for k, v in run.description.settings.items() if k in Settings.__dataclass_fields__}
     )
     _check_same(folder, settings, kept)
     choices = Choices.from_json(run.description.settings)
     if settings.device is not None:
-        choices = replace(choices, device=best_device(settings.device))
+        choices = replace(choices, device=best_device(settings.device, processes.of))
+    processes.rows(choices.batch_size, said=True)
     if settings.max_steps is not None and settings.max_steps != choices.max_steps:
         tell(
             f"the learning rate was planned for {choices.max_steps} steps and is now for "
@@ -177,7 +204,7 @@ def resume(folder: str, settings: Settings, tell: Tell = lambda text: None) -> R
         )
         choices = replace(choices, max_steps=settings.max_steps)
     tokenizer = run.folder if kept.from_ is not None else None
-    data = read_data(settings.over(kept), tell, tokenizer)
+    data = read_data(settings.over(kept), tell, tokenizer, processes)
     before = [run.description.data.get(p, {}).get("digest") for p in ("train", "validation")]
     if before != [data.train.digest, data.validation.digest]:
         raise IndicialError(
@@ -194,19 +221,27 @@ def resume(folder: str, settings: Settings, tell: Tell = lambda text: None) -> R
         seed=choices.seed,
     )
     torch.manual_seed(choices.seed)
-    module = program.compile(sizes=run.description.sizes, device=choices.device)
+    device = processes.device(choices.device)
+    module = program.compile(sizes=run.description.sizes, device=device)
     latest = run.checkpoints.latest()
     if latest is None and kept.from_ is not None:  # it was stopped before it had begun
         tell(Origin(Run.open(kept.from_)).fill(module))
     first = latest.step if latest is not None else 0
     left = choices.max_steps - first
-    per_step = rehearse(task, module, choices) if left > FEW else None
+    per_step = rehearse(task, module, choices, processes) if left > FEW else None
     return Ready(
         task, module, choices, run, make_plan(task, module, choices, run.folder, per_step, first)
     )
 
 
-MAY_CHANGE = ("out", "device", "max_steps", "data", "tensorboard")
+def _open_run(folder: str, processes: Processes) -> Run:
+    """The run as the first process finds it: other machines need not have its folder."""
+    found = Run.open(folder) if processes.rank == 0 else None
+    told = processes.share(found and [str(found.folder), found.description.to_json()])
+    return found or Run(Path(told[0]), Description.from_json(told[1]))
+
+
+MAY_CHANGE = ("out", "device", "fsdp", "max_steps", "data", "tensorboard")
 
 
 def _check_same(folder: str, said: Settings, kept: Settings) -> None:
@@ -225,19 +260,28 @@ def _check_same(folder: str, said: Settings, kept: Settings) -> None:
 # ---------------------------------------------------------------------- parts of both
 
 
-def read_data(settings: Settings, tell: Tell, tokenizer: Path | None = None) -> Data:
+def read_data(
+    settings: Settings,
+    tell: Tell,
+    tokenizer: Path | None = None,
+    processes: Processes = ALONE,
+) -> Data:
     """The data that the settings name; cut as in another run, if its folder is given."""
-    return prepare_data(
-        settings.data,
-        tokens=settings.tokens or "auto",
-        vocabulary=settings.vocabulary,
-        field=settings.field,
-        documents=settings.documents or "auto",
-        validation=_validation(settings.validation),
-        world_size=settings.world_size or WORLD_SIZE,
-        tokenizer=tokenizer,
-        tell=tell,
-    )
+
+    def prepare() -> Data:
+        return prepare_data(
+            settings.data,
+            tokens=settings.tokens or "auto",
+            vocabulary=settings.vocabulary,
+            field=settings.field,
+            documents=settings.documents or "auto",
+            validation=_validation(settings.validation),
+            world_size=settings.world_size or WORLD_SIZE,
+            tokenizer=tokenizer,
+            tell=tell,
+        )
+
+    return prepared_together(processes, prepare, (*settings.data, *(settings.validation or ())))
 
 
 def _validation(said: tuple[str, ...] | None) -> float | tuple[str, ...] | None:
@@ -250,10 +294,12 @@ def _validation(said: tuple[str, ...] | None) -> float | tuple[str, ...] | None:
     return said
 
 
-def best_device(said: str | None) -> str:
+def best_device(said: str | None, processes: int = 1) -> str:
     """The device that was asked for, if it is there; else the best there is."""
     there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
     if said is None:
+        if processes > 1:  # they cannot share the one GPU that mps is
+            return "cuda" if there["cuda"] else "cpu"
         return next((name for name, is_there in there.items() if is_there), "cpu")
     kind = said.partition(":")[0]
     try:
