@@ -10,7 +10,10 @@ import argparse
 import difflib
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    from indicial.train.options import Option
 
 
 class Parser(argparse.ArgumentParser):
@@ -46,6 +49,20 @@ def command(commands: Commands[Any], name: str, line: str, text: str, run: objec
     )
     made.set_defaults(run=run)
     return made
+
+
+def setting(group: argparse._ArgumentGroup, option: Option) -> None:
+    """Adds a setting of a training; what is not said is None."""
+    more: dict[str, Any] = {}
+    if option.kind == "flag":
+        more["action"] = "store_true"
+    else:
+        more["metavar"] = "|".join(option.choices) if option.choices else option.metavar
+    if option.kind == "words":
+        more["nargs"] = "+"
+    if option.kind == "pairs":
+        more["action"] = "append"
+    group.add_argument(option.flag, dest=option.name, default=None, help=option.help, **more)
 
 
 def filling(parser: argparse.ArgumentParser) -> None:

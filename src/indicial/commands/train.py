@@ -11,10 +11,9 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from indicial.commands.arguments import Commands, command
+from indicial.commands.arguments import Commands, command, setting
 
 if TYPE_CHECKING:
-    from indicial.train.options import Option
     from indicial.train.processes import Processes
     from indicial.train.settings import Settings
     from indicial.train.watchers import Watcher
@@ -53,26 +52,13 @@ def add(commands: Commands[Any]) -> None:
         group = parser.add_argument_group(title)
         for option in options:
             if option.name != "model":
-                argument(group, option)
+                setting(group, option)
         if title == "model":
             group.add_argument(
                 "--resume", nargs="?", const=True, metavar="RUN",
                 help="go on with a run, from its last checkpoint",
             )  # fmt: skip
             group.add_argument("--config", metavar="FILE", help="settings in YAML, by these names")
-
-
-def argument(group: argparse._ArgumentGroup, option: Option) -> None:
-    more: dict[str, Any] = {}
-    if option.kind == "flag":
-        more["action"] = "store_true"
-    else:
-        more["metavar"] = "|".join(option.choices) if option.choices else option.metavar
-    if option.kind == "words":
-        more["nargs"] = "+"
-    if option.kind == "pairs":
-        more["action"] = "append"
-    group.add_argument(option.flag, dest=option.name, default=None, help=option.help, **more)
 
 
 def _train(options: argparse.Namespace) -> int:

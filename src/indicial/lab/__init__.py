@@ -1,0 +1,1 @@
+"""Experiments: several trainings on equal terms, and what comes of them."""

@@ -1,0 +1,159 @@
+"""A comparison: models on equal terms → a folder with runs, a table and pictures.
+
+>>> comparison = Comparison.of(["ugrnn", "transformer"], [300_000], seeds=1, terms=Settings(…))
+>>> outcomes = comparison.run(workers=2, view)
+>>> comparison.write(outcomes)
+
+    runs/compare-people-1/
+        compare.json                 the terms, and every result
+        table.md
+        parameters.png, .svg         loss against parameters; with one number of them
+        tokens.png, .svg             loss against tokens
+        ugrnn-300k-seed-0/           a run like any other
+
+What is finished is not repeated: the same call goes on, and further models, sizes and seeds are
+added to what is there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from indicial.data.corpus import Data
+from indicial.lab import figures, tables
+from indicial.lab.contenders import Contender
+from indicial.lab.results import Group, Result, groups
+from indicial.lab.trials import Trial, make_trials
+from indicial.program.messages import IndicialError
+from indicial.train.chart import short
+from indicial.train.metrics import read_metrics
+from indicial.train.settings import Settings
+
+FILE = "compare.json"
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Which trainings there are, and where."""
+
+    folder: Path
+    terms: Settings
+    tokens: int | None
+    data: Data
+    trials: list[Trial]
+
+    @staticmethod
+    def make(
+        models: Sequence[Contender],
+        parameters: Sequence[int],
+        seeds: int,
+        terms: Settings,
+        data: Data,
+        folder: Path,
+        tokens: int | None,
+    ) -> Comparison:
+        """Every width is found, and the folder is looked at: nothing is left that could be wrong."""
+        trials = make_trials(models, parameters, seeds, terms, data, folder, tokens)
+        made = Comparison(folder, terms, tokens, data, trials)
+        made._check_folder()
+        return made
+
+    @property
+    def said(self) -> dict[str, Any]:
+        """What all trainings have in common; JSON."""
+        return {**self.terms.said(), "tokens_budget": self.tokens, "digest": self.data.train.digest}
+
+    def _check_folder(self) -> None:
+        """A folder holds one comparison; it may grow, but not change its terms."""
+        path = self.folder / FILE
+        if not path.exists():
+            if self.folder.exists() and (not self.folder.is_dir() or any(self.folder.iterdir())):
+                raise IndicialError(
+                    f"{self.folder} holds other things and is no comparison; choose another --out"
+                )
+            return
+        try:
+            before = json.loads(path.read_text(encoding="utf-8"))["terms"]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise IndicialError(f"{path} is damaged; choose another --out") from error
+        now = self.said
+        for name in sorted(before.keys() | now.keys()):
+            if before.get(name) == now.get(name):
+                continue
+            if name == "digest":
+                raise IndicialError(
+                    f"the data changed since {self.folder} was begun; choose another --out"
+                )
+            flag = f"--{name.replace('_', '-')}"
+            raise IndicialError(
+                f"{self.folder} was begun with {_written(flag, before.get(name))}, this is with "
+                f"{_written(flag, now.get(name))}. A comparison is on equal terms: choose another "
+                "--out"
+            )
+
+    # ------------------------------------------------------------------ what came of it
+
+    def keep(self, results: Sequence[Result]) -> None:
+        """The terms and what there is so far: the folder can be gone on with from now on."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        kept = {
+            "format": FORMAT,
+            "terms": self.said,
+            "results": [asdict(result) for result in results],
+        }
+        text = json.dumps(kept, ensure_ascii=False, indent=1)
+        (self.folder / FILE).write_text(text + "\n", encoding="utf-8")
+
+    def write(self, results: Sequence[Result]) -> list[Path]:
+        """The table and the pictures; what was written."""
+        self.keep(results)
+        if not results:
+            return []
+        found = groups(results)
+        table = self.folder / "table.md"
+        lines = [f"# {self.title}", tables.markdown(tables.rows(found)), *tables.notes(found)]
+        table.write_text("\n\n".join(lines) + "\n", encoding="utf-8")
+        return [table, *self._draw(found)]
+
+    @property
+    def title(self) -> str:
+        seen = f"{short(self.tokens)} tokens" if self.tokens else f"{self.terms.minutes:g} minutes"
+        return f"{self.data.name}, {seen} each"
+
+    def _draw(self, found: Sequence[Group]) -> list[Path]:
+        entropy = self.data.entropy_per_token
+        if len({group.asked for group in found}) > 1:
+            return figures.draw_sizes(found, self.folder, self.title, entropy)
+        curves = {group.model: self._curves(group) for group in found}
+        curves = {model: several for model, several in curves.items() if several}
+        return figures.draw_tokens(curves, self.folder, self.title, entropy) if curves else []
+
+    def _curves(self, group: Group) -> list[list[tuple[float, float]]]:
+        """The looks at the validation part, by tokens; a curve for each seed."""
+        found = []
+        for trial in self.trials:
+            if (trial.model, trial.asked) != (group.model, group.asked):
+                continue
+            path = trial.folder / "metrics.jsonl"
+            lines = list(read_metrics(path)) if path.exists() else []
+            tokens = {line["step"]: line["tokens"] for line in lines if "tokens" in line}
+            curve = [
+                (tokens[line["step"]], line["validation"]["loss"])
+                for line in lines
+                if "validation" in line and line["step"] in tokens
+            ]
+            if curve:
+                found.append(curve)
+        return found
+
+
+def _written(flag: str, value: object) -> str:
+    if value is None:
+        return f"no {flag}"
+    words = value if isinstance(value, list) else [value]
+    return " ".join([flag, *map(str, words)])

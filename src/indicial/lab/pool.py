@@ -1,0 +1,153 @@
+"""Trainings in processes of their own, a few at a time.
+
+>>> outcomes = run_trials(trials, workers=2, view=view)
+>>> outcomes[trials[0].label].result.loss
+1.532…
+
+One that was stopped goes on. Ctrl-C ends all in order: each saves, and what there is comes back.
+`finished` finds those that need not be run again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import IO, Any
+
+from indicial.lab.events import deliver
+from indicial.lab.results import Result
+from indicial.lab.trials import Trial
+from indicial.lab.views import View
+from indicial.program.messages import IndicialError
+from indicial.train.interrupts import Interrupts
+from indicial.train.run import FILE, Run
+from indicial.train.watchers import Watcher
+
+CHILD = "indicial.lab.child"
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+LAST_LINES = 3
+
+
+@dataclass
+class Outcome:
+    """How a training ended."""
+
+    result: Result | None = None
+    mistake: str | None = None
+
+
+class _Running:
+    """A process that trains, and the thread that reads what it tells."""
+
+    def __init__(self, trial: Trial, told: queue.Queue[tuple[_Running, Any]]) -> None:
+        self.trial = trial
+        self.outcome = Outcome()
+        self.watcher = Watcher()
+        self.printed: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (closed in `end`)
+        # Ctrl-C in the terminal reaches us alone: we pass it on once, as SIGTERM.
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", CHILD],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.printed,
+            env={**os.environ, **ONE_THREAD},
+            start_new_session=True,
+        )
+        threading.Thread(target=self._read, args=(told,), daemon=True).start()
+
+    def _read(self, told: queue.Queue[tuple[_Running, Any]]) -> None:
+        assert self.process.stdin is not None and self.process.stdout is not None
+        trial = self.trial
+        start = {"model": trial.model, "asked": trial.asked, "settings": trial.settings.said()}
+        try:
+            with self.process.stdin as stdin:
+                stdin.write(json.dumps(start).encode())
+        except OSError:
+            pass  # it ended before it read anything; why is in `printed`
+        for line in self.process.stdout:
+            told.put((self, json.loads(line)))
+        self.process.wait()
+        told.put((self, None))
+
+    def hears(self, found: dict[str, Any]) -> None:
+        if found["event"] == "result":
+            self.outcome.result = Result.from_json(found["result"])
+        elif found["event"] == "failed":
+            self.outcome.mistake = found["text"]
+        else:
+            deliver(found, self.watcher)
+
+    def end(self, asked: bool) -> Outcome:
+        """What came of it; a process that died unasked is a mistake."""
+        if self.process.returncode and not asked and self.outcome.mistake is None:
+            self.printed.seek(0)
+            lines = self.printed.read().decode(errors="replace").strip().splitlines()
+            said = "\n  ".join(lines[-LAST_LINES:]) or "it said nothing"
+            self.outcome.mistake = f"ended with status {self.process.returncode}:\n  {said}"
+        self.printed.close()
+        return self.outcome
+
+
+def run_trials(trials: Sequence[Trial], workers: int, view: View) -> dict[str, Outcome]:
+    """All of them, the longest first; the outcomes by label."""
+    outcomes = {trial.label: Outcome() for trial in trials}
+    left = sorted(trials, key=lambda trial: trial.work)
+    told: queue.Queue[tuple[_Running, Any]] = queue.Queue()
+    running: list[_Running] = []
+    with view, Interrupts() as interrupts, _killed(running):
+        asked = False
+        while running or (left and not asked):
+            while left and len(running) < workers and not asked:
+                one = _Running(left.pop(), told)
+                one.watcher = view.watcher(one.trial)
+                running.append(one)
+            if interrupts.asked is not None and not asked:
+                asked = True
+                for one in running:
+                    one.process.send_signal(signal.SIGTERM)
+            try:
+                source, found = told.get(timeout=0.2)
+            except queue.Empty:
+                continue
+            if found is not None:
+                source.hears(found)
+                continue
+            running.remove(source)
+            outcome = outcomes[source.trial.label] = source.end(asked)
+            view.ended(source.trial, outcome.result, outcome.mistake)
+    return outcomes
+
+
+@contextmanager
+def _killed(running: list[_Running]) -> Iterator[None]:
+    """Nothing goes on once we are gone, whatever the reason."""
+    try:
+        yield
+    finally:
+        for one in running:
+            one.process.kill()
+
+
+def finished(trial: Trial) -> Result | None:
+    """The result of a trial that is finished; a folder that was never made whole is cleared away."""
+    folder = trial.folder
+    if not (folder / FILE).exists():
+        if folder.exists():
+            shutil.rmtree(folder)
+        return None
+    if Run.open(folder).description.equations != trial.equations:
+        raise IndicialError(
+            f"{folder} was trained with other equations for {trial.model}; remove it, or choose "
+            "another --out"
+        )
+    return Result.read(folder)

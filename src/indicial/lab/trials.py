@@ -1,0 +1,98 @@
+"""The trainings of a comparison: each model with each number of parameters and each seed.
+
+>>> trials = make_trials(contenders(["rnn", "gru"]), [100_000, 300_000], 2, terms, folder)
+>>> trials[0].label, trials[0].parameters, trials[0].settings.set
+('rnn, 100k, seed 0', 99858, {'J': '85'})
+
+Equal terms: the same data, the same batches for the same seed, as many tokens (or minutes), and the
+learning rate by the same rule, from optimizer and width.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from indicial.data.corpus import Data
+from indicial.lab.contenders import Contender
+from indicial.lab.widths import sizes_for
+from indicial.program.explain.facts import tied_sizes
+from indicial.tasks.registry import make_task
+from indicial.train import defaults
+from indicial.train.chart import short
+from indicial.train.equations import Equations
+from indicial.train.settings import Settings
+from indicial.train.starting import best_device
+
+TOKENS = 2_500_000
+"""How many a training sees, unless told otherwise: 24 trainings of up to a million parameters take
+about half an hour on two cores."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One training."""
+
+    model: str
+    asked: int
+    """About so many parameters."""
+    parameters: int
+    """And so many it has."""
+    seed: int
+    settings: Settings
+    """As `indicial train` takes them."""
+    equations: Equations
+    work: float
+    """Operations that a token takes: what is long is begun first."""
+
+    @property
+    def label(self) -> str:
+        return f"{self.model}, {short(self.asked)}, seed {self.seed}"
+
+    @property
+    def folder(self) -> Path:
+        assert self.settings.out is not None
+        return Path(self.settings.out)
+
+
+def make_trials(
+    models: Sequence[Contender],
+    parameters: Sequence[int],
+    seeds: int,
+    terms: Settings,
+    data: Data,
+    folder: Path,
+    tokens: int | None = TOKENS,
+) -> list[Trial]:
+    """`terms` is what all have in common; `tokens` is None where they say the minutes."""
+    device = best_device(terms.device)
+    context, rows = defaults.rows(data.train, terms, device)
+    if tokens is not None:
+        steps = max(1, round(tokens / (context * rows * (terms.accumulate or 1))))
+        terms = replace(terms, max_steps=steps)
+    terms = replace(terms, context=context, batch_size=rows)
+    found = []
+    for model in models:
+        made = model.trainable()
+        task = make_task(made.task, made.program, data, context=context, batch_size=rows)
+        told = {**dict.fromkeys(task.lengths, context), **task.sizes}
+        equations = Equations.of(made.program)
+        for asked in parameters:
+            sizes, number = sizes_for(made.program, told, made.sizes, asked)
+            given = {**model.given, **{name: str(value) for name, value in sizes.items()}}
+            work = made.program.cost.work.value(tied_sizes(made.program.code, {**told, **sizes}))
+            for seed in range(seeds):
+                name = f"{model.name}-{short(asked)}-seed-{seed}"
+                settings = replace(
+                    terms,
+                    model=model.what,
+                    set=given,
+                    seed=seed,
+                    out=str(folder / re.sub(r"[^\w.+=-]+", "-", name)),
+                )
+                found.append(
+                    Trial(model.name, asked, number, seed, settings, equations, work / context)
+                )
+    return found
