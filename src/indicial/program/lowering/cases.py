@@ -12,7 +12,7 @@ from indicial.notation import syntax as s
 from indicial.notation.printers import unicode
 from indicial.notation.source import Span
 from indicial.program import ir
-from indicial.program.lowering import calls
+from indicial.program.lowering import joins
 from indicial.program.lowering.context import Term, merge
 from indicial.program.lowering.scope import Scope
 
@@ -102,7 +102,7 @@ def join(lowering: Lowering, node: s.Join, scope: Scope) -> Term:
             hint="write `z[t,C] = a[t,I]; b[t,J]` on a line of its own",
         )
         return Term(ZERO)
-    return calls.join(lowering, node.parts, scope, scope.left[-1], node.span)
+    return joins.join(lowering, node.parts, scope, scope.left[-1], node.span)
 
 
 def list_literal(lowering: Lowering, node: s.ListLiteral, scope: Scope) -> Term:

@@ -17,6 +17,9 @@ from indicial.program.messages import Messages
 from indicial.program.names.outline import Outline
 from indicial.program.sizes import Size
 
+ZERO = ir.Constant(0.0)
+"""What stands where nothing could be read, so that the rest is still checked."""
+
 
 @dataclass(eq=False)
 class Variable:

@@ -18,7 +18,7 @@ from indicial.notation import syntax as s
 from indicial.notation.printers import name_key, unicode
 from indicial.notation.source import Span
 from indicial.program import ir
-from indicial.program.lowering import calls, cases, claims, reductions
+from indicial.program.lowering import calls, cases, claims, inlining, reductions
 from indicial.program.lowering.context import Context, Term, merge
 from indicial.program.lowering.places import describe, place
 from indicial.program.lowering.reads import Reading
@@ -204,7 +204,7 @@ class Lowering(Reading):
         """A name in a product or a sum: a tensor, an index's value, a size or a number."""
         key = reference.key
         if key in scope.locals:
-            return calls.local(self, reference, scope)
+            return inlining.local(self, reference, scope)
         info = self.context.tensors.get(key)
         bare = not reference.items and info is not None and bool(info.axes)
         if bare and key in self.sizes_named:

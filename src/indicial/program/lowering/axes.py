@@ -1,0 +1,118 @@
+"""How long each axis of a tensor is, from what defines it and what reads it.
+
+h[t,j] = … h[t-1,j]     t: 0..T-1; what is read before is its start
+a[t_1-t_2]              all differences: -(T-1)..T-1
+"""
+
+from __future__ import annotations
+
+from indicial.program import ir
+from indicial.program.lowering.context import AxisInfo, Context
+from indicial.program.sizes import Size
+
+Range = tuple[Size, Size]
+"""First and last value."""
+
+
+def is_layered(axis: AxisInfo) -> bool:
+    """An axis along which the tensor is defined at `ℓ+1`."""
+    return any(
+        isinstance(p, ir.Affine) and p.shift is not None and p.shift[1] > 0 for p, _ in axis.left
+    )
+
+
+def axis_ranges(context: Context, ranges: list[Range]) -> dict[tuple[str, int], Range]:
+    result: dict[tuple[str, int], Range] = {}
+    by_statement: dict[tuple[str, int], Range] = {}
+    for statement in context.statements:
+        by_name = {v.name: ranges[v.number] for v in statement.variables}
+        for number, place in enumerate(statement.left):
+            interval = _left_interval(place, by_name)
+            if interval is None:
+                continue
+            if isinstance(place, ir.Flat) or place.terms:
+                axis_key = (statement.target, number)
+                known = by_statement.get(axis_key)
+                by_statement[axis_key] = _hull(known, interval) if known else interval
+    for key, info in context.tensors.items():
+        for number, axis in enumerate(info.axes):
+            if info.role == "defined":
+                result[key, number] = _defined_axis(context, axis, by_statement.get((key, number)))
+            elif info.role in ("parameter", "constant", "draw"):
+                result[key, number] = _read_axis(context, axis, ranges)
+            else:
+                result[key, number] = _input_axis(context, axis, ranges)
+    return result
+
+
+def _left_interval(place: ir.Affine | ir.Flat, by_name: dict[str, Range]) -> Range | None:
+    if isinstance(place, ir.Flat):
+        total = Size.of(1)
+        for index in place.indices:
+            lower, upper = by_name.get(index.name, (Size(), Size()))
+            total = total * (upper - lower + 1)
+        return Size(), total - 1
+    if not place.terms:
+        return place.offset, place.offset
+    if place.shift is not None and place.shift[0] in by_name:
+        lower, upper = by_name[place.shift[0]]
+        return lower + place.shift[1], upper + place.shift[1]
+    return None
+
+
+def _hull(a: Range, b: Range) -> Range:
+    lower = a[0] if ((a[0] - b[0]).number or 0) <= 0 else b[0]
+    upper = a[1] if ((a[1] - b[1]).number or 0) >= 0 else b[1]
+    return lower, upper
+
+
+def _defined_axis(context: Context, axis: AxisInfo, general: Range | None) -> Range:
+    numbers = [p.offset for p, _ in axis.left if isinstance(p, ir.Affine) and not p.terms]
+    if general is None:
+        result: Range | None = None
+        for number in numbers:
+            result = _hull(result, (number, number)) if result else (number, number)
+        return result or (Size(), context.classes.atom(axis.size) - 1)
+    for number in numbers:
+        # The 0 of `L_0` beside `L_{ℓ+1}` is a layer; the -1 of `h[-1,j]` beside `h[t,j]` a start.
+        if is_layered(axis) and (number - general[0]).number == -1:
+            general = (number, general[1])
+    return general
+
+
+def _read_axis(context: Context, axis: AxisInfo, ranges: list[Range]) -> Range:
+    """A parameter has the elements that are read."""
+    result: Range | None = None
+    for place, variables in axis.reads:
+        if not isinstance(place, ir.Affine):
+            result = result or (Size(), context.classes.atom(axis.size) - 1)
+            continue
+        lower = upper = place.offset
+        for variable, factor in variables:
+            low, high = ranges[variable.number]
+            lower = lower + (low if factor > 0 else high) * factor
+            upper = upper + (high if factor > 0 else low) * factor
+        if variables:
+            result = _hull(result, (lower, upper)) if result else (lower, upper)
+    if result is None and axis.reads:
+        numbers = [p.offset for p, _ in axis.reads if isinstance(p, ir.Affine)]
+        bound = context.classes.size(axis.size)
+        if bound is None and numbers:
+            return Size(), context.classes.atom(axis.size) - 1
+    return result or (Size(), context.classes.atom(axis.size) - 1)
+
+
+def _input_axis(context: Context, axis: AxisInfo, ranges: list[Range]) -> Range:
+    """An input has the range of the index that reads it, whatever is added to that."""
+    for place, variables in axis.reads:
+        if isinstance(place, ir.Affine) and len(variables) == 1 and variables[0][1] == 1:
+            variable = variables[0][0]
+            if place.shift is not None and place.shift[1] == 0:
+                return ranges[variable.number]
+    for place, variables in axis.reads:
+        moving = [(v, f) for v, f in variables if not v.family.startswith("Δ")]
+        if isinstance(place, ir.Affine) and len(moving) == 1 and moving[0][1] == 1:
+            return ranges[moving[0][0].number]
+    if any(len(variables) > 1 for _, variables in axis.reads):
+        return _read_axis(context, axis, ranges)  # `a[t_1-t_2]`: all differences
+    return Size(), context.classes.atom(axis.size) - 1

@@ -1,0 +1,181 @@
+"""One's own functions, put in at each call with that call's arguments.
+
+f(x[J])[j] = …      called as f(y[t,K]): the slice y[t,·] goes in, a vector over K comes out
+
+An argument that is more than a read becomes a tensor of its own, so that it is computed once.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from indicial.notation import syntax as s
+from indicial.notation.source import Span
+from indicial.program import ir
+from indicial.program.lowering.arguments import arguments_of, outer_variable
+from indicial.program.lowering.context import ZERO, Open, Term, Variable
+from indicial.program.lowering.places import place
+from indicial.program.lowering.scope import Local, Scope
+from indicial.program.names.naming import Reference, family
+from indicial.program.names.uses import FunctionDefinition, Use
+from indicial.program.rewrite import substitute
+
+if TYPE_CHECKING:
+    from indicial.program.lowering.lower import Lowering
+
+
+MOST_CALLS = 1000
+"""No program is read that calls its own functions more often than this, bodies unfolded."""
+
+
+def inline(
+    lowering: Lowering, function: FunctionDefinition, use: Use, scope: Scope, span: Span
+) -> Term:
+    """The body of a function with the arguments of this call."""
+    context = lowering.context
+    assert use.call is not None
+    if function.key in scope.calling or context.calls > MOST_CALLS:
+        again = function.key in scope.calling
+        lowering.messages.error(
+            "recursion",
+            f"{function.key} calls itself"
+            if again
+            else f"more than {MOST_CALLS} calls of functions",
+            span,
+            (function.span, "here"),
+            hint="a function's body may not need the function itself" if again else "",
+        )
+        return Term(ZERO)
+    if len(use.call.arguments) != len(function.parameters):
+        lowering.messages.error(
+            "argument-count",
+            f"{function.key} takes {len(function.parameters)} argument(s), "
+            f"not {len(use.call.arguments)}",
+            (span, ""), (function.span, "defined here"),
+        )  # fmt: skip
+        return Term(ZERO)
+    context.calls += 1
+    name = f"{function.key}{context.calls}"
+    arguments = arguments_of(lowering, name, use.call, scope)
+    inner = Scope(
+        scope.number,
+        suffix=f"·{context.calls}",
+        prefix=f"{name}.",
+        calling=(*scope.calling, function.key),
+    )
+    slices_by_family: dict[str, list[Variable]] = {}
+    for (parameter, letters), argument in zip(function.parameters, arguments, strict=True):
+        if len(letters) != len(argument.slices):
+            lowering.messages.error(
+                "argument-shape",
+                f"{function.key} takes {_slices(len(letters))} as {parameter}, "
+                f"and gets {_slices(len(argument.slices))}",
+                (argument.span, _slices(len(argument.slices))), (function.span, "defined here"),
+                hint="a capital in an argument is a slice: x[t,J] is a vector over J",
+            )  # fmt: skip
+            return Term(ZERO)
+        variables = tuple(v for _, v in argument.slices)
+        inner.locals[parameter] = Local(argument.expression, variables)
+        for letter, (_, variable) in zip(letters, argument.slices, strict=True):
+            size = inner.family_class(context, family(letter), letter.span)
+            context.classes.union(size, variable.size, argument.span)
+            slices_by_family.setdefault(family(letter), []).append(variable)
+    _group(lowering, use, scope, inner, function.key)
+    results = [inner.bind(context, letter) for letter in function.result]
+    inner.left = results
+    body = lowering.whole(function.body, inner)
+    places, opens = _result(lowering, function, use, scope, results, slices_by_family, span)
+    expression = substitute(body, places)
+    return Term(expression, opens)
+
+
+def _group(lowering: Lowering, use: Use, scope: Scope, inner: Scope, key: str) -> None:
+    """`Φ[ℓ]`: one set of parameters for each ℓ; `Φ.c`: one set for all that name it."""
+    group = use.reference.group
+    if group is None:
+        return
+    base = group.base if isinstance(group, s.Index) else group
+    if isinstance(base, s.Name) and "." in base.base:
+        inner.prefix = f"{key}.{base.base.partition('.')[2]}."
+    if isinstance(group, s.Index):
+        placed = [place(lowering, i, scope) for i in group.items]
+        inner.group = tuple((p.place, tuple(p.variables)) for p in placed)
+
+
+def _result(
+    lowering: Lowering,
+    function: FunctionDefinition,
+    use: Use,
+    scope: Scope,
+    results: list[Variable],
+    slices: dict[str, list[Variable]],
+    span: Span,
+) -> tuple[dict[str, ir.Affine], dict[str, Open]]:
+    """Where the result is read: the brackets behind the call, else the slice's capital."""
+    places: dict[str, ir.Affine] = {}
+    opens: dict[str, Open] = {}
+    if use.rest:
+        if len(use.rest) != len(results):
+            lowering.messages.error(
+                "index-count", f"{function.key} gives {_slices(len(results))}, "
+                f"but {len(use.rest)} indices stand behind it", span,
+            )  # fmt: skip
+            return {v.name: ir.Affine() for v in results}, {}
+        for variable, item in zip(results, use.rest, strict=True):
+            placed = place(lowering, item, scope)
+            for inner, factor in placed.variables:
+                if factor == 1:
+                    lowering.context.classes.union(variable.size, inner.size, item.span)
+            for opened in placed.opened:
+                opens[opened.name] = Open(opened, 1, [(item.span, "", 0)])
+            places[variable.name] = (
+                placed.place if isinstance(placed.place, ir.Affine) else ir.Affine()
+            )
+        return places, opens
+    for position, variable in enumerate(results):
+        matching = slices.get(variable.family, [])
+        if matching:
+            outer = outer_variable(lowering, matching[0], scope)
+        elif len(scope.left) >= len(results):
+            outer = scope.left[len(scope.left) - len(results) + position]
+        else:
+            outer = variable
+        lowering.context.classes.union(variable.size, outer.size, span)
+        places[variable.name] = ir.Affine.of(outer.name)
+        if outer not in scope.variables.values() and outer not in scope.left:
+            opens[outer.name] = Open(outer, 1, [(span, "", 0)])
+    return places, opens
+
+
+def local(lowering: Lowering, reference: Reference, scope: Scope) -> Term:
+    """A function's parameter in its body: the argument at these indices."""
+    argument = scope.locals[reference.key]
+    if len(reference.items) != len(argument.slices):
+        lowering.messages.error(
+            "index-count",
+            f"{reference.key} is {_slices(len(argument.slices))}, "
+            f"but has {len(reference.items)} indices here",
+            reference.span,
+        )  # fmt: skip
+        return Term(ZERO)
+    places: dict[str, ir.Affine] = {}
+    opens: dict[str, Open] = {}
+    for variable, item in zip(argument.slices, reference.items, strict=True):
+        placed = place(lowering, item, scope)
+        for inner, factor in placed.variables:
+            if factor == 1:
+                lowering.context.classes.union(variable.size, inner.size, item.span)
+                inner.plain.extend(variable.plain)
+        for opened in placed.opened:
+            if opened.name in opens:
+                opens[opened.name].count += 1
+            else:
+                opens[opened.name] = Open(opened, 1, [(item.span, reference.key, 0)])
+        places[variable.name] = placed.place if isinstance(placed.place, ir.Affine) else ir.Affine()
+    return Term(substitute(argument.expression, places), opens)
+
+
+def _slices(count: int) -> str:
+    return (
+        ("a number", "a vector", "a matrix")[count] if count < 3 else f"a tensor of {count} indices"
+    )
