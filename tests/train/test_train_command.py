@@ -151,7 +151,7 @@ def test_help_fits_and_teaches(capsys: pytest.CaptureFixture[str]) -> None:
         main(["train", "--help"])
     out = capsys.readouterr().out
     assert "indicial train ugrnn --data people" in out
-    assert max(map(len, out.splitlines())) <= 100
+    assert max(map(len, out.splitlines())) <= 80
 
 
 def test_a_new_run_has_a_free_name(here: Path) -> None:

@@ -21,20 +21,26 @@ if TYPE_CHECKING:
 TEXT = """\
 Train a model of the library, or equations of your own, on text.
 
-What is not said is chosen by the model, the data and the time, and told before the first step.
-Everything that the run needs later is kept in its folder: equations, tokenizer, weights, numbers,
-curves. Ctrl-C saves and ends; --resume goes on as if nothing had happened.
+What is not said is chosen by the model, the data and the time, and told before
+the first step. Everything that the run needs later is kept in its folder:
+equations, tokenizer, weights, numbers, curves. Ctrl-C saves and ends; --resume
+goes on as if nothing had happened.
 
 examples:
-  indicial train ugrnn --data people                   five minutes on a built-in world
-  indicial train transformer --data book.txt --minutes 60
-  indicial train cell.eq --data notes/ --set J=256     a cell of your own: h[t,j] from x[t,k]
-  indicial train stacked --set CELL=lstm --set L=3 --data people
-  indicial train transformer focus --set λ=0.1 --data people   a loss with another term
-  indicial train encoder --data people                 a blank language model
-  indicial train --resume runs/ugrnn-people-1          go on
-  indicial train ugrnn --from runs/ugrnn-people-1 --data more.txt   fine-tune
-  indicial train --config run.yaml                     the same names in a file, `batch-size: 64`
+  five minutes on a built-in world, an hour on a text of your own:
+    indicial train ugrnn --data people
+    indicial train transformer --data book.txt --minutes 60
+  a cell of your own, that gives h[t,j] from x[t,k]; a stack of another cell:
+    indicial train cell.eq --data notes/ --set J=256
+    indicial train stacked --set CELL=lstm --set L=3 --data people
+  a loss with another term; a blank language model:
+    indicial train transformer focus --set λ=0.1 --data people
+    indicial train encoder --data people
+  go on; fine-tune:
+    indicial train --resume runs/ugrnn-people-1
+    indicial train ugrnn --from runs/ugrnn-people-1 --data more.txt
+  the same names in a file, `batch-size: 64`:
+    indicial train --config run.yaml
 
 In brackets: what happens if nothing is said.
 """
