@@ -80,10 +80,8 @@ def test_values_and_gradients_are_those_of_the_loop(name: str) -> None:
 
 def recurrence_of(name: str) -> tuple[ops.Recurrence, list[torch.Tensor], dict[str, int]]:
     code = indicial.load(name).code
-    prepare(code, ["h"])
-    recurrence = next(
-        r for r in reversed(ops._recurrences.values()) if r.scan.results.keys() >= {"h"}
-    )
+    (call,) = prepare(code, ["h"]).plan.calls()
+    (recurrence,) = call.function.args  # type: ignore[attr-defined]
     sizes = small_sizes(code, 3)
     generator = torch.Generator().manual_seed(1)
     arguments = [
