@@ -23,6 +23,7 @@ ORDER = [
     "tasks",
     "train",
     "decode",
+    "export",
     "inspect",
     "lab",
 ]

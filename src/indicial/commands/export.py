@@ -1,0 +1,119 @@
+"""The command `export`: the model of a run as files that run without Indicial.
+
+$ indicial export runs/book --format torch
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from indicial.commands.arguments import Commands, command
+
+if TYPE_CHECKING:
+    from indicial.export.onnx_file import OnnxExport, OnnxFile, Port
+
+EXPORT = """\
+Writes the model of a run as files that run without Indicial.
+
+  indicial export runs/book --format torch      model.py and model.safetensors
+  indicial export runs/book --format onnx       model.onnx and model-step.onnx
+
+The PyTorch file has a class Model: forward(tokens) for whole texts, begin()
+and step(state, token) for one token after the other. The ONNX files do the
+same, for any batch and any length; model-begin.safetensors is the state to
+begin with. What was written is run and compared with the model before the
+command ends.
+
+exit status: 0, 2 for a wrong call or a model that cannot be exported.
+"""
+
+ENDINGS = {"torch": ".py", "onnx": ".onnx"}
+
+
+def add(commands: Commands[Any]) -> None:
+    """Adds `export` to the parser of `indicial`."""
+    parser = command(commands, "export", "write a model as PyTorch or ONNX", EXPORT, _export)
+    parser.add_argument("run_folder", metavar="RUN", help="the folder of a run")
+    parser.add_argument("--format", choices=sorted(ENDINGS), required=True, help="what to write")
+    parser.add_argument("--out", metavar="FILE",
+                        help="where to (model.py or model.onnx in the run)")  # fmt: skip
+    parser.add_argument("--checkpoint", choices=["best", "last"], default="best",
+                        help="which weights of the run (best)")  # fmt: skip
+    parser.add_argument("--length", type=int, metavar="N",
+                        help="ONNX for texts of N tokens only, where any length is not possible")  # fmt: skip
+
+
+def _export(options: argparse.Namespace) -> int:
+    from indicial.program.messages import IndicialError
+    from indicial.train.run import Run
+
+    ending = ENDINGS[options.format]
+    if options.length is not None and (options.format != "onnx" or options.length < 1):
+        raise IndicialError("--length is a number of tokens from 1 on, and for --format onnx")
+    if options.format == "onnx":
+        from indicial.export.onnx_file import check_packages
+
+        check_packages()
+    run = Run.open(options.run_folder)
+    path = Path(options.out) if options.out is not None else run.folder / f"model{ending}"
+    path = path if path.suffix == ending else path.with_name(path.name + ending)
+    module = run.module(options.checkpoint, device="cpu")
+    if options.format == "torch":
+        print(_torch(module, path))
+    else:
+        from indicial.export.onnx_file import export_onnx
+
+        print(_onnx(export_onnx(module, path, options.length), path))
+    return 0
+
+
+def _torch(module: Any, path: Path) -> str:
+    from indicial.export.torch_check import check_torch
+    from indicial.export.torch_file import arguments_of, export_torch
+
+    made = export_torch(module, path)
+    worst = check_torch(module, made, path)
+    lines = [
+        f"{path}",
+        f"{path.with_suffix('.safetensors')}",
+        f"  Model.forward({', '.join(arguments_of(made.inputs))}) → {', '.join(made.outputs)}",
+    ]
+    if isinstance(made.steps, str):
+        lines.append(f"  without step: {made.steps.splitlines()[0]}")
+    else:
+        token = ", ".join(arguments_of(made.steps.inputs))
+        lines.append("  Model.begin(batch) → state, out")
+        lines.append(f"  Model.step(state, {token}) → state, {', '.join(made.outputs)}")
+    lines.append(f"it was run: its numbers differ from the model's by {worst:.1g} at most")
+    return "\n".join(lines)
+
+
+def _onnx(found: OnnxExport, path: Path) -> str:
+    lines = []
+    for file in found.files:
+        lines += _ports(file)
+    if any(file.path != path for file in found.files):
+        from indicial.export.onnx_file import begin_path
+
+        lines.append(f"{begin_path(path)}")
+        lines.append("  the state of one example before its first token")
+    for missing in found.missing:
+        name, _, reason = missing.partition(": ")
+        lines.append(f"without {name}: {reason.splitlines()[0]}")
+    worst = max(file.difference for file in found.files)
+    lines.append(
+        f"run with onnxruntime: its numbers differ from the model's by {worst:.1g} at most"
+    )
+    return "\n".join(lines)
+
+
+def _ports(file: OnnxFile) -> list[str]:
+    lines = [f"{file.path}"]
+    lines += [f"  in   {_port(port)}" for port in file.inputs]
+    return lines + [f"  out  {_port(port)}" for port in file.outputs]
+
+
+def _port(port: Port) -> str:
+    return f"{port.name}  {port.type} ({', '.join(map(str, port.shape))})"

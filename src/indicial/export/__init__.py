@@ -1,0 +1,1 @@
+"""A trained module → files that run without Indicial: PyTorch, ONNX."""

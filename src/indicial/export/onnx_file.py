@@ -1,0 +1,263 @@
+"""A trained module → `model.onnx` and `model-step.onnx`, each checked before it is handed over.
+
+>>> export_onnx(module, Path("model.onnx")).files[0]
+OnnxFile(path='model.onnx', inputs=(Port('w', 'int64', ('batch', 'length')),),
+         outputs=(Port('P', 'float', ('batch', 'length', 512)),), difference=2.4e-07)
+
+    model.onnx        w (batch, length) → P (batch, length, V)
+    model-step.onnx   w (batch), state → P (batch, V) of the next token, state
+    model-begin.safetensors     the state of one example before its first token, and P there
+
+Batch and length are whatever they are when it runs. What walks along its input step by step is an
+ONNX Scan whose body is the step; what does not is traced as a whole.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from indicial.compile.module.module import ProgramModule
+from indicial.export.checking import random_step, random_texts
+from indicial.export.functions import walks
+from indicial.export.scan import scanned
+from indicial.export.stepping import Steps
+from indicial.export.torch_check import listed
+from indicial.export.torch_file import TorchFile, torch_file
+from indicial.program.messages import IndicialError
+
+PACKAGES = ("onnx", "onnxruntime", "onnxscript")
+LARGE = 1_500_000_000
+"""Bytes of parameters that no longer fit into one file of 2 GB."""
+BATCH, LENGTH, PAST = "batch", "length", "past"
+
+
+@dataclass(frozen=True)
+class Port:
+    """An input or an output: its name, its type, its shape."""
+
+    name: str
+    type: str
+    shape: tuple[str | int, ...]
+
+
+@dataclass(frozen=True)
+class OnnxFile:
+    """A file that was run: `difference` is how far it was from the module, at other sizes."""
+
+    path: Path
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+    difference: float
+
+
+@dataclass(frozen=True)
+class OnnxExport:
+    files: tuple[OnnxFile, ...]
+    missing: tuple[str, ...]
+    """What could not be exported, and why."""
+
+
+def check_packages() -> None:
+    absent = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
+    if absent:
+        raise IndicialError(
+            f"to write ONNX, {' and '.join(absent)} must be installed: pip install indicial[onnx]"
+        )
+
+
+def export_onnx(module: ProgramModule, path: Path, length: int | None = None) -> OnnxExport:
+    """Writes and checks the files. With `length`, texts of that many tokens only."""
+    check_packages()
+    return _Exporter(module, path, length).export()
+
+
+class _Exporter:
+    def __init__(self, module: ProgramModule, path: Path, length: int | None) -> None:
+        self.module = module
+        self.path = path
+        self.length = length
+        self.file: TorchFile = torch_file(module)
+        self.model = alone(self.file.text)
+        self.model.load_state_dict(module.state_dict())
+        self.model.to(module._like.dtype).eval()
+
+    @property
+    def steps(self) -> Steps | None:
+        return self.file.steps if isinstance(self.file.steps, Steps) else None
+
+    def export(self) -> OnnxExport:
+        from indicial.export.onnx_check import check_forward, check_step
+
+        files, missing = [], []
+        step = None
+        if self.steps is None:
+            missing.append(f"step: {self.file.steps}")
+        elif self.steps.has_counter:
+            missing.append("step: the equations of a step compute with the number of steps")
+        else:
+            step = self.step(self.steps)
+            path = self.path.with_name(f"{self.path.stem}-step{self.path.suffix}")
+            self.save(step, path)
+            files.append(check_step(self.module, self.model, self.steps, path))
+            self.save_begin(self.steps)
+        try:
+            self.save(self.forward(step), self.path)
+            files.insert(0, check_forward(self.module, self.file, self.path, self.length))
+        except IndicialError as error:
+            self.path.unlink(missing_ok=True)
+            fix = "" if self.length is not None else "; say --length N for texts of N tokens"
+            missing.append(f"forward: {error}{fix}")
+        if not files:
+            raise IndicialError("\n  ".join(["nothing could be exported", *missing]))
+        return OnnxExport(tuple(files), tuple(missing))
+
+    def forward(self, step: Any) -> Any:
+        """The whole text at once."""
+        if self.length is not None or not walks(self.module.code, self.file.outputs):
+            return self.traced()
+        steps = self.steps
+        if steps is None or step is None:
+            raise IndicialError("it goes along the text step by step, and there is no step of it")
+        growing = [slot.key for slot in steps.slots if slot.grows is not None]
+        if growing:
+            grown = ", ".join(growing)
+            raise IndicialError(f"its state grows ({grown}), which an ONNX Scan cannot hold")
+        state, first = self.model.begin(1)
+        firsts = listed(first) if len(steps.early) == len(steps.outputs) else None
+        return scanned(step, steps, {k: v[0] for k, v in state.items()}, firsts)
+
+    def traced(self) -> Any:
+        lengths = set(self.module.sizes.tellers) - self.module.sizes.fixed.keys()
+        if self.length is not None:
+            for most in self.module.sizes.longest.values():
+                if self.length > most:
+                    raise IndicialError(f"the model has room for {most} steps, not {self.length}")
+        arguments = list(random_texts(self.module, self.file.inputs, 3, self.length or 5).values())
+        shapes = []
+        for name in self.file.inputs:
+            shape: dict[int, str] = {0: BATCH}
+            for number, axis in enumerate(self.module.code.tensors[name].axes):
+                if axis.extent.name in lengths and self.length is None:
+                    shape[number + 1] = _length_name(str(axis.extent.name), lengths)
+            shapes.append(shape)
+        return traced(self.model, arguments, shapes, self.file.inputs, self.file.outputs)
+
+    def step(self, steps: Steps) -> Any:
+        """One step, with the state in and out."""
+        state, _ = self.model.begin(3)
+        growing = {slot.key: slot.grows for slot in steps.slots if slot.grows is not None}
+        inputs = list(random_step(self.module, steps.inputs, 3).values())
+        for _ in range(3):  # a tracer takes lengths of 0 and 1 for fixed
+            state, _ = self.model.step(state, *inputs)
+        shapes: list[dict[int, str]] = [{0: BATCH} for _ in inputs]
+        shapes += [
+            {0: BATCH, growing[key]: PAST} if key in growing else {0: BATCH} for key in state
+        ]
+        names = [*steps.inputs, *state]
+        outputs = [*steps.outputs, *(f"{key}_next" for key in state)]
+        # Values that are the same tensor would be one input.
+        values = [v.detach().clone() for v in (*inputs, *state.values())]
+        return traced(_Step(self.model, list(state), len(inputs)), values, shapes, names, outputs)
+
+    def save(self, model: Any, path: Path) -> None:
+        import onnx
+
+        size = sum(p.numel() * p.element_size() for p in self.model.parameters())
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            onnx.save(
+                model, str(path), save_as_external_data=size > LARGE, location=f"{path.name}.data"
+            )
+        except OSError as error:
+            raise IndicialError(f"cannot write {path}: {error.strerror}") from error
+
+    def save_begin(self, steps: Steps) -> None:
+        """The state of one example before its first token, and what is known there."""
+        from safetensors.torch import save_file
+
+        state, out = self.model.begin(1)
+        early = dict(zip(steps.outputs, listed(out), strict=True)) if out is not None else {}
+        held = {name: value.detach().contiguous() for name, value in {**state, **early}.items()}
+        save_file({n: v.clone() for n, v in held.items()}, begin_path(self.path))
+
+
+class _Step(nn.Module):
+    """A step with the state one tensor after the other, as ONNX has no dictionaries."""
+
+    def __init__(self, model: Any, keys: Sequence[str], inputs: int) -> None:
+        super().__init__()
+        self.model = model
+        self.keys = keys
+        self.inputs = inputs
+
+    def forward(self, *values: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        state = dict(zip(self.keys, values[self.inputs :], strict=True))
+        after, out = self.model.step(state, *values[: self.inputs])
+        return (*listed(out), *(after[key] for key in self.keys))
+
+
+def begin_path(path: Path) -> Path:
+    return path.with_name(f"{path.stem}-begin.safetensors")
+
+
+def alone(text: str) -> Any:
+    """The `Model` of an exported text, without weights."""
+    space: dict[str, Any] = {"__name__": "exported"}
+    exec(compile(text, "<exported>", "exec"), space)
+    return space["Model"]()
+
+
+def traced(
+    model: nn.Module,
+    values: Sequence[torch.Tensor],
+    shapes: Sequence[dict[int, str]],
+    inputs: Sequence[str],
+    outputs: Sequence[str],
+) -> Any:
+    """What the tracer of torch makes of a module, as an ONNX model."""
+    with _quiet():
+        try:
+            program = torch.onnx.export(
+                model.eval(),
+                tuple(values),
+                dynamo=True,
+                verbose=False,
+                input_names=list(inputs),
+                output_names=list(outputs),
+                dynamic_shapes=(tuple(shapes),) if isinstance(model, _Step) else tuple(shapes),
+            )
+        except torch.onnx.errors.OnnxExporterError as error:
+            why = str(error.__cause__ or error).splitlines()[0]
+            raise IndicialError(f"torch cannot trace it: {why}") from error
+    assert program is not None
+    return program.model_proto
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """The exporter speaks of what it has found on the machine; that is nobody's business here."""
+    loggers = [logging.getLogger(name) for name in ("torch.onnx", "torch.export", "onnxscript")]
+    before = [logger.level for logger in loggers]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for logger in loggers:
+            logger.setLevel(logging.CRITICAL)
+        try:
+            yield
+        finally:
+            for logger, level in zip(loggers, before, strict=True):
+                logger.setLevel(level)
+
+
+def _length_name(size: str, lengths: set[str]) -> str:
+    return LENGTH if len(lengths) == 1 else f"{LENGTH}_{size}"

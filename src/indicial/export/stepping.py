@@ -1,0 +1,156 @@
+"""How the state of a decoder is told to those who have no Indicial: slots with a name and a shape.
+
+    lstm            h_ago (B, J), c_ago (B, J)
+    transformer     Key_past (B, L, K, N, I): it grows by one with each step
+    trigram         w_ago (B), w_ago_2 (B)
+
+`Steps` has the texts of the beginning and of a step, and for each slot an expression in Python for
+its first value and for its value after a step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from indicial.compile.emit.printing import quoted
+from indicial.compile.module.module import ProgramModule
+from indicial.compile.module.names import attribute_names
+from indicial.compile.stepping.codes import Stepping
+from indicial.compile.stepping.decoder import Decoder
+from indicial.export.functions import plain
+from indicial.program.meaning.arrays import stored_shape
+from indicial.program.messages import IndicialError
+
+STEPS = "steps"
+
+
+@dataclass(frozen=True)
+class Slot:
+    """One tensor of the state."""
+
+    name: str
+    """As the equations of a step call it: `h^{ago}`."""
+    key: str
+    """As the file calls it: `h_ago`."""
+    first: str
+    after: str
+    grows: int | None = None
+    """The axis, the batch counted, that is longer after each step."""
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The decoder of a module as texts."""
+
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    early: tuple[str, ...]
+    """The outputs that are known before the first step."""
+    beginning: str
+    step: str
+    slots: tuple[Slot, ...]
+    counted: str
+    """The size that counts the steps where the text of a step asks for it, else nothing."""
+    count: str
+    """The number of the step in Python: from a slot that grows, else from a slot of its own."""
+    most: int | None
+    """How many steps there is room for."""
+
+    @property
+    def has_counter(self) -> bool:
+        """Whether the state has to count the steps by itself."""
+        return bool(self.counted) and not self.count
+
+
+def steps_of(module: ProgramModule, want: tuple[str, ...]) -> Steps | str:
+    """The decoder, or why there is none."""
+    try:
+        decoder = Decoder(module, want)
+        stepping = decoder.stepping
+        inputs = [n for n, t in module.code.tensors.items() if t.role == "input"]
+        others = [n for n in inputs if n not in decoder.walk.inputs]
+        if others or stepping.kept:
+            held = ", ".join([*others, *stepping.kept])
+            return f"a step reads {held}, which is not handed over step by step"
+        return _steps(module, decoder, stepping)
+    except IndicialError as error:
+        return str(error)
+
+
+def _steps(module: ProgramModule, decoder: Decoder, stepping: Stepping) -> Steps:
+    found = decoder.beginning.want
+    beginning = plain(stepping.beginning, found) if found else ""
+    step = decoder.pure.source.text
+    asked = f"n[{quoted(stepping.count)}]" in step
+    slots = _Slots(module, decoder, frozenset(decoder.pure.want)).all()
+    return Steps(
+        inputs=stepping.inputs,
+        outputs=stepping.outputs,
+        early=stepping.early,
+        beginning=beginning,
+        step=step,
+        slots=tuple(slots),
+        counted=stepping.count if asked else "",
+        count=_count(decoder, slots),
+        most=decoder.most,
+    )
+
+
+def _count(decoder: Decoder, slots: list[Slot]) -> str:
+    for slot in slots:
+        if slot.grows is not None:
+            held = f"state[{quoted(slot.key)}].shape[{slot.grows}]"
+            more = 1 - decoder.bases[slot.name]
+            return f"{held} + {more}" if more > 0 else f"{held} - {-more}" if more else held
+    return ""
+
+
+class _Slots:
+    def __init__(self, module: ProgramModule, decoder: Decoder, computed: frozenset[str]) -> None:
+        self.module = module
+        self.decoder = decoder
+        self.stepping = decoder.stepping
+        self.computed = computed
+        names = [ago.name for ago in self.stepping.ago]
+        names += [many.past for many in self.stepping.many]
+        self.keys = attribute_names(names, taken={STEPS})
+        self.by_steps = {(ago.tensor, ago.steps): ago.name for ago in self.stepping.ago}
+
+    def all(self) -> list[Slot]:
+        slots = []
+        for ago in self.stepping.ago:
+            if ago.steps > 1:
+                after = f"state[{quoted(self.keys[self.by_steps[ago.tensor, ago.steps - 1]])}]"
+            else:
+                after = self.now(ago.tensor)
+            begun = self.stepping.begun.get(ago.name, "")
+            slots.append(Slot(ago.name, self.keys[ago.name], self.first(ago.name, begun), after))
+        for many in self.stepping.many:
+            key, axis = self.keys[many.past], many.axis + 1
+            begun = self.stepping.begun.get(many.seen, "")
+            if many.reach is not None:
+                cut = f".narrow({many.axis}, 1, {many.reach})"
+                first = self.first(many.past, begun, cut)
+                after = f"found[{quoted(many.seen)}].narrow({axis}, 1, {many.reach})"
+                slots.append(Slot(many.past, key, first, after))
+            else:
+                now = self.now(many.tensor)
+                after = f"torch.cat((state[{quoted(key)}], {now}.unsqueeze({axis})), {axis})"
+                slots.append(Slot(many.past, key, self.first(many.past, begun), after, axis))
+        return slots
+
+    def now(self, tensor: str) -> str:
+        """The present value of what is kept: computed, or handed over."""
+        if tensor in self.computed:
+            return f"found[{quoted(tensor)}]"
+        return f"x[{quoted(tensor)}]"
+
+    def first(self, name: str, begun: str, cut: str = "") -> str:
+        if begun:
+            return f"_members(found[{quoted(begun)}]{cut}, batch)"
+        tensor = self.stepping.step.tensors[name]
+        sizes = {**self.module.sizes.known, self.stepping.count: 1}
+        shape = ", ".join(["batch", *map(str, stored_shape(tensor, sizes))])
+        if tensor.values is not None:
+            return f"torch.full(({shape},), -1, device=self._like().device)"
+        return f"self._like().new_zeros({shape})"

@@ -1,0 +1,282 @@
+"""A trained module → `model.py` and `model.safetensors`: PyTorch that needs nothing but torch.
+
+>>> export_torch(module, Path("model.py"))
+>>> model = Model("model.safetensors")        # in model.py
+>>> model(tokens)                             # (B, T) → P: (B, T, V)
+>>> state, P = model.begin(batch=8)
+>>> state, P = model.step(state, token)       # token: (B,) → P: (B, V), of the next token
+
+The functions in it are what the compiler emits, equation by equation; recurrences are loops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from indicial.compile.emit.printing import quoted
+from indicial.compile.module.module import ProgramModule
+from indicial.compile.module.names import attribute_names
+from indicial.compile.module.sizes import Formula
+from indicial.compile.module.wanted import needed_names
+from indicial.compile.schedule.schedule import needed
+from indicial.export.functions import joined, plain
+from indicial.export.stepping import STEPS, Steps, steps_of
+from indicial.program.messages import IndicialError
+
+MEMBERS = '''\
+def _members(value, batch):
+    """One value for all examples of a batch."""
+    return value.unsqueeze(0).expand(batch, *value.shape)
+'''
+
+
+@dataclass(frozen=True)
+class TorchFile:
+    """The text of `model.py`, and what it can do."""
+
+    text: str
+    inputs: tuple[str, ...]
+    """As the equations call them, in the order of the arguments of `forward`."""
+    outputs: tuple[str, ...]
+    steps: Steps | str
+    """The decoder, or why there is none."""
+
+
+def wanted(module: ProgramModule) -> tuple[str, ...]:
+    """What is exported: the distributions, or else what the module gives but for the loss."""
+    code = module.code
+    if any(d.distribution != "dropout" for d in module._reader.drawn):
+        raise IndicialError("the equations draw random numbers, which no exported file can do")
+    distributions = [n for n, t in code.tensors.items() if t.probability and code.of(n)]
+    return tuple(distributions or [n for n in module.wanted if n != code.loss] or module.wanted)
+
+
+def arguments_of(inputs: Sequence[str]) -> list[str]:
+    """What a method calls its inputs."""
+    return list(attribute_names(inputs, taken={"self", "state", "p", "x", "n", "found"}).values())
+
+
+def torch_file(module: ProgramModule, weights: str = "model.safetensors") -> TorchFile:
+    """The text; `weights` is the file that lies beside it."""
+    return _Writer(module, weights).file()
+
+
+def export_torch(module: ProgramModule, path: Path) -> TorchFile:
+    """Writes the text and the weights."""
+    from safetensors.torch import save_file
+
+    weights = path.with_suffix(".safetensors")
+    made = torch_file(module, weights.name)
+    tensors = {k: v.detach().cpu().contiguous() for k, v in module.state_dict().items()}
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(made.text, encoding="utf-8")
+        save_file(tensors, weights)
+    except OSError as error:
+        raise IndicialError(f"cannot write {path}: {error.strerror}") from error
+    return made
+
+
+class _Writer:
+    def __init__(self, module: ProgramModule, weights: str) -> None:
+        self.module = module
+        self.weights = weights
+        self.code = module.code
+        self.want = wanted(module)
+        self.steps = steps_of(module, self.want)
+        self.keys = module.state_keys
+
+    def file(self) -> TorchFile:
+        inputs = self.inputs(self.want)
+        texts = {"_forward": plain(self.code, self.want)}
+        methods = [self.call("forward", "_forward", self.want)]
+        loss = self.code.loss
+        if loss is not None and loss not in self.want:
+            texts["_loss"] = plain(self.code, [loss])
+            methods.append(self.call("loss", "_loss", (loss,)))
+        if isinstance(self.steps, Steps):
+            if self.steps.beginning:
+                texts["_begin"] = self.steps.beginning
+            texts["_step"] = self.steps.step
+            methods += [self.begin(self.steps), self.step(self.steps)]
+        imports, functions = joined(texts)
+        text = "\n".join([*self.head(), *self.imports(imports), *self.constants()])
+        parts = [text, functions, MEMBERS.rstrip(), self.model(methods)]
+        return TorchFile("\n\n\n".join(parts) + "\n", inputs, self.want, self.steps)
+
+    # ---- the top of the file ----
+
+    def head(self) -> list[str]:
+        arguments = ", ".join(arguments_of(self.inputs(self.want)))
+        lines = [
+            f'"""{_plain(self.module.title) or "A model"}, made by Indicial.',
+            "",
+            f"    model = Model({quoted(self.weights)})",
+            f"    {', '.join(map(_identifier, self.want))} = model({arguments})",
+        ]
+        if isinstance(self.steps, Steps):
+            lines.append("    state, out = model.begin(batch=1)")
+            token = ", ".join(arguments_of(self.steps.inputs))
+            lines.append(f"    state, out = model.step(state, {token})")
+        lines += [
+            "",
+            "Every input has a batch axis in front. It needs torch and safetensors.",
+            '"""',
+        ]
+        return lines
+
+    def imports(self, found: Sequence[str]) -> list[str]:
+        """Those that the functions need, and those of the class, as isort has them."""
+        first = ["import math"] if "import math" in found else []
+        functional = "import torch.nn.functional as F"
+        names = "Tensor, nn" if "from torch import Tensor" in found else "nn"
+        return [
+            "",
+            *first,
+            "from pathlib import Path",
+            "",
+            "import torch",
+            *([functional] if functional in found else []),
+            "from safetensors.torch import load_file",
+            f"from torch import {names}",
+        ]
+
+    def constants(self) -> list[str]:
+        sizes = ", ".join(f"{quoted(n)}: {v}" for n, v in self.module.sizes.known.items())
+        lines = ["", f"SIZES = {{{sizes}}}", "PARAMETERS = {"]
+        for name, key in self.keys.items():
+            shape = tuple(self.module.get_parameter(key).shape)
+            lines.append(f"    {quoted(name)}: ({quoted(key)}, {shape}),")
+        return [*lines, "}"]
+
+    # ---- the class ----
+
+    def model(self, methods: Sequence[str]) -> str:
+        return "\n\n".join([_CLASS.rstrip(), *methods])
+
+    def inputs(self, want: Sequence[str]) -> tuple[str, ...]:
+        read = needed_names(needed(self.code, want))
+        tensors = self.code.tensors
+        return tuple(n for n, t in tensors.items() if t.role == "input" and n in read)
+
+    def call(self, method: str, function: str, want: Sequence[str]) -> str:
+        """A method that computes all steps at once; a loss is the mean over the examples."""
+        inputs = self.inputs(want)
+        arguments = arguments_of(inputs)
+        lines = [f"    def {method}(self, {', '.join(arguments)}):", "        p = self._values()"]
+        given = [f"{quoted(n)}: {a}" for n, a in zip(inputs, arguments, strict=True)]
+        lines.append(f"        x = {{{', '.join(given)}}}")
+        lines += self.told(dict(zip(inputs, arguments, strict=True)))
+        lines.append(f"        found = {function}(p, x, n, {{}}, {{}})")
+        mean = {self.code.loss: ".mean()"}
+        results = ", ".join(f"found[{quoted(name)}]{mean.get(name, '')}" for name in want)
+        return "\n".join([*lines, f"        return {results}"])
+
+    def told(self, arguments: dict[str, str]) -> list[str]:
+        """The sizes that inputs tell, and parameters as long as they are."""
+        sizes = self.module.sizes
+        told = {
+            name: f"{arguments[tensor]}.shape[{axis + 1}]"
+            for name, (tensor, axis) in sizes.tellers.items()
+            if tensor in arguments and name not in sizes.fixed
+        }
+        pairs = "".join(f", {quoted(name)}: {value}" for name, value in told.items())
+        lines = [f"        n = {{**SIZES{pairs}}}"]
+        for name, most in sizes.longest.items():
+            if name in told:
+                lines.append(f"        if n[{quoted(name)}] > {most}:")
+                text = f"{name} is {most} at most, as the parameters have room for no more"
+                lines.append(f"            raise ValueError({quoted(text)})")
+        for name, room in self.module._rooms.items():
+            for axis, start, extent in room.axes:
+                ends = f"{axis}, {_formula(start)}, {_formula(extent)}"
+                lines.append(f"        p[{quoted(name)}] = p[{quoted(name)}].narrow({ends})")
+        return lines
+
+    # ---- step by step ----
+
+    def begin(self, steps: Steps) -> str:
+        lines = ["    def begin(self, batch=1):"]
+        lines.append(f'        """The state before the first step, and {self.known(steps)}."""')
+        if steps.beginning:
+            lines.append("        found = _begin(self._values(), {}, SIZES, {}, {})")
+        lines.append("        state = {")
+        lines += [f"            {quoted(slot.key)}: {slot.first}," for slot in steps.slots]
+        if steps.has_counter:
+            lines.append(f"            {quoted(STEPS)}: torch.tensor(0),")
+        lines.append("        }")
+        early = [f"_members(found[{quoted(name)}], batch)" for name in steps.early]
+        out = ", ".join(early) if len(early) == len(steps.outputs) else "None"
+        out = f"({out})" if len(early) > 1 else out
+        return "\n".join([*lines, f"        return state, {out}"])
+
+    def known(self, steps: Steps) -> str:
+        names = ", ".join(steps.outputs)
+        return f"{names} there" if len(steps.early) == len(steps.outputs) else "nothing else"
+
+    def step(self, steps: Steps) -> str:
+        arguments = arguments_of(steps.inputs)
+        given = [f"{quoted(n)}: {a}" for n, a in zip(steps.inputs, arguments, strict=True)]
+        given += [f"{quoted(s.name)}: state[{quoted(s.key)}]" for s in steps.slots]
+        lines = [
+            f"    def step(self, state, {', '.join(arguments)}):",
+            f'        """The state one step on, and {", ".join(steps.outputs)} after it."""',
+            "        x = {",
+            *[f"            {pair}," for pair in given],
+            "        }",
+        ]
+        sizes = "SIZES"
+        if steps.counted:
+            sizes = "n"
+            count = steps.count or f"int(state[{quoted(STEPS)}]) + 1"
+            lines.append(f"        n = {{**SIZES, {quoted(steps.counted)}: {count}}}")
+        lines.append(f"        found = _step(self._values(), x, {sizes}, {{}}, {{}})")
+        lines.append("        after = {")
+        lines += [f"            {quoted(slot.key)}: {slot.after}," for slot in steps.slots]
+        if steps.has_counter:
+            lines.append(f"            {quoted(STEPS)}: state[{quoted(STEPS)}] + 1,")
+        lines.append("        }")
+        results = ", ".join(f"found[{quoted(name)}]" for name in steps.outputs)
+        results = f"({results})" if len(steps.outputs) > 1 else results
+        return "\n".join([*lines, f"        return after, {results}"])
+
+
+_CLASS = '''
+class Model(nn.Module):
+    """The parameters are named and shaped as in the equations."""
+
+    def __init__(self, weights=None):
+        super().__init__()
+        for key, shape in PARAMETERS.values():
+            self.register_parameter(key, nn.Parameter(torch.zeros(shape)))
+        if weights is not None:
+            self.load_state_dict(load_file(Path(weights)))
+
+    def _values(self):
+        return {name: getattr(self, key) for name, (key, _) in PARAMETERS.items()}
+
+    def _like(self):
+        return next(self.parameters())
+'''.lstrip()
+
+
+def _plain(title: str) -> str:
+    """A title as it may stand in a string of Python."""
+    return " ".join(title.replace("\\", "").replace('"', "'").split())
+
+
+def _identifier(name: str) -> str:
+    return next(iter(attribute_names([name], taken=()).values()))
+
+
+def _formula(formula: Formula) -> str:
+    """A size as Python: `n["T"] + 1`."""
+    terms = []
+    for coefficient, names in formula.terms:
+        factors = [f"n[{quoted(name)}]" for name in names]
+        if coefficient != 1 or not factors:
+            factors.insert(0, str(coefficient))
+        terms.append(" * ".join(factors))
+    return " + ".join(terms) or "0"
