@@ -141,7 +141,12 @@ def _run(
 ) -> list[torch.Tensor]:
     if all(map(_suits, arguments)) and not empty_sizes(sizes):
         return ops.scan(recurrence, arguments, sizes, lengths)
-    return recurrence.plain(arguments, sizes, lengths)
+    found = recurrence.plain(arguments, sizes, lengths)
+    if empty_sizes(sizes):
+        # What has no elements depends on nothing; a gradient of it is still asked for, and is 0.
+        nothing = [a.flatten()[:0].sum() for a in arguments if a.is_floating_point()]
+        found = [output + sum(nothing) for output in found]
+    return found
 
 
 def _suits(tensor: torch.Tensor) -> bool:
