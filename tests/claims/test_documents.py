@@ -150,3 +150,22 @@ def test_a_claim_can_be_silenced(tmp_path: Path, mark: str) -> None:
     path = tmp_path / "silent.eq"
     path.write_text(f"input x[t]\n{mark}claim x[t] = 1", encoding="utf-8")
     assert len(try_claims(load_document(path))) == (0 if mark else 1)
+
+
+def test_a_constant_is_not_taken_from_the_section_before(tmp_path: Path) -> None:
+    text = """
+# Any shares
+
+```indicial
+α[n] = softmax_n x[n]
+```
+
+# These shares
+
+```indicial
+constant α[n] = [0.8, 0.2]
+claim α[0] = 0.8
+```
+"""
+    (found,) = tried(tmp_path, "shares.md", text)
+    assert found.status == HOLDS and "with" not in found.found

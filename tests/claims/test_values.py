@@ -109,6 +109,18 @@ def test_derivatives() -> None:
     assert [v.status for v in found] == [HOLDS, REFUTED, HOLDS, HOLDS, HOLDS, HOLDS]
 
 
+def test_nothing_passes_back_through_an_argmax() -> None:
+    text = """
+    input q[i], k[n,i], v[n,j]
+    best = argmax_n k[n,I] q[I]
+    h[j] = v[best,j]
+    claim ∂h[j]/∂q[i] = 0
+    claim ∂h[j]/∂k[n,i] = 0
+    claim ∂h[j]/∂v[n,j'] = 0
+    """
+    assert [v.status for v in verdicts(text)] == [HOLDS, HOLDS, REFUTED]
+
+
 def test_recurrences_tokens_and_losses() -> None:
     text = """
     input w[t] in V

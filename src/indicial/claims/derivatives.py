@@ -99,9 +99,11 @@ def slope(code: Code, above: str, below: str, name: str) -> Slope:
         return Slope(tensor, upper, Stage(code, ()), "", "")
     try:
         made = adjoint(code, [above], [below])
-        bar = made.names[below]
     except (IndicialError, NotImplementedError, KeyError, TypeError, ValueError) as error:
         raise IndicialError(f"∂{above}/∂{below} is not known: {error}") from error
+    if below not in made.names:  # it is read only where nothing passes back, as in an argmax
+        return Slope(tensor, upper, Stage(code, ()), "", "")
+    bar = made.names[below]
     return Slope(tensor, upper, Stage(made.code, (bar,)), bar, made.given.get(above, ""))
 
 

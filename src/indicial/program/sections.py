@@ -142,6 +142,7 @@ def _borrow(part: Part, before: Part) -> None:
     sketch = part.outline()
     letters = _index_letters(part.statements)
     defined = sketch.defined | {reference.key for reference, _, _ in sketch.draws}
+    defined = defined.union(sketch.inputs, sketch.parameters, sketch.constants)
     pending: list[Node] = [d.body for d in sketch.definitions]
     pending += [*sketch.claims, *(distribution for _, distribution, _ in sketch.draws)]
     spoken = (node for claim in sketch.claims for node in claim.walk())
