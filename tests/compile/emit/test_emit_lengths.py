@@ -90,6 +90,7 @@ PROGRAMS = {
     "no input enters, beyond the end": "parameter p[t,k]\nz[t,k] = p[t+1,k]\ny[t,k] = z[t,k] x[t,k]",
     "no input enters, from the start": "h[t,k] = tanh(a[k] h[t-1,k] + c[k])\ny[t,k] = h[t,k] x[t,k]",
     "means of what is to come": "y[t,k] = (mean_{s ≥ t} x[s,k]) a[k]",
+    "extremes of what is to come": "y[t,k] = (min_{s ≥ t} x[s,k]) a[k] + (max_{s ≥ t} x[s,k]) c[k]",
     "flattened": """
         z[(k,t),k'] = x[t,k] x[t,k']
         v[t,k] = Σ_{k'} z[(k,t),k'] x[t,k']

@@ -50,7 +50,7 @@ def singular(expression: Expression) -> bool:
     names = {*_HARMLESS, "/", "^"}
     return any(
         (isinstance(n, Apply) and n.function in names)
-        or (isinstance(n, Reduce) and n.operator == "mean")
+        or (isinstance(n, Reduce) and n.operator in ("mean", "max", "min"))
         for n in expression.walk()
     )
 

@@ -99,7 +99,9 @@ class Reductions:
                 return convolved(found, inner, self.elementwise, self.evaluate)
         if node.operator in ("sum", "mean"):
             return self.sum(node, names, mask, inner, env)
-        return self.extreme(node, names, mask, inner)
+        extreme = self.extreme(node, names, mask, inner)
+        # Of nothing it is infinite, which times a slope of 0 is nan.
+        return self.elementwise.harmless(extreme, node, env, 0)
 
     # ---- sums and means ----
 
