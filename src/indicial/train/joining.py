@@ -57,15 +57,15 @@ def joined_processes(said: Mapping[str, Any], sharded: bool = False) -> Iterator
         _check_alike(processes, said)
         yield processes
     except IndicialError as error:
-        if _first_to_tell(store):
-            raise
-        raise Silent(str(error)) from None
+        told = not _first_to_tell(store)
+        distributed.destroy_process_group()  # whoever waits for this process need not any more
+        raise (Silent() if told else error) from None
     except RuntimeError as error:
         if not _is_lost(error):
-            raise
-        if _first_to_tell(store):
-            raise IndicialError(LOST) from None
-        raise Silent(LOST) from None
+            raise  # leaving the others alone: they may be waiting in a GPU
+        told = not _first_to_tell(store)
+        distributed.destroy_process_group()
+        raise (Silent() if told else IndicialError(LOST)) from None
     distributed.destroy_process_group()
 
 

@@ -239,15 +239,15 @@ class _Course:
     def go(self, plan: Plan) -> Summary:
         self.watchers.started(plan)
         reason = "failed"
-        try:
-            with Interrupts() as interrupts:
+        with Interrupts() as interrupts:  # to the end: curves are drawn whoever is in a hurry
+            try:
                 reason = self._steps(interrupts)
-        except KeyboardInterrupt:
-            reason = "stopped"
-            raise
-        finally:
-            summary = self._summary(reason)
-            self.watchers.ended(summary)
+            except KeyboardInterrupt:
+                reason = "stopped"
+                raise
+            finally:
+                summary = self._summary(reason)
+                self.watchers.ended(summary)
         return summary
 
     def _steps(self, interrupts: Interrupts) -> str:
@@ -305,7 +305,9 @@ class _Course:
         progress = self.progress
         self.last = scores = self.training.validate()
         self.watchers.validated(report, scores)
-        better = self.best is None or scores.per_token < self.best.per_token
+        better = math.isfinite(scores.per_token) and (
+            self.best is None or scores.per_token < self.best.per_token
+        )
         if better:
             self.best, progress.best, progress.best_step = scores, asdict(scores), progress.step
         progress.worse = 0 if better else progress.worse + 1
