@@ -32,10 +32,8 @@ $(STAMP): pyproject.toml constraints.txt
 
 setup: $(STAMP) ## make .venv and install the package with its tools into it
 
-run: $(STAMP) ## check, explain and try one equation of the library
-	$(BIN)/indicial check ugrnn
-	$(BIN)/indicial explain ugrnn
-	$(BIN)/indicial try ugrnn
+run: $(STAMP) ## train a UGRNN and a transformer side by side for two minutes, and let them talk
+	$(BIN)/indicial compare ugrnn transformer --data people --minutes 2 --samples
 
 test: $(STAMP) ## run the tests, the snippets of the documents among them
 	$(BIN)/python -m pytest $(PYTEST_ARGS)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from indicial.data.corpus import Data
     from indicial.lab.compare import Comparison
     from indicial.lab.results import Result
+    from indicial.lab.trials import Trial
     from indicial.lab.views import View
     from indicial.train.settings import Settings
 
@@ -44,8 +45,6 @@ training, which `generate` and `evaluate` take.
 SEEDS = 2
 PARAMETERS = "300k"
 UNITS = {"": 1, "k": 1_000, "m": 1_000_000, "g": 1_000_000_000}
-NOT_HERE = ("model", "set", "task", "from", "minutes", "max_steps", "patience")
-"""Options of `train` that have no place here, or another form."""
 
 
 def add(commands: Commands[Any]) -> None:
@@ -205,27 +204,28 @@ def _tell_plan(comparison: Comparison, view: View, left: int) -> None:
 def _tell_results(comparison: Comparison, results: list[Result], view: View, samples: bool) -> None:
     from indicial.lab import tables
     from indicial.lab.results import groups
-    from indicial.lab.samples import samples as said
 
     if not results:
         view.say("nothing was trained")
         return
+    there = {(result.model, result.asked, result.seed) for result in results}
+    runs = [t for t in comparison.trials if (t.model, t.asked, t.seed) in there]
     if samples:
-        largest = max(trial.asked for trial in comparison.trials)
-        for trial in comparison.trials:
-            if (
-                trial.asked == largest
-                and trial.seed == 0
-                and any(
-                    r.model == trial.model and r.asked == largest and r.seed == 0 for r in results
-                )
-            ):
-                view.say(f"\n{trial.model} says")
-                view.say(said(trial.folder))
+        _tell_samples([t for t in runs if t.seed == 0 and t.asked == runs[-1].asked], view)
     found = groups(results)
     view.say(f"\n{tables.plain(tables.rows(found))}\n")
     for note in tables.notes(found):
-        view.say(note)
-    view.say(f"in {comparison.folder}:")
+        view.console.print(note, highlight=False, markup=False)
     for path in comparison.write(results):
-        view.say(f"  {path.name}")
+        view.say(str(path))
+    view.say(f"to hear more: indicial generate {runs[0].folder}")
+
+
+def _tell_samples(trials: list[Trial], view: View) -> None:
+    from indicial.lab.samples import explained, samples
+
+    for trial in trials:
+        view.say(f"\n{trial.model}")
+        view.say(samples(trial.folder, min(100, view.console.width)))
+    if trials and (mark := explained(trials[0].folder)):
+        view.say(f"\n{mark}")

@@ -51,9 +51,10 @@ def _run(told: dict[str, Any], sender: Sender) -> None:
     watchers = [Metrics(metrics), Curves(metrics), sender]
     summary = train(ready.task, ready.module, ready.choices, ready.run, watchers, ready.plan)
     finished = summary.reason != "stopped"
-    scores = _whole(ready) if finished else summary.best
-    if scores is None:
-        return
+    if finished:
+        scores = _whole(ready)
+    else:
+        scores = summary.best or ready.task.validate(ready.module, ready.choices.eval_tokens)
     result = _result(told, ready, summary, scores, sender, finished)
     if finished:
         result.write(ready.run.folder)

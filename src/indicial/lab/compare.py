@@ -1,8 +1,9 @@
 """A comparison: models on equal terms → a folder with runs, a table and pictures.
 
->>> comparison = Comparison.of(["ugrnn", "transformer"], [300_000], seeds=1, terms=Settings(…))
->>> outcomes = comparison.run(workers=2, view)
->>> comparison.write(outcomes)
+>>> comparison = Comparison.make(contenders(["ugrnn", "gru"]), [300_000], 2, terms, data, folder, …)
+>>> outcomes = run_trials(comparison.trials, workers=2, view=view)
+>>> comparison.write([outcome.result for outcome in outcomes.values()])
+[PosixPath('runs/compare-people-1/table.md'), …]
 
     runs/compare-people-1/
         compare.json                 the terms, and every result
@@ -122,8 +123,10 @@ class Comparison:
 
     @property
     def title(self) -> str:
-        seen = f"{short(self.tokens)} tokens" if self.tokens else f"{self.terms.minutes:g} minutes"
-        return f"{self.data.name}, {seen} each"
+        if self.tokens is not None:
+            return f"{self.data.name}, {short(self.tokens)} tokens each"
+        minutes = self.terms.minutes or 0
+        return f"{self.data.name}, {minutes:g} minute{'s' * (minutes != 1)} each"
 
     def _draw(self, found: Sequence[Group]) -> list[Path]:
         entropy = self.data.entropy_per_token

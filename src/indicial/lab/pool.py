@@ -101,7 +101,9 @@ class _Running:
 def run_trials(trials: Sequence[Trial], workers: int, view: View) -> dict[str, Outcome]:
     """All of them, the longest first; the outcomes by label."""
     outcomes = {trial.label: Outcome() for trial in trials}
-    left = sorted(trials, key=lambda trial: trial.work)
+    left = list(reversed(trials))
+    if len(left) > workers:
+        left.sort(key=lambda trial: trial.work)
     told: queue.Queue[tuple[_Running, Any]] = queue.Queue()
     running: list[_Running] = []
     with view, Interrupts() as interrupts, _killed(running):

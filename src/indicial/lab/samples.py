@@ -1,17 +1,19 @@
 """What trained models say, at three temperatures.
 
->>> print(samples(Path("runs/compare-1/ugrnn-300k-seed-0")))
+>>> print(samples(Path("runs/compare-people-1/ugrnn-300k-seed-0")))
 temperature 0
-    the farmer who the …
+    Helen Kowalski was born in Lund .
 temperature 0.7
+  ✗ the farmers whom the nurse visits grows potatoes .
     …
 
-Where the data is a world, a text that its grammar does not allow is marked, for the world knows.
+Where the data is a world, a text that it never says is marked: for the world knows what is true.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
+from textwrap import wrap
 
 from indicial.data.world import world
 from indicial.decode.settings import Decoding
@@ -25,7 +27,7 @@ LONGEST = 60
 MARK = "✗ "
 
 
-def samples(folder: Path, seed: int = 1) -> str:
+def samples(folder: Path, width: int = 80, seed: int = 1) -> str:
     """A few texts of a run, indented under their temperatures."""
     run = Run.open(folder)
     speaker = Speaker.of(run)
@@ -40,8 +42,16 @@ def samples(folder: Path, seed: int = 1) -> str:
             said = " ".join(str(text).split())  # a terminal obeys none of it
             shown = "".join(c if c.isprintable() else "�" for c in said)
             mark = MARK if name is not None and not _allowed(name, shown) else "  "
-            lines.append(f"  {mark}{shown}")
+            lines += wrap(shown, width, initial_indent=f"  {mark}", subsequent_indent=" " * 4)
     return "\n".join(lines)
+
+
+def explained(folder: Path) -> str:
+    """What the mark means, if there may be one."""
+    name = Run.open(folder).description.data.get("world", {}).get("name")
+    return (
+        f"✗: the world never says this; it is false there, or no English ({name})" if name else ""
+    )
 
 
 def _allowed(name: str, sentence: str) -> bool:

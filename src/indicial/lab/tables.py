@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from indicial.lab.results import Group, Result
+from indicial.lab.results import Group
 from indicial.train.chart import short
 
 RIGHT = ("parameters", "tokens/s", "nats/token", "above entropy")
-FROM_THE_DATA = ("T", "V")
 
 
 def rows(groups: Sequence[Group]) -> list[dict[str, str]]:
@@ -24,7 +23,6 @@ def rows(groups: Sequence[Group]) -> list[dict[str, str]]:
         row = {
             "model": group.model,
             "parameters": f"{group.parameters:,}",
-            "sizes": sizes(group.results[0]),
             "tokens/s": short(group.tokens_per_second),
             "nats/token": loss(group),
         }
@@ -32,12 +30,6 @@ def rows(groups: Sequence[Group]) -> list[dict[str, str]]:
             row["above entropy"] = f"{group.above_entropy:.3f}"
         found.append(row)
     return found
-
-
-def sizes(result: Result) -> str:
-    """`J = 88, L = 2`: what the model has of its own."""
-    own = {n: v for n, v in result.sizes.items() if n not in FROM_THE_DATA}
-    return ", ".join(f"{name} {value}" for name, value in own.items())
 
 
 def loss(group: Group) -> str:

@@ -35,6 +35,8 @@ about half an hour on two cores."""
 class Trial:
     """One training."""
 
+    label: str
+    """What it is called: `ugrnn, 300k, seed 0`, and what is the same for all is left out."""
     model: str
     asked: int
     """About so many parameters."""
@@ -46,10 +48,6 @@ class Trial:
     equations: Equations
     work: float
     """Operations that a token takes: what is long is begun first."""
-
-    @property
-    def label(self) -> str:
-        return f"{self.model}, {short(self.asked)}, seed {self.seed}"
 
     @property
     def folder(self) -> Path:
@@ -85,14 +83,14 @@ def make_trials(
             work = made.program.cost.work.value(tied_sizes(made.program.code, {**told, **sizes}))
             for seed in range(seeds):
                 name = f"{model.name}-{short(asked)}-seed-{seed}"
-                settings = replace(
-                    terms,
-                    model=model.what,
-                    set=given,
-                    seed=seed,
-                    out=str(folder / re.sub(r"[^\w.+=-]+", "-", name)),
-                )
+                out = str(folder / re.sub(r"[^\w.+=-]+", "-", name))
+                settings = replace(terms, model=model.what, set=given, seed=seed, out=out)
+                label = model.name
+                label += f", {short(asked)}" if len(parameters) > 1 else ""
+                label += f", seed {seed}" if seeds > 1 else ""
                 found.append(
-                    Trial(model.name, asked, number, seed, settings, equations, work / context)
+                    Trial(
+                        label, model.name, asked, number, seed, settings, equations, work / context
+                    )
                 )
     return found

@@ -50,8 +50,7 @@ class View:
 
     def ended(self, trial: Trial, result: Result | None, mistake: str | None) -> None:
         self.share[trial.label] = 1.0
-        if len(self.trials) > 1:
-            self.say(ending(trial, result, mistake))
+        self.say(ending(trial, result, mistake))
 
     def say(self, text: str) -> None:
         self.console.print(text, highlight=False, markup=False, soft_wrap=True)

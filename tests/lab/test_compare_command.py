@@ -1,0 +1,135 @@
+"""`indicial compare`, as typed: processes, resuming, what is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from indicial.cli import main
+from indicial.train.run import Run
+from tests.train.small import sentences
+
+QUICK = ("--data", "text.txt", "--parameters", "2k", "--context", "16", "--batch-size", "4")
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a text, and nothing from elsewhere."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("INDICIAL_NATIVE", "0")  # so little is computed sooner than compiled
+    (tmp_path / "text.txt").write_text("\n".join(sentences(120)) + "\n", encoding="utf-8")
+    return tmp_path
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    status = main(["compare", *arguments])
+    printed = capsys.readouterr()
+    return status, printed.out, printed.err
+
+
+def test_compare_and_again(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    few = (*QUICK, "--tokens-budget", "256", "--seeds", "1", "--samples", "--out", "c")
+    status, out, _ = run(capsys, "rnn", "gru", *few)
+    assert status == 0
+    assert "rnn: loss" in out and "gru: loss" in out and "temperature 0.7" in out
+    found = json.loads((here / "c/compare.json").read_text(encoding="utf-8"))["results"]
+    assert [one["model"] for one in found] == ["rnn", "gru"]
+    assert all(one["finished"] and one["tokens"] == 256 for one in found)
+    assert all(abs(one["parameters"] - 2000) < 200 for one in found)
+    written = {path.name for path in (here / "c").iterdir()}
+    assert {"table.md", "tokens.png", "tokens.svg", "rnn-2k-seed-0"} <= written
+
+    # The same batches: what a run saw does not depend on the model.
+    one, two = (Run.open(f"c/{name}-2k-seed-0").description for name in ("rnn", "gru"))
+    assert one.data == two.data
+    for name in ("context", "batch_size", "max_steps", "seed", "optimizer"):
+        assert one.settings[name] == two.settings[name]
+
+    # What is finished is not repeated; a further model is added.
+    before = (here / "c/rnn-2k-seed-0/result.json").stat().st_mtime_ns
+    status, out, _ = run(capsys, "rnn", "gru", *few)
+    assert status == 0 and "2 of them done already" in out
+    assert (here / "c/rnn-2k-seed-0/result.json").stat().st_mtime_ns == before
+
+    status, _, err = run(capsys, "rnn", *few, "--learning-rate", "0.5")
+    assert status == 2 and "c was begun with no --learning-rate" in err
+    (here / "text.txt").write_text("\n".join(sentences(130)) + "\n", encoding="utf-8")
+    status, _, err = run(capsys, "rnn", *few)
+    assert status == 2 and "the data changed since c was begun" in err
+
+
+def test_stopped_and_gone_on_with(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    call = ["rnn", *QUICK, "--tokens-budget", "40k", "--seeds", "1", "--out", "c"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "indicial", "compare", *call],
+        stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )  # fmt: skip
+    assert process.stdout is not None
+    for line in process.stdout:
+        if "step" in line and "/625" in line:
+            break
+    process.send_signal(signal.SIGINT)
+    rest = process.stdout.read()
+    assert process.wait() == 130
+    assert "stopped at step" in rest and "to go on: the same call with --out c" in rest
+    first = Run.open("c/rnn-2k-seed-0").checkpoint("last").step
+    assert 0 < first < 625
+    assert not (here / "c/rnn-2k-seed-0/result.json").exists()
+    capsys.readouterr()
+    status, out, _ = run(capsys, *call)
+    assert status == 0 and f"going on after step {first:,}" in out
+    assert Run.open("c/rnn-2k-seed-0").checkpoint("last").step == 625
+
+
+def test_a_training_does_not_outlive_the_command(here: Path) -> None:
+    call = ["rnn", *QUICK, "--tokens-budget", "100M", "--seeds", "1", "--out", "c"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "indicial", "compare", *call], stdout=subprocess.PIPE, text=True
+    )
+    metrics = here / "c/rnn-2k-seed-0/metrics.jsonl"
+    while not (metrics.exists() and metrics.stat().st_size):
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.kill()
+    process.wait()
+    with Run.open("c/rnn-2k-seed-0").folder.joinpath(".claim").open("a") as file:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX)  # the child holds it until it has saved and ended
+    assert Run.open("c/rnn-2k-seed-0").checkpoint("last").step > 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--data", "text.txt"], "say what to compare"),
+        (["rnn", "gru"], "say what to train on: --data PATH"),
+        (["rnn", "gruu", "--data", "text.txt"], "did you mean gru?"),
+        (["rnn", "--data", "text.txt", "--parameters", "lots"], "--parameters takes numbers such as"),
+        (["rnn", "--data", "text.txt", "--parameters", "10"], "cannot have about 10 parameters"),
+        (["rnn", "--data", "text.txt", "--minutes", "1", "--tokens-budget", "1M"], "one of them"),
+        (["rnn", "--data", "text.txt", "--seeds", "0"], "--seeds takes a number from 1 on"),
+        (["rnn", "--data", "text.txt", "--minutes", "soon"], "--minutes takes a number"),
+        (["rnn", "--data", "text.txt", "--out", "."], "holds other things"),
+    ],
+)  # fmt: skip
+def test_calls_that_are_wrong(
+    here: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
+) -> None:
+    status, _, err = run(capsys, *arguments)
+    assert status == 2 and said in err
+    assert not (here / "runs").exists()
+
+
+def test_help_fits(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["compare", "--help"])
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= 100
