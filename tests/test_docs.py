@@ -1,4 +1,4 @@
-"""README.md and docs/*.md are run: what they show is what happens.
+"""README.md, docs/*.md and docs/problems/*.md are run: what they show is what happens.
 
 All blocks of one document run top to bottom in one fresh folder:
 
@@ -25,7 +25,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PROBLEMS = sorted((ROOT / "docs" / "problems").glob("*.md"))
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 # Anything else in a console block (make, pip, git ...) must be marked no-run.
 COMMANDS = {"indicial", "python", "cat", "echo", "printf"}
