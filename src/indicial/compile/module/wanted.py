@@ -24,25 +24,26 @@ def outcomes(code: Code, plan: Plan) -> tuple[str, ...]:
         targets = {s.target for s in step.statements()}
         others = [s for s in code.statements if s.target not in targets]
         if not targets & needed_names(others):
-            found |= set(_carried(step)) if isinstance(step, Loop) else targets
+            found |= set(carried(step)) if isinstance(step, Loop) else targets
     order = dict.fromkeys(s.target for s in code.statements)
     shown = [name for name in order if name in found and "." not in name]
     return tuple(shown or [name for name in order if name in found] or order)
 
 
-def _carried(loop: Loop) -> Iterator[str]:
+def carried(loop: Loop) -> Iterator[str]:
     """What is read at another step than the one that it is computed in: the `h[t-1,i]` of a cell."""
     targets = {s.target for s in loop.statements()}
     for statement in loop.statements():
         for read in _reads(statement):
-            if read.tensor in targets and not _same_step(loop, statement, read):
+            if read.tensor in targets and not same_step(loop, statement, read):
                 yield read.tensor
     for step in loop.steps:
         if isinstance(step, Loop):
-            yield from _carried(step)
+            yield from carried(step)
 
 
-def _same_step(loop: Loop, reader: Statement, read: Read) -> bool:
+def same_step(loop: Loop, reader: Statement, read: Read) -> bool:
+    """Whether a statement of a loop reads what the same step computes, and not another."""
     fixed = loop.fixed(reader)
     place = read.places[loop.axes[read.tensor]]
     if fixed is None or not isinstance(place, Affine) or place.shift is None:

@@ -1,0 +1,200 @@
+"""How far back a model learns from: the gradient of one prediction at the steps before it.
+
+>>> found = gradients_through_time(module, {"w": tokens})
+>>> found[0].name, found[0].norms[:3], found[0].factor
+('h', [0.41, 0.35, 0.29], 0.86)
+
+`norms[d]` is the norm of ∂(-ln P[t])/∂h[t-d], averaged over texts and over the last steps t. The
+factor is that by which it changes with each step, fitted to the logarithms. Where there is no
+recurrence, it is the gradient at what the tokens become first, their embedding.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from indicial.compile.module.module import ProgramModule
+from indicial.inspect.probes import Recurrence, Twin, nudged, recurrences, told_sizes
+from indicial.program.ir import Affine, Code, Gather, Read, Statement
+from indicial.program.show import show_left
+from indicial.tasks.predictions import SURPRISE, Prediction, prediction, with_surprise
+
+TARGETS = 8
+"""How many of the last steps are predicted."""
+LEAST = 1e-14
+"""Below this part of the largest norm, numbers of 64 bits say nothing."""
+
+
+@dataclass(frozen=True)
+class Gradient:
+    """The norms of one tensor, by distance."""
+
+    name: str
+    norms: tuple[float, ...]
+    factor: float | None
+    """None where fewer than three distances have a gradient."""
+
+    @property
+    def half(self) -> float | None:
+        """After how many steps it is half as large, or twice."""
+        if self.factor is None or self.factor in (0.0, 1.0):
+            return None
+        return math.log(2) / abs(math.log(self.factor))
+
+
+def gradients_through_time(
+    module: ProgramModule, inputs: Mapping[str, torch.Tensor]
+) -> list[Gradient] | str:
+    """One for each state, and for each layer of it; or why there is none."""
+    found = prediction(module.code)
+    if found is None:
+        return "the equations give no distribution of each token, so no step has a loss of its own"
+    code = with_surprise(module.code, found)
+    first = next(iter(inputs.values()))
+    sizes = told_sizes(module, inputs)
+    curves = watched(code, found, sizes)
+    if not curves:
+        return "no state goes from step to step, and no equation makes a vector of a token"
+    made, nudges = nudged(code, [s for curve in curves for s in curve.statements])
+    probes = {}
+    for name, nudge in nudges.items():
+        shape = [axis.extent.value(sizes) for axis in code.tensors[name].axes]
+        probes[nudge] = torch.zeros(len(first), *shape, dtype=torch.float64, requires_grad=True)
+    surprise = Twin(module, made, [SURPRISE])({**inputs, **probes})[SURPRISE]
+    sums = [_Sums(first.shape[1] - curve.lower) for curve in curves]
+    for target in range(first.shape[1])[-TARGETS:]:
+        slopes = torch.autograd.grad(
+            surprise[:, target].sum(),
+            list(probes.values()),
+            retain_graph=True,
+            materialize_grads=True,
+        )
+        by_name = dict(zip(nudges, slopes, strict=True))
+        for curve, total in zip(curves, sums, strict=True):
+            total.add(curve.of(by_name[curve.tensor]), target - curve.lower)
+    return [
+        Gradient(curve.name, *fitted(total.means()))
+        for curve, total in zip(curves, sums, strict=True)
+    ]
+
+
+# ---------------------------------------------------------------------- what is looked at
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A tensor along the steps of a text: a state, one layer of it, or an embedding."""
+
+    name: str
+    tensor: str
+    statements: tuple[Statement, ...]
+    time: int
+    lower: int
+    """The first step that there is: -1 where the equations say how a state starts."""
+    layer: tuple[int, int] | None = None
+    """The axis of layers, and where along it this one is stored."""
+
+    def of(self, values: torch.Tensor) -> torch.Tensor:
+        """Its part of the values of the tensor: (B, T, the rest)."""
+        time = self.time + 1
+        if self.layer is not None:
+            axis, place = self.layer
+            values = values.select(axis + 1, place)
+            time -= axis < self.time
+        return values.movedim(time, 1).flatten(2)
+
+
+def watched(code: Code, found: Prediction, sizes: Mapping[str, int]) -> list[Curve]:
+    """The states; where there is none, the first thing that is read at a token."""
+    curves = []
+    for recurrence in recurrences(code, [SURPRISE]):
+        for name in recurrence.states:
+            if found.length in code.tensors[name].axes[recurrence.loop.axes[name]].extent.names:
+                curves += _layers(code, recurrence, name, sizes)
+    if curves:
+        return curves
+    for statement in code.statements:
+        tensor = code.tensors[statement.target]
+        times = [n for n, axis in enumerate(tensor.axes) if axis.extent.name == found.length]
+        if times and not tensor.probability and _embeds(code, statement):
+            lower = tensor.axes[times[0]].lower.value(sizes)
+            return [Curve(show_left(statement), tensor.name, (statement,), times[0], lower)]
+    return []
+
+
+def _layers(code: Code, recurrence: Recurrence, name: str, sizes: Mapping[str, int]) -> list[Curve]:
+    """Each layer of a state, where layers stand around the loop over the steps."""
+    statements = tuple(s for s in recurrence.loop.statements() if s.target == name)
+    time = recurrence.loop.axes[name]
+    stacked = [loop.axes[name] for loop in recurrence.around if name in loop.axes]
+    begins = code.tensors[name].axes[time].lower.value(sizes)
+    if not stacked:
+        return [Curve(name, name, statements, time, begins)]
+    axis = stacked[0]
+    first, last = covered(statements, axis, sizes)
+    lower = code.tensors[name].axes[axis].lower.value(sizes)
+    return [
+        Curve(f"{name}_{layer}", name, statements, time, begins, (axis, layer - lower))
+        for layer in range(first, last + 1)
+    ]
+
+
+def _embeds(code: Code, statement: Statement) -> bool:
+    """Whether a statement reads a parameter at a token: `e[w[t],j]`."""
+    return any(
+        isinstance(node, Read)
+        and code.tensors[node.tensor].role == "parameter"
+        and any(isinstance(place, Gather) for place in node.places)
+        for node in statement.body.walk()
+    )
+
+
+def covered(
+    statements: Sequence[Statement], axis: int, sizes: Mapping[str, int]
+) -> tuple[int, int]:
+    """The first and the last place along an axis that some statements define."""
+    ends: list[int] = []
+    for statement in statements:
+        place = statement.left[axis]
+        if not isinstance(place, Affine):
+            continue
+        offset = place.offset.value(sizes)
+        if not place.terms:
+            ends.append(offset)
+        for name, factor in place.terms:
+            index = next(i for i in statement.indices if i.name == name)
+            low, count = index.lower.value(sizes), index.extent.value(sizes)
+            ends += [factor * low + offset, factor * (low + count - 1) + offset]
+    return min(ends), max(ends)
+
+
+class _Sums:
+    """Norms added up by distance."""
+
+    def __init__(self, length: int) -> None:
+        self.total = np.zeros(length)
+        self.count = np.zeros(length)
+
+    def add(self, slopes: torch.Tensor, place: int) -> None:
+        """Gradients at all steps, of a prediction at the step that is stored at `place`."""
+        norms = slopes.norm(dim=2).mean(0).numpy()[: place + 1][::-1]
+        self.total[: len(norms)] += norms
+        self.count[: len(norms)] += 1
+
+    def means(self) -> list[float]:
+        return [float(t / c) for t, c in zip(self.total, self.count, strict=True) if c]
+
+
+def fitted(norms: Sequence[float]) -> tuple[tuple[float, ...], float | None]:
+    """The norms, and the factor by which they change with each step."""
+    least = LEAST * max(norms, default=0.0)
+    known = [(d, math.log(norm)) for d, norm in enumerate(norms) if norm > least]
+    if len(known) < 3:
+        return tuple(norms), None
+    slope = np.polyfit([d for d, _ in known], [y for _, y in known], 1)[0]
+    return tuple(norms), float(math.exp(slope))

@@ -1,0 +1,79 @@
+"""A run → a few texts to look at its model with: of its own validation part, or of other data.
+
+>>> texts = texts_for(Run.open("runs/book"), module)
+>>> texts.inputs["w"].shape
+torch.Size([32, 128])
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from indicial.compile.module.module import ProgramModule
+from indicial.data.corpus import Data
+from indicial.data.sources import Sentences, open_source
+from indicial.data.tokenizers import Ints
+from indicial.data.world import World
+from indicial.decode.evaluate import SENTENCES, encoded, task_on
+from indicial.program.messages import IndicialError
+from indicial.train.run import Run
+from indicial.train.settings import Settings
+from indicial.train.starting import read_data
+
+TEXTS = 32
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Rows of one length as the model reads them, and the tokens in them."""
+
+    name: str
+    inputs: dict[str, torch.Tensor]
+    tokens: Ints
+
+
+def texts_for(
+    run: Run,
+    module: ProgramModule,
+    data: Sequence[str] | None = None,
+    field: str | None = None,
+    count: int = TEXTS,
+) -> Texts:
+    """The same texts every time."""
+    if data is None:
+        own = _own(run)
+        return _rows(own, run, module, f"the validation part of {own.name}", count)
+    tokenizer = run.tokenizer()
+    found = open_source(data, field, "auto", raw=tokenizer.kind == "bytes")
+    source = Sentences(found, SENTENCES, "evaluation", 0) if isinstance(found, World) else found
+    with tempfile.TemporaryDirectory() as folder:
+        corpus = encoded(source, tokenizer, Path(folder))
+        both = Data(corpus, corpus, tokenizer, None, {"name": source.name})
+        return _rows(both, run, module, source.name, count)
+
+
+def _own(run: Run) -> Data:
+    """The data of the run, prepared as in training."""
+    said = run.description.settings
+    kept = Settings.read({k: v for k, v in said.items() if k in Settings.__dataclass_fields__})
+    if not kept.data:
+        raise IndicialError(f"{run.folder} does not say what it was trained on; say --data PATH")
+    try:
+        data = read_data(kept, lambda text: None, run.folder)
+    except IndicialError as error:
+        raise IndicialError(
+            f"{error} (to look at the model with other data: --data PATH)"
+        ) from error
+    return data
+
+
+def _rows(data: Data, run: Run, module: ProgramModule, name: str, count: int) -> Texts:
+    task = task_on(data, run, module, None)
+    tokens = task.checked.batch(0, count).tokens
+    inputs = {n: v.cpu() for n, v in task.inputs(tokens, 0).items()}
+    return Texts(name, inputs, tokens)
