@@ -26,7 +26,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 PROBLEMS = sorted((ROOT / "docs" / "problems").glob("*.md"))
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *PROBLEMS]
 
 # Anything else in a console block (make, pip, git ...) must be marked no-run.
 COMMANDS = {"indicial", "python", "cat", "echo", "printf"}
