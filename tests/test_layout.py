@@ -25,6 +25,7 @@ ORDER = [
     "decode",
     "export",
     "inspect",
+    "designs",
     "lab",
 ]
 

@@ -13,18 +13,22 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-__all__ = ["IndicialError", "Program", "generate", "load", "load_document", "same"]
+__all__ = [
+    "IndicialError", "Program", "compare", "design", "generate", "load", "load_document", "same",
+]  # fmt: skip
 
 if TYPE_CHECKING:
     from indicial.compile.same import same
     from indicial.decode.text import generate
+    from indicial.designs.comparison import compare
+    from indicial.designs.design import design
     from indicial.library.loading import load, load_document
     from indicial.program.messages import IndicialError
     from indicial.program.program import Program
 
 
 def __getattr__(name: str) -> Any:
-    """The six names, fetched when they are first used, so that importing costs nothing."""
+    """These names, fetched when they are first used, so that importing costs nothing."""
     if name in ("load", "load_document"):
         from indicial.library import loading as module
 
@@ -37,6 +41,14 @@ def __getattr__(name: str) -> Any:
         from indicial.decode.text import generate
 
         return generate
+    if name == "design":
+        from indicial.designs.design import design
+
+        return design
+    if name == "compare":
+        from indicial.designs.comparison import compare
+
+        return compare
     if name == "Program":
         from indicial.program.program import Program
 

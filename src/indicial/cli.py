@@ -13,7 +13,17 @@ import sys
 from collections.abc import Sequence
 
 from indicial import __version__
-from indicial.commands import check, compare, evaluate, explain, export, generate, inspect, train
+from indicial.commands import (
+    attend,
+    check,
+    compare,
+    evaluate,
+    explain,
+    export,
+    generate,
+    inspect,
+    train,
+)
 from indicial.commands.arguments import Parser
 
 DESCRIPTION = "Index notation that runs: check, explain and try equations of sequence models."
@@ -29,7 +39,7 @@ examples:
   indicial generate runs/people        text from a trained model
 """
 
-COMMANDS = [check, explain, train, generate, evaluate, compare, inspect, export]
+COMMANDS = [check, explain, train, generate, evaluate, compare, inspect, attend, export]
 """In the order in which `--help` lists them; each adds its commands to the parser."""
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from indicial.commands.arguments import Commands, command, setting
+from indicial.commands.designs import compare_designs, two_designs
 from indicial.commands.train import STOPPED
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ examples:
   indicial compare gru cell.eq --data book.txt         a cell of your own beside a known one
   indicial compare transformer:L=2 transformer:L=6 --data people
   indicial compare transformer transformer+focus:λ=0.1 --data people
+  indicial compare position learned.json --figure both.svg     two designs; nothing is trained
 
 The folder gets a table (table.md), pictures, every number (compare.json), and a run for each
 training, which `generate` and `evaluate` take.
@@ -69,6 +71,8 @@ def add(commands: Commands[Any]) -> None:
     group.add_argument("--out", metavar="FOLDER", help="(runs/compare-DATA-1)")
     group.add_argument("--workers", type=int, metavar="N",
                        help="trainings at a time (as many as there are cores)")  # fmt: skip
+    group.add_argument("--figure", metavar="FILE", help="of two designs: draw both in one picture")
+    group.add_argument("--text", metavar="TEXT", help="of two designs: the example that is shown")
     more = {"data": DATA, "learning": [OPTIONS["batch_size"], *LEARNING], "machine": MACHINE}
     for title, options in more.items():
         own = parser.add_argument_group(title)
@@ -78,6 +82,9 @@ def add(commands: Commands[Any]) -> None:
 
 
 def _compare(options: argparse.Namespace) -> int:
+    designs = two_designs(options.models)
+    if designs is not None:
+        return compare_designs(designs, options.text, options.figure)
     from rich.console import Console
 
     from indicial.lab.pool import finished, run_trials

@@ -1,0 +1,1 @@
+"""Models whose matrices a person chose: checked on every case, learned again, and compared."""

@@ -1,0 +1,175 @@
+"""A design on every case of a task: not a sample, all of them.
+
+>>> print(hand("position").check("position"))
+position: all 120 sequences are right
+  smallest margin 0.9997, at place 0 of BAAA
+  mean squared error 2.1e-08
+
+The margin of a place is how much larger the right output is than any other. A case is right if the
+margin of each of its places is above 0.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from indicial.designs.tasks import Case, Task
+from indicial.designs.tasks import task as named_task
+from indicial.program.messages import IndicialError
+
+if TYPE_CHECKING:
+    from indicial.compile.module.module import ProgramModule
+    from indicial.designs.arrays import Array
+    from indicial.designs.design import Design
+
+SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Answered:
+    """A case with what the design says to it, at the place where it is nearest to wrong."""
+
+    case: Case
+    place: int
+    margin: float
+    outputs: tuple[float, ...]
+
+    @property
+    def right(self) -> bool:
+        return self.margin > 0  # a nan is not
+
+
+@dataclass(frozen=True)
+class Check:
+    """What `design.check(task)` found."""
+
+    task: Task
+    answered: tuple[Answered, ...]
+    squared_error: float
+    """The mean over all outputs that are asked for; they should be 1 for the answer, else 0."""
+
+    @property
+    def failures(self) -> list[Answered]:
+        return [one for one in self.answered if not one.right]
+
+    @property
+    def passed(self) -> bool:
+        return not self.failures
+
+    @property
+    def worst(self) -> Answered:
+        return min(self.answered, key=lambda one: -np.inf if np.isnan(one.margin) else one.margin)
+
+    @property
+    def margin(self) -> float:
+        """The smallest of all cases."""
+        return self.worst.margin
+
+    def __str__(self) -> str:
+        total, wrong = len(self.answered), self.failures
+        verdict = f"all {total:,} sequences are right"
+        if wrong:
+            verdict = f"{len(wrong):,} of {total:,} sequences are wrong"
+        worst = self.worst
+        lines = [
+            f"{self.task.name}: {verdict}",
+            f"  smallest margin {worst.margin:.4g}, at place {worst.place} of "
+            f"{self.task.text(worst.case.tokens)}",
+            f"  mean squared error {self.squared_error:.2g}",
+        ]
+        lines += [f"  {self._told(one)}" for one in wrong[:SHOWN]]
+        if len(wrong) > SHOWN:
+            lines.append(f"  … and {len(wrong) - SHOWN:,} more")
+        return "\n".join(lines)
+
+    def _told(self, one: Answered) -> str:
+        wanted = one.case.answers[one.place]
+        assert wanted is not None
+        said = ", ".join(
+            f"{name} {value:.3g}"
+            for name, value in zip(self.task.outputs, one.outputs, strict=True)
+        )
+        return (
+            f"{self.task.text(one.case.tokens)}: place {one.place} should be "
+            f"{self.task.outputs[wanted]}, and is {said}"
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "task": self.task.name,
+            "cases": len(self.answered),
+            "wrong": [self.task.text(one.case.tokens) for one in self.failures],
+            "margin": self.margin,
+            "squared_error": self.squared_error,
+        }
+
+
+def check(design: Design, what: str | Task) -> Check:
+    """Runs every case, those of one length together."""
+    task = named_task(what)
+    fits(design, task)
+    by_length: defaultdict[int, list[Case]] = defaultdict(list)
+    for case in task.cases:
+        by_length[len(case.tokens)].append(case)
+    answered: list[Answered] = []
+    squares, count = 0.0, 0
+    for cases in by_length.values():
+        outputs = run_cases(design.module, design.token_input, cases)
+        answered += [_nearest(c, y) for c, y in zip(cases, outputs, strict=True)]
+        wanted, asked = targets(cases, len(task.outputs))
+        squares += float((((outputs - wanted) ** 2) * asked[..., None]).sum())
+        count += int(asked.sum()) * len(task.outputs)
+    return Check(task, tuple(answered), squares / count)
+
+
+def fits(design: Design, task: Task) -> None:
+    """Complain about a design that cannot be asked this."""
+    if len(design.tokens) != len(task.tokens):
+        raise IndicialError(
+            f"the task {task.name} has {len(task.tokens)} tokens ({', '.join(task.tokens)}), and "
+            f"{design.name} {len(design.tokens)}"
+        )
+    longest = design.module.sizes.longest
+    most = min(longest.values(), default=task.places)
+    if most < task.places:
+        raise IndicialError(
+            f"the task {task.name} has sequences of {task.places} tokens, and {design.name} has "
+            f"positions for {most}"
+        )
+    wanted = design.module.wanted
+    axes = design.program.code.tensors[wanted[-1]].axes
+    outputs = axes[-1].extent.value(design.sizes) if axes else 1
+    if outputs != len(task.outputs):
+        raise IndicialError(
+            f"the task {task.name} has {len(task.outputs)} outputs ({', '.join(task.outputs)}), and "
+            f"{wanted[-1]} of {design.name} has {outputs}"
+        )
+
+
+def run_cases(module: ProgramModule, name: str, cases: list[Case]) -> Array:
+    """The outputs of cases of one length: (cases, places, outputs)."""
+    with torch.no_grad():
+        found = module(**{name: torch.tensor([case.tokens for case in cases])})
+    outputs: Array = found[module.wanted[-1]].numpy()
+    return outputs
+
+
+def targets(cases: list[Case], outputs: int) -> tuple[Array, Any]:
+    """What the outputs should be, and which places are asked."""
+    table = np.array([[-1 if a is None else a for a in case.answers] for case in cases])
+    return np.eye(outputs)[table.clip(0)], table >= 0
+
+
+def _nearest(case: Case, outputs: Array) -> Answered:
+    margins = {}
+    for place, answer in enumerate(case.answers):
+        if answer is not None:
+            others = np.delete(outputs[place], answer)
+            margins[place] = float(outputs[place, answer] - others.max())
+    place = min(margins, key=lambda p: -np.inf if np.isnan(margins[p]) else margins[p])
+    return Answered(case, place, margins[place], tuple(map(float, outputs[place])))

@@ -1,0 +1,259 @@
+"""Two designs beside each other: what is the same in them, and what is not.
+
+>>> comparison = indicial.compare(design, learned)
+>>> print(comparison)
+“content by hand” and “content learned”
+  Scores of tokens for tokens have the same pattern (cosine 0.998), in “content learned” 0.44 times …
+>>> comparison.figure("both.svg")
+
+Compared is what the outputs depend on (`circuits.py`): products of factors, heads in the order that
+fits best. So the report is the same when heads change places, or when query and key are multiplied
+by a matrix and its inverse. Every sentence is about numbers that were computed, and names them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from indicial.designs.arrays import Array
+from indicial.designs.circuits import Circuits, circuits
+from indicial.designs.matching import assign
+from indicial.program.messages import IndicialError
+
+if TYPE_CHECKING:
+    from indicial.designs.design import Design
+
+SAME, ALIKE = 0.95, 0.7
+"""Cosines from which two patterns are called the same, or alike."""
+LITTLE = 0.05
+"""A part that is smaller than this share of the whole is called small."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One block of a product in both designs: scores of tokens for positions, values of tokens."""
+
+    what: str
+    head: int
+    sizes: tuple[float, float]
+    """Root of the sum of squares, in the one design and in the other."""
+    shares: tuple[float, float]
+    """The same against the whole product."""
+    cosine: float | None
+    """None where one of them is nothing."""
+    difference: float
+    """The largest difference of an element."""
+
+    def sentence(self, names: tuple[str, str], heads: int) -> str:
+        where = f" in head {self.head}" if heads > 1 else ""
+        subject = f"{self.what}{where}"
+        small = [share <= LITTLE for share in self.shares]
+        if all(small):
+            said = " and ".join(f"{share:.1%}" for share in self.shares)
+            return f"{subject} hardly matter in either: {said} of all."
+        if any(small):
+            one, other = (0, 1) if small[1] else (1, 0)
+            return (
+                f"{subject} matter in “{names[one]}” ({self.shares[one]:.0%} of all) and hardly in "
+                f"“{names[other]}” ({self.shares[other]:.1%})."
+            )
+        assert self.cosine is not None
+        ratio = self.sizes[1] / self.sizes[0]
+        scale = f"in “{names[1]}” {ratio:.2g} times as large as in “{names[0]}”"
+        if abs(ratio - 1) < LITTLE:
+            scale = "and are as large in both"
+        if self.cosine >= SAME:
+            pattern = "have the same pattern"
+        elif self.cosine >= ALIKE:
+            pattern = "have a similar pattern"
+        elif self.cosine <= -ALIKE:
+            pattern = "have the opposite pattern"
+        else:
+            pattern = "have different patterns"
+        return f"{subject} {pattern} (cosine {self.cosine:.3f}), {scale}."
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What `compare` found; `str(…)` is a report."""
+
+    one: Design
+    other: Design
+    circuits: tuple[Circuits, Circuits]
+    """The second with its heads in the order of the first's."""
+    heads: tuple[int, ...]
+    """Which head of the second is beside each head of the first."""
+    parts: tuple[Part, ...]
+    text: str | None
+    """The example on which weights and outputs are shown, if the designs read tokens."""
+
+    @property
+    def names(self) -> tuple[str, str]:
+        if self.one.name == self.other.name:
+            return "the first", "the second"
+        return self.one.name, self.other.name
+
+    def product_sentences(self) -> list[str]:
+        """What is said of the products alone: it does not depend on how they are factored."""
+        count = len(self.heads)
+        return [part.sentence(self.names, count) for part in self.parts]
+
+    def sentences(self) -> list[str]:
+        """All that is said."""
+        return [*self.product_sentences(), *self._factor_sentences(), *self._text_sentences()]
+
+    def _factor_sentences(self) -> Iterator[str]:
+        for role, product in (("query", "scores"), ("key", "scores"), ("value", "values")):
+            name = self.circuits[0].factors[role]
+            one, other = self.one.arrays[name], self.other.arrays[name]
+            found = cosine(one, other) if one.shape == other.shape else None
+            whole = cosine(getattr(self.circuits[0], product), getattr(self.circuits[1], product))
+            if found is not None and whole is not None and whole >= SAME and found < ALIKE:
+                yield (
+                    f"{name} itself looks different (cosine {found:.3f}) though the {product} do "
+                    f"not ({whole:.3f}): what {role} and the other factor share is free."
+                )
+
+    def _text_sentences(self) -> Iterator[str]:
+        if self.text is None:
+            return
+        (a, y), (a2, y2) = (self.shown(0), self.shown(1))
+        yield f"On {self.text} the weights differ by at most {np.abs(a - a2).max():.2g}" + (
+            f" and the outputs by at most {np.abs(y - y2).max():.2g}."
+            if y.shape == y2.shape
+            else "."
+        )
+        most = [w.max(-1).min() for w in (a, a2)]
+        yield (
+            f"On {self.text} the largest weight of a place is at least {most[0]:.2g} in "
+            f"“{self.names[0]}” and {most[1]:.2g} in “{self.names[1]}”."
+        )
+
+    def shown(self, number: int) -> tuple[Array, Array]:
+        """Weights, heads first, and outputs of one of the designs on the example."""
+        assert self.text is not None
+        made = (self.one, self.other)[number]
+        weights, output = self.circuits[number].weights, made.module.wanted[-1]
+        found = made.run(self.text, [weights, output])
+        array = found[weights]
+        array = array if array.ndim == 3 else array[None]
+        return array[list(self.heads)] if number else array, found[output]
+
+    def __str__(self) -> str:
+        lines = [f"“{self.one.name}” and “{self.other.name}”"]
+        if self.other.remark:
+            lines.append(f"  {self.other.name}: {self.other.remark}")
+        if self.heads != tuple(range(len(self.heads))):
+            pairs = ", ".join(f"{n} and {m}" for n, m in enumerate(self.heads))
+            lines.append(f"  heads side by side: {pairs}")
+        lines += _folded(self.sentences())
+        return "\n".join(lines)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "designs": [self.one.name, self.other.name],
+            "heads": list(self.heads),
+            "parts": [
+                {
+                    "what": part.what,
+                    "head": part.head,
+                    "sizes": part.sizes,
+                    "cosine": part.cosine,
+                    "difference": part.difference,
+                }
+                for part in self.parts
+            ],
+            "sentences": self.sentences(),
+        }
+
+    def figure(self, path: str | os.PathLike[str]) -> Path:
+        """Matrices, weights and outputs of both, as SVG, PNG or PDF by the ending of the path."""
+        from indicial.designs.figure import draw
+
+        return draw(self, path)
+
+
+def compare(one: Design, other: Design, text: str | None = None) -> Comparison:
+    """Two designs of the same equations; `text` is the example that is shown."""
+    first, second = circuits(one), circuits(other)
+    if (first.labels, first.scores.shape, first.values.shape) != (
+        second.labels,
+        second.scores.shape,
+        second.values.shape,
+    ):
+        raise IndicialError(
+            f"{one.name} and {other.name} differ in tokens, positions, outputs or heads: "
+            "there is no element of one for each of the other"
+        )
+    costs = np.array([[_cost(first, a, second, b) for b in _heads(second)] for a in _heads(first)])
+    heads = tuple(assign(costs))
+    order = list(heads)
+    second = Circuits(
+        second.scores[order], second.values[order], second.blocks, second.labels, second.factors,
+        second.weights,
+    )  # fmt: skip
+    return Comparison(
+        one, other, (first, second), heads, tuple(_parts(first, second)), text or _example(one)
+    )
+
+
+def _heads(found: Circuits) -> range:
+    return range(len(found.scores))
+
+
+def _cost(first: Circuits, a: int, second: Circuits, b: int) -> float:
+    scores = first.scores[a] - second.scores[b]
+    values = first.values[a] - second.values[b]
+    return float((scores**2).sum() + (values**2).sum())
+
+
+def _parts(first: Circuits, second: Circuits) -> Iterator[Part]:
+    for head in _heads(first):
+        for kind, rows in first.blocks:
+            for other, columns in first.blocks:
+                place = (head, rows, columns)
+                what = "Scores" if kind == "inputs" else f"Scores of {kind} for {other}"
+                yield _part(what, head, first.scores, second.scores, place)
+        for kind, columns in first.blocks:
+            what = "Values" if kind == "inputs" else f"Values of {kind}"
+            place = (head, slice(None), columns)
+            yield _part(what, head, first.values, second.values, place)
+
+
+def _part(what: str, head: int, one: Array, other: Array, place: tuple[int, slice, slice]) -> Part:
+    a, b = one[place], other[place]
+    sizes = float(np.linalg.norm(a)), float(np.linalg.norm(b))
+    wholes = float(np.linalg.norm(one[head])), float(np.linalg.norm(other[head]))
+    shares = tuple(s / w if w else 0.0 for s, w in zip(sizes, wholes, strict=True))
+    return Part(what, head, sizes, (shares[0], shares[1]), cosine(a, b), float(np.abs(a - b).max()))
+
+
+def cosine(a: Array, b: Array) -> float | None:
+    """Of two arrays as vectors; None if one is nothing but rounding."""
+    sizes = float(np.linalg.norm(a)), float(np.linalg.norm(b))
+    if min(sizes) <= 1e-12 * max(*sizes, 1.0):
+        return None
+    return float(((a / sizes[0]) * (b / sizes[1])).sum())
+
+
+def _example(design: Design) -> str | None:
+    """Every token once, and the first of them again, as far as there is room: `ABCA`."""
+    if not design.tokens:
+        return None
+    marks = [t for t in design.tokens if not t.isalnum()]
+    letters = [t for t in design.tokens if t.isalnum()]
+    most = min(design.module.sizes.longest.values(), default=8)
+    return "".join([*marks, *letters, letters[0]][:most])
+
+
+def _folded(sentences: list[str]) -> Iterator[str]:
+    import textwrap
+
+    for sentence in sentences:
+        yield from textwrap.wrap(sentence, 78, initial_indent="  ", subsequent_indent="    ")

@@ -1,0 +1,220 @@
+"""A design: equations with an array for each of their parameters.
+
+>>> design = indicial.design("selects", Q=…, K=…, V=…, positions=…)
+>>> print(design.check("content"))
+content: all 1,092 sequences are right; …
+>>> learned = design.train("content")
+>>> design.save("mine.json"); Design.load("mine.json")
+
+A design is saved as one JSON file that can be read and written by hand.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from indicial.compile.module.sizes import parameters
+from indicial.designs.arrays import Array, defined, named, sizes_of
+from indicial.library.loading import load
+from indicial.program.meaning.arrays import stored_shape
+from indicial.program.messages import IndicialError
+from indicial.program.program import Program
+from indicial.tasks.predictions import token_inputs
+from indicial.train.equations import Equations
+
+if TYPE_CHECKING:
+    from indicial.compile.module.module import ProgramModule
+    from indicial.designs.checking import Check
+    from indicial.designs.comparison import Comparison
+    from indicial.designs.tasks import Task
+
+FORMAT = 1
+KIND = "indicial design"
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+@dataclass(frozen=True)
+class Design:
+    """Equations, sizes, and an array for each parameter. `tokens` are the names of the tokens."""
+
+    program: Program
+    sizes: Mapping[str, int]
+    arrays: Mapping[str, Array] = field(repr=False)
+    tokens: tuple[str, ...] = ()
+    name: str = "design"
+    remark: str = ""
+    """Where the arrays come from: how they were learned."""
+
+    # ------------------------------------------------------------------ running it
+
+    @cached_property
+    def module(self) -> ProgramModule:
+        """In float64, so that margins are those of the design and not of rounding."""
+        start = {name: torch.from_numpy(array.copy()) for name, array in self.arrays.items()}
+        made = self.program.compile(sizes=self.sizes, start=start, dtype=torch.float64)
+        return made.eval()
+
+    def encode(self, text: str) -> list[int]:
+        """Each character of a text is a token: `"ABCA"` → `[0, 1, 2, 0]`; blanks are left out."""
+        numbers = {token: n for n, token in enumerate(self.tokens)}
+        strange = [c for c in text if c not in numbers and not c.isspace()]
+        if strange:
+            raise IndicialError(
+                f"{self.name} has no token {strange[0]!r}; it has {', '.join(self.tokens)}"
+            )
+        return [numbers[c] for c in text if not c.isspace()]
+
+    def run(self, text: str | Sequence[int], want: Sequence[str] | None = None) -> dict[str, Array]:
+        """The tensors that the equations give for a text, as arrays."""
+        tokens = self.encode(text) if isinstance(text, str) else list(text)
+        if not tokens:
+            raise IndicialError("the text is empty: give at least one token")
+        with torch.no_grad():
+            found = self.module(**{self.token_input: torch.tensor(tokens)}, want=want)
+        return {name: value.numpy() for name, value in found.items()}
+
+    @property
+    def token_input(self) -> str:
+        """The name of the input that takes tokens."""
+        inputs = token_inputs(self.program.code)
+        if len(inputs) != 1:
+            raise IndicialError(
+                f"{self.program.title} has {len(inputs)} inputs that take tokens; this needs one"
+            )
+        return inputs[0].name
+
+    # ------------------------------------------------------------------ what can be asked of it
+
+    def check(self, task: str | Task) -> Check:
+        """Every case of a task: which are wrong, and how near the nearest comes."""
+        from indicial.designs.checking import check
+
+        return check(self, task)
+
+    def train(self, task: str | Task, **settings: Any) -> Design:
+        """The same equations and sizes, learned from random starts (`training.py`)."""
+        from indicial.designs.training import train
+
+        return train(self, task, **settings)
+
+    def compare(self, other: Design, text: str | None = None) -> Comparison:
+        """What is the same in two designs, and what is not (`comparison.py`)."""
+        from indicial.designs.comparison import compare
+
+        return compare(self, other, text)
+
+    # ------------------------------------------------------------------ keeping it
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """One JSON file; numbers are written so that they read back the same."""
+        content = {
+            "kind": KIND,
+            "format": FORMAT,
+            "name": self.name,
+            "remark": self.remark,
+            **Equations.of(self.program).to_json(),
+            "sizes": dict(self.sizes),
+            "tokens": list(self.tokens),
+            "arrays": {name: array.tolist() for name, array in self.arrays.items()},
+        }
+        target = Path(path)
+        try:
+            target.write_text(json.dumps(content, ensure_ascii=False) + "\n", encoding="utf-8")
+        except OSError as error:
+            raise IndicialError(f"cannot write {path}: {error.strerror}") from error
+        return target
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> Design:
+        """A design that was saved; what is wrong with a file is said."""
+        try:
+            content = json.loads(Path(path).read_text(encoding="utf-8"))
+            if not isinstance(content, dict) or content.get("kind") != KIND:
+                raise IndicialError(f"{path} is not a design: make one with design.save")
+            if content["format"] != FORMAT:
+                raise IndicialError(
+                    f"{path} has format {content['format']}, and this version of Indicial reads "
+                    f"{FORMAT}"
+                )
+            program = Equations.from_json(content).program()
+            arrays, sizes = content["arrays"], content["sizes"]
+            return _made(program, named(program.code, arrays), sizes, content["tokens"],
+                         content["name"], content["remark"])  # fmt: skip
+        except OSError as error:
+            raise IndicialError(f"cannot read {path}: {error.strerror}") from error
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise IndicialError(f"{path} is damaged: {error}") from error
+
+
+def design(
+    what: str | os.PathLike[str],
+    definitions: str | None = None,
+    *,
+    sizes: Mapping[str, int] | None = None,
+    tokens: Sequence[str] = (),
+    name: str = "design",
+    **arrays: object,
+) -> Design:
+    """Equations, and an array for each of their parameters.
+
+    >>> design("selects", Q=q, K=k, V=v, positions=p)
+    >>> design("selects", "W^Q[i,c] = 4 [i = c]", sizes={"I": 3, "V": 3, …}, …)
+
+    `what` is a model of the library, a file or equations. An array goes by any spelling of its
+    parameter's name, by `Q` for `W^Q`. `definitions` are equations for parameters that no array is
+    given for; `sizes` says how large they are where the arrays do not. Tokens are A, B, C, …
+    """
+    program = load(what)
+    if program.errors:
+        raise IndicialError("\n".join(message.render() for message in program.errors))
+    given = named(program.code, arrays)
+    known = sizes_of(program.code, given, sizes or {})
+    if definitions is not None:
+        made = defined(program.code, definitions, known)
+        twice = sorted(made.keys() & given.keys())
+        if twice:
+            raise IndicialError(f"{twice[0]} has an array and an equation: leave one out")
+        given |= made
+        known = sizes_of(program.code, given, known)
+    return _made(program, given, known, tokens, name)
+
+
+def _made(
+    program: Program,
+    arrays: Mapping[str, Array],
+    sizes: Mapping[str, int],
+    tokens: Sequence[str],
+    name: str,
+    remark: str = "",
+) -> Design:
+    """A design whose arrays fit its equations, or a message."""
+    code = program.code
+    owned = parameters(code)
+    absent = [tensor.name for tensor in owned if tensor.name not in arrays]
+    if absent:
+        raise IndicialError(
+            f"nothing is given for {', '.join(absent)}: a design has an array for each parameter"
+        )
+    settled = sizes_of(code, arrays, sizes)
+    for tensor in owned:
+        shape = stored_shape(tensor, settled)
+        if arrays[tensor.name].shape != shape:
+            raise IndicialError(
+                f"{tensor.name} has shape {arrays[tensor.name].shape}; by the sizes it is {shape}"
+            )
+    inputs = token_inputs(code)
+    count = inputs[0].values.value(settled) if inputs and inputs[0].values is not None else 0
+    chosen = tuple(tokens) or tuple(LETTERS[:count])
+    if inputs and len(chosen) != count:
+        raise IndicialError(f"there are {count} tokens and {len(chosen)} names for them")
+    held = {tensor.name: np.ascontiguousarray(arrays[tensor.name]) for tensor in owned}
+    return Design(program, settled, held, chosen, name, remark)

@@ -1,0 +1,105 @@
+"""What a design is asked to do: every sequence of tokens up to a length, each with its answers.
+
+>>> task("position").cases[4].tokens, task("position").cases[4].answers
+((0, 1), (0, 0))
+>>> len(task("content").cases), len(task("position").cases), len(task("unique").cases)
+(1092, 120, 120)
+
+    content     every place gives its own token:             ABCA → ABCA, up to 6 tokens
+    position    every place gives the first token:           BCA → BBB, up to 4
+    unique      every token says whether it is there once:   *ABA → repeated, unique, repeated
+
+In `unique` a token `*` stands in front of all others. It is not asked, but the others can look at it.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+
+from indicial.program.messages import IndicialError
+
+Answers = tuple[int | None, ...]
+"""The number of the output that should be largest, place by place; None where nobody asks."""
+
+
+@dataclass(frozen=True)
+class Case:
+    tokens: tuple[int, ...]
+    answers: Answers
+
+
+@dataclass(frozen=True)
+class Task:
+    """A finite task: `answer` gives the answers for a sequence of tokens, the front included."""
+
+    name: str
+    tokens: tuple[str, ...]
+    outputs: tuple[str, ...]
+    longest: int
+    answer: Callable[[tuple[int, ...]], Sequence[int | None]]
+    front: tuple[int, ...] = ()
+    """Tokens that every sequence begins with; only the other tokens follow them."""
+
+    @cached_property
+    def cases(self) -> tuple[Case, ...]:
+        """All sequences of 1 to `longest` tokens, the short ones first."""
+        free = [n for n in range(len(self.tokens)) if n not in self.front]
+        found = []
+        for length in range(1, self.longest + 1):
+            for chosen in product(free, repeat=length):
+                tokens = (*self.front, *chosen)
+                answers = tuple(self.answer(tokens))
+                if len(answers) != len(tokens):
+                    raise IndicialError(
+                        f"the task {self.name} gives {len(answers)} answers for the {len(tokens)} "
+                        f"tokens of {self.text(tokens)}"
+                    )
+                found.append(Case(tokens, answers))
+        return tuple(found)
+
+    @property
+    def places(self) -> int:
+        """The length of the longest sequence, its front included."""
+        return len(self.front) + self.longest
+
+    def text(self, tokens: Sequence[int]) -> str:
+        return "".join(self.tokens[n] for n in tokens)
+
+
+def _own(tokens: tuple[int, ...]) -> list[int | None]:
+    return list(tokens)
+
+
+def _first(tokens: tuple[int, ...]) -> list[int | None]:
+    return [tokens[0]] * len(tokens)
+
+
+def _once(tokens: tuple[int, ...]) -> list[int | None]:
+    return [None, *(0 if tokens.count(n) == 1 else 1 for n in tokens[1:])]
+
+
+LETTERS = ("A", "B", "C")
+
+TASKS = {
+    made.name: made
+    for made in (
+        Task("content", LETTERS, LETTERS, 6, _own),
+        Task("position", LETTERS, LETTERS, 4, _first),
+        Task("unique", ("*", *LETTERS), ("unique", "repeated"), 4, _once, front=(0,)),
+    )
+}
+
+
+def task(what: str | Task) -> Task:
+    """A task, or the one of that name."""
+    if isinstance(what, Task):
+        return what
+    if what not in TASKS:
+        close = difflib.get_close_matches(what, TASKS, 1)
+        hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(TASKS)}"
+        raise IndicialError(f"there is no task {what!r}; {hint}")
+    return TASKS[what]
