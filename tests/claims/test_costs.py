@@ -94,3 +94,11 @@ def test_sizes_of_the_text_hold_where_nothing_is_proved() -> None:
     assert verdict(f"size J = 1\n{RNN}claim J^2 T ≤ J T").status == HOLDS
     assert verdict(f"{RNN}claim J^2 T ≤ J T", sizes={"J": 1}).status == HOLDS
     assert verdict(f"{RNN}claim J^2 T ≤ J T").status == REFUTED
+
+
+def test_nearly_is_within_what_is_said() -> None:
+    text = f"size J = 10\n{RNN}claim ln(J/0.01) ≈ 6.9 within "
+    assert verdict(f"{text}0.01").status == HOLDS  # ln 1000 = 6.9078
+    assert verdict(f"{text}0.005").status == REFUTED
+    assert verdict(f"{RNN}claim J + 1 ≈ J within K").status == HOLDS
+    assert verdict(f"{RNN}claim J + 2 ≈ J within K").status == REFUTED

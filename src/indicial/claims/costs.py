@@ -154,7 +154,7 @@ class _Terms:
     def names(self, test: Test) -> list[str]:
         """The sizes that a claim depends on."""
         found: dict[str, None] = {}
-        for side in (test.left, test.right, test.guard):
+        for side in (test.left, test.right, test.tolerance, test.guard):
             for node in side.walk() if side is not None else ():
                 if isinstance(node, Quantity | SizeValue | Read):
                     size = self.size(node)
@@ -211,12 +211,16 @@ def _compared(terms: _Terms, test: Test, given: Mapping[str, int]) -> Verdict:
             continue
         count += 1
         one, other = terms.value(test.left, sizes), terms.value(test.right, sizes)
-        if not FUNCTIONS["=" if test.relation == "≈" else test.relation](one, other):
+        allowed = 0.0 if test.tolerance is None else terms.value(test.tolerance, sizes)
+        near = test.relation == "≈" and abs(one - other) <= allowed
+        if not near and not FUNCTIONS["=" if test.relation == "≈" else test.relation](one, other):
             broken = Counterexample(f"{one:g}", f"{other:g}", f"{abs(one - other):g}", {}, sizes)
             against = f"{_shown(left)} against {_shown(right)}"
             return Verdict(test, REFUTED, against, broken)
     if not count:
         return Verdict(test, UNTRIED, "the condition holds at none of the sizes that were tried")
+    if count == 1:
+        return Verdict(test, HOLDS, f"{one:g} against {other:g}")
     return Verdict(test, HOLDS, f"{_shown(left)} against {_shown(right)}, tried at {count:,} sizes")
 
 
