@@ -37,6 +37,7 @@ examples:
   indicial try "y[j] = W[j,I] x[I]"    run equations on small random values
   indicial train ugrnn --data people   train a model on a built-in world, or on text
   indicial generate runs/people        text from a trained model
+  indicial compare rnn gru --data people   models on equal terms, side by side
 """
 
 COMMANDS = [check, explain, train, generate, evaluate, compare, inspect, attend, export]

@@ -67,26 +67,26 @@ def test_compare_and_again(here: Path, capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_stopped_and_gone_on_with(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    call = ["rnn", *QUICK, "--tokens-budget", "40k", "--seeds", "1", "--out", "c"]
+    call = ["rnn", *QUICK, "--tokens-budget", "20k", "--seeds", "1", "--out", "c"]
     process = subprocess.Popen(
         [sys.executable, "-m", "indicial", "compare", *call],
         stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"},
     )  # fmt: skip
     assert process.stdout is not None
     for line in process.stdout:
-        if "step" in line and "/625" in line:
+        if "step" in line and "/312" in line:
             break
     process.send_signal(signal.SIGINT)
     rest = process.stdout.read()
     assert process.wait() == 130
     assert "stopped at step" in rest and "to go on: the same call with --out c" in rest
     first = Run.open("c/rnn-2k-seed-0").checkpoint("last").step
-    assert 0 < first < 625
+    assert 0 < first < 312
     assert not (here / "c/rnn-2k-seed-0/result.json").exists()
     capsys.readouterr()
     status, out, _ = run(capsys, *call)
     assert status == 0 and f"going on after step {first:,}" in out
-    assert Run.open("c/rnn-2k-seed-0").checkpoint("last").step == 625
+    assert Run.open("c/rnn-2k-seed-0").checkpoint("last").step == 312
 
 
 def test_a_training_does_not_outlive_the_command(here: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from pathlib import Path
 
 from rich.console import Console
@@ -98,8 +99,6 @@ def test_events_arrive_as_they_were_sent() -> None:
 
         def ended(self, summary: Summary) -> None:
             heard.append(summary)
-
-    import json
 
     file = io.StringIO()
     sender = Sender(file)

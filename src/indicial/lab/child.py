@@ -51,20 +51,19 @@ def _run(told: dict[str, Any], sender: Sender) -> None:
     watchers = [Metrics(metrics), Curves(metrics), sender]
     summary = train(ready.task, ready.module, ready.choices, ready.run, watchers, ready.plan)
     finished = summary.reason != "stopped"
-    if finished:
-        scores = _whole(ready)
-    else:
-        scores = summary.best or ready.task.validate(ready.module, ready.choices.eval_tokens)
-    result = _result(told, ready, summary, scores, sender, finished)
+    result = _result(told, ready, summary, _scores(ready, summary), sender, finished)
     if finished:
         result.write(ready.run.folder)
     sender.send("result", result=result.__dict__)
 
 
-def _whole(ready: Ready) -> Scores:
-    """The best weights on the whole validation part."""
-    torch.manual_seed(ready.choices.seed)
-    return ready.task.validate(ready.run.module("best", device=ready.choices.device))
+def _scores(ready: Ready, summary: Summary) -> Scores:
+    """The best weights on the whole validation part; of what was stopped, what is known of it."""
+    task, choices = ready.task, ready.choices
+    torch.manual_seed(choices.seed)
+    if summary.reason != "stopped":
+        return task.validate(ready.run.module("best", device=choices.device))
+    return summary.best or task.validate(ready.module, choices.eval_tokens)
 
 
 def _result(

@@ -67,7 +67,8 @@ def deliver(found: dict[str, Any], watcher: Watcher) -> None:
     match found["event"]:
         case "started":
             plan = found["plan"]
-            watcher.started(Plan(**{**plan, "folder": Path(plan["folder"])}))
+            plan |= {"folder": Path(plan["folder"]), "terms": tuple(plan["terms"])}
+            watcher.started(Plan(**plan))
         case "stepped":
             watcher.stepped(Report(**found["report"]))
         case "validated":
@@ -75,7 +76,8 @@ def deliver(found: dict[str, Any], watcher: Watcher) -> None:
         case "note":
             watcher.note(found["text"])
         case "ended":
-            summary = dict(found["summary"])
+            summary = found["summary"]
+            summary |= {"folder": Path(summary["folder"]), "notes": tuple(summary["notes"])}
             for name in ("best", "last"):
                 summary[name] = Scores(**summary[name]) if summary[name] else None
-            watcher.ended(Summary(**{**summary, "folder": Path(summary["folder"])}))
+            watcher.ended(Summary(**summary))

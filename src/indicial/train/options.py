@@ -180,7 +180,8 @@ GROUPS = {
 OPTIONS = {option.name: option for group in GROUPS.values() for option in group}
 
 OTHER_NAMES = {
-    "lr": "learning-rate", "epochs": "max-steps", "steps": "max-steps", "bs": "batch-size",
+    "lr": "learning-rate", "epochs": "max-steps", "epoch": "max-steps", "steps": "max-steps",
+    "iterations": "max-steps", "bs": "batch-size",
     "batch": "batch-size", "wd": "weight-decay", "block-size": "context", "seq-len": "context",
     "max-length": "context", "grad-clip": "clip", "max-grad-norm": "clip", "output-dir": "out",
     "gradient-accumulation-steps": "accumulate", "time": "minutes", "dtype": "precision",
