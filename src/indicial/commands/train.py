@@ -68,6 +68,9 @@ def add(commands: Commands[Any]) -> None:
 
 
 def _train(options: argparse.Namespace) -> int:
+    from indicial.compile.native.threads import wait_asleep
+
+    wait_asleep()
     from indicial.train.joining import Silent, joined_processes
 
     settings = _settings(options)

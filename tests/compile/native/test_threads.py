@@ -162,3 +162,25 @@ def test_a_forked_process_uses_one_thread(three: threads.Threads) -> None:
         [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=60
     )
     assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize(
+    ("environment", "imported", "expected"),
+    [
+        ({}, False, threads.TURNS),
+        ({}, True, None),
+        ({"GOMP_SPINCOUNT": "7"}, False, "7"),
+        ({"OMP_WAIT_POLICY": "active"}, False, None),
+    ],
+)
+def test_threads_that_wait_sleep_unless_somebody_chose(
+    monkeypatch: pytest.MonkeyPatch,
+    environment: dict[str, str],
+    imported: bool,
+    expected: str | None,
+) -> None:
+    modules = {"torch": torch} if imported else {}
+    monkeypatch.setattr(threads.sys, "modules", modules)
+    monkeypatch.setattr(threads.os, "environ", environment := dict(environment))
+    threads.wait_asleep()
+    assert environment.get("GOMP_SPINCOUNT") == expected
