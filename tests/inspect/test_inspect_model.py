@@ -65,6 +65,22 @@ def test_without_recurrence_the_gradient_is_at_the_embedding() -> None:
     assert len(found.norms) == 11 and min(found.norms) > 0
 
 
+def test_what_comes_from_later_steps_is_followed_forwards() -> None:
+    """Read from behind, the same cell has the same curve as read from the front."""
+    w = texts()["w"]
+    curves = []
+    for step, tokens in (("t-1", w), ("t+1", w.flip(1))):
+        text = f"""
+input w[t] in V
+h[t,j] = tanh(W[j,I] h[{step},I] + e[w[t],j])
+P(w[t] | w[0], …, w[t-1], w[t+1], …, w[T-1]) = softmax_{{w_t}} e[w_t,J] h[{step},J]
+loss = 1/T Σ_t -ln P(w_t | …)
+"""
+        module = random(load(text).compile(V=5, J=3))
+        curves.append(gradients_through_time(module, {"w": tokens}))
+    assert np.allclose(curves[0][0].norms, curves[1][0].norms)
+
+
 def test_nothing_to_predict_is_said() -> None:
     module = random(load("lstm").compile(J=3, K=2))
     found = gradients_through_time(module, {"x": torch.randn(2, 4, 2).double()})

@@ -26,8 +26,6 @@ from indicial.tasks.predictions import SURPRISE, Prediction, prediction, with_su
 
 TARGETS = 8
 """How many of the last steps are predicted."""
-LEAST = 1e-14
-"""Below this part of the largest norm, numbers of 64 bits say nothing."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +65,7 @@ def gradients_through_time(
         probes[nudge] = torch.zeros(len(first), *shape, dtype=torch.float64, requires_grad=True)
     surprise = Twin(module, made, [SURPRISE])({**inputs, **probes})[SURPRISE]
     sums = [_Sums(first.shape[1] - curve.lower) for curve in curves]
-    for target in range(first.shape[1])[-TARGETS:]:
+    for target in sorted({t for curve in curves for t in curve.targets(first.shape[1])}):
         slopes = torch.autograd.grad(
             surprise[:, target].sum(),
             list(probes.values()),
@@ -76,7 +74,9 @@ def gradients_through_time(
         )
         by_name = dict(zip(nudges, slopes, strict=True))
         for curve, total in zip(curves, sums, strict=True):
-            total.add(curve.of(by_name[curve.tensor]), target - curve.lower)
+            if target in curve.targets(first.shape[1]):
+                slope = curve.of(by_name[curve.tensor])
+                total.add(slope, target - curve.lower, curve.direction)
     return [
         Gradient(curve.name, *fitted(total.means()))
         for curve, total in zip(curves, sums, strict=True)
@@ -95,9 +95,16 @@ class Curve:
     statements: tuple[Statement, ...]
     time: int
     lower: int
-    """The first step that there is: -1 where the equations say how a state starts."""
+    """The first step that there is."""
+    direction: int = 1
+    """-1 for a state that comes from later steps; its distances count forwards."""
     layer: tuple[int, int] | None = None
     """The axis of layers, and where along it this one is stored."""
+
+    def targets(self, length: int) -> range:
+        """The steps that are predicted: those with the most steps on the side it comes from."""
+        every = range(length)
+        return every[-TARGETS:] if self.direction > 0 else every[:TARGETS]
 
     def of(self, values: torch.Tensor) -> torch.Tensor:
         """Its part of the values of the tensor: (B, T, the rest)."""
@@ -133,13 +140,14 @@ def _layers(code: Code, recurrence: Recurrence, name: str, sizes: Mapping[str, i
     time = recurrence.loop.axes[name]
     stacked = [loop.axes[name] for loop in recurrence.around if name in loop.axes]
     begins = code.tensors[name].axes[time].lower.value(sizes)
+    direction = recurrence.loop.direction
     if not stacked:
-        return [Curve(name, name, statements, time, begins)]
+        return [Curve(name, name, statements, time, begins, direction)]
     axis = stacked[0]
     first, last = covered(statements, axis, sizes)
     lower = code.tensors[name].axes[axis].lower.value(sizes)
     return [
-        Curve(f"{name}_{layer}", name, statements, time, begins, (axis, layer - lower))
+        Curve(f"{name}_{layer}", name, statements, time, begins, direction, (axis, layer - lower))
         for layer in range(first, last + 1)
     ]
 
@@ -180,9 +188,10 @@ class _Sums:
         self.total = np.zeros(length)
         self.count = np.zeros(length)
 
-    def add(self, slopes: torch.Tensor, place: int) -> None:
+    def add(self, slopes: torch.Tensor, place: int, direction: int) -> None:
         """Gradients at all steps, of a prediction at the step that is stored at `place`."""
-        norms = slopes.norm(dim=2).mean(0).numpy()[: place + 1][::-1]
+        norms = slopes.norm(dim=2).mean(0).numpy()
+        norms = norms[: place + 1][::-1] if direction > 0 else norms[place:]
         self.total[: len(norms)] += norms
         self.count[: len(norms)] += 1
 
@@ -192,8 +201,7 @@ class _Sums:
 
 def fitted(norms: Sequence[float]) -> tuple[tuple[float, ...], float | None]:
     """The norms, and the factor by which they change with each step."""
-    least = LEAST * max(norms, default=0.0)
-    known = [(d, math.log(norm)) for d, norm in enumerate(norms) if norm > least]
+    known = [(d, math.log(n)) for d, n in enumerate(norms) if n > 0 and math.isfinite(n)]
     if len(known) < 3:
         return tuple(norms), None
     slope = np.polyfit([d for d, _ in known], [y for _, y in known], 1)[0]

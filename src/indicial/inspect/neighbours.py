@@ -91,7 +91,7 @@ def tokens_of(words: Sequence[str], tokenizer: Tokenizer) -> list[int]:
             ways.insert(0, tokenizer.encode(f" {word}"))
         single = [way[0] for way in ways if len(way) == 1]
         if not single:
-            parts = " ".join(tokenizer.token(n) for n in ways[-1])
+            parts = " ".join(_shown(tokenizer, n) for n in ways[-1])
             raise IndicialError(
                 f"--words {word}: that is {len(ways[-1])} tokens ({parts}), and only one token has "
                 "a vector"
