@@ -285,6 +285,16 @@ def test_fields() -> None:
     )
 
 
+def test_no_part_of_a_row_is_lost() -> None:
+    said = refusal(write("a.csv", "n,text\n1,one\n2,two, or three, or four\n"), field="text")
+    assert said.startswith("a.csv, line 3: there are 4 values for 2 columns (n, text).")
+    assert 'stands in quotes: "one, two"' in said
+    said = refusal(write("a.tsv", "text\none\ttwo\n"))
+    assert said.startswith("a.tsv, line 2: there are 2 values for 1 column (text).")
+    said = refusal(write("b.csv", "text,text\none,two\n"))
+    assert said == "b.csv, line 1: two columns are called 'text'; rename one"
+
+
 def test_options_that_do_not_fit() -> None:
     write("a.txt", "x")
     write("a.jsonl", '{"text": "x"}')

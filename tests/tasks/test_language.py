@@ -11,6 +11,7 @@ import torch
 
 from indicial.tasks.blank import Blank
 from indicial.tasks.predictions import Measure
+from indicial.train.display import score_words
 from indicial.train.loop import Training
 from tests.train.small import CHOICES, small_data, small_module, small_task
 
@@ -109,7 +110,11 @@ def test_a_loss_without_probabilities() -> None:
     module = small_module(task)
     with torch.no_grad():
         module.parameter("a").fill_(3.0)
-    assert task.validate(module).per_token == pytest.approx(4.0)
+    scores = task.validate(module)
+    assert scores.per_token == pytest.approx(4.0)
+    # Nothing is known of probabilities, so nothing is said that only they have.
+    assert scores.to_json().keys() == {"loss", "nats", "tokens"}
+    assert score_words(scores) == ["loss 4.000"]
 
 
 # ---------------------------------------------------------------------- blanks

@@ -77,6 +77,25 @@ def test_what_lacks_is_said(names: str, given: dict[str, str], task: str | None,
     assert said in str(error.value)
 
 
+def test_what_is_proposed_does_not_look_ahead() -> None:
+    text = "input w[t] in V\nh[t,j] = tanh(W[j,I] h[t-1,I] + e[w[t],j])"
+    with pytest.raises(IndicialError) as error:
+        trainable([text])
+    proposed = str(error.value).splitlines()[1]
+    assert trainable([f"{text}\n{proposed}"]).task == "language"
+
+
+def test_b_stands_for_the_texts_of_a_batch() -> None:
+    text = """
+    input w[t] in V
+    h[t,a] = tanh(W[a,B] h[t-1,B] + e[w[t],a])
+    P(w_t | w_0, …, w_{t-1}) = softmax_{w_t} e[w_t,A] h[t-1,A]
+    """
+    with pytest.raises(IndicialError, match=r"W\[a,b\] has the index b, .* call it something else"):
+        trainable([text])
+    assert trainable([text.replace("B", "C")]).task == "language"
+
+
 @pytest.mark.parametrize(
     ("name", "ahead", "first"),
     [

@@ -123,6 +123,10 @@ def test_settings_in_a_file(here: Path, capsys: pytest.CaptureFixture[str]) -> N
         (["--resume"], "say which run"),
         (["--resume", "none"], "there is no run none"),
         (["ugrnn", "--data", "text.txt", "--out", "."], "holds other things"),
+        (["ugrnn", "--data", "text.txt", "--set", "V=5"], "leave it out (with --tokens bpe"),
+        (["ugrnn", "--data", "text.txt", "--set", "T=5"], "say --context 5"),
+        (["ugrnn", "--data", "text.txt", "--set", "J=99999999"], "there is no memory on cpu for a model"),
+        (["ugrnn", "--data", "text.txt", "--context", "9999", "--max-steps", "2"], "give a shorter --context"),
     ],
 )  # fmt: skip
 def test_calls_that_are_wrong(

@@ -12,8 +12,8 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 from indicial.data.reading import CHUNK, File, chunks
 from indicial.program.messages import IndicialError
@@ -26,6 +26,13 @@ ROWS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".tsv": "tsv"}
 
 FIELD_MOST = (1 << 31) - 1
 """Python's `csv` refuses fields over 128 KB unless told otherwise."""
+
+
+OVER = {
+    "csv": 'A text that has a comma in it stands in quotes: "one, two"',
+    "tsv": "A text must have no tab in it",
+}
+"""Why a row has more values than there are columns, most likely."""
 
 
 class Piece(NamedTuple):
@@ -136,8 +143,18 @@ def _csv_rows(file: File, kind: str, raw: bool) -> Iterator[tuple[int, object]]:
         reader = csv.DictReader(lines, strict=True)
     begins = 2  # the line in which a row begins, behind the names
     try:
+        names = list(reader.fieldnames or ())
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise IndicialError(
+                f"{file.name}, line 1: two columns are called {twice!r}; rename one"
+            )
         for row in reader:
-            yield begins, {name: value for name, value in row.items() if name is not None}
+            if None in row:  # what stands beyond the last name: half of a text, most likely
+                raise IndicialError(
+                    f"{file.name}, line {begins}: there are {len(names) + len(row[None])} values for "
+                    f"{len(names)} column{'s' * (len(names) != 1)} ({_listed(row)}). {OVER[kind]}"
+                )
+            yield begins, dict(row)
             begins = reader.line_num + 1
     except csv.Error as error:
         raise IndicialError(f"{file.name}, row in line {begins}: {error}") from None
@@ -199,6 +216,6 @@ def _is_number(value: str) -> bool:
     return True
 
 
-def _listed(row: dict[str, object]) -> str:
-    names = [str(name) for name in row]
+def _listed(row: Mapping[Any, object]) -> str:
+    names = [str(name) for name in row if name is not None]
     return ", ".join(names[:12]) + (f" and {len(names) - 12} more" if len(names) > 12 else "")

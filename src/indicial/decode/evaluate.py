@@ -90,6 +90,8 @@ def evaluate(
     run = run if isinstance(run, Run) else Run.open(run)
     tokenizer, module = run.tokenizer(), run.module(checkpoint)
     found = open_source(data, field, documents, raw=tokenizer.kind == "bytes")
+    if isinstance(found, World) and sentences < 1:
+        raise IndicialError(f"--sentences {sentences}: say how many, from 1 on")
     source = Sentences(found, sentences, "evaluation", seed) if isinstance(found, World) else found
     with tempfile.TemporaryDirectory() as folder:
         corpus = encoded(source, tokenizer, Path(folder))
@@ -140,6 +142,11 @@ def task_on(data: Data, run: Run, module: ProgramModule, context: int | None) ->
         batch_size=int(said.get("batch_size", 8)),
         seed=int(said.get("seed", 0)),
     )
+    if task.prediction is None:
+        raise IndicialError(
+            f"the equations of {run.folder} say a loss but no probability of a word, such as "
+            "P(w[t] | w[0], …, w[t-1]) = softmax_{w_t} …, so there are no nats to count"
+        )
     most = min((module.sizes.known.get(name, length) for name in task.lengths), default=length)
     if length > most:
         raise IndicialError(

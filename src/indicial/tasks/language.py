@@ -181,6 +181,8 @@ class Language:
         return self._measure
 
     def scores(self, nats: float, count: int) -> Scores:
+        if self.prediction is None:
+            return Scores(nats, count, probable=False)
         corpus = self.data.validation
         part = count / len(corpus)
         words = corpus.words + corpus.documents

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from indicial.library.loading import load
 from indicial.notation.parse import canonical_name
 from indicial.program.ir import Code, Tensor
+from indicial.program.meaning.arrays import BATCH
 from indicial.program.messages import IndicialError
 from indicial.program.names.constants import declared_constants
 from indicial.program.program import Program
@@ -127,7 +128,9 @@ def _lacking(code: Code, task: str | None) -> str:
             "an encoder that reads w[t] and gives L[ℓ,t,j], or two cells that give h⃗[t,j], h⃖[t,j]"
         )
     else:
-        says = "P(w[t] | w[0], …, w[t-1]) = softmax_{w_t} e[w_t,J] h[t,J]"
+        # A state that reads x may be one of words before w[t]; one that reads w[t] itself is not.
+        state = "h[t-1,J]" if token_inputs(code) else "h[t,J]"
+        says = f"P(w[t] | w[0], …, w[t-1]) = softmax_{{w_t}} e[w_t,J] {state}"
         whole = "a cell that reads x[t,k] and gives h[t,j], or a stack of them that gives h[ℓ,t,j]"
     return (
         f"the equations (they end in {has}) say neither how likely a word is nor what to minimise. "
@@ -146,6 +149,12 @@ def _written(tensor: Tensor) -> str:
 def _check(program: Program) -> None:
     """Every input must be one that a text can give."""
     code = program.code
+    batched = [t for t in code.tensors.values() if any(a.letter == BATCH for a in t.axes)]
+    if batched:
+        raise IndicialError(
+            f"{_written(batched[0])} has the index {BATCH}, which stands for the texts of a batch: "
+            "training adds them itself, so leave it out, or call it something else"
+        )
     if program.holes:
         hole = program.holes[0]
         raise IndicialError(f"{hole} is only named; say what it is: --set {hole}=gru")

@@ -59,15 +59,17 @@ class Scores:
     """The words that these tokens stand for, the end of each document counted as one."""
     entropy: float | None = None
     """Nats per word that no model can go below, where the truth is known (a world)."""
+    probable: bool = True
+    """Whether `nats` are -ln of probabilities; without, they are only a loss that was added up."""
 
     @property
     def per_token(self) -> float:
-        """The log loss: nats per token."""
+        """The log loss, nats per token; or the loss of the program, where it says no P."""
         return self.nats / self.count if self.count else math.nan
 
     @property
-    def perplexity(self) -> float:
-        return math.exp(min(self.per_token, 700.0))
+    def perplexity(self) -> float | None:
+        return math.exp(min(self.per_token, 700.0)) if self.probable else None
 
     @property
     def bits_per_character(self) -> float | None:

@@ -256,15 +256,17 @@ def summary_lines(summary: Summary) -> list[str]:
     ]
     if summary.best is not None:
         at = f" at step {summary.best_step:,}" if summary.best_step is not None else ""
-        nats, perplexity, *more = score_words(summary.best)
-        lines.append(f"best validation{at}: {nats}, {perplexity}")
-        lines += [f"  {', '.join(more)}"] if more else []
+        words = score_words(summary.best)
+        lines.append(f"best validation{at}: {', '.join(words[:2])}")
+        lines += [f"  {', '.join(words[2:])}"] if words[2:] else []
     lines += [*summary.notes, f"the run is in {summary.folder}"]
     return lines
 
 
 def score_words(scores: Scores) -> list[str]:
     """`["2.241 nats per token", "perplexity 9.4", "3.23 bits per character"]`."""
+    if not scores.probable:
+        return [f"loss {scores.per_token:.3f}"]
     words = [f"{scores.per_token:.3f} nats per token", f"perplexity {scores.perplexity:.3g}"]
     if scores.bits_per_character is not None:
         words.append(f"{scores.bits_per_character:.3f} bits per character")

@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -68,6 +68,7 @@ def begin(
         raise IndicialError("say what to train on: --data PATH, or --data people, a built-in world")
     folder = _folder(settings, processes)
     found = trainable(settings.model, settings.set, settings.task)
+    given = found.sizes
     device = best_device(settings.device, processes.of)
     origin = Origin.of(settings, found) if settings.from_ is not None else None
     if origin is not None:
@@ -75,6 +76,8 @@ def begin(
     cut_as = origin.run.folder if origin is not None else None
     data = read_data(settings, tell, cut_as, processes)
     task = _task(found, data, settings, device, processes)
+    _check_sizes(given, task)
+    task.batch(0)  # there are as many tokens as a row has
     module = _module(found, task, settings, processes.device(device))
     if origin is not None:
         tell(origin.fill(module))
@@ -112,12 +115,36 @@ def _task(
     )
 
 
+def _check_sizes(given: Mapping[str, int], task: Language) -> None:
+    """What the data and `--context` decide is not said by `--set` as well, but to the same effect."""
+    for name, value in given.items():
+        if name in task.lengths and value != task.context:
+            raise IndicialError(
+                f"--set {name}={value}: {name} is how many tokens a row has, {task.context} here; "
+                f"say --context {value}"
+            )
+        if value != task.sizes.get(name, value):
+            raise IndicialError(
+                f"--set {name}={value}: {name} is how many tokens there are, and the data has "
+                f"{task.sizes[name]}; leave it out (with --tokens bpe it is --vocabulary)"
+            )
+
+
 def _module(found: Trainable, task: Language, settings: Settings, device: str) -> ProgramModule:
     told = {**dict.fromkeys(task.lengths, task.context), **task.sizes}
     tokens = len(task.data.train)
     chosen = defaults.sizes(found.program, told, found.sizes, settings.minutes, tokens, device)
     torch.manual_seed(settings.seed or 0)
-    return found.program.compile(sizes={**chosen, **task.sizes}, device=device)
+    every = {**chosen, **task.sizes}
+    try:
+        return found.program.compile(sizes=every, device=device)
+    except RuntimeError as error:  # torch's words for it differ from device to device
+        if "memory" not in str(error):
+            raise
+        listed = ", ".join(f"{name} = {value}" for name, value in every.items())
+        raise IndicialError(
+            f"there is no memory on {device} for a model with {listed}; make a size smaller"
+        ) from error
 
 
 def _choices(
