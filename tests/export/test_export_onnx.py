@@ -59,7 +59,7 @@ def test_step_by_step_from_the_file_of_the_beginning(lstm: tuple[OnnxExport, Pat
 
 
 def test_attention_is_traced(tmp_path: Path) -> None:
-    module = model("transformer").float()
+    module = model("transformer", L=1).float()
     found = export_onnx(module, tmp_path / "model.onnx")
     assert found.missing == ()
     forward, step = found.files
