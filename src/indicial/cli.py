@@ -26,7 +26,7 @@ from indicial.commands import (
 )
 from indicial.commands.arguments import Parser
 
-DESCRIPTION = "Index notation that runs: check, explain and try equations of sequence models."
+DESCRIPTION = "Index notation that runs: check, explain and train equations of sequence models."
 
 EXAMPLES = """\
 examples:

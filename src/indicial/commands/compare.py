@@ -77,7 +77,7 @@ def add(commands: Commands[Any]) -> None:
     for title, options in more.items():
         own = parser.add_argument_group(title)
         for option in options:
-            if option.name != "seed":
+            if option.name not in ("seed", "fsdp"):
                 setting(own, option)
 
 

@@ -49,9 +49,7 @@ def samples(folder: Path, width: int = 80, seed: int = 1) -> str:
 def explained(folder: Path) -> str:
     """What the mark means, if there may be one."""
     name = Run.open(folder).description.data.get("world", {}).get("name")
-    return (
-        f"✗: the world never says this; it is false there, or no English ({name})" if name else ""
-    )
+    return f"✗: false in the world {name}, or not its grammar" if name else ""
 
 
 def _allowed(name: str, sentence: str) -> bool:
