@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ import numpy as np
 from indicial.designs.arrays import Array
 from indicial.designs.circuits import Circuits, circuits
 from indicial.designs.matching import assign
+from indicial.inspect.attention import text_input
 from indicial.program.messages import IndicialError
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class Part:
     """The largest difference of an element."""
 
     def sentence(self, names: tuple[str, str], heads: int) -> str:
-        where = f" in head {self.head}" if heads > 1 else ""
+        where = f" in pair {self.head} of heads" if heads > 1 else ""
         subject = f"{self.what}{where}"
         small = [share <= LITTLE for share in self.shares]
         if all(small):
@@ -86,9 +87,9 @@ class Comparison:
     one: Design
     other: Design
     circuits: tuple[Circuits, Circuits]
-    """The second with its heads in the order of the first's."""
-    heads: tuple[int, ...]
-    """Which head of the second is beside each head of the first."""
+    """Their heads in the order of the pairs."""
+    heads: tuple[tuple[int, int], ...]
+    """The pairs: a head of the first, and the one of the second beside it; the strongest first."""
     parts: tuple[Part, ...]
     text: str | None
     """The example on which weights and outputs are shown, if the designs read tokens."""
@@ -99,16 +100,14 @@ class Comparison:
             return "the first", "the second"
         return self.one.name, self.other.name
 
-    def product_sentences(self) -> list[str]:
-        """What is said of the products alone: it does not depend on how they are factored."""
-        count = len(self.heads)
-        return [part.sentence(self.names, count) for part in self.parts]
-
     def sentences(self) -> list[str]:
-        """All that is said."""
-        return [*self.product_sentences(), *self._factor_sentences(), *self._text_sentences()]
+        """What is the same and what is not; it does not depend on how products are factored."""
+        count = len(self.heads)
+        products = [part.sentence(self.names, count) for part in self.parts]
+        return [*products, *self._text_sentences()]
 
-    def _factor_sentences(self) -> Iterator[str]:
+    def factor_sentences(self) -> Iterator[str]:
+        """Where the factors mislead: they look different, and their products do not."""
         for role, product in (("query", "scores"), ("key", "scores"), ("value", "values")):
             name = self.circuits[0].factors[role]
             one, other = self.one.arrays[name], self.other.arrays[name]
@@ -143,22 +142,19 @@ class Comparison:
         found = made.run(self.text, [weights, output])
         array = found[weights]
         array = array if array.ndim == 3 else array[None]
-        return array[list(self.heads)] if number else array, found[output]
+        return array[[pair[number] for pair in self.heads]], found[output]
 
     def __str__(self) -> str:
         lines = [f"“{self.one.name}” and “{self.other.name}”"]
         if self.other.remark:
             lines.append(f"  {self.other.name}: {self.other.remark}")
-        if self.heads != tuple(range(len(self.heads))):
-            pairs = ", ".join(f"{n} and {m}" for n, m in enumerate(self.heads))
-            lines.append(f"  heads side by side: {pairs}")
         lines += _folded(self.sentences())
         return "\n".join(lines)
 
     def to_json(self) -> dict[str, Any]:
         return {
             "designs": [self.one.name, self.other.name],
-            "heads": list(self.heads),
+            "heads": [list(pair) for pair in self.heads],
             "parts": [
                 {
                     "what": part.what,
@@ -192,19 +188,29 @@ def compare(one: Design, other: Design, text: str | None = None) -> Comparison:
             "there is no element of one for each of the other"
         )
     costs = np.array([[_cost(first, a, second, b) for b in _heads(second)] for a in _heads(first)])
-    heads = tuple(assign(costs))
-    order = list(heads)
-    second = Circuits(
-        second.scores[order], second.values[order], second.blocks, second.labels, second.factors,
-        second.weights,
-    )  # fmt: skip
+    pairs = sorted(enumerate(assign(costs)), key=lambda pair: -_strength(first, pair[0]))
+    first = _ordered(first, [one for one, _ in pairs])
+    second = _ordered(second, [other for _, other in pairs])
     return Comparison(
-        one, other, (first, second), heads, tuple(_parts(first, second)), text or _example(one)
+        one,
+        other,
+        (first, second),
+        tuple(pairs),
+        tuple(_parts(first, second)),
+        text or _example(one),
     )
 
 
 def _heads(found: Circuits) -> range:
     return range(len(found.scores))
+
+
+def _strength(found: Circuits, head: int) -> float:
+    return float((found.scores[head] ** 2).sum() + (found.values[head] ** 2).sum())
+
+
+def _ordered(found: Circuits, order: list[int]) -> Circuits:
+    return replace(found, scores=found.scores[order], values=found.values[order])
 
 
 def _cost(first: Circuits, a: int, second: Circuits, b: int) -> float:
@@ -235,9 +241,9 @@ def _part(what: str, head: int, one: Array, other: Array, place: tuple[int, slic
 
 
 def cosine(a: Array, b: Array) -> float | None:
-    """Of two arrays as vectors; None if one is nothing but rounding."""
+    """Of two arrays as vectors; None if one is 0."""
     sizes = float(np.linalg.norm(a)), float(np.linalg.norm(b))
-    if min(sizes) <= 1e-12 * max(*sizes, 1.0):
+    if not min(sizes):
         return None
     return float(((a / sizes[0]) * (b / sizes[1])).sum())
 
@@ -248,7 +254,8 @@ def _example(design: Design) -> str | None:
         return None
     marks = [t for t in design.tokens if not t.isalnum()]
     letters = [t for t in design.tokens if t.isalnum()]
-    most = min(design.module.sizes.longest.values(), default=8)
+    length = text_input(design.program.code).axes[0].extent.name
+    most = design.sizes.get(length or "")
     return "".join([*marks, *letters, letters[0]][:most])
 
 

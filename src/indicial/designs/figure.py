@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -35,8 +35,7 @@ def draw(comparison: Comparison, path: str | os.PathLike[str]) -> Path:
     """Writes the picture; the ending says whether it is SVG, PNG or PDF."""
     heads = len(comparison.heads)
     columns = [column for head in range(heads) for column in _columns(comparison, head)]
-    shared = _outputs(comparison)
-    columns += shared
+    columns += _outputs(comparison)
     widths = [max(3, len(column.columns)) for column in columns]
     figure = new_figure(0.36 * sum(widths) + 1.1 * len(columns), 6.4)
     grid = figure.add_gridspec(2, len(columns), width_ratios=widths)
@@ -56,13 +55,15 @@ def draw(comparison: Comparison, path: str | os.PathLike[str]) -> Path:
 def _columns(comparison: Comparison, head: int) -> list[Column]:
     """Query, key and value on the features that they read, the scores, and the weights."""
     one, other = comparison.circuits
-    many = f", head {head}" if len(comparison.heads) > 1 else ""
+    many = f", pair {head}" if len(comparison.heads) > 1 else ""
     found = []
     for role in ("query", "key", "value"):
         name = one.factors[role]
         arrays = [
             _of_head(design.arrays[name], at)
-            for design, at in ((comparison.one, head), (comparison.other, comparison.heads[head]))
+            for design, at in zip(
+                (comparison.one, comparison.other), comparison.heads[head], strict=True
+            )
         ]
         if arrays[0].shape == arrays[1].shape:
             rows, columns = arrays[0].shape
@@ -93,8 +94,9 @@ def _of_head(array: Array, head: int) -> Array:
 def _features(comparison: Comparison, count: int) -> tuple[str, ...]:
     """Tokens by name, and the elements of a position's vector as p0, p1, …"""
     tokens = comparison.one.tokens
-    rest: Any = range(count - len(tokens))
-    return (*tokens, *(f"p{n}" for n in rest)) if len(tokens) <= count else _numbers(count)
+    if not tokens or len(tokens) > count:
+        return _numbers(count)
+    return (*tokens, *(f"p{n}" for n in range(count - len(tokens))))
 
 
 def _numbers(count: int) -> tuple[str, ...]:

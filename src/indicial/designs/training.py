@@ -45,7 +45,12 @@ def train(
     fits(design, task)
     if steps < 1 or starts < 1 or not rate > 0:
         raise IndicialError("training needs at least one step and one start, and a rate above 0")
-    tried = [_from_start(design, task, steps, rate, seed + n, deviation) for n in range(starts)]
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # the tensors are tiny, and threads would wait for each other
+    try:
+        tried = [_from_start(design, task, steps, rate, seed + n, deviation) for n in range(starts)]
+    finally:
+        torch.set_num_threads(threads)
     return min(tried, key=lambda one: check(one, task).squared_error)
 
 

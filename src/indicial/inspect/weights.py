@@ -2,10 +2,10 @@
 
 >>> print("\\n".join(weights_map(look)))
 α, layer 1, head 0: each row looks at the columns, in percent
-            ·    Anna kno…
+             ·  Anna knows
 0 ·      █ 100
 1 Anna   ▒  37 ▓  63
-2 knows        ▒   4 █  93
+2 knows  ░   2 ░   4 █  93
 
 With many places there is room for shades alone. What does not fit is left out and said so.
 """
