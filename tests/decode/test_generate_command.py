@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from indicial.cli import main
 from indicial.data.tokenizers import make_tokenizer
 from indicial.decode import generate
+from indicial.train.run import Run
 from tests.decode.runs import make_run
 
 Caught = pytest.CaptureFixture[str]
@@ -26,6 +28,24 @@ def test_prompt_and_text(run: str, capsys: Caught) -> None:
     assert main(["generate", run, "--prompt", "ab", "--seed", "3", "--max-new-tokens", "20"]) == 0
     text = generate(run, "ab", seed=3, max_new_tokens=20)[0]
     assert capsys.readouterr().out == f"{text}\n"
+
+
+def test_wherever_it_is_written_to(run: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    arguments = ["generate", run, "--seed", "3", "--max-new-tokens", "20"]
+    monkeypatch.setattr("sys.stdout", text := io.StringIO())  # as in a notebook
+    assert main(arguments) == 0
+    assert text.getvalue() == f"{generate(run, seed=3, max_new_tokens=20)[0]}\n"
+    monkeypatch.setattr("sys.stdout", None)  # closed, `>&-`
+    assert main(arguments) == 0
+
+
+def test_a_damaged_checkpoint_is_told(run: str, capsys: Caught) -> None:
+    opened = Run.open(run)
+    path = opened.checkpoints.save(replace(opened.checkpoint("best"), step=2), best=True)
+    assert path is not None
+    (path / "tensors.safetensors").write_bytes(b"")
+    assert main(["generate", run, "--seed", "3", "--max-new-tokens", "20"]) == 0
+    assert "step-00000002 is damaged and left out" in capsys.readouterr().err
 
 
 def test_from_nothing(run: str, capsys: Caught) -> None:

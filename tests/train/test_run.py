@@ -130,6 +130,10 @@ def test_what_is_no_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         (lambda text: text.replace('"format": 1', '"format": 2'), "newer indicial (format 2"),
         (lambda text: text[: len(text) // 2], "is damaged"),
         (lambda text: "[]", "is damaged"),
+        (
+            lambda text: json.dumps({**json.loads(text), "settings": [1]}),
+            "settings is [1], where names",
+        ),
         (lambda text: "", "is damaged"),
         (lambda text: text.replace('"sizes"', '"size"'), "says nothing about 'sizes'"),
     ],

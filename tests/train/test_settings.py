@@ -46,7 +46,7 @@ def test_values_as_typed() -> None:
         ("batch_size", "many", "--batch-size takes a number; it was given many"),
         ("max_steps", True, "--max-steps takes a number"),
         ("learning_rate", "nan", "--learning-rate takes a number"),
-        ("learning_rate", "-1", "from 0 on"),
+        ("learning_rate", "-1", "from 1e-12 on"),
         ("optimizer", "adam", "takes one of adamw, muon; did you mean adamw?"),
         ("clip_each", "yes", "is either on or off: true or false"),
         ("set", ["J"], "--set takes NAME=VALUE, such as J=256"),

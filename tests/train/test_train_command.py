@@ -61,8 +61,10 @@ def test_train_and_resume(here: Path, capsys: pytest.CaptureFixture[str]) -> Non
     )
     for checkpoint in Path("half/checkpoints").glob("step-00000004*"):
         checkpoint.rename(here / checkpoint.name)
+    Path("half/tokenizer.json").unlink()  # it is made again, or nothing could be done with the run
     status, out, _ = run(capsys, "--resume", "half")
     assert status == 0 and "going on after step 2" in out
+    assert Run.open("half").tokenizer().size == Run.open(folder).tokenizer().size
     assert numbers("half") == numbers("runs/ugrnn-text-1")
     one, two = (Run.open(f).checkpoint("last").tensors for f in (folder, "half"))
     assert all(torch.equal(value, two[name]) for name, value in one.items())
@@ -123,6 +125,9 @@ def test_settings_in_a_file(here: Path, capsys: pytest.CaptureFixture[str]) -> N
         (["--resume"], "say which run"),
         (["--resume", "none"], "there is no run none"),
         (["ugrnn", "--data", "text.txt", "--out", "."], "holds other things"),
+        (["ugrnn", "--data", "text.txt", "--world-size", "50"], "--world-size is for a built-in world"),
+        (["ugrnn", "--data", "text.txt", "--seed", str(2**32)], "--seed takes a number up to 4,294,967,295"),
+        (["ugrnn", "--data", "text.txt", "--learning-rate", "0"], "--learning-rate takes a number from 1e-12 on"),
         (["ugrnn", "--data", "text.txt", "--set", "V=5"], "leave it out (with --tokens bpe"),
         (["ugrnn", "--data", "text.txt", "--set", "T=5"], "say --context 5"),
         (["ugrnn", "--data", "text.txt", "--set", "J=99999999"], "there is no memory on cpu for a model"),
@@ -135,6 +140,11 @@ def test_calls_that_are_wrong(
     status, out, err = run(capsys, *arguments)
     assert status == 2 and said in err and not out
     assert not (here / "runs").exists()
+
+
+def test_the_largest_seed(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, _, err = run(capsys, "rnn", "--data", "text.txt", *QUICK, "--seed", str(2**32 - 1))
+    assert status == 0, err
 
 
 @pytest.mark.parametrize(

@@ -81,6 +81,8 @@ def _evaluate(options: argparse.Namespace) -> int:
             progress=progress,
             each=each,
         )
+    for damaged in run.checkpoints.damaged:
+        print(f"note: {damaged}", file=sys.stderr)
     if options.json:
         told = {"run": options.run_folder, "checkpoint": options.checkpoint, **found.to_json()}
         print(json.dumps(told, ensure_ascii=False, indent=2))

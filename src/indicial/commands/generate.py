@@ -6,6 +6,7 @@ $ indicial generate runs/people --prompt "Anna" --temperature 0.8
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import signal
 import sys
@@ -112,8 +113,12 @@ def _generate(options: argparse.Namespace) -> int:
     prompts = _prompts(options)
     settings = _settings(options)
     from indicial.decode.text import Speaker
+    from indicial.train.run import Run
 
-    speaker = Speaker.of(options.run_folder, checkpoint=options.checkpoint)
+    run = Run.open(options.run_folder)
+    speaker = Speaker.of(run, checkpoint=options.checkpoint)
+    for damaged in run.checkpoints.damaged:
+        print(f"note: {damaged}", file=sys.stderr)
     if options.interactive:
         return _interact(speaker, settings, prompts[0])
     if options.json:
@@ -172,7 +177,8 @@ def _streamed(speaker: Speaker, settings: Decoding, prompts: Sequence[str]) -> l
     from indicial.decode.stream import InOrder
 
     # A terminal or file that knows fewer characters shows ? for the others.
-    sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
     copies = settings.num_return_sequences
     if settings.num_beams > 1:  # which text is best is known at the end only
         texts = speaker.generate(prompts, settings)
@@ -203,7 +209,8 @@ def _heading(number: int, count: int) -> str:
 
 
 def _write(piece: str) -> None:
-    print(piece.translate(OBEYED) if sys.stdout.isatty() else piece, end="", flush=True)
+    seen = sys.stdout is not None and sys.stdout.isatty()
+    print(piece.translate(OBEYED) if seen else piece, end="", flush=True)
 
 
 def _report(

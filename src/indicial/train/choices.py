@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from indicial.program.messages import IndicialError
+
 FLOAT32, BFLOAT16 = "float32", "bfloat16"
 
 
@@ -49,4 +51,7 @@ class Choices:
     def from_json(found: Mapping[str, Any]) -> Choices:
         """Other settings, those of the data for instance, may stand beside them."""
         names = {f.name for f in fields(Choices)}
-        return Choices(**{name: value for name, value in found.items() if name in names})
+        try:
+            return Choices(**{name: value for name, value in found.items() if name in names})
+        except TypeError as error:
+            raise IndicialError(f"the settings of the run are damaged: {error}") from error

@@ -184,7 +184,7 @@ class Training:
     def batch(self, number: int) -> Batch:
         """A batch, and the generator set as dropout is to be drawn for it."""
         rank, of = self.processes.rank, self.processes.of
-        torch.manual_seed((self.choices.seed * 1_000_003 + number) * 4099 + rank)
+        torch.manual_seed(((self.choices.seed * 1_000_003 + number) * 4099 + rank) % (1 << 63))
         return self.task.batch(number, rank, of).to(self.device)
 
     def validate(self) -> Scores:

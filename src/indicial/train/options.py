@@ -30,6 +30,8 @@ class Option:
     choices: tuple[str, ...] = ()
     least: float = -math.inf
     """Numbers from here on are allowed."""
+    most: float = math.inf
+    """And up to here."""
 
     @property
     def flag(self) -> str:
@@ -69,6 +71,8 @@ class Option:
             raise self._wrong(value, "takes a number")
         if number < self.least:
             raise self._wrong(value, f"takes a number from {self.least:g} on")
+        if number > self.most:
+            raise self._wrong(value, f"takes a number up to {self.most:,.0f}")
         return number
 
     def _word(self, value: object) -> str:
@@ -140,7 +144,7 @@ LEARNING = [
         "optimizer", WORD, "muon: Muon for matrices, AdamW for the rest (muon)",
         choices=("adamw", "muon"),
     ),
-    Option("learning_rate", NUMBER, "its largest value (by optimizer and width)", "X", least=0),
+    Option("learning_rate", NUMBER, "its largest value (by optimizer and width)", "X", least=1e-12),
     Option("warmup", WHOLE, "steps in which it rises (a twentieth of all)", "N", least=0),
     Option("weight_decay", NUMBER, "how much matrices shrink (0.1)", "X", least=0),
     Option("clip", NUMBER, "the largest norm of the gradient; 0 clips nothing (1)", "X", least=0),
@@ -164,7 +168,7 @@ MACHINE = [
     ),
     Option("compile", FLAG, "hand the module to torch.compile"),
     Option("fsdp", FLAG, "divide the weights over the processes that torchrun started"),
-    Option("seed", WHOLE, "of the first weights, the order of the data, dropout (0)", "N", least=0),
+    Option("seed", WHOLE, "of the first weights, the order of the data, dropout (0)", "N", least=0, most=2**32 - 1),
 ]  # fmt: skip
 
 GROUPS = {

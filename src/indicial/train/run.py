@@ -88,6 +88,9 @@ class Description:
     @staticmethod
     def from_json(found: Mapping[str, Any]) -> Description:
         names = ("sizes", "task", "settings", "data", "versions", "created")
+        for name in ("sizes", "settings", "data"):
+            if not isinstance(found[name], Mapping):
+                raise TypeError(f"{name} is {found[name]!r:.40}, where names with values belong")
         return Description(Equations.from_json(found), **{name: found[name] for name in names})
 
 
@@ -181,6 +184,14 @@ class Run:
         if not (self.folder / TOKENIZER).is_file():
             raise IndicialError(f"the run {self.folder} has no {TOKENIZER}")
         return load_tokenizer(self.folder)
+
+    def mend_tokenizer(self, found: Tokenizer) -> None:
+        """Writes the one that the data were cut with where it is lost: without it a model is mute."""
+        try:
+            self.tokenizer()
+        except IndicialError:
+            if writes():
+                found.save(self.folder)
 
 
 def load_weights(module: ProgramModule, checkpoint: Checkpoint) -> None:

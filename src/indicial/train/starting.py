@@ -75,6 +75,8 @@ def begin(
         found = replace(found, sizes={**origin.sizes(found.program), **found.sizes})
     cut_as = origin.run.folder if origin is not None else None
     data = read_data(settings, tell, cut_as, processes)
+    if settings.world_size is not None and data.world is None:
+        raise IndicialError(f"--world-size is for a built-in world, and {data.name} is none")
     task = _task(found, data, settings, device, processes)
     _check_sizes(given, task)
     task.batch(0)  # there are as many tokens as a row has
@@ -238,6 +240,7 @@ def resume(
             f"the data changed since {folder} was begun, so it cannot go on as if nothing had "
             f"happened. To train it further on the new data: --from {folder}"
         )
+    run.mend_tokenizer(data.tokenizer)
     program = run.program
     task = make_task(
         run.description.task,
