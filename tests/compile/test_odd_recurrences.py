@@ -44,3 +44,20 @@ def test_three_ways_agree(name: str) -> None:
 @pytest.mark.parametrize("name", TEXTS)
 def test_each_text_gives_what_it_gives_alone(name: str) -> None:
     Ragged(program(name).code, seed=1).check()
+
+
+def test_a_derivative_has_no_place_for_the_first_layer() -> None:
+    """δ is there for layers 1..L, and the loop over them goes on to 0: nothing is written there."""
+    layers = Program.of_text("""
+        input b[ℓ,t,j]
+        input x[t,j]
+        range ℓ = 0..L
+        parameter W[ℓ,j,i]
+        h[0,t,j] = x[t,j]
+        h[ℓ+1,t,j] = tanh(W[ℓ+1,j,I] b[ℓ+1,t-1,I] + h[ℓ,t,j])
+    """)
+    assert not layers.errors, layers.errors[0].render()
+    ways = Ways(layers.code)
+    sizes = {n: {"T": 5, "L": 2}.get(n, 3) for n in ways.code.sizes}
+    ways.agree(sizes, members=2)
+    ways.agree(sizes, members=1)

@@ -236,8 +236,13 @@ class Writer:
             return
         own = self.body.inner_indices(statement)
         names = {i.name: self.fresh("i") for i in own}
-        row = self.target_row(statement)
-        self.nest(own, names, [f"{row}[{self.target_place(statement, names)}] = 0;"], simd=False)
+        # A tensor may have no place for a step of the loop: δ[1..L] in one that goes down to 0.
+        axis = self.body.code.tensors[statement.target].axes[self.body.axes[statement.target]]
+        step = self._target_step(statement)
+        with self.block(f"if ({step} >= 0 && {step} < {self.c(axis.extent)})"):
+            row = self.target_row(statement)
+            element = f"{row}[{self.target_place(statement, names)}]"
+            self.nest(own, names, [f"{element} = 0;"], simd=False)
 
     def nest(
         self,
@@ -469,16 +474,24 @@ class Writer:
     def target_row(self, statement: Statement) -> str:
         """Where this step's values of a tensor go."""
         walked = self.body.axes[statement.target]
-        axis = self.body.code.tensors[statement.target].axes[walked]
-        place = statement.left[walked]
-        assert isinstance(place, Affine)
-        text = Scope(self.real, self.sizes, {self.body.variable: "v"}, lambda _: "", {}).place(
-            place
-        )
-        base = self.stores[statement.target].base([(walked, self._from(text, axis.lower))], text)
+        step = [(walked, self._target_step(statement))]
+        base = self.stores[statement.target].base(step, self._target_index(statement))
         row = self.fresh("o")
         self.line(f"real *restrict {row} = {base};")
         return row
+
+    def _target_index(self, statement: Statement) -> str:
+        """The index at which this step writes."""
+        place = statement.left[self.body.axes[statement.target]]
+        assert isinstance(place, Affine)
+        return Scope(self.real, self.sizes, {self.body.variable: "v"}, lambda _: "", {}).place(
+            place
+        )
+
+    def _target_step(self, statement: Statement) -> str:
+        """The same, counted from the tensor's first one."""
+        axis = self.body.code.tensors[statement.target].axes[self.body.axes[statement.target]]
+        return self._from(self._target_index(statement), axis.lower)
 
     def target_place(self, statement: Statement, names: Mapping[str, str]) -> str:
         """The element of that row."""
