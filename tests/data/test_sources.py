@@ -285,6 +285,11 @@ def test_fields() -> None:
     )
 
 
+def test_a_link_that_leads_nowhere() -> None:
+    Path("link.txt").symlink_to("gone.txt")
+    assert refusal("link.txt") == "link.txt is a link that leads nowhere: name the file itself"
+
+
 def test_no_part_of_a_row_is_lost() -> None:
     said = refusal(write("a.csv", "n,text\n1,one\n2,two, or three, or four\n"), field="text")
     assert said.startswith("a.csv, line 3: there are 4 values for 2 columns (n, text).")

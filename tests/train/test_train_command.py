@@ -142,6 +142,16 @@ def test_calls_that_are_wrong(
     assert not (here / "runs").exists()
 
 
+def test_what_was_left_out_of_the_data_is_told(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "folder").mkdir()
+    (here / "text.txt").rename(here / "folder" / "text.txt")
+    (here / "folder" / "picture.bin").write_bytes(bytes(range(256)))
+    status, _, err = run(capsys, "rnn", "--data", "folder", *QUICK)
+    assert status == 0 and "note: 1 file is not text and left out" in err
+
+
 def test_the_largest_seed(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, _, err = run(capsys, "rnn", "--data", "text.txt", *QUICK, "--seed", str(2**32 - 1))
     assert status == 0, err

@@ -168,6 +168,8 @@ def _files(name: str, raw: bool) -> list[File | None]:
         if path.is_dir():
             return _folder(path, name, raw)
         if not path.exists():
+            if path.is_symlink():
+                raise IndicialError(f"{name} is a link that leads nowhere: name the file itself")
             raise IndicialError(_missing(name, path))
         if not path.is_file():
             raise IndicialError(

@@ -75,6 +75,8 @@ def begin(
         found = replace(found, sizes={**origin.sizes(found.program), **found.sizes})
     cut_as = origin.run.folder if origin is not None else None
     data = read_data(settings, tell, cut_as, processes)
+    for note in data.description.get("notes", ()):
+        tell(f"note: {note}")
     if settings.world_size is not None and data.world is None:
         raise IndicialError(f"--world-size is for a built-in world, and {data.name} is none")
     task = _task(found, data, settings, device, processes)
