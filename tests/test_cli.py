@@ -196,3 +196,32 @@ def test_explaining_needs_no_heavy_library() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (OSError(28, "No space left on device", "out.svg"), "out.svg No space left on device"),
+        (MemoryError(), "not enough memory"),
+    ],
+)
+def test_what_the_machine_refuses_is_said_in_one_line(
+    error: Exception,
+    told: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refused(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("indicial.library.names", refused)
+    code, _, said = run(capsys, "models")
+    assert code == 2
+    assert told in said and "Traceback" not in said
+
+
+def test_data_may_be_said_several_times() -> None:
+    from indicial.cli import _parser
+
+    options = _parser().parse_args(["train", "rnn", "--data", "a", "b", "--data", "c"])
+    assert options.data == ["a", "b", "c"]

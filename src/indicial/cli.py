@@ -66,6 +66,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     except KeyboardInterrupt:
         return 130
+    except MemoryError:
+        print("indicial: there is not enough memory for that", file=sys.stderr)
+        return 2
+    except OSError as error:  # a full disk, a closed terminal
+        where = f" {error.filename}" if error.filename else ""
+        print(f"indicial: cannot go on:{where} {error.strerror or error}", file=sys.stderr)
+        return 2
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -58,8 +58,8 @@ def setting(group: argparse._ArgumentGroup, option: Option) -> None:
         more["action"] = "store_true"
     else:
         more["metavar"] = "|".join(option.choices) if option.choices else option.metavar
-    if option.kind == "words":
-        more["nargs"] = "+"
+    if option.kind == "words":  # `--data a b`, and `--data a --data b` as well
+        more |= {"nargs": "+", "action": "extend"}
     if option.kind == "pairs":
         more["action"] = "append"
     group.add_argument(option.flag, dest=option.name, default=None, help=option.help, **more)
