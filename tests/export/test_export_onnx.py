@@ -1,5 +1,6 @@
 """ONNX files, run by onnxruntime at batches and lengths that were not traced."""
 
+from copy import deepcopy
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,7 @@ from tests.decode.runs import make_run
 @pytest.fixture(scope="module")
 def lstm(tmp_path_factory: pytest.TempPathFactory) -> tuple[OnnxExport, Path]:
     path = tmp_path_factory.mktemp("onnx") / "model.onnx"
-    return export_onnx(model("lstm+language_model").float(), path), path
+    return export_onnx(deepcopy(model("lstm+language_model")).float(), path), path
 
 
 def test_a_recurrence_is_a_scan(lstm: tuple[OnnxExport, Path]) -> None:
@@ -37,7 +38,7 @@ def test_any_batch_and_length(lstm: tuple[OnnxExport, Path], batch: int, length:
     _, path = lstm
     tokens = torch.randint(5, (batch, length))
     with torch.no_grad():
-        right = model("lstm+language_model").float()(w=tokens, want=["P"])["P"]
+        right = deepcopy(model("lstm+language_model")).float()(w=tokens, want=["P"])["P"]
     (found,) = opened(path).run(None, {"w": tokens.numpy()})
     assert np.allclose(found, right, atol=1e-6)
 
@@ -50,7 +51,9 @@ def test_step_by_step_from_the_file_of_the_beginning(lstm: tuple[OnnxExport, Pat
     out = state.pop("P")
     tokens = [1, 0, 3, 2, 4]
     with torch.no_grad():
-        right = model("lstm+language_model").float()(w=torch.tensor([tokens]), want=["P"])["P"]
+        right = deepcopy(model("lstm+language_model")).float()(
+            w=torch.tensor([tokens]), want=["P"]
+        )["P"]
     for t, token in enumerate(tokens):
         assert np.allclose(out, right[:, t], atol=1e-6)
         found = step.run(None, {"w": np.array([token]), **state})
@@ -59,7 +62,7 @@ def test_step_by_step_from_the_file_of_the_beginning(lstm: tuple[OnnxExport, Pat
 
 
 def test_attention_is_traced(tmp_path: Path) -> None:
-    module = model("transformer", L=1).float()
+    module = deepcopy(model("transformer", L=1)).float()
     found = export_onnx(module, tmp_path / "model.onnx")
     assert found.missing == ()
     forward, step = found.files
@@ -69,7 +72,7 @@ def test_attention_is_traced(tmp_path: Path) -> None:
 
 
 def test_what_looks_both_ways_needs_a_length(tmp_path: Path) -> None:
-    module = model("blank_rnn").float()
+    module = deepcopy(model("blank_rnn")).float()
     with pytest.raises(IndicialError, match="say --length N"):
         export_onnx(module, tmp_path / "model.onnx")
     assert not (tmp_path / "model.onnx").exists()

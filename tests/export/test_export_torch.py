@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from copy import deepcopy
 from pathlib import Path
 
 import numpy as np
@@ -122,4 +123,4 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def single(name: str) -> ProgramModule:
     """A small model in 32 bits, with distributions that are far from even."""
-    return model(name).float()
+    return deepcopy(model(name)).float()
