@@ -78,6 +78,7 @@ class Slope:
 def slope(code: Code, above: str, below: str, name: str) -> Slope:
     """The derivative of one tensor by another."""
     from indicial.compile.passes.adjoint import adjoint
+    from indicial.compile.passes.moving import Unmovable
 
     upper, lower = code.tensors[above], code.tensors[below]
     axes: list[Axis] = []
@@ -99,7 +100,7 @@ def slope(code: Code, above: str, below: str, name: str) -> Slope:
         return Slope(tensor, upper, Stage(code, ()), "", "")
     try:
         made = adjoint(code, [above], [below])
-    except (IndicialError, NotImplementedError, KeyError, TypeError, ValueError) as error:
+    except (IndicialError, Unmovable) as error:
         raise IndicialError(f"∂{above}/∂{below} is not known: {error}") from error
     if below not in made.names:  # it is read only where nothing passes back, as in an argmax
         return Slope(tensor, upper, Stage(code, ()), "", "")
