@@ -165,22 +165,34 @@ def test_a_forked_process_uses_one_thread(three: threads.Threads) -> None:
 
 
 @pytest.mark.parametrize(
-    ("environment", "imported", "expected"),
+    ("environment", "imported", "share", "expected"),
     [
-        ({}, False, threads.TURNS),
-        ({}, True, None),
-        ({"GOMP_SPINCOUNT": "7"}, False, "7"),
-        ({"OMP_WAIT_POLICY": "active"}, False, None),
+        ({}, False, 0.9, threads.TURNS),
+        ({}, False, 0.0, None),
+        ({}, True, 0.9, None),
+        ({"GOMP_SPINCOUNT": "7"}, False, 0.9, "7"),
+        ({"OMP_WAIT_POLICY": "active"}, False, 0.9, None),
     ],
 )
-def test_threads_that_wait_sleep_unless_somebody_chose(
+def test_threads_that_wait_sleep_on_a_busy_machine_unless_somebody_chose(
     monkeypatch: pytest.MonkeyPatch,
     environment: dict[str, str],
     imported: bool,
+    share: float,
     expected: str | None,
 ) -> None:
     modules = {"torch": torch} if imported else {}
     monkeypatch.setattr(threads.sys, "modules", modules)
+    monkeypatch.setattr(threads, "busy", lambda: share)
     monkeypatch.setattr(threads.os, "environ", environment := dict(environment))
     threads.wait_asleep()
     assert environment.get("GOMP_SPINCOUNT") == expected
+
+
+def test_the_share_in_use_is_told_by_the_kernels_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = iter([(100, 200), (125, 300)])
+    monkeypatch.setattr(threads, "_idle", lambda: next(counts))
+    monkeypatch.setattr(threads, "LOOK", 0.0)
+    assert threads.busy() == 0.75
+    monkeypatch.undo()
+    assert 0 <= threads.busy() <= 1
