@@ -12,10 +12,12 @@ from small import sentences
 from indicial import IndicialError
 from indicial.cli import main
 from indicial.train.checkpoints import read
+from indicial.train.devices import best_device
 from indicial.train.metrics import read_metrics
+from indicial.train.places import free_folder
+from indicial.train.rehearsal import rehearse
 from indicial.train.run import Run
 from indicial.train.settings import Settings
-from indicial.train.starting import best_device, free_folder, rehearse
 from tests.train.small import CHOICES, small_data, small_module, small_task
 
 QUICK = ("--max-steps", "4", "--set", "J=8", "--context", "16", "--batch-size", "4")

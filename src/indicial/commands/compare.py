@@ -117,7 +117,7 @@ def _comparison(options: argparse.Namespace) -> Comparison:
     from indicial.lab.contenders import contenders
     from indicial.lab.trials import TOKENS
     from indicial.program.messages import IndicialError
-    from indicial.train.starting import read_data
+    from indicial.train.shared_data import read_data
 
     if not options.models:
         raise IndicialError("say what to compare: indicial compare ugrnn transformer --data people")

@@ -85,7 +85,8 @@ def _train(options: argparse.Namespace) -> int:
 def _together(options: argparse.Namespace, settings: Settings, processes: Processes) -> int:
     from indicial.program.messages import IndicialError
     from indicial.train.loop import train
-    from indicial.train.starting import begin, resume
+    from indicial.train.resuming import resume
+    from indicial.train.starting import begin
 
     shows = processes.rank == 0
     tell = _tell if shows else lambda text: None

@@ -34,10 +34,13 @@ from indicial.program.messages import IndicialError
 class Source(ABC):
     """Documents that can be read again and again."""
 
-    name: str
-    """For messages and reports: `book.txt`, `book.txt and 3 more`, `people`."""
     notes: tuple[str, ...] = ()
     """What the user should know of how the data were read."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """For messages and reports: `book.txt`, `book.txt and 3 more`, `people`."""
 
     @abstractmethod
     def pieces(self) -> Iterator[Piece]:
@@ -68,7 +71,7 @@ class Files(Source):
     notes: tuple[str, ...] = ()
 
     @property
-    def name(self) -> str:  # type: ignore[override]
+    def name(self) -> str:
         rest = len(self.files) - 1
         return self.files[0].name + (f" and {rest} more" if rest else "")
 
@@ -105,7 +108,7 @@ class Sentences(Source):
     notes: tuple[str, ...] = ()
 
     @property
-    def name(self) -> str:  # type: ignore[override]
+    def name(self) -> str:
         return self.world.name
 
     def pieces(self) -> Iterator[Piece]:

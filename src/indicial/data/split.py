@@ -86,7 +86,7 @@ class Chosen(Source):
     below: bool
 
     @property
-    def name(self) -> str:  # type: ignore[override]
+    def name(self) -> str:
         return self.source.name
 
     def pieces(self) -> Iterator[Piece]:
@@ -111,7 +111,7 @@ class Cut(Source):
     after: bool
 
     @property
-    def name(self) -> str:  # type: ignore[override]
+    def name(self) -> str:
         return self.source.name
 
     def pieces(self) -> Iterator[Piece]:

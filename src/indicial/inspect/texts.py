@@ -23,7 +23,7 @@ from indicial.decode.evaluate import SENTENCES, encoded, task_on
 from indicial.program.messages import IndicialError
 from indicial.train.run import Run
 from indicial.train.settings import Settings
-from indicial.train.starting import read_data
+from indicial.train.shared_data import read_data
 
 TEXTS = 32
 

@@ -22,9 +22,10 @@ from indicial.tasks.task import Scores
 from indicial.train.curves import Curves
 from indicial.train.loop import train
 from indicial.train.metrics import Metrics
+from indicial.train.resuming import resume
 from indicial.train.run import FILE
 from indicial.train.settings import Settings
-from indicial.train.starting import Ready, begin, resume
+from indicial.train.starting import Ready, begin
 from indicial.train.watchers import Summary
 
 

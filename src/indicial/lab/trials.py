@@ -22,9 +22,9 @@ from indicial.program.explain.facts import tied_sizes
 from indicial.tasks.registry import make_task
 from indicial.train import defaults
 from indicial.train.chart import short
+from indicial.train.devices import best_device
 from indicial.train.equations import Equations
 from indicial.train.settings import Settings
-from indicial.train.starting import best_device
 
 TOKENS = 2_500_000
 """How many a training sees, unless told otherwise: 24 trainings of up to a million parameters take

@@ -1,6 +1,6 @@
-"""Data that one process prepares and all of them read.
+"""The data of a training, which one process prepares and all of them read.
 
->>> data = prepared_together(processes, lambda: prepare_data(["book.txt"]))
+>>> data = read_data(Settings.read({"data": "book.txt"}), print, processes=processes)
 
 The first process of all does the work; those on its machine open what it stored. On another machine
 the first process there does it again, from files of the same name, and the result must be the same.
@@ -12,9 +12,46 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from indicial.data.corpus import Data
-from indicial.data.prepare import open_data
+from indicial.data.prepare import WORLD_SIZE, open_data, prepare_data
 from indicial.program.messages import IndicialError
-from indicial.train.processes import Processes
+from indicial.train.processes import ALONE, Processes
+from indicial.train.settings import Settings
+
+Tell = Callable[[str], None]
+
+
+def read_data(
+    settings: Settings,
+    tell: Tell,
+    tokenizer: Path | None = None,
+    processes: Processes = ALONE,
+) -> Data:
+    """The data that the settings name; cut as in another run, if its folder is given."""
+
+    def prepare() -> Data:
+        return prepare_data(
+            settings.data,
+            tokens=settings.tokens or "auto",
+            vocabulary=settings.vocabulary,
+            field=settings.field,
+            documents=settings.documents or "auto",
+            validation=_validation(settings.validation),
+            world_size=settings.world_size or WORLD_SIZE,
+            tokenizer=tokenizer,
+            tell=tell,
+        )
+
+    return prepared_together(processes, prepare, (*settings.data, *(settings.validation or ())))
+
+
+def _validation(said: tuple[str, ...] | None) -> float | tuple[str, ...] | None:
+    """`0.1` is a part, anything else is files."""
+    if said is not None and len(said) == 1:
+        try:
+            return float(said[0])
+        except ValueError:
+            pass
+    return said
 
 
 def prepared_together(

@@ -1,4 +1,4 @@
-"""From settings to a training that is ready to go: a new run, or one that goes on.
+"""From settings to a training that is ready to go: a new run. `resuming.py` has those that go on.
 
 >>> ready = begin(Settings.read({"model": "ugrnn", "data": "people", "minutes": 5}))
 >>> ready.plan.parameters, ready.plan.steps
@@ -8,10 +8,7 @@
 
 from __future__ import annotations
 
-import copy
-import re
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,29 +16,23 @@ import torch
 
 from indicial.compile.module.module import ProgramModule
 from indicial.data.corpus import Data
-from indicial.data.prepare import WORLD_SIZE, prepare_data
 from indicial.program.messages import IndicialError
 from indicial.tasks.language import Language
 from indicial.tasks.programs import Trainable, trainable
 from indicial.tasks.registry import make_task
 from indicial.train import defaults
 from indicial.train.choices import Choices
+from indicial.train.devices import best_device
 from indicial.train.equations import Equations
-from indicial.train.loop import NotFinite, Training
 from indicial.train.origin import Origin
+from indicial.train.places import check_free, free_folder
 from indicial.train.plans import make_plan
 from indicial.train.processes import ALONE, Processes
-from indicial.train.run import FILE, Description, Run
+from indicial.train.rehearsal import FEW, rehearse
+from indicial.train.run import Description, Run
 from indicial.train.settings import Settings
-from indicial.train.shared_data import prepared_together
+from indicial.train.shared_data import Tell, read_data
 from indicial.train.watchers import Plan
-
-Tell = Callable[[str], None]
-
-REHEARSAL = 1.5
-"""Seconds for measuring how long a step takes."""
-FEW = 20
-"""So few steps are not measured: they are done before they are planned."""
 
 
 @dataclass(frozen=True)
@@ -53,9 +44,6 @@ class Ready:
     choices: Choices
     run: Run
     plan: Plan
-
-
-# ---------------------------------------------------------------------- a new run
 
 
 def begin(
@@ -187,181 +175,3 @@ def _choices(
 
 def _said(value: float | None, otherwise: float) -> float:
     return otherwise if value is None else value
-
-
-def rehearse(
-    task: Language, module: ProgramModule, choices: Choices, processes: Processes = ALONE
-) -> float:
-    """Seconds that a step takes, measured on a copy that is thrown away."""
-    with torch.random.fork_rng(devices=[]):
-        slow = replace(choices, learning_rate=1e-6)
-        trial = Training(task, copy.deepcopy(module), slow, processes.apart())
-        times: list[float] = []
-        begun = time.monotonic()
-        try:
-            trial.step()  # the first is slow: sources are made
-            while time.monotonic() - begun < REHEARSAL or len(times) < 2:
-                at = time.monotonic()
-                trial.step()
-                times.append(time.monotonic() - at)
-        except NotFinite:  # the training itself says more about it
-            pass
-    return sorted(times)[len(times) // 2] if times else time.monotonic() - begun
-
-
-# ---------------------------------------------------------------------- going on
-
-
-def resume(
-    folder: str,
-    settings: Settings,
-    tell: Tell = lambda text: None,
-    processes: Processes = ALONE,
-) -> Ready:
-    """A run that goes on as it began; only what changes nothing in it may be said anew."""
-    run = _open_run(folder, processes)
-    kept = Settings.read(
-        {k: v for k, v in run.description.settings.items() if k in Settings.__dataclass_fields__}
-    )
-    _check_same(folder, settings, kept)
-    choices = Choices.from_json(run.description.settings)
-    if settings.device is not None:
-        choices = replace(choices, device=best_device(settings.device, processes.of))
-    processes.rows(choices.batch_size, said=True)
-    if settings.max_steps is not None and settings.max_steps != choices.max_steps:
-        tell(
-            f"the learning rate was planned for {choices.max_steps} steps and is now for "
-            f"{settings.max_steps}"
-        )
-        choices = replace(choices, max_steps=settings.max_steps)
-    tokenizer = run.folder if kept.from_ is not None else None
-    data = read_data(settings.over(kept), tell, tokenizer, processes)
-    before = [run.description.data.get(p, {}).get("digest") for p in ("train", "validation")]
-    if before != [data.train.digest, data.validation.digest]:
-        raise IndicialError(
-            f"the data changed since {folder} was begun, so it cannot go on as if nothing had "
-            f"happened. To train it further on the new data: --from {folder}"
-        )
-    run.mend_tokenizer(data.tokenizer)
-    program = run.program
-    task = make_task(
-        run.description.task,
-        program,
-        data,
-        context=choices.context,
-        batch_size=choices.batch_size,
-        seed=choices.seed,
-    )
-    torch.manual_seed(choices.seed)
-    device = processes.device(choices.device)
-    module = program.compile(sizes=run.description.sizes, device=device)
-    latest = run.checkpoints.latest()
-    if latest is None and kept.from_ is not None:  # it was stopped before it had begun
-        tell(Origin(Run.open(kept.from_)).fill(module))
-    first = latest.step if latest is not None else 0
-    left = choices.max_steps - first
-    per_step = rehearse(task, module, choices, processes) if left > FEW else None
-    return Ready(
-        task, module, choices, run, make_plan(task, module, choices, run.folder, per_step, first)
-    )
-
-
-def _open_run(folder: str, processes: Processes) -> Run:
-    """The run as the first process finds it: other machines need not have its folder."""
-    found = Run.open(folder) if processes.rank == 0 else None
-    told = processes.share(found and [str(found.folder), found.description.to_json()])
-    return found or Run(Path(told[0]), Description.from_json(told[1]))
-
-
-MAY_CHANGE = ("out", "device", "fsdp", "max_steps", "data", "tensorboard")
-
-
-def _check_same(folder: str, said: Settings, kept: Settings) -> None:
-    for name, value in said.said().items():
-        if name in MAY_CHANGE or kept.said().get(name) == value:
-            continue
-        flag = name.replace("_", "-")
-        before = kept.said().get(name)
-        was = f"was begun with {before}" if before is not None else "was begun without it"
-        raise IndicialError(
-            f"--{flag} {value}: {folder} {was}, and --resume goes on as it began. To train its "
-            f"weights in another way: --from {folder}"
-        )
-
-
-# ---------------------------------------------------------------------- parts of both
-
-
-def read_data(
-    settings: Settings,
-    tell: Tell,
-    tokenizer: Path | None = None,
-    processes: Processes = ALONE,
-) -> Data:
-    """The data that the settings name; cut as in another run, if its folder is given."""
-
-    def prepare() -> Data:
-        return prepare_data(
-            settings.data,
-            tokens=settings.tokens or "auto",
-            vocabulary=settings.vocabulary,
-            field=settings.field,
-            documents=settings.documents or "auto",
-            validation=_validation(settings.validation),
-            world_size=settings.world_size or WORLD_SIZE,
-            tokenizer=tokenizer,
-            tell=tell,
-        )
-
-    return prepared_together(processes, prepare, (*settings.data, *(settings.validation or ())))
-
-
-def _validation(said: tuple[str, ...] | None) -> float | tuple[str, ...] | None:
-    """`0.1` is a part, anything else is files."""
-    if said is not None and len(said) == 1:
-        try:
-            return float(said[0])
-        except ValueError:
-            pass
-    return said
-
-
-def best_device(said: str | None, processes: int = 1) -> str:
-    """The device that was asked for, if it is there; else the best there is."""
-    there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
-    if said is None:
-        if processes > 1:  # they cannot share the one GPU that mps is
-            return "cuda" if there["cuda"] else "cpu"
-        return next((name for name, is_there in there.items() if is_there), "cpu")
-    kind = said.partition(":")[0]
-    try:
-        torch.device(said)
-    except RuntimeError:
-        kind = ""
-    if kind not in ("cpu", *there):
-        raise IndicialError(f"--device is cpu, cuda, cuda:1 or mps; it was given {said}")
-    if not there.get(kind, True):
-        raise IndicialError(f"--device {said}: there is none that torch can use here")
-    return said
-
-
-def free_folder(settings: Settings) -> Path:
-    """A name for a run: `runs/ugrnn-people-1`, and `-2` if there is one."""
-    model = "-".join(Path(what).stem for what in settings.model)
-    name = f"{model}-{Path(settings.data[0]).stem}"
-    name = re.sub(r"[^\w.+-]+", "-", name).strip("-")[:60] or "run"
-    number = 1
-    while (Path("runs") / f"{name}-{number}").exists():
-        number += 1
-    return Path("runs") / f"{name}-{number}"
-
-
-def check_free(folder: Path) -> None:
-    """A run is never written over."""
-    if (folder / FILE).exists():
-        raise IndicialError(
-            f"there is a run in {folder} already. To go on with it: --resume {folder}; for a new "
-            "one choose another --out"
-        )
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise IndicialError(f"{folder} holds other things and is no run; choose another --out")

@@ -1,0 +1,104 @@
+"""A run that was stopped → a training that is ready to go on with it.
+
+>>> ready = resume("runs/ugrnn-people-1", Settings())
+>>> ready.plan.first
+1400
+>>> train(ready.task, ready.module, ready.choices, ready.run, watchers, ready.plan)
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+
+from indicial.program.messages import IndicialError
+from indicial.tasks.registry import make_task
+from indicial.train.choices import Choices
+from indicial.train.devices import best_device
+from indicial.train.origin import Origin
+from indicial.train.plans import make_plan
+from indicial.train.processes import ALONE, Processes
+from indicial.train.rehearsal import FEW, rehearse
+from indicial.train.run import Description, Run
+from indicial.train.settings import Settings
+from indicial.train.shared_data import Tell, read_data
+from indicial.train.starting import Ready
+
+
+def resume(
+    folder: str,
+    settings: Settings,
+    tell: Tell = lambda text: None,
+    processes: Processes = ALONE,
+) -> Ready:
+    """A run that goes on as it began; only what changes nothing in it may be said anew."""
+    run = _open_run(folder, processes)
+    kept = Settings.read(
+        {k: v for k, v in run.description.settings.items() if k in Settings.__dataclass_fields__}
+    )
+    _check_same(folder, settings, kept)
+    choices = Choices.from_json(run.description.settings)
+    if settings.device is not None:
+        choices = replace(choices, device=best_device(settings.device, processes.of))
+    processes.rows(choices.batch_size, said=True)
+    if settings.max_steps is not None and settings.max_steps != choices.max_steps:
+        tell(
+            f"the learning rate was planned for {choices.max_steps} steps and is now for "
+            f"{settings.max_steps}"
+        )
+        choices = replace(choices, max_steps=settings.max_steps)
+    tokenizer = run.folder if kept.from_ is not None else None
+    data = read_data(settings.over(kept), tell, tokenizer, processes)
+    before = [run.description.data.get(p, {}).get("digest") for p in ("train", "validation")]
+    if before != [data.train.digest, data.validation.digest]:
+        raise IndicialError(
+            f"the data changed since {folder} was begun, so it cannot go on as if nothing had "
+            f"happened. To train it further on the new data: --from {folder}"
+        )
+    run.mend_tokenizer(data.tokenizer)
+    program = run.program
+    task = make_task(
+        run.description.task,
+        program,
+        data,
+        context=choices.context,
+        batch_size=choices.batch_size,
+        seed=choices.seed,
+    )
+    torch.manual_seed(choices.seed)
+    device = processes.device(choices.device)
+    module = program.compile(sizes=run.description.sizes, device=device)
+    latest = run.checkpoints.latest()
+    if latest is None and kept.from_ is not None:  # it was stopped before it had begun
+        tell(Origin(Run.open(kept.from_)).fill(module))
+    first = latest.step if latest is not None else 0
+    left = choices.max_steps - first
+    per_step = rehearse(task, module, choices, processes) if left > FEW else None
+    return Ready(
+        task, module, choices, run, make_plan(task, module, choices, run.folder, per_step, first)
+    )
+
+
+def _open_run(folder: str, processes: Processes) -> Run:
+    """The run as the first process finds it: other machines need not have its folder."""
+    found = Run.open(folder) if processes.rank == 0 else None
+    told = processes.share(found and [str(found.folder), found.description.to_json()])
+    return found or Run(Path(told[0]), Description.from_json(told[1]))
+
+
+MAY_CHANGE = ("out", "device", "fsdp", "max_steps", "data", "tensorboard")
+
+
+def _check_same(folder: str, said: Settings, kept: Settings) -> None:
+    for name, value in said.said().items():
+        if name in MAY_CHANGE or kept.said().get(name) == value:
+            continue
+        flag = name.replace("_", "-")
+        before = kept.said().get(name)
+        was = f"was begun with {before}" if before is not None else "was begun without it"
+        raise IndicialError(
+            f"--{flag} {value}: {folder} {was}, and --resume goes on as it began. To train its "
+            f"weights in another way: --from {folder}"
+        )
