@@ -216,6 +216,55 @@ def test_a_second_interrupt_ends_at_once(tmp_path: Path) -> None:
     assert signal.getsignal(signal.SIGINT) is before
 
 
+@pytest.mark.parametrize("asked", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_whoever_asks_for_an_end_gets_a_checkpoint(tmp_path: Path, asked: signal.Signals) -> None:
+    class Asking(Watcher):
+        def stepped(self, report: Report) -> None:
+            if report.step == 5:
+                os.kill(os.getpid(), asked)
+
+    task, module, run = begin(tmp_path / "run", "trigram")
+    before = signal.getsignal(asked)
+    summary = train(task, module, CHOICES, run, [Asking()])
+    assert (summary.reason, summary.step, summary.lost) == ("stopped", 5, None)
+    assert run.checkpoint("last").step == 5
+    assert signal.getsignal(asked) is before
+
+
+def test_a_closed_terminal_is_nothing_to_nohup(tmp_path: Path) -> None:
+    class Closing(Watcher):
+        def stepped(self, report: Report) -> None:
+            os.kill(os.getpid(), signal.SIGHUP)
+
+    task, module, run = begin(tmp_path / "run", "trigram")
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        assert train(task, module, CHOICES, run, [Closing()]).reason == "finished"
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.parametrize("at", ["started", "stepped", "validated", "ended"])
+def test_an_output_that_nobody_reads_ends_in_order(tmp_path: Path, at: str) -> None:
+    """The others are told all, and what was done is saved."""
+    calls: list[str] = []
+
+    def closed(*_: object) -> None:
+        calls.append(at)
+        raise BrokenPipeError(32, "Broken pipe")
+
+    deaf, notes = Watcher(), Notes()
+    setattr(deaf, at, closed)
+    task, module, run = begin(tmp_path / "run", "trigram")
+    summary = train(task, module, CHOICES, run, [deaf, notes])
+    last = {"started": 1, "stepped": 1, "validated": 4, "ended": 12}[at]
+    assert calls == [at] and summary.lost == "Broken pipe"
+    assert (summary.step, summary.reason) == (last, "finished" if at == "ended" else "stopped")
+    assert [report.step for report in notes.reports] == list(range(1, last + 1))
+    assert notes.summary is not None and notes.summary.step == last
+    assert run.checkpoint("last").step == last
+
+
 def test_terms_are_in_the_reports(tmp_path: Path) -> None:
     task, module, run = begin(tmp_path / "run", "transformer", "focus")
     notes = Notes()

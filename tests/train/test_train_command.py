@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -157,6 +158,26 @@ def test_what_was_left_out_of_the_data_is_told(
 def test_the_largest_seed(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, _, err = run(capsys, "rnn", "--data", "text.txt", *QUICK, "--seed", str(2**32 - 1))
     assert status == 0, err
+
+
+def test_a_closed_output_is_as_ctrl_c(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`indicial train … | head`: what was done is saved, and told where somebody may read it."""
+    reads, writes = os.pipe()
+    os.close(reads)
+    with os.fdopen(writes, "w") as closed:
+        monkeypatch.setattr("sys.stdout", closed)
+        status = main(["train", "rnn", "--data", "text.txt", *QUICK, "--max-steps", "9"])
+        closed.flush()  # as at the end of the process; nothing is left that could not be written
+    assert status == 130 and Run.open("runs/rnn-text-1").checkpoint("last").step == 1
+    err = capsys.readouterr().err
+    assert "stopped after step 1 of 9" in err and "Broken pipe" in err
+    assert "to go on: indicial train --resume runs/rnn-text-1" in err
+    monkeypatch.undo()
+    monkeypatch.chdir(here)
+    status, out, _ = run(capsys, "--resume", "runs/rnn-text-1")
+    assert status == 0 and "going on after step 1" in out
 
 
 @pytest.mark.parametrize(

@@ -279,7 +279,7 @@ def _answer(session: Session) -> None:
             if interrupts.asked is not None:
                 break
     _write("\n")
-    if interrupts.asked == signal.SIGTERM:
-        raise SystemExit(128 + signal.SIGTERM)
+    if interrupts.asked not in (None, signal.SIGINT):
+        raise SystemExit(128 + interrupts.asked)
     if session.repeat is not None:
         print(f"note: the answer {session.repeat}", file=sys.stderr)

@@ -16,7 +16,7 @@ from indicial.commands.arguments import Commands, command, setting
 if TYPE_CHECKING:
     from indicial.train.processes import Processes
     from indicial.train.settings import Settings
-    from indicial.train.watchers import Watcher
+    from indicial.train.watchers import Summary, Watcher
 
 TEXT = """\
 Train a model of the library, or equations of your own, on text.
@@ -101,7 +101,26 @@ def _together(options: argparse.Namespace, settings: Settings, processes: Proces
     summary = train(
         ready.task, ready.module, ready.choices, ready.run, watchers, ready.plan, processes
     )
+    if summary.lost is not None:
+        _tell_unread(summary)
     return STOPPED if summary.reason == "stopped" else 0
+
+
+def _tell_unread(summary: Summary) -> None:
+    """How it ended, where the output can tell it no more: `indicial train … | head`."""
+    import contextlib
+    from dataclasses import replace
+
+    from indicial.train.display import summary_lines
+    from indicial.train.output import discard_stdout
+
+    discard_stdout()
+    notes = [f"the output cannot be written any more ({summary.lost})"]
+    if summary.step < summary.of:
+        notes.append(f"to go on: indicial train --resume {summary.folder}")
+    with contextlib.suppress(OSError):  # it may be closed as well
+        for line in summary_lines(replace(summary, notes=(*notes, *summary.notes))):
+            _tell(line)
 
 
 def _settings(options: argparse.Namespace) -> Settings:

@@ -14,7 +14,6 @@ minute.
 from __future__ import annotations
 
 import math
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 
@@ -26,6 +25,7 @@ from rich.text import Text
 from indicial.tasks.task import Scores
 from indicial.train.chart import FLOOR, LINE, MARK, Chart, Point, short
 from indicial.train.curves import History
+from indicial.train.output import Output
 from indicial.train.rank import writes
 from indicial.train.watchers import Plan, Report, Summary, Watcher
 
@@ -41,7 +41,7 @@ def make_display(console: Console | None = None) -> Watcher:
     """A board where there is a terminal, lines where there is none; nothing in other processes."""
     if not writes():
         return Watcher()
-    console = console or Console(stderr=False)
+    console = console or Output()
     if console.is_terminal and not console.is_dumb_terminal:
         return LiveDisplay(console)
     return PlainLines(console)
@@ -118,7 +118,7 @@ class Picture:
 
     def __init__(self, boards: Sequence[Board], console: Console | None = None) -> None:
         self.boards = boards
-        self.console = console or Console()
+        self.console = console or Output()
         self._live: Live | None = None
         self._drawn = 0.0
         for board in boards:
@@ -159,7 +159,7 @@ class LiveDisplay(Watcher):
     """One training on the whole terminal: the plan above its board, the summary below."""
 
     def __init__(self, console: Console | None = None) -> None:
-        self.console = console or Console()
+        self.console = console or Output()
         self.board = Board()
         self.picture = Picture([self.board], self.console)
 
@@ -190,7 +190,7 @@ class PlainLines(Watcher):
     """A line now and then, for logs and pipes."""
 
     def __init__(self, console: Console | None = None) -> None:
-        self.console = console or Console(file=sys.stdout)
+        self.console = console or Output()
         self._said = time.monotonic()
 
     def started(self, plan: Plan) -> None:

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM while a model is trained: the first asks, a second Ctrl-C ends at once.
+"""Ctrl-C, SIGTERM, a closed terminal while a model is trained: the first asks, a second Ctrl-C ends.
 
 >>> with Interrupts() as interrupts:
 ...     while not interrupts.asked:
@@ -14,8 +14,6 @@ import threading
 from types import FrameType
 from typing import Any
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
-
 
 class Interrupts:
     """Whether somebody wants the training to end."""
@@ -26,7 +24,7 @@ class Interrupts:
 
     def __enter__(self) -> Interrupts:
         if threading.current_thread() is threading.main_thread():
-            self._before = {one: signal.signal(one, self._heard) for one in SIGNALS}
+            self._before = {one: signal.signal(one, self._heard) for one in _heeded()}
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -37,3 +35,11 @@ class Interrupts:
         if self.asked is not None and number == signal.SIGINT:
             raise KeyboardInterrupt
         self.asked = signal.Signals(number)
+
+
+def _heeded() -> list[signal.Signals]:
+    """All of them; but `nohup` has a process ignore that its terminal was closed."""
+    found = [signal.SIGINT, signal.SIGTERM]
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+        found.append(signal.SIGHUP)  # Windows has none
+    return found

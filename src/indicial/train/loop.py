@@ -8,7 +8,8 @@ A step is a function of the weights, of the state of the optimizer and of its nu
 learning rate and dropout depend on nothing else. So a run that was stopped, at any moment, goes on
 from its last checkpoint bit for bit as if it had not been.
 
-Ctrl-C and SIGTERM end the step, save and return; a second Ctrl-C ends at once.
+Ctrl-C and SIGTERM end the step, save and return; a second Ctrl-C ends at once. So does an output that
+nobody reads any more.
 """
 
 from __future__ import annotations
@@ -246,9 +247,8 @@ class _Course:
                 reason = "stopped"
                 raise
             finally:
-                summary = self._summary(reason)
-                self.watchers.ended(summary)
-        return summary
+                self.watchers.ended(self._summary(reason))
+        return self._summary(reason)
 
     def _steps(self, interrupts: Interrupts) -> str:
         progress, choices = self.progress, self.choices
@@ -260,7 +260,8 @@ class _Course:
             looks = last or progress.step % choices.eval_every == 0
             better = looks and self._look(report)
             patient = choices.patience is None or progress.worse < choices.patience
-            asked = self.training.processes.any(interrupts.asked is not None)
+            wanted = interrupts.asked is not None or self.watchers.lost is not None
+            asked = self.training.processes.any(wanted)
             stops = asked or not patient
             if better or last or stops or progress.step % choices.save_every == 0:
                 self._save(better)
@@ -320,7 +321,7 @@ class _Course:
             self.watchers.saved(self.progress.step, path)
 
     def _summary(self, reason: str) -> Summary:
-        progress = self.progress
+        progress, lost = self.progress, self.watchers.lost
         return Summary(
             reason=reason,
             step=progress.step,
@@ -332,6 +333,7 @@ class _Course:
             best_step=progress.best_step,
             last=self.last,
             clipped=progress.clipped,
+            lost=None if lost is None else lost.strerror or str(lost),
         )
 
 

@@ -15,7 +15,7 @@ A watcher takes what it needs: `Watcher` does nothing at all of these.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -110,6 +110,8 @@ class Summary:
     last: Scores | None = None
     clipped: int = 0
     notes: tuple[str, ...] = field(default=())
+    lost: str | None = None
+    """Why somebody who looked on could be told no more: `Broken pipe`."""
 
 
 class Watcher:
@@ -135,31 +137,38 @@ class Watcher:
 
 
 class Watchers(Watcher):
-    """Several as one: each is told everything, in order."""
+    """Several as one: each is told everything, in order.
+
+    One that cannot write any more (`indicial train … | head`, a terminal that was closed) is told
+    no more, and the others go on. Why it could not is in `lost`.
+    """
 
     def __init__(self, watchers: Iterable[Watcher] = ()) -> None:
         self.all = list(watchers)
+        self.lost: OSError | None = None
 
     def started(self, plan: Plan) -> None:
-        for watcher in self.all:
-            watcher.started(plan)
+        self._tell(lambda watcher: watcher.started(plan))
 
     def stepped(self, report: Report) -> None:
-        for watcher in self.all:
-            watcher.stepped(report)
+        self._tell(lambda watcher: watcher.stepped(report))
 
     def validated(self, report: Report, scores: Scores) -> None:
-        for watcher in self.all:
-            watcher.validated(report, scores)
+        self._tell(lambda watcher: watcher.validated(report, scores))
 
     def saved(self, step: int, path: Path) -> None:
-        for watcher in self.all:
-            watcher.saved(step, path)
+        self._tell(lambda watcher: watcher.saved(step, path))
 
     def note(self, text: str) -> None:
-        for watcher in self.all:
-            watcher.note(text)
+        self._tell(lambda watcher: watcher.note(text))
 
     def ended(self, summary: Summary) -> None:
-        for watcher in self.all:
-            watcher.ended(summary)
+        self._tell(lambda watcher: watcher.ended(summary))
+
+    def _tell(self, tell: Callable[[Watcher], None]) -> None:
+        for watcher in tuple(self.all):
+            try:
+                tell(watcher)
+            except OSError as error:
+                self.all.remove(watcher)
+                self.lost = error
