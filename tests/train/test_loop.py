@@ -188,6 +188,27 @@ def test_a_nan_is_traced_to_its_equation(tmp_path: Path) -> None:
     assert notes.summary is not None and notes.summary.reason == "failed"
 
 
+@pytest.mark.parametrize("loss", ["1/T Σ_t -ln P(w_t | …)", "1/T Σ_t Σ_j s[t,j]"])
+def test_a_nan_in_validation_is_traced_too(tmp_path: Path, loss: str) -> None:
+    """The weights of the first step are no good, and no second one shows it."""
+    path = tmp_path / "cell.eq"
+    text = NAN.replace("1/T Σ_t -ln P(w_t | …)", loss).replace("W[j,I] h[t-1,I] + ", "")
+    path.write_text(text, encoding="utf-8")
+    choices = dataclasses.replace(CHOICES, learning_rate=1000.0, max_steps=1, optimizer="adamw")
+    task, module, run = begin(tmp_path / "run", str(path), choices=choices)
+    with torch.no_grad():
+        module.parameter("B").fill_(10.0)
+    notes = Notes()
+    with pytest.raises(IndicialError) as error:
+        train(task, module, choices, run, [notes])
+    text = " ".join(str(error.value).split())
+    assert text.startswith("step 1: the validation loss is nan.")
+    assert "cell.eq:3:1: error: s[0," in text and "is nan, and all before it is finite" in text
+    assert "The checkpoint of step 0 is as it was" in text and "(it is 1000 here)" in text
+    assert notes.summary is not None and notes.summary.reason == "failed"
+    assert run.checkpoint("last").step == 0
+
+
 def test_a_gradient_that_is_nan_alone(tmp_path: Path) -> None:
     path = tmp_path / "cell.eq"
     path.write_text(NAN.replace("√(h[t,j] + B[j])", "√(B[j]) + h[t,j]"), encoding="utf-8")

@@ -165,7 +165,7 @@ def test_a_signal_to_one_ends_all_at_the_same_step(course: Course) -> None:
             "--batch-size 5 is the batch of all processes together, and cannot be divided over 2",
         ),
         ("other seed", "process 1 was started with other settings than the first: --seed"),
-        ("explodes", "the loss is nan"),
+        ("explodes", "step 2: the validation loss is nan"),
     ],
 )
 def test_what_is_wrong_is_said_once(course: Course, name: str, text: str) -> None:

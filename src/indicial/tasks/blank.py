@@ -85,11 +85,16 @@ class Blank(Language):
     def about(self) -> About:
         return replace(super().about, entropy=None)
 
+    def block_inputs(self, block: Block, number: int) -> dict[str, torch.Tensor]:
+        if not self.blanks:
+            return super().block_inputs(block, number)
+        return self.blanked(block.tokens, self.where(block.tokens.shape, number, VALIDATION))
+
     def surprise(
         self, module: ProgramModule, block: Block, number: int, device: torch.device
     ) -> tuple[torch.Tensor, torch.Tensor]:
         if not self.blanks:
             return super().surprise(module, block, number, device)
-        inputs = self.blanked(block.tokens, self.where(block.tokens.shape, number, VALIDATION))
+        inputs = self.block_inputs(block, number)
         found = self.measure(module)({n: v.to(device) for n, v in inputs.items()})
         return found, torch.from_numpy(self.counted(block, number)).to(device)

@@ -154,8 +154,21 @@ class Language:
         module.train(training)
         return self.scores(nats, count)
 
+    def nan_in_validation(self, module: ProgramModule) -> Batch | None:
+        """The first batch of the validation part whose loss is nan."""
+        device = next(module.parameters()).device
+        for number, block in enumerate(self.blocks()):
+            found, counted = self.surprise(module, block, number, device)
+            if found[counted].isnan().any():
+                return Batch(self.block_inputs(block, number)).to(device)
+        return None
+
     def blocks(self) -> Iterator[Block]:
         return self.checked.in_order(self.batch_size)
+
+    def block_inputs(self, block: Block, number: int) -> dict[str, torch.Tensor]:
+        """What the program reads of a block."""
+        return self.inputs(block.tokens, number)
 
     def counted(self, block: Block, number: int) -> Ints:
         """Which tokens of a block count, (B, T) bool."""
@@ -165,7 +178,7 @@ class Language:
         self, module: ProgramModule, block: Block, number: int, device: torch.device
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """-ln P of each token of a block, (B, T), and which of them count."""
-        inputs = {n: v.to(device) for n, v in self.inputs(block.tokens, number).items()}
+        inputs = {n: v.to(device) for n, v in self.block_inputs(block, number).items()}
         where = torch.from_numpy(self.counted(block, number)).to(device)
         if self.prediction is None:
             with torch.no_grad():

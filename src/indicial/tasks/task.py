@@ -147,5 +147,8 @@ class Task(Protocol):
         With several processes, those of the share of one: `scores` makes the whole of their sums.
         """
 
+    def nan_in_validation(self, module: Any) -> Batch | None:
+        """The first batch of the validation part whose loss is nan, for whoever asks why it is."""
+
     def scores(self, nats: float, count: int) -> Scores:
         """What so many nats on so many tokens of the validation part are worth."""

@@ -199,6 +199,15 @@ class Training:
         nats, count = processes.sum([part.nats, part.count])
         return self.task.scores(nats, int(count))
 
+    def nan_in_validation(self, kept: int | None) -> IndicialError:
+        """The error after a look that came to nothing; `kept` is the step that was saved last."""
+        torch.manual_seed(self.choices.seed)
+        step, module = self.progress.step, self.module.eval()
+        rate = self.schedule.at(step - 1)
+        with self.processes.whole(module):
+            batch = self.task.nan_in_validation(module)
+            return not_finite(module, batch, "the validation loss is nan", step, kept, rate)
+
     # ------------------------------------------------------------------ keeping
 
     def checkpoint(self) -> Checkpoint:
@@ -217,8 +226,8 @@ class NotFinite(Exception):
     """A step whose loss or gradient is nan or infinite."""
 
     def __init__(self, loss: float, number: int, rank: int = 0) -> None:
-        super().__init__(f"the loss is {loss}")
-        self.loss = loss
+        finite = math.isfinite(loss)
+        super().__init__("the gradient is not finite" if finite else f"the loss is {loss:g}")
         self.number = number
         """Of the batch."""
         self.rank = rank
@@ -277,7 +286,7 @@ class _Course:
             batch = self.training.batch(found.number)
             rate = self.training.schedule.at(progress.step)
             error = not_finite(
-                self.training.module, batch, found.loss, progress.step + 1, self.saved, rate
+                self.training.module, batch, str(found), progress.step + 1, self.saved, rate
             )
             raise IndicialError(self.training.processes.share(str(error), found.rank)) from None
         self.stepping += time.monotonic() - begun
@@ -305,6 +314,8 @@ class _Course:
         """Counts the validation part; whether it is the best so far."""
         progress = self.progress
         self.last = scores = self.training.validate()
+        if math.isnan(scores.nats):
+            raise self.training.nan_in_validation(self.saved)
         self.watchers.validated(report, scores)
         better = math.isfinite(scores.per_token) and (
             self.best is None or scores.per_token < self.best.per_token

@@ -1,5 +1,7 @@
 """A loss or a gradient that is not a number: in which equation it began, and what to do.
 
+>>> raise not_finite(module, batch, "the loss is nan", step=212, kept=200, rate=0.1)
+
 step 212: the loss is nan.
 cell.eq:3:1: error: R[4,17] of example 2 is inf, and all before it is finite [not-finite]
 …
@@ -7,8 +9,6 @@ Nothing after step 200 was kept. Try a smaller --learning-rate (now 0.1), …
 """
 
 from __future__ import annotations
-
-import math
 
 import torch
 
@@ -19,10 +19,14 @@ from indicial.train.shards import local
 
 
 def not_finite(
-    module: ProgramModule, batch: Batch, loss: float, step: int, kept: int | None, rate: float
+    module: ProgramModule,
+    batch: Batch | None,
+    what: str,
+    step: int,
+    kept: int | None,
+    rate: float,
 ) -> IndicialError:
-    """The error to raise after a step that came to nothing."""
-    what = f"the loss is {loss:g}" if not math.isfinite(loss) else "the gradient is not finite"
+    """The error to raise after a step that came to nothing; None: it was on no batch, seen again."""
     safe = f"The checkpoint of step {kept} is as it was. " if kept is not None else ""
     return IndicialError(
         f"step {step}: {what}.\n{_where(module, batch)}\n{safe}Try a smaller --learning-rate (it "
@@ -31,10 +35,11 @@ def not_finite(
     )
 
 
-def _where(module: ProgramModule, batch: Batch) -> str:
+def _where(module: ProgramModule, batch: Batch | None) -> str:
     try:
-        with torch.no_grad():
-            module(**batch.inputs, lengths=batch.lengths or None, find_nan=True)
+        if batch is not None:
+            with torch.no_grad():
+                module(**batch.inputs, lengths=batch.lengths or None, find_nan=True)
     except IndicialError as error:
         return str(error)
     broken = [
