@@ -74,7 +74,7 @@ def sizes(
     training part has.
     """
     kind = device.partition(":")[0]
-    cores = min(os.cpu_count() or 1, MOST_CORES) if kind == "cpu" else 1
+    cores = min(usable_cores(), MOST_CORES) if kind == "cpu" else 1
     operations = 60 * (minutes or MINUTES) * SHARE * SPEED[kind] * cores
     found, code = roles(program.code), program.code
     context = max((told[name] for name in data_lengths(code) if name in told), default=1)
@@ -88,6 +88,13 @@ def sizes(
             break
         best = tried
     return best
+
+
+def usable_cores() -> int:
+    """Those that this process may run on, where the system tells."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _parameters(program: Program, every: Mapping[str, int]) -> int:

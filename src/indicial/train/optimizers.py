@@ -6,8 +6,8 @@
 >>> optimizer.tensors().keys()
 dict_keys(['W_hR/momentum', 'e/step', 'e/exp_avg', 'e/exp_avg_sq'])
 
-`matrices.py` says which parameters are matrices, and `muon.py` how they move. Both take the same
-learning rate.
+`matrices.py` says which parameters are matrices, `muon.py` how they move, and `adamw.py` how the
+others do. Both take the same learning rate.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from torch import Tensor
 
 from indicial.compile.module.module import ProgramModule
 from indicial.program.messages import IndicialError
+from indicial.train.adamw import PARTS, AdamW
 from indicial.train.matrices import Matrix, matrices
 from indicial.train.muon import Muon
 from indicial.train.shards import divided, whole
@@ -54,22 +55,18 @@ class Optimizer:
             momentum=momentum,
             weight_decay=weight_decay,
         )
-        decayed = [own[key] for key in self.of_adamw if key in maps]
-        others = [own[key] for key in self.of_adamw if key not in maps]
-        groups = [(decayed, weight_decay), (others, 0.0)]
-        self._adamw = torch.optim.AdamW(
-            [{"params": some, "weight_decay": decay} for some, decay in groups],
+        self._adamw = AdamW(
+            {key: own[key] for key in self.of_adamw},
+            decayed=maps,
+            weight_decay=weight_decay,
             betas=betas,
-            eps=epsilon,
-            fused=True,
+            epsilon=epsilon,
         )
 
     def step(self, learning_rate: float) -> None:
         """Move every parameter that has a gradient."""
         self._muon.step(learning_rate)
-        for group in self._adamw.param_groups:
-            group["lr"] = learning_rate
-        self._adamw.step()
+        self._adamw.step(learning_rate)
 
     def zero_grad(self) -> None:
         for parameter in self.parameters.values():
@@ -80,8 +77,7 @@ class Optimizer:
     def tensors(self) -> dict[str, Tensor]:
         """The state as whole tensors under flat names, `W_hR/momentum`; copies only if divided."""
         found = {f"{key}/{MOMENTUM}": whole(value) for key, value in self._muon.momenta.items()}
-        for key in self.of_adamw:
-            state = self._adamw.state.get(self.parameters[key], {})
+        for key, state in self._adamw.state.items():
             found |= {f"{key}/{part}": whole(value) for part, value in state.items()}
         return found
 
@@ -96,14 +92,11 @@ class Optimizer:
             raise IndicialError(f"the state has {', '.join(odd)}, which the model does not have")
         copies = {key: self._copies(key, own) for key, own in state.items()}
         self._muon.momenta = {key: copies[key][MOMENTUM] for key in self.of_muon if key in copies}
-        self._adamw.state.clear()
-        for key in self.of_adamw:
-            if key in copies:
-                self._adamw.state[self.parameters[key]] = copies[key]
+        self._adamw.state = {key: copies[key] for key in self.of_adamw if key in copies}
 
     def _copies(self, key: str, own: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """The state of one parameter, checked, on its device and laid out as it is."""
-        expected = {MOMENTUM} if key in self.of_muon else {"step", "exp_avg", "exp_avg_sq"}
+        expected = {MOMENTUM} if key in self.of_muon else set(PARTS)
         if own.keys() != expected:
             raise IndicialError(
                 f"the state of {key} is {', '.join(sorted(own))}, but {self.kind} keeps "
