@@ -4,6 +4,7 @@ No time is measured here, and its environment is not needed: only PyTorch's peer
 """
 
 import math
+import random
 import re
 from pathlib import Path
 
@@ -194,3 +195,52 @@ def test_the_peers_are_pinned_once_and_bring_no_gpu() -> None:
     assert [name for name in names[1] if re.match("nvidia|cuda|triton", name)] == []
     wanted = (ROOT / "bench/requirements.txt").read_text().splitlines()[1:]
     assert set(wanted) <= set(names[1])
+
+
+def test_a_search_draws_settings_around_those_that_were_chosen() -> None:
+    from bench import search
+
+    chosen = {
+        "sizes": {"J": 64, "L": 2, "K": 2},
+        "settings": {"context": 128, "batch_size": 16, "learning_rate": 0.01},
+    }
+    drawn = [search.draw(random.Random(seed), chosen) for seed in range(50)]
+    assert {d["--set"][0] for d in drawn} == {"J=32", "J=48", "J=64", "J=96", "J=128"}
+    assert {d["--optimizer"] for d in drawn} == {"muon", "adamw"}
+    assert all(0.001 <= float(d["--learning-rate"]) <= 0.04 for d in drawn)
+    sizes = {int(d["--batch-size"]) * int(d["--context"]) for d in drawn}
+    assert sizes == {512, 1024, 2048, 4096, 8192}
+
+
+def test_a_search_holds_out_whole_lines_of_the_end(tmp_path: Path) -> None:
+    from bench import search
+
+    text = "".join(f"line {number}\n" for number in range(100))
+    (tmp_path / "a.txt").write_text(text, encoding="utf-8")
+    parts = [p.read_text(encoding="utf-8") for p in search.divide(tmp_path / "a.txt", tmp_path)]
+    assert "".join(parts) == text
+    assert parts[1].startswith("line ") and 0.04 < len(parts[1]) / len(text) < 0.07
+
+
+def test_the_defaults_stand_beside_the_best_of_a_search() -> None:
+    from bench.search import Trial, told
+
+    trials = [
+        Trial("m f", 0, {}, 2.1, 30, {}),
+        Trial("m f", 1, {"--context": "64"}, None, 30, {}),
+        Trial("m f", 2, {"--set": ["J=64", "L=2"]}, 2.0, 30, {}),
+    ]
+    assert told(trials) == "| m f | 2.100 | 2.000 | +5.0% | `--set J=64 --set L=2` |"
+
+
+def test_the_table_of_tiny_shakespeare_has_medians_and_every_seed() -> None:
+    from bench.shakespeare import Outcome, table
+
+    lines = table(
+        {
+            "plain": [Outcome(70, 1.8), Outcome(60, 1.9)],
+            "ours": [Outcome(20, 1.5, (4, 9)), Outcome(22, 1.7, (5, None))],
+        }
+    ).splitlines()
+    assert lines[2] == "| plain | 1.850 (1.800, 1.900) | 65 (70, 60) |  |  |"
+    assert lines[3] == "| ours | 1.600 (1.500, 1.700) | 21 (20, 22) | 4.5 (4.0, 5.0) |  |"
