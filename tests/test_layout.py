@@ -19,6 +19,7 @@ ORDER = [
     "compile",
     "library",
     "claims",
+    "sheets",
     "data",
     "tasks",
     "train",

@@ -22,6 +22,7 @@ from indicial.commands import (
     export,
     generate,
     inspect,
+    notebook,
     train,
 )
 from indicial.commands.arguments import Parser
@@ -40,7 +41,7 @@ examples:
   indicial compare rnn gru --data people   models on equal terms, side by side
 """
 
-COMMANDS = [check, explain, train, generate, evaluate, compare, inspect, attend, export]
+COMMANDS = [check, notebook, explain, train, generate, evaluate, compare, inspect, attend, export]
 """In the order in which `--help` lists them; each adds its commands to the parser."""
 
 

@@ -6,47 +6,130 @@
     input x[t,k]
     h[t,j] = tanh(W[j,I] h[t-1,I] + U[j,K] x[t,K])
 
-checks the equations, shows their mistakes or the typeset equations, and defines the variable `cell`
-(without a name: `program`), a `Program`.
+checks the equations, shows their mistakes or the typeset equations, tries their claims, and defines the
+variable `cell` (without a name: `program`), a `Program`.
+
+    %%indicial shares 1
+    α[n] = softmax_n x[n]
+
+    %%indicial shares 2
+    claim Σ_n α[n] = 1
+
+With a number the cell is a part of a program: it is read together with the parts before it. Run again
+with another text, it tells what that changes in the cells below. `%%indicial loss 1 after shares` may
+read what `shares` defines. `--seed N` takes other draws for the claims, `--draws N` another number of them.
+
+`%indicial check notes.md` in a line of its own runs the command.
 """
 
 from __future__ import annotations
 
 import keyword
+import re
+import shlex
 from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from indicial.claims.trying import try_claims
+from indicial.claims.verdict import Verdict
+from indicial.notation.printers import latex as print_latex
+from indicial.notation.printers import unicode as print_unicode
+from indicial.notation.syntax import Equation
 from indicial.paste import written
 from indicial.program.explain.explain import equations
-from indicial.program.messages import Message
+from indicial.program.messages import IndicialError, Message
 from indicial.program.program import Program
+from indicial.sheets.joining import Outcome, Sheet, words
 
 COLOURS = {"error": "#c92a2a", "warning": "#b35c00", "note": "#495057"}
 STYLE = "line-height:1.35;font-family:'DejaVu Sans Mono',Menlo,Consolas,monospace;white-space:pre"
+BELOW = "This changes in the cells below:"
+
+_LINE = re.compile(
+    r"(?P<name>\S+)?(?:\s+(?P<number>[1-9]\d{0,3}))?(?:\s+after\s+(?P<after>\S+))?"
+    r"(?:\s+--seed[\s=]+(?P<seed>\d{1,9}))?(?:\s+--draws[\s=]+(?P<draws>[1-9]\d{0,8}))?"
+)
+
+
+@dataclass(frozen=True)
+class Line:
+    """What stands behind `%%indicial`."""
+
+    name: str
+    number: int | None
+    after: str
+    seed: int
+    draws: int | None
 
 
 def load(shell: Any) -> None:
-    """Gives a shell the cell magic, and teaches it to show programs."""
+    """Gives a shell the magic, and teaches it to show programs."""
+    sheet = Sheet()
 
-    def indicial(line: str, cell: str) -> None:
-        define(shell, line, cell)
+    def indicial(line: str, cell: str | None = None) -> None:
+        if cell is None:
+            command(line)
+        else:
+            define(shell, line, cell, sheet)
 
     indicial.__doc__ = __doc__
-    shell.register_magic_function(indicial, "cell", "indicial")
+    shell.register_magic_function(indicial, "line_cell", "indicial")
     formatters = shell.display_formatter.formatters
     formatters["text/latex"].for_type(Program, latex)
     formatters["text/markdown"].for_type(Program, latex)
     formatters["text/html"].for_type(Program, html)
 
 
-def define(shell: Any, line: str, cell: str) -> None:
-    """What the magic does: check, show, define."""
-    name = line.strip() or "program"
-    if not name.isidentifier() or keyword.iskeyword(name):
-        _show(f"%%indicial takes the name of a variable, not {name!r}", None)
+def command(line: str) -> None:
+    """`%indicial check notes.md`: what the command prints."""
+    from indicial.cli import main
+
+    try:
+        main(shlex.split(line))
+    except SystemExit:  # `--help`, or a call that is wrong: it has said so
         return
-    program = written(cell, title=name, document=None)
+    except ValueError as error:
+        print(f"%indicial cannot read {line!r}: {error}")
+
+
+def define(shell: Any, line: str, cell: str, sheet: Sheet) -> None:
+    """What the magic does with a cell: check, show, try, define."""
+    try:
+        asked = read_line(line)
+        if asked.number is None:
+            _whole(shell, asked, cell)
+        else:
+            _part(shell, asked, cell, sheet)
+    except IndicialError as error:
+        _show(str(error), None)
+
+
+def read_line(line: str) -> Line:
+    """`shares 2 --seed 1` → `Line("shares", 2, "", 1, None)`."""
+    match = _LINE.fullmatch(line.strip())
+    name = (match and match["name"]) or "program"
+    if match is None or not name.isidentifier() or keyword.iskeyword(name):
+        raise IndicialError(
+            f"%%indicial takes the name of a variable, not {line.strip()!r}; a number may follow for a "
+            "part of a program, `after` with the name of another one, --seed N and --draws N"
+        )
+    number, draws = match["number"], match["draws"]
+    if match["after"] and number is None:
+        raise IndicialError(f"only a part goes on with another: %%indicial {name} 1 after …")
+    return Line(
+        name,
+        int(number) if number else None,
+        match["after"] or "",
+        int(match["seed"] or 0),
+        int(draws) if draws else None,
+    )
+
+
+def _whole(shell: Any, asked: Line, cell: str) -> None:
+    """A cell that is a program by itself."""
+    program = written(cell, title=asked.name, document=None)
     found = [m for m in program.messages if m.severity != "note"]
     if not program.equations and not program.errors:
         skipped = [f"\nline {s.span.line} was skipped: {s.reason}" for s in program.skipped]
@@ -56,9 +139,43 @@ def define(shell: Any, line: str, cell: str) -> None:
     if program.errors:
         _show("\n\n".join(m.render() for m in found), messages_html(found))
         return
-    shell.user_ns[name] = program
-    text = "\n".join([*(m.render() + "\n" for m in found), *equations(program)])
-    _show(text, messages_html(found) + html(program))
+    shell.user_ns[asked.name] = program
+    verdicts = try_claims([program], seed=asked.seed, draws=asked.draws)
+    text = [*(m.render() + "\n" for m in found), *equations(program)]
+    text += ["", *map(words, verdicts)] if verdicts else []
+    _show("\n".join(text), messages_html(found) + html(program) + verdicts_html(verdicts))
+
+
+def _part(shell: Any, asked: Line, cell: str, sheet: Sheet) -> None:
+    """A cell that is read together with others."""
+    assert asked.number is not None
+    outcome = sheet.run(
+        asked.name, asked.number, cell, asked.after, seed=asked.seed, draws=asked.draws
+    )
+    if outcome.program is not None:
+        shell.user_ns[asked.name] = outcome.program
+    _show(outcome_text(outcome), outcome_html(outcome))
+
+
+def outcome_text(outcome: Outcome) -> str:
+    """What came of a part, for a terminal: messages, equations, verdicts as `indicial check` has them."""
+    shown = [print_unicode(s) for s in outcome.statements if isinstance(s, Equation)]
+    paragraphs = [m.render() for m in outcome.messages]
+    paragraphs += ["\n".join(shown)] if shown else []
+    paragraphs += ["\n".join(map(words, outcome.verdicts))] if outcome.verdicts else []
+    paragraphs += [BELOW, "\n".join(map(words, outcome.below))] if outcome.below else []
+    return "\n\n".join(paragraphs)
+
+
+def outcome_html(outcome: Outcome) -> str:
+    """The same for a page: equations typeset, what did not go as stated with a coloured bar."""
+    shown = [s for s in outcome.statements if isinstance(s, Equation)]
+    page = messages_html(outcome.messages)
+    page += f"<div>{escape(f'$${print_latex(shown)}$$')}</div>" if shown else ""
+    page += verdicts_html(outcome.verdicts)
+    if outcome.below:
+        page += f"<p>{BELOW}</p>{verdicts_html(outcome.below)}"
+    return page
 
 
 def latex(program: Program) -> str:
@@ -79,6 +196,16 @@ def messages_html(messages: Sequence[Message]) -> str:
         f'<pre style="{STYLE};border-left:3px solid {COLOURS[m.severity]};padding-left:0.7em">'
         f"{escape(m.render())}</pre>"
         for m in messages
+    )
+
+
+def verdicts_html(verdicts: Sequence[Verdict]) -> str:
+    """What came of claims: a line for one that went as stated, a message for another."""
+    return "".join(
+        f'<pre style="{STYLE}">{escape(verdict.line())}</pre>'
+        if verdict.as_stated
+        else messages_html([verdict.message()])
+        for verdict in verdicts
     )
 
 

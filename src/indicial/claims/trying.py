@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from indicial import library
@@ -33,9 +33,15 @@ def try_claims(
     sizes: Mapping[str, int] | None = None,
     seed: int = 0,
     draws: int | None = None,
+    which: Callable[[Test], bool] = lambda test: True,
+    beside: Iterable[Program] = (),
 ) -> list[Verdict]:
-    """Tries every claim of every program without errors, in the order of the text."""
+    """Tries every claim of every program without errors, in the order of the text.
+
+    `which` chooses among the claims; `beside` are programs that a claim may speak of by their titles.
+    """
     programs = list(programs)
+    known_titles = [*programs, *beside]
     found: list[Verdict] = []
     for program in programs:
         if not has_claims(program):
@@ -46,9 +52,9 @@ def try_claims(
             continue  # its mistakes come first
         known = {name: value for name, value in (sizes or {}).items() if name in code.sizes}
         for test in code.tests:
-            if test.kind == "step":
+            if test.kind == "step" or not which(test):
                 continue
-            verdict = _tried(code, test, programs, known, seed, draws)
+            verdict = _tried(code, test, known_titles, known, seed, draws)
             if verdict.as_stated or not program.silenced(verdict.message()):
                 found.append(verdict)
     return found

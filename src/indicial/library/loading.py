@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from indicial import library
@@ -74,9 +74,14 @@ def load_document(path: str | os.PathLike[str]) -> list[Program]:
         Block(section.title, parsed.statements, parsed.faults, parsed.skipped)
         for section, _, parsed in parse_document(document)
     ]
-    parts = divide(blocks)
-    faults: list[Fault] = list(document.faults)
-    programs = [
+    return programs(blocks, document.faults, _silencer([document]))
+
+
+def programs(
+    blocks: Iterable[Block], faults: Sequence[Fault], silencer: Callable[[Message], bool]
+) -> list[Program]:
+    """The programs that the blocks of a document make; its faults stand with the first of them."""
+    made = [
         Program(
             part.whole,
             title=part.title,
@@ -85,13 +90,13 @@ def load_document(path: str | os.PathLike[str]) -> list[Program]:
             document=True,
             sketch=part.sketch,
             resolve=resolve,
-            silencer=_silencer([document]),
+            silencer=silencer,
         )
-        for number, part in enumerate(parts)
+        for number, part in enumerate(divide(blocks))
     ]
-    if not programs and faults:
-        programs = [Program([], faults=faults, document=True, silencer=_silencer([document]))]
-    return programs
+    if not made and faults:
+        made = [Program([], faults=faults, document=True, silencer=silencer)]
+    return made
 
 
 def resolve(name: str) -> list[Statement] | None:

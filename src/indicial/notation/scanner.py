@@ -44,7 +44,7 @@ _PROBLEMS = {"problem", "exercise", "question"}
 _SECTIONS = {
     "part", "chapter", "section", "subsection", "subsubsection", "paragraph", "frametitle",
 }  # fmt: skip
-_PLAIN_FENCES = {"indicial", "eq"}
+PLAIN_FENCES = {"indicial", "eq"}
 """Fenced blocks and environments in the plain notation."""
 
 
@@ -248,7 +248,7 @@ class _Scanner:
             self.hide(start, rf"\end{{{name}{match['star']}}}", self.found.hidden)
         elif name in _DISPLAYS:
             self.environment(name + match["star"], start, match.end())
-        elif name in _PLAIN_FENCES:
+        elif name in PLAIN_FENCES:
             self.plain_environment(name, start, match.end())
         elif name == "claim":
             end = self.text.find(r"\end{claim}", match.end())
@@ -337,7 +337,7 @@ class _Scanner:
         self.position = block.end
         if block.language == "math":
             self.add(start, block.end, (block.first, block.last))
-        elif block.language in _PLAIN_FENCES:
+        elif block.language in PLAIN_FENCES:
             self.add(start, block.end, (block.first, block.last), "plain")
         else:
             self.found.hidden.append((start, block.end))

@@ -1,0 +1,82 @@
+"""The command `notebook`.
+
+$ indicial notebook docs/problems/argmax.md            # writes docs/problems/argmax.ipynb
+$ indicial notebook docs/problems/argmax.md --run      # with what its cells put out
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from indicial.commands.arguments import Commands, command
+
+TEXT = """\
+Makes a notebook of a problem sheet in Markdown. Prose becomes Markdown cells,
+and each block a cell that runs:
+
+  ```indicial            a cell %%indicial NAME NUMBER: its equations are typeset
+                         and checked together with the parts before it, and its
+                         claims tried; NAME is made of the heading
+  ```python, ```pycon    a cell of Python
+  ```console             a cell %indicial … or !… for each command
+  any with file=NAME     a cell that writes the file
+  any other, or no-run   stays text
+
+The notebook is written beside the sheet, SHEET.ipynb. In it, change a number,
+run that cell again, and see what changes there and in the cells below. The
+sheet stays the one source: change it, and make the notebook again. `indicial
+check SHEET.ipynb` says the same as for the sheet.
+
+examples:
+  indicial notebook sheet.md                  sheet.ipynb, nothing run yet
+  indicial notebook sheet.md --out week3.ipynb
+  indicial notebook docs/problems/*.md --run  all, with outputs (needs the
+                                              extra indicial[notebook])
+
+exit status: 0, or 2 for a wrong call or a cell that fails.
+"""
+
+
+def add(commands: Commands[Any]) -> None:
+    """Adds `notebook` to the parser of `indicial`."""
+    made = command(commands, "notebook", "make a notebook of a problem sheet", TEXT, _notebook)
+    made.add_argument("sheets", nargs="+", metavar="SHEET", help="a text in Markdown")
+    made.add_argument("--out", metavar="FILE", help="where to write it, if there is one sheet")
+    made.add_argument(
+        "--run", action="store_true", dest="outputs", help="run the cells, and keep their outputs"
+    )
+
+
+def _notebook(options: argparse.Namespace) -> int:
+    from indicial.program.messages import IndicialError
+
+    sheets = [Path(sheet) for sheet in options.sheets]
+    if options.out and len(sheets) > 1:
+        raise IndicialError(f"--out is for one sheet, and here are {len(sheets)}")
+    for sheet in sheets:
+        if sheet.suffix.lower() not in (".md", ".markdown"):
+            raise IndicialError(f"a notebook is made of Markdown (.md), and not of {sheet}")
+        if not sheet.is_file():
+            raise IndicialError(f"there is no file {sheet}")
+    for sheet in sheets:
+        out = Path(options.out) if options.out else sheet.with_suffix(".ipynb")
+        _make(sheet, out, options.outputs)
+    return 0
+
+
+def _make(sheet: Path, out: Path, run: bool) -> None:
+    from indicial.sheets.making import left_out, make, written
+
+    notebook = make(sheet)
+    for display in left_out(sheet):
+        place = f"{sheet}:{display.span.line}"
+        print(f"{place}: this formula stays text; in a block ```indicial it would run")
+    if run:
+        from indicial.sheets.running import run as run_cells
+
+        notebook = run_cells(notebook)
+    out.write_text(written(notebook), encoding="utf-8")
+    code = sum(1 for cell in notebook["cells"] if cell["cell_type"] == "code")
+    print(f"{out}: {len(notebook['cells'])} cells, {code} of them {'' if run else 'to '}run")

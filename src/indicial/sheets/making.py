@@ -1,0 +1,179 @@
+"""A sheet → a notebook: the front door.
+
+    ## Two heads                  ## Two heads                      a Markdown cell
+    ```indicial             →     %%indicial two_heads 1            a code cell
+    w[n] = β[n] / 2               w[n] = β[n] / 2
+    ```
+
+Blocks of one section are the parts 1, 2, … of a program that has its title as a name. A section that
+reads what the one before it defines says so: `%%indicial two_heads 1 after a_noisy_key`.
+"""
+
+from __future__ import annotations
+
+import builtins
+import json
+import keyword
+import re
+from collections.abc import Container
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from indicial.notation.documents import Display, Document, parse_document, read
+from indicial.program.messages import IndicialError
+from indicial.program.sections import Block, divide
+from indicial.sheets.pieces import Piece, pieces
+
+Notebook = dict[str, Any]
+"""The JSON of a notebook, format 4.5."""
+
+START = """\
+This notebook is made of `{name}` by `indicial notebook`. Run its cells from the top. Then change a
+number or an equation and run that cell again: you see what comes of it, there and in the cells below."""
+
+METADATA = {
+    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    "language_info": {"name": "python"},
+}
+LONGEST = 3
+"""So many words of a title are its name."""
+SMALL = {
+    "a", "an", "and", "as", "at", "by", "each", "for", "from", "in", "is", "of", "on", "or", "that",
+    "the", "them", "to", "when", "with",
+}  # fmt: skip
+"""Words of a title that are left out of its name."""
+VARIES = "varies"
+"""The tag of a cell whose output is not kept: it may be different each time."""
+
+
+def make(path: Path) -> Notebook:
+    """The notebook of a sheet, without outputs."""
+    document = read(path)
+    if document.faults:
+        raise IndicialError(f"{path}: {document.faults[0].message}")
+    found = pieces(document.source.text)
+    if all(piece.kind == "prose" for piece in found):
+        raise IndicialError(
+            f"there is nothing to run in {path}: a notebook is made of the blocks ```indicial, "
+            "```python, ```pycon and ```console of a Markdown text"
+        )
+    parts = _parts(document)
+    cells = [_cell(piece, parts) for piece in found]
+    first = int(found[0].kind == "prose")
+    start = START.format(name=path.name)
+    cells[first:first] = [_markdown(start), _code("%load_ext indicial")]
+    for number, cell in enumerate(cells, start=1):
+        cell["id"] = f"cell-{number}"
+    return {"cells": cells, "metadata": METADATA, "nbformat": 4, "nbformat_minor": 5}
+
+
+def left_out(path: Path) -> list[Display]:
+    """The displayed formulas that stay prose, so that no cell runs them."""
+    document = read(path)
+    blocks = [p for p in pieces(document.source.text) if p.kind == "notation"]
+    return [d for d in document.displays if not any(_holds(block, d) for block in blocks)]
+
+
+def written(notebook: Notebook) -> str:
+    """The text of the file: as Jupyter writes it, a line for each line."""
+    return json.dumps(notebook, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
+
+
+def lines(text: str) -> list[str]:
+    """A text as a notebook keeps it."""
+    return text.splitlines(keepends=True)
+
+
+@dataclass(frozen=True)
+class Part:
+    """Where a block stands: the first line of its cell."""
+
+    display: Display
+    name: str
+    number: int
+    after: str = ""
+
+    @property
+    def magic(self) -> str:
+        first = f"%%indicial {self.name} {self.number}"
+        return f"{first} after {self.after}" if self.after else first
+
+
+def _parts(document: Document) -> list[Part]:
+    """The blocks of a document, each with its name, its number and what it goes on with."""
+    source, home = document.source, dict[int, str]()
+    sections: dict[str, list[Display]] = {}
+    for title, group in groupby(document.sections, key=lambda section: section.title):
+        name = _name(title or Path(source.name).stem, source.text, sections)
+        sections[name] = [display for section in group for display in section.displays]
+        home |= {display.body.start: name for display in sections[name]}
+    borrowing = _borrowing(document, home)
+    parts, before = [], ""
+    for name, displays in sections.items():
+        for number, display in enumerate(displays, start=1):
+            goes_on = number == 1 and name in borrowing
+            parts.append(Part(display, name, number, before if goes_on else ""))
+        before = name
+    return parts
+
+
+def _borrowing(document: Document, home: dict[int, str]) -> set[str]:
+    """The sections that read what the one before them defines."""
+    parsed = parse_document(document)
+    place = {id(s): home[d.body.start] for _, d, p in parsed for s in p.statements}
+    blocks = [Block(section.title, p.statements) for section, _, p in parsed]
+    found: set[str] = set()
+    for part in divide(blocks):
+        here = {place[id(statement)] for statement in part.statements}
+        if any(place[id(statement)] not in here for statement in part.borrowed):
+            found |= here
+    return found
+
+
+def _name(title: str, text: str, taken: Container[str]) -> str:
+    """A title as the name of a variable: `From softmax to argmax` → `softmax_argmax`.
+
+    A title that the text speaks of (`claim work of two_heads ≤ …`) keeps all its words.
+    """
+    words = re.findall(r"\w+", title.casefold())
+    name = "_".join(words)
+    if len(words) > LONGEST and name not in text:
+        name = "_".join([word for word in words if word not in SMALL][:LONGEST]) or name
+    if not name.isidentifier():
+        name = f"part_{name}"
+    if keyword.iskeyword(name) or hasattr(builtins, name):
+        name += "_"
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _cell(piece: Piece, parts: list[Part]) -> dict[str, Any]:
+    if piece.kind == "prose":
+        return _markdown(piece.text)
+    if piece.kind == "code":
+        return _code(piece.text, VARIES if piece.varies else "")
+    part = next((part for part in parts if _holds(piece, part.display)), None)
+    if part is None:  # a block with nothing in it
+        return _markdown(f"```indicial\n{piece.text}\n```")
+    return _code(f"{part.magic}\n{piece.text}")
+
+
+def _holds(piece: Piece, display: Display) -> bool:
+    return piece.start <= display.body.start < piece.end
+
+
+def _markdown(text: str) -> dict[str, Any]:
+    return {"cell_type": "markdown", "metadata": {}, "source": lines(text)}
+
+
+def _code(text: str, tag: str = "") -> dict[str, Any]:
+    return {
+        "cell_type": "code",
+        "execution_count": None,
+        "metadata": {"tags": [tag]} if tag else {},
+        "outputs": [],
+        "source": lines(text),
+    }

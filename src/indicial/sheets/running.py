@@ -1,0 +1,70 @@
+"""A notebook → the same with its outputs, run from top to bottom in a kernel of its own.
+
+>>> ran = run(make(Path("docs/problems/argmax.md")))
+>>> ran["cells"][4]["outputs"][0]["data"]["text/plain"]
+['s[n] = k[n,I] q[I]\\n', …]
+
+It runs in an empty folder that is removed afterwards, as the blocks of a document do. What a sheet
+leaves open (`...`) may be different each time, and is not kept.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+import tempfile
+from typing import Any
+
+from indicial.program.messages import IndicialError
+from indicial.sheets.making import VARIES, Notebook, lines, written
+
+LONGEST = 600
+"""Seconds that a cell may take."""
+
+
+def run(notebook: Notebook) -> Notebook:
+    """Runs every cell; an exception in one of them is an error that says which."""
+    ran = copy.deepcopy(notebook)
+    cells = [cell for cell in ran["cells"] if cell["cell_type"] == "code"]
+    for count, (cell, outputs) in enumerate(zip(cells, _outputs(notebook), strict=True), start=1):
+        if VARIES not in cell["metadata"].get("tags", ()):
+            cell["execution_count"] = count
+            cell["outputs"] = [_kept(output) for output in outputs]
+    return ran
+
+
+def _outputs(notebook: Notebook) -> list[list[dict[str, Any]]]:
+    """What each code cell puts out."""
+    try:
+        import nbformat
+        from nbclient import NotebookClient
+        from nbclient.exceptions import CellExecutionError
+    except ImportError as error:
+        raise IndicialError(
+            f"running a notebook needs {error.name}: pip install 'indicial[notebook]'"
+        ) from None
+    made = nbformat.reads(written(notebook), as_version=4)  # type: ignore[no-untyped-call]
+    with tempfile.TemporaryDirectory() as folder:
+        client = NotebookClient(
+            made,
+            timeout=LONGEST,
+            resources={"metadata": {"path": folder}},
+            # A kernel of this machine warns that its port is not encrypted.
+            extra_arguments=["--log-level=ERROR"],
+        )
+        try:
+            # Lines are as wide as in a terminal of 80 columns, and without colours.
+            client.execute(env=os.environ | {"COLUMNS": "80", "NO_COLOR": "1"})
+        except CellExecutionError as error:
+            raise IndicialError(f"a cell fails:\n{error}") from None
+    return [cell.outputs for cell in made.cells if cell.cell_type == "code"]
+
+
+def _kept(output: dict[str, Any]) -> dict[str, Any]:
+    """An output as it stands in the file: texts as lists of lines."""
+    kept = dict(output)
+    if "text" in kept:
+        kept["text"] = lines(kept["text"])
+    if "data" in kept:
+        kept["data"] = {kind: lines(text) for kind, text in sorted(kept["data"].items())}
+    return kept
