@@ -1,0 +1,166 @@
+"""What the tokens of a row show before they are parsed: where its parts begin and end.
+
+    Sum: c = a + b, \\quad d = c for t > 0
+    ^label        ^separates two equations   ^begins a guard
+
+Only what stands outside all brackets and environments counts. Each answer takes one pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from indicial.notation.rows import CLOSERS
+from indicial.notation.signs import (
+    CONDITION_WORDS,
+    EQUATION_SIGNS,
+    LOGIC_SIGNS,
+    NO_EQUATION,
+    RELATIONS,
+)
+from indicial.notation.tokens import Token
+
+RELATION_SIGNS = frozenset(RELATIONS.values())
+_OPENING = frozenset(CLOSERS)
+_CLOSING = frozenset(CLOSERS.values()) | {"null"}
+
+
+def is_sign(token: Token, signs: str) -> bool:
+    """`is_sign(token, ",;")`: one of these characters."""
+    return token.kind == "sign" and token.text in signs
+
+
+def is_relation(token: Token) -> bool:
+    if token.kind == "key":
+        return token.text in ("in", "notin")
+    return token.kind == "sign" and token.text in RELATION_SIGNS
+
+
+def begins_guard(token: Token) -> bool:
+    """`for`, `if`, `∀`: a condition follows."""
+    return (token.kind == "key" and token.text in CONDITION_WORDS) or is_sign(token, "∀")
+
+
+def nesting(token: Token) -> int:
+    """1 for what opens a bracket or an environment, -1 for what closes one."""
+    if token.kind == "sign":
+        return (token.text in _OPENING) - (token.text in _CLOSING)
+    return (token.kind == "begin") - (token.kind == "end")
+
+
+def no_equation(tokens: Sequence[Token]) -> str:
+    """Why a row cannot be an equation: a sign that reasons, points or compares otherwise.
+
+    ∧, ∨ and ¬ are logic unless they join comparisons, in brackets or behind a `for`.
+    """
+    compares = any(depth > 0 and is_relation(token) for token, depth in with_depths(tokens))
+    guarded = False
+    for token, depth in with_depths(tokens):
+        guarded = guarded or begins_guard(token)
+        if token.kind == "command" and token.text in ("\\xrightarrow", "\\xleftarrow"):
+            return NO_EQUATION["→"]
+        if token.kind == "sign" and token.text in NO_EQUATION:
+            conditional = guarded or (depth > 0 and compares)
+            if not (conditional and token.text in LOGIC_SIGNS.values()):
+                return NO_EQUATION[token.text]
+    return ""
+
+
+def with_depths(tokens: Iterable[Token]) -> Iterator[tuple[Token, int]]:
+    """Each token with the number of brackets and environments that are open after it."""
+    depth = 0
+    for token in tokens:
+        depth += nesting(token)
+        yield token, depth
+
+
+def top_level(tokens: Iterable[Token]) -> list[Token]:
+    """The tokens outside all brackets and environments."""
+    return [token for token, depth in with_depths(tokens) if depth == 0]
+
+
+def holds_condition(tokens: Sequence[Token], start: int) -> bool:
+    """Whether the bracket that opens at `start` holds a comparison: `[t = k]`, not `[t, k]`."""
+    depth = 0
+    for position in range(start, len(tokens)):
+        depth += nesting(tokens[position])
+        if depth == 0:
+            return False
+        if depth == 1 and tokens[position].kind == "sign" and is_relation(tokens[position]):
+            return True
+    return False
+
+
+def without_idle_spaces(tokens: Sequence[Token]) -> list[Token]:
+    """Keeps a wide space only where it separates two equations, or one from its guard."""
+    kept: list[Token] = []
+    ahead = _segments_ahead(tokens)
+    related = False
+    for i, (token, depth) in enumerate(with_depths(tokens)):
+        related = related or (depth == 0 and is_relation(token))
+        if token.kind == "quad":
+            last = kept[-1] if kept else None
+            goes_on = last is None or last.kind == "quad" or _goes_on(last) or is_sign(last, ",;")
+            if depth or goes_on or not related or not ahead[i]:
+                continue
+        kept.append(token)
+    return kept
+
+
+def _segments_ahead(tokens: Sequence[Token]) -> list[bool]:
+    """For each token: does a condition, or something with a relation, follow until the next
+    separator? Read from the back, so that it takes one pass."""
+    answers = [False] * len(tokens)
+    depth, related = 0, False
+    following: Token | None = None
+    for i in range(len(tokens) - 1, -1, -1):
+        token = tokens[i]
+        depth -= nesting(token)
+        if depth == 0 and (token.kind == "quad" or is_sign(token, ",")):
+            answers[i] = following is not None and (
+                begins_guard(following) or (related and not _goes_on(following))
+            )
+            related = False
+        else:
+            related = related or (depth == 0 and is_relation(token))
+        if token.kind != "quad":
+            following = token
+    return answers
+
+
+def next_is_equation(tokens: Sequence[Token], start: int) -> bool:
+    """Does the part up to the next separator hold `=`, and is it no `i = 1, …, n`?"""
+    depth, found = 0, False
+    for i in range(start, len(tokens)):
+        token = tokens[i]
+        if token.kind == "eof":
+            break
+        depth += nesting(token)
+        if depth == 0 and is_relation(token):
+            if token.text not in EQUATION_SIGNS:
+                return False
+            found = True
+        if depth == 0 and (is_sign(token, ",") or token.kind == "quad"):
+            return found and not is_sign(tokens[i + 1], "…")
+    return found
+
+
+def label_end(tokens: Sequence[Token]) -> int | None:
+    """Where the colon of `Attention: α[…] = …` stands."""
+    for i, (token, depth) in enumerate(with_depths(tokens)):
+        if depth == 0 and is_sign(token, ":"):
+            return i
+        if depth == 0 and is_relation(token):
+            return None
+    return None
+
+
+def label_text(tokens: Iterable[Token]) -> str:
+    """Words, numbers and round brackets as they stood; anything else says nothing in a label."""
+    kinds = ("letter", "word", "text", "key", "number")
+    kept = [t for t in tokens if t.kind in kinds or is_sign(t, "()")]
+    return "".join((" " if t.space else "") + t.text for t in kept).strip()
+
+
+def _goes_on(token: Token) -> bool:
+    return is_relation(token) or is_sign(token, "+-·*/⊙")

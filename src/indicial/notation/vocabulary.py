@@ -1,0 +1,28 @@
+"""The words of the language that are no names: declarations, claims, reductions, functions.
+
+>>> "sum" in REDUCTIONS, "tanh" in FUNCTIONS, "input" in KEYWORDS
+(True, True, True)
+"""
+
+from __future__ import annotations
+
+KEYWORDS = ("input", "parameter", "constant", "size", "range", "vector", "matrix", "label")
+"""The words that begin a declaration."""
+
+STATISTICS = ("mean", "std", "variance", "probability", "max", "min")
+"""What a claim says of many draws, before `of`."""
+
+QUANTITIES = ("parameters", "work", "memory", "parallel time", "elements")
+"""What a claim says of costs."""
+
+ACCENTS = ("tilde", "hat", "bar", "vec", "cev", "dot", "ddot", "check", "breve", "underline")
+"""The accents that a name can wear, by their LaTeX names."""
+
+REDUCTIONS = ("sum", "prod", "max", "min", "mean", "argmax", "argmin", "softmax")
+"""What can stand before a body with indices below it."""
+
+FUNCTIONS = (
+    "tanh", "σ", "ReLU", "GELU", "exp", "ln", "log", "sqrt", "abs", "sign", "cos", "sin",
+    "onehot", "layernorm", "dropout", "softplus", "floor", "erf",
+)  # fmt: skip
+"""Functions that may stand without brackets before their argument (`ln x`)."""

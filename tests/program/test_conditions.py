@@ -1,0 +1,88 @@
+"""Conditions in brackets, below sums and behind equations: computed as loops with `if` say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from indicial.program.program import Program
+
+T, V = 5, 3
+w = np.array([2, 0, 1, 2, 1])
+x = np.random.default_rng(0).normal(size=T)
+
+
+def value(right: str, t: int, v: int, latex: bool = False) -> float:
+    """The element `y[t,v]` of `y[t,v] = right`."""
+    given = "input w[t] in V\ninput x[t]\n"
+    if latex:
+        given = r"\text{input } w[t] \in V \\ \text{input } x[t] \\ "
+    program = Program.of_text(f"{given}y[t,v] = {right}", latex=latex)
+    assert not program.errors, program.errors[0].render()
+    sizes = {size: V if size.startswith("V") else T for size in program.code.sizes}
+    result = program.interpret({"w": w, "x": x}, {}, sizes=sizes)
+    return float(result["y"][t, v])
+
+
+CONDITIONS = {
+    "t ≤ 2 and w[t] = v": lambda t, v: t <= 2 and w[t] == v,
+    "t = 0 or w[t] = v": lambda t, v: t == 0 or w[t] == v,
+    "not w[t] = v": lambda t, v: w[t] != v,
+    "not not t < v": lambda t, v: t < v,
+    "not t < v and t > 0": lambda t, v: not t < v and t > 0,
+    "not (t < v and t > 0)": lambda t, v: not (t < v and t > 0),
+    "t = 0 or t = 1 and v = 2": lambda t, v: t == 0 or (t == 1 and v == 2),
+    "(t = 0 or t = 1) and v = 2": lambda t, v: (t == 0 or t == 1) and v == 2,
+    "x[t] > 0 and not x[t] > 1/2": lambda t, v: 0 < x[t] <= 0.5,
+    "¬(t = 0 ∨ w[t] = v) ∧ v ≠ 1": lambda t, v: not (t == 0 or w[t] == v) and v != 1,
+}
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_iverson_brackets(condition: str) -> None:
+    for t in range(T):
+        for v in range(V):
+            expected = float(CONDITIONS[condition](t, v))
+            assert value(f"[{condition}] + 0 v", t, v) == expected, (t, v)
+
+
+def test_latex_says_the_same() -> None:
+    right = r"[\lnot (t = 0 \lor w[t] = v) \land v \neq 1] + 0 v"
+    for t in range(T):
+        for v in range(V):
+            assert value(right, t, v, latex=True) == float(t > 0 and w[t] != v and v != 1)
+
+
+def test_below_a_sum_and_in_cases() -> None:
+    below = "Σ_{s < t or s = 4} x[s] + 0 v"
+    cases = "cases { x[t] if t = 1 or not t < v, 7 otherwise }"
+    for t in range(T):
+        expected = sum(x[s] for s in range(T) if s < t or s == 4)
+        assert value(below, t, 0) == pytest.approx(expected)
+        for v in range(V):
+            assert value(cases, t, v) == (x[t] if t == 1 or t >= v else 7)
+
+
+def test_below_a_softmax() -> None:
+    program = Program.of_text("input x[s]\na[t,s] = softmax_{s ≤ t and not s = 1} x[s]")
+    assert not program.errors
+    a = program.interpret({"x": x}, {}, sizes={"T": T})["a"]
+    for t in range(T):
+        there = [s for s in range(T) if s <= t and s != 1]
+        weights = np.exp(x[there])
+        np.testing.assert_allclose(a[t, there], weights / weights.sum())
+        assert a[t].sum() == pytest.approx(1)
+
+
+def test_behind_an_equation() -> None:
+    text = "input x[t]\ny[t] = x[t] for not (t = 0 or t = 3) and x[t] > 0\ny[t] = 2"
+    y = Program.of_text(text).interpret({"x": x}, {})["y"]
+    assert y.tolist() == [x[t] if t not in (0, 3) and x[t] > 0 else 2 for t in range(T)]
+
+
+@pytest.mark.parametrize("right", ["M [t = k]", "M[t = k]", "[t = k] M", "M · [t = k]"])
+def test_a_bracket_with_a_comparison_is_a_factor(right: str) -> None:
+    program = Program.of_text(f"input x[t]\nconstant k = 2\ny[t] = x[t] + {right}")
+    assert not program.errors, program.errors[0].render()
+    y = program.interpret({"x": x}, {"M": 5.0})["y"]
+    np.testing.assert_allclose(y, x + 5.0 * (np.arange(T) == 2))
