@@ -10,9 +10,6 @@ from collections.abc import Callable
 from hypothesis import strategies as st
 
 from indicial.notation.syntax import (
-    ACCENTS,
-    QUANTITIES,
-    STATISTICS,
     Add,
     Call,
     Cases,
@@ -21,6 +18,7 @@ from indicial.notation.syntax import (
     Conjunction,
     Declaration,
     Derivative,
+    Disjunction,
     Dots,
     Equation,
     Expectation,
@@ -35,6 +33,7 @@ from indicial.notation.syntax import (
     ListLiteral,
     Name,
     Named,
+    Negation,
     Negative,
     Norm,
     Number,
@@ -49,6 +48,7 @@ from indicial.notation.syntax import (
     Transpose,
     TupleLiteral,
 )
+from indicial.notation.vocabulary import ACCENTS, QUANTITIES, STATISTICS
 
 LETTERS = list("ahteEWTασλℓΦΣΔℒ𝒩ℝ∇")
 WORDS = ["Key", "FF1", "CELL", "Δt", "Δpos", "W.grad", "dt", "alpha", "self-attn", "ReLU"]
@@ -101,7 +101,7 @@ class Trees:
             self.number,
             lambda: Name(self.pick(SCRIPT_WORDS)),
             lambda: self.sum(depth),
-            lambda: self.comparison(depth),
+            lambda: self.condition(depth),
             lambda: Group(self.item(depth)),
         )
 
@@ -116,7 +116,7 @@ class Trees:
             lambda: self.sum(depth),
             lambda: self.sum(depth),
             lambda: self.interval(depth),
-            lambda: self.comparison(depth),
+            lambda: self.condition(depth),
             lambda: self.join(depth),
         )
 
@@ -139,8 +139,14 @@ class Trees:
 
     def index(self, depth: int) -> Index:
         base = self.call(depth - 1) if self.choose(3) == 2 else self.name(depth)
-        return Index(base, self.few(lambda: self.one(lambda: self.item(depth - 1),
+        return Index(base, self.few(lambda: self.one(lambda: self.place(depth - 1),
                                                      lambda: self.tuple(depth - 1))))  # fmt: skip
+
+    def place(self, depth: int) -> Expression:
+        """What stands between commas behind a name: no condition."""
+        return self.one(
+            lambda: self.sum(depth), lambda: self.interval(depth), lambda: self.join(depth)
+        )
 
     def tuple(self, depth: int) -> TupleLiteral:
         return TupleLiteral(self.few(lambda: self.item_or_dots(depth), 2))
@@ -286,8 +292,16 @@ class Trees:
         return Comparison(tuple(self.sum(depth) for _ in range(len(signs) + 1)), signs)
 
     def condition(self, depth: int) -> Expression:
-        parts = self.few(lambda: self.comparison(depth), 1, 2)
+        parts = self.few(lambda: self.conjunction(depth), 1, 2)
+        return parts[0] if len(parts) == 1 else Disjunction(parts)
+
+    def conjunction(self, depth: int) -> Expression:
+        parts = self.few(lambda: self.negation(depth), 1, 2)
         return parts[0] if len(parts) == 1 else Conjunction(parts)
+
+    def negation(self, depth: int) -> Expression:
+        comparison = self.comparison(depth)
+        return Negation(comparison) if self.choose(4) == 3 else comparison
 
     # ---------------------------------------------------------------- statements
 

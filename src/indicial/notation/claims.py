@@ -15,8 +15,6 @@ from __future__ import annotations
 from indicial.notation.expressions import ExpressionParser
 from indicial.notation.faults import Refusal
 from indicial.notation.syntax import (
-    QUANTITIES,
-    STATISTICS,
     Comparison,
     Derivative,
     Expression,
@@ -29,6 +27,7 @@ from indicial.notation.syntax import (
     Statistic,
 )
 from indicial.notation.tokens import Token
+from indicial.notation.vocabulary import QUANTITIES, STATISTICS
 
 _PHRASES = (
     *(f"{word} of" for word in STATISTICS),

@@ -1,6 +1,6 @@
 """The cursor that all of the grammar moves along, and the grammar's parts as they see each other.
 
-The grammar is one class in four files: names, brackets, operators and expressions; each begins
+The grammar is one class in five files: names, brackets, operators, conditions, expressions; each begins
 where the one before it ends, and calls of later parts go through the methods declared here.
 """
 
@@ -80,7 +80,10 @@ class Grammar(Cursor):
     def expression(self, conditions: bool = True) -> Expression:
         raise NotImplementedError
 
-    def condition(self, commas: bool) -> Expression:
+    def condition(self, commas: bool = False) -> Expression:
+        raise NotImplementedError
+
+    def interval(self) -> Expression:
         raise NotImplementedError
 
     def sum(self) -> Expression:

@@ -1,7 +1,9 @@
 """The grammar of expressions, by recursive descent; one method for each level of binding.
 
     join        a; b
-    comparison  a ≤ b < c         (in brackets, scripts and conditions only)
+    or  and     t = 0 or s < t    (this and the next two in brackets, scripts, conditions only)
+    not         not t = 0
+    comparison  a ≤ b < c
     interval    1..T
     sum         a + b - c
     hadamard    a ⊙ b
@@ -17,20 +19,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from indicial.notation.conditions import ConditionGrammar
 from indicial.notation.faults import Refusal
+from indicial.notation.lookahead import holds_condition
 from indicial.notation.operators import (
-    OperatorGrammar,
     without_brackets,
     without_fraction_brackets,
 )
-from indicial.notation.signs import RELATIONS
 from indicial.notation.syntax import (
-    FUNCTIONS,
     Add,
     Call,
-    Comparison,
-    Conjunction,
-    Disjunction,
     Expectation,
     Expression,
     Fraction,
@@ -46,13 +44,11 @@ from indicial.notation.syntax import (
     Power,
     Product,
     Reduction,
-    SetLiteral,
     Transpose,
 )
 from indicial.notation.tokens import Token
+from indicial.notation.vocabulary import FUNCTIONS
 
-RELATION_SIGNS = frozenset(RELATIONS.values())
-_RELATION_KEYS = {"in": "∈", "notin": "∉", "is": "="}
 _FACTOR_KINDS = frozenset({"letter", "word", "sigma", "text", "number", "command", "begin"})
 _FACTOR_SIGNS = frozenset({"(", "[", "{", "\\{", "⟨", "√", "…", "|(", "‖("})
 _PRODUCT_SIGNS = frozenset({"·", "*"})
@@ -62,7 +58,7 @@ _BRACKETED_FUNCTIONS = frozenset({"tanh", "exp", "ln", "log", "cos", "sin", "sqr
 _INDEXABLE = (Name, Call, Index, Transpose, Reduction)
 
 
-class ExpressionParser(OperatorGrammar):
+class ExpressionParser(ConditionGrammar):
     """Reads expressions from a row whose brackets are known to match."""
 
     # ---------------------------------------------------------------- levels of binding
@@ -71,77 +67,15 @@ class ExpressionParser(OperatorGrammar):
         """`a; b`, or what binds tighter. Without conditions it stops at a relation."""
         start = self.peek()
         self.enter(start)
-        parts = [self.comparison() if conditions else self.interval()]
+        part = self.condition if conditions else self.interval
+        parts = [part()]
         while self.at(";"):
             self.i += 1
             if self.done():
                 break
-            parts.append(self.comparison() if conditions else self.interval())
+            parts.append(part())
         self.depth -= 1
         return parts[0] if len(parts) == 1 else Join(tuple(parts), span=self.since(start))
-
-    def comparison(self) -> Expression:
-        start = self.peek()
-        operands, operators = [self.interval()], []
-        while (relation := self.relation()) is not None:
-            operators.append(relation)
-            operands.append(self.interval())
-        if not operators:
-            return operands[0]
-        return Comparison(tuple(operands), tuple(operators), span=self.since(start))
-
-    def relation(self) -> str | None:
-        """The relation that stands here, stepped over, or None."""
-        token = self.peek()
-        if token.kind == "sign" and token.text in RELATION_SIGNS:
-            self.i += 1
-            return token.text
-        if token.kind == "key" and token.text in _RELATION_KEYS:
-            self.i += 1
-            return _RELATION_KEYS[token.text]
-        return None
-
-    def condition(self, commas: bool) -> Expression:
-        """Conditions with `or` between them."""
-        start = self.peek()
-        parts = [self.conjunction(commas)]
-        while self.peek().kind == "key" and self.peek().text == "or":
-            self.i += 1
-            parts.append(self.conjunction(commas))
-        return parts[0] if len(parts) == 1 else Disjunction(tuple(parts), span=self.since(start))
-
-    def conjunction(self, commas: bool) -> Expression:
-        """Conditions with `and` between them, or commas where these separate nothing else."""
-        start = self.peek()
-        parts: list[Expression] = []
-        while True:
-            part = self.comparison()
-            if commas and self.at(",") and self.ahead("…", 1):
-                part = self.counted(part)
-            parts.append(part)
-            if self.peek().kind == "key" and self.peek().text == "and":
-                self.i += 1
-            elif commas and (self.at(",") or self.peek().kind == "quad"):
-                while self.at(",") or self.peek().kind == "quad":
-                    self.i += 1
-                if self.done() or self.peek().kind in ("row", "end"):
-                    break
-            else:
-                break
-        return parts[0] if len(parts) == 1 else Conjunction(tuple(parts), span=self.since(start))
-
-    def counted(self, part: Expression) -> Expression:
-        """`i = 1, …, n` is `i ∈ {1, …, n}`."""
-        items: list[Expression] = []
-        name = part
-        if isinstance(part, Comparison) and part.operators == ("=",):
-            name, first = part.operands
-            items.append(first)
-        while self.at(","):
-            self.i += 1
-            items.append(self.interval())
-        members = SetLiteral(tuple(items), span=self.since(self.peek()))
-        return Comparison((name, members), ("∈",), span=part.span)
 
     def interval(self) -> Expression:
         start = self.peek()
@@ -321,7 +255,11 @@ class ExpressionParser(OperatorGrammar):
     def postfix(self, base: Expression, token: Token) -> Expression:
         """Brackets and scripts behind a factor."""
         while True:
-            if self.at("[") and isinstance(base, _INDEXABLE):
+            if (
+                self.at("[")
+                and isinstance(base, _INDEXABLE)
+                and not holds_condition(self.tokens, self.i)
+            ):
                 self.i += 1
                 self.bars.append("[")
                 items = self.items(("]",))

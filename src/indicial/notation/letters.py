@@ -20,7 +20,7 @@ from indicial.notation.signs import (
     RELATIONS,
     SCRIPT_LETTERS,
 )
-from indicial.notation.syntax import FUNCTIONS, REDUCTIONS
+from indicial.notation.vocabulary import FUNCTIONS, REDUCTIONS
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,9 @@ from dataclasses import replace
 from indicial.notation.cursor import Grammar
 from indicial.notation.faults import Refusal
 from indicial.notation.signs import ACCENT_COMMANDS, MARKS
-from indicial.notation.syntax import REDUCTIONS, Expression, Group, Name, Number, Star
+from indicial.notation.syntax import Expression, Group, Name, Number, Star
 from indicial.notation.tokens import Token
+from indicial.notation.vocabulary import REDUCTIONS
 
 _REDUCTIONS = frozenset(REDUCTIONS)
 _NAME_KINDS = frozenset({"letter", "word", "sigma", "text"})

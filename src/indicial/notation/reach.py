@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from indicial.notation.operators import TAKES_PRODUCT
 from indicial.notation.syntax import (
-    FUNCTIONS,
-    REDUCTIONS,
     Add,
     Call,
     Expectation,
@@ -24,6 +22,7 @@ from indicial.notation.syntax import (
     Statistic,
     TupleLiteral,
 )
+from indicial.notation.vocabulary import FUNCTIONS, REDUCTIONS
 
 BODILESS = frozenset(FUNCTIONS) - {"σ"} | frozenset(REDUCTIONS)
 """Names that take what follows them as their argument or body."""

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from indicial.notation.faults import Fault
 from indicial.notation.signs import CONDITION_WORDS, EQUATION_SIGNS, RELATIONS
 from indicial.notation.source import Span
-from indicial.notation.syntax import KEYWORDS
 from indicial.notation.tokens import Token
+from indicial.notation.vocabulary import KEYWORDS
 
 NESTING = 60
 """How deep brackets may stand inside each other."""

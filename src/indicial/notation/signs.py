@@ -109,9 +109,12 @@ SIGN_COMMANDS = {
     "\\subset": "⊂", "\\subseteq": "⊆", "\\cup": "∪", "\\cap": "∩", "\\perp": "⟂", "\\pm": "±",
     "\\oplus": "⊕", "\\wedge": "∧", "\\vee": "∨", "\\therefore": "∴", "\\checkmark": "✓",
     "\\lim": "lim", "\\int": "∫", "\\setminus": "∖", "\\exists": "∃", "\\land": "∧", "\\lor": "∨",
-    "\\neg": "¬", "\\succ": "≻", "\\prec": "≺", "\\uparrow": "↑", "\\downarrow": "↓",
+    "\\neg": "¬", "\\lnot": "¬", "\\succ": "≻", "\\prec": "≺", "\\uparrow": "↑", "\\downarrow": "↓",
 }  # fmt: skip
 """LaTeX command → the sign that the parser sees."""
+
+LOGIC_SIGNS = {"and": "∧", "or": "∨", "not": "¬"}
+"""What may stand for these words in a condition."""
 
 NO_EQUATION = {
     "⇒": "it reasons with ⇒", "⇔": "it reasons with ⇔", "→": "it uses an arrow",

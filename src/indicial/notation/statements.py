@@ -8,34 +8,39 @@ Sum: c = a + b, d = c for t > 0        two equations, the first with a label, th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from indicial.notation.claims import ClaimParser
-from indicial.notation.expressions import FUNCTION_NAMES, RELATION_SIGNS, ExpressionParser
+from indicial.notation.expressions import FUNCTION_NAMES, ExpressionParser
 from indicial.notation.faults import Refusal, Skipped
-from indicial.notation.rows import CLOSERS, Row
-from indicial.notation.signs import CONDITION_WORDS, EQUATION_SIGNS, NO_EQUATION
+from indicial.notation.lookahead import (
+    begins_guard,
+    is_relation,
+    is_sign,
+    label_end,
+    label_text,
+    next_is_equation,
+    no_equation,
+    top_level,
+    without_idle_spaces,
+)
+from indicial.notation.rows import Row
+from indicial.notation.signs import EQUATION_SIGNS
 from indicial.notation.source import Span, cover
 from indicial.notation.syntax import (
-    KEYWORDS,
-    REDUCTIONS,
     Call,
     Claim,
-    Comparison,
     Conjunction,
     Declaration,
-    Disjunction,
     Dots,
     Equation,
     Expression,
     Index,
     Name,
     Statement,
+    is_condition,
 )
 from indicial.notation.tokens import Token
+from indicial.notation.vocabulary import KEYWORDS, REDUCTIONS
 
-_OPENING = frozenset(CLOSERS)
-_CLOSING = frozenset(CLOSERS.values()) | {"null"}
 _NAME_STARTS = frozenset({"letter", "word", "text"})
 _SPELT = {"in": "∈", "notin": "∉"}
 _NO_LABEL = frozenset(REDUCTIONS) | FUNCTION_NAMES
@@ -53,25 +58,22 @@ class RowParser:
 
     def run(self) -> None:
         tokens = self.tokens
-        while tokens and (_is(tokens[-1], ",.;") or tokens[-1].kind == "quad"):
+        while tokens and (is_sign(tokens[-1], ",.;") or tokens[-1].kind == "quad"):
             tokens.pop()
         while tokens and tokens[0].kind == "quad":
             tokens.pop(0)
         if not tokens:
             return
-        for token in tokens:
-            reason = NO_EQUATION.get(token.text) if token.kind == "sign" else None
-            if token.kind == "command" and token.text in ("\\xrightarrow", "\\xleftarrow"):
-                reason = NO_EQUATION["→"]
-            if reason:
-                self.skip(reason)
-                return
+        reason = no_equation(tokens)
+        if reason:
+            self.skip(reason)
+            return
         self.drop_loop_header()
         self.split_claim_words()
         tokens = self.tokens
         first = tokens[0].text
         named = len(tokens) > 1 and tokens[0].kind in ("word", "text")
-        if self.all_claims and not any(map(_is_relation, self.top_level())):
+        if self.all_claims and not any(map(is_relation, top_level(self.tokens))):
             self.skip("it states no equation")
         elif self.all_claims or (named and first == "claim" and self.claims()):
             self.claim()
@@ -88,14 +90,16 @@ class RowParser:
         end = 1
         while end + 1 < len(tokens) and tokens[end].kind in ("letter", "word"):
             end += 1
-            while end + 1 < len(tokens) and (_is(tokens[end], "_'") or _is(tokens[end - 1], "_")):
+            while end + 1 < len(tokens) and (
+                is_sign(tokens[end], "_'") or is_sign(tokens[end - 1], "_")
+            ):
                 end += 1
-            if not _is(tokens[end], ","):
+            if not is_sign(tokens[end], ","):
                 break
             end += 1
-        if end < len(tokens) and (tokens[end].kind == "quad" or _is(tokens[end], ":")):
+        if end < len(tokens) and (tokens[end].kind == "quad" or is_sign(tokens[end], ":")):
             end += 1
-        if 1 < end < len(tokens) and not _is_relation(tokens[end]):
+        if 1 < end < len(tokens) and not is_relation(tokens[end]):
             self.tokens = tokens[end:]
 
     def split_claim_words(self) -> None:
@@ -122,8 +126,8 @@ class RowParser:
     def claims(self) -> bool:
         """`claim (a) = b` claims; `claim = 2`, `claim[t] = 2` define something of that name."""
         second = self.tokens[1]
-        tensor = _is(second, "[(") and not second.space and self.tokens[0].kind == "word"
-        return not tensor and not _is(second, "_^'") and not _is_relation(second)
+        tensor = is_sign(second, "[(") and not second.space and self.tokens[0].kind == "word"
+        return not tensor and not is_sign(second, "_^'") and not is_relation(second)
 
     def declaration(self, keyword: str) -> None:
         parser = ExpressionParser(self.tokens, self.latex)
@@ -157,7 +161,7 @@ class RowParser:
         self.tokens = [token for token in self.tokens if token.kind != "quad"]
         parser = ClaimParser(self.tokens, self.latex)
         false, comparison, tolerance = parser.stated()
-        if not parser.done() and not _begins_guard(parser.peek()):
+        if not parser.done() and not begins_guard(parser.peek()):
             raise parser.unexpected(parser.peek(), "`within`, `for` or the end of the claim")
         guard = self.guard(parser)
         span = parser.since(self.tokens[0])
@@ -167,8 +171,8 @@ class RowParser:
 
     def equations(self) -> None:
         label = self.take_label()
-        self.drop_spaces()
-        relations = {_SPELT.get(t.text, t.text) for t in self.top_level() if _is_relation(t)}
+        self.tokens = without_idle_spaces(self.tokens)
+        relations = {_SPELT.get(t.text, t.text) for t in top_level(self.tokens) if is_relation(t)}
         if not relations:
             self.skip("it states no equation")
         elif not relations & EQUATION_SIGNS:
@@ -181,89 +185,31 @@ class RowParser:
 
     def take_label(self) -> str:
         """A text before the left side: `Attention: α[…] = …`, `\\text{Attention } α[…] = …`."""
-        depth = 0
-        for i, token in enumerate(self.tokens):
-            if token.kind == "sign":
-                depth += (token.text in _OPENING) - (token.text in _CLOSING)
-                if depth == 0 and token.text == ":":
-                    label = _label(self.tokens[:i])
-                    del self.tokens[: i + 1]
-                    return label
-            if depth == 0 and _is_relation(token):
-                break
+        colon = label_end(self.tokens)
+        if colon is not None:
+            label = label_text(self.tokens[:colon])
+            del self.tokens[: colon + 1]
+            return label
         first, second = self.tokens[0], self.tokens[1:2]
         if first.kind == "text" and first.text not in _NO_LABEL and second:
             starts = second[0].kind in ("letter", "word", "text", "command", "sigma", "quad")
-            if starts or (" " in first.text and not _is_relation(second[0])):
+            if starts or (" " in first.text and not is_relation(second[0])):
                 del self.tokens[0]
                 return first.text
         return ""
-
-    def top_level(self) -> list[Token]:
-        """The tokens outside all brackets and environments."""
-        found, depth = [], 0
-        for token in self.tokens:
-            if token.kind == "sign":
-                depth += (token.text in _OPENING) - (token.text in _CLOSING)
-            depth += (token.kind == "begin") - (token.kind == "end")
-            if depth == 0:
-                found.append(token)
-        return found
-
-    def drop_spaces(self) -> None:
-        """Keeps a wide space only where it separates two equations, or one from its guard."""
-        kept: list[Token] = []
-        ahead = self.segments_ahead()
-        depth = 0
-        related = False
-        for i, token in enumerate(self.tokens):
-            if token.kind == "sign":
-                depth += (token.text in _OPENING) - (token.text in _CLOSING)
-            depth += (token.kind == "begin") - (token.kind == "end")
-            related = related or (depth == 0 and _is_relation(token))
-            if token.kind == "quad":
-                last = kept[-1] if kept else None
-                goes_on = last is None or last.kind == "quad" or _goes_on(last) or _is(last, ",;")
-                if depth or goes_on or not related or not ahead[i]:
-                    continue
-            kept.append(token)
-        self.tokens = kept
-
-    def segments_ahead(self) -> list[bool]:
-        """For each token: does a condition, or something with a relation, follow until the next
-        separator? Read from the back, so that it takes one pass."""
-        answers = [False] * len(self.tokens)
-        depth, related = 0, False
-        following: Token | None = None
-        for i in range(len(self.tokens) - 1, -1, -1):
-            token = self.tokens[i]
-            if token.kind == "sign":
-                depth += (token.text in _CLOSING) - (token.text in _OPENING)
-            depth += (token.kind == "end") - (token.kind == "begin")
-            separator = depth == 0 and (token.kind == "quad" or _is(token, ","))
-            if separator:
-                answers[i] = following is not None and (
-                    _begins_guard(following) or (related and not _goes_on(following))
-                )
-                related = False
-            else:
-                related = related or (depth == 0 and _is_relation(token))
-            if token.kind != "quad":
-                following = token
-        return answers
 
     def equation(self, parser: ExpressionParser, label: str) -> None:
         start = parser.peek()
         sides: list[Expression] = []
         relations: list[str] = []
-        if _is_relation(start):
+        if is_relation(start):
             sides.append(Dots(span=Span(start.span.source, start.span.start, start.span.start)))
         else:
             sides.append(parser.expression(conditions=False))
         while (relation := parser.relation()) is not None:
             sign = parser.tokens[parser.i - 1]
             relations.append(relation)
-            if parser.done() or _is_relation(parser.peek()):
+            if parser.done() or is_relation(parser.peek()):
                 raise Refusal(
                     "syntax", f"nothing stands on the right of `{sign.text}`", (sign.span,)
                 )
@@ -283,77 +229,35 @@ class RowParser:
     def guard(self, parser: ExpressionParser) -> Expression | None:
         """The condition behind an equation; stands at the next equation or the end afterwards."""
         separated = False
-        while _is(parser.peek(), ",;") or parser.peek().kind == "quad" or _is_key(parser, "and"):
+        while is_sign(parser.peek(), ",;") or parser.peek().kind == "quad" or _joins(parser):
             separated = True
             parser.i += 1
         if parser.done():
             return None
         token = parser.peek()
-        word = _begins_guard(token)
+        word = begins_guard(token)
         if not word and not separated:
             raise parser.unexpected(token, "an operator, a relation or the end")
-        if word and token.text == "where" and self.next_is_equation(parser, parser.i + 1):
+        if word and token.text == "where" and next_is_equation(parser.tokens, parser.i + 1):
             parser.i += 1
             return None
-        if not word and self.next_is_equation(parser, parser.i):
+        if not word and next_is_equation(parser.tokens, parser.i):
             return None
-        while _begins_guard(parser.peek()) and not parser.done():
+        while begins_guard(parser.peek()) and not parser.done():
             parser.i += 1
         condition = parser.condition(commas=True)
         if not parser.done():
             raise parser.unexpected(parser.peek(), "the end of the condition")
         parts = condition.parts if isinstance(condition, Conjunction) else (condition,)
-        if not word and not any(isinstance(part, Comparison | Disjunction) for part in parts):
+        # `∀ i` on its own restricts nothing.
+        real = tuple(part for part in parts if is_condition(part))
+        if not word and not real:
             raise Refusal("syntax", "no relation stands in this part", (condition.span,),
                           "a comma outside brackets separates equations")  # fmt: skip
-        # `∀ i` on its own restricts nothing.
-        real = tuple(part for part in parts if isinstance(part, Comparison | Disjunction))
         if len(real) < 2:
             return real[0] if real else None
         return Conjunction(real, span=condition.span)
 
-    def next_is_equation(self, parser: ExpressionParser, i: int) -> bool:
-        """Does the part up to the next separator hold `=`, and is it no `i = 1, …, n`?"""
-        depth, found = 0, False
-        while parser.tokens[i].kind != "eof":
-            token = parser.tokens[i]
-            if token.kind == "sign":
-                depth += (token.text in _OPENING) - (token.text in _CLOSING)
-            depth += (token.kind == "begin") - (token.kind == "end")
-            if depth == 0 and _is_relation(token):
-                if token.text not in EQUATION_SIGNS:
-                    return False
-                found = True
-            if depth == 0 and (_is(token, ",") or token.kind == "quad"):
-                return found and not _is(parser.tokens[i + 1], "…")
-            i += 1
-        return found
 
-
-def _label(tokens: Sequence[Token]) -> str:
-    """Words, numbers and round brackets as they stood; anything else says nothing in a label."""
-    kinds = ("letter", "word", "text", "key", "number")
-    kept = [t for t in tokens if t.kind in kinds or _is(t, "()")]
-    return "".join((" " if t.space else "") + t.text for t in kept).strip()
-
-
-def _is(token: Token, signs: str) -> bool:
-    return token.kind == "sign" and token.text in signs
-
-
-def _is_key(parser: ExpressionParser, word: str) -> bool:
-    return parser.peek().kind == "key" and parser.peek().text == word
-
-
-def _is_relation(token: Token) -> bool:
-    if token.kind == "key":
-        return token.text in ("in", "notin")
-    return token.kind == "sign" and token.text in RELATION_SIGNS
-
-
-def _begins_guard(token: Token) -> bool:
-    return (token.kind == "key" and token.text in CONDITION_WORDS) or _is(token, "∀")
-
-
-def _goes_on(token: Token) -> bool:
-    return _is_relation(token) or (token.kind == "sign" and token.text in "+-·*/⊙")
+def _joins(parser: ExpressionParser) -> bool:
+    return parser.peek().kind == "key" and parser.peek().text == "and"

@@ -19,7 +19,8 @@ indices; whether that `1` is an index or part of the name is decided in `program
         Expectation(draws, body)                    E_{y ~ Pop} …
         Cases(branches)                             value if condition, …
         Join(parts)                                 a; b; ⋯; c
-        Comparison(operands, operators)  Conjunction(parts)  Disjunction(parts)
+        Comparison(operands, operators)             0 ≤ ℓ ≤ L-2
+        Conjunction(parts)  Disjunction(parts)  Negation(body)      and, or, not
         Statistic(operator, body)                   std of α[0]         (in claims only, as the
         Quantity(what, of)  Growth(body)            work of α,  O(T)     three that follow)
         Derivative(above, below)                    ∂y/∂x[i]
@@ -35,70 +36,10 @@ Every node carries the span of the source that it came from; spans take no part 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, field, fields, replace
-from itertools import chain
-from typing import Any, Self
+from dataclasses import dataclass, field
 
-from indicial.notation.kept import kept
-from indicial.notation.source import NOWHERE, Span
-
-
-@dataclass(frozen=True)
-class Node:
-    """Anything in the tree."""
-
-    span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
-
-    @kept
-    def children(self) -> tuple[Node, ...]:
-        """The nodes directly below, in the order of writing."""
-        found: list[Node] = []
-        for name in self.__dataclass_fields__:
-            if name != "span":
-                _collect(self.__dict__[name], found)
-        return tuple(found)
-
-    @kept
-    def descendants(self) -> tuple[Node, ...]:
-        """All nodes below, in the order of writing; no recursion."""
-        found: list[Node] = []
-        stack = [*self.children()[::-1]]
-        while stack:
-            node = stack.pop()
-            found.append(node)
-            stack.extend(node.children()[::-1])
-        return tuple(found)
-
-    def walk(self) -> Iterator[Node]:
-        """This node and all below it, in the order of writing."""
-        return chain((self,), self.descendants())
-
-
-def _collect(value: object, into: list[Node]) -> None:
-    if isinstance(value, Node):
-        into.append(value)
-    elif isinstance(value, tuple):
-        for item in value:
-            _collect(item, into)
-
-
-@dataclass(frozen=True)
-class Expression(Node):
-    """What can stand on a side of an equation."""
-
-    def rebuild(
-        self, change: Callable[[Expression], Expression], keep: Collection[str] = ()
-    ) -> Self:
-        """The same node with the expressions below it changed, except in the fields to keep."""
-
-        def changed(value: Any) -> Any:
-            if isinstance(value, Expression):
-                return change(value)
-            return tuple(changed(v) for v in value) if isinstance(value, tuple) else value
-
-        names = [f.name for f in fields(self) if f.name != "span" and f.name not in keep]
-        return replace(self, **{name: changed(getattr(self, name)) for name in names})
+from indicial.notation.node import Expression as Expression
+from indicial.notation.node import Node as Node
 
 
 @dataclass(frozen=True)
@@ -275,6 +216,20 @@ class Disjunction(Expression):
 
 
 @dataclass(frozen=True)
+class Negation(Expression):
+    """`not t = 0`, `¬(i = 0 ∨ j = 0)`. Binds more than `and`."""
+
+    body: Expression
+
+
+def is_condition(node: Expression) -> bool:
+    """Whether it holds or does not hold: a comparison, or several, in brackets or not."""
+    while isinstance(node, Group):
+        node = node.body
+    return isinstance(node, Comparison | Conjunction | Disjunction | Negation)
+
+
+@dataclass(frozen=True)
 class Statistic(Expression):
     """`std of α[0]`: over the draws. The body of `probability` is a condition."""
 
@@ -390,25 +345,3 @@ class Claim(Statement):
     tolerance: Expression | None = None
     guard: Expression | None = None
     false: bool = False
-
-
-KEYWORDS = ("input", "parameter", "constant", "size", "range", "vector", "matrix", "label")
-"""The words that begin a declaration."""
-
-STATISTICS = ("mean", "std", "variance", "probability", "max", "min")
-"""What a claim says of many draws, before `of`."""
-
-QUANTITIES = ("parameters", "work", "memory", "parallel time", "elements")
-"""What a claim says of costs."""
-
-ACCENTS = ("tilde", "hat", "bar", "vec", "cev", "dot", "ddot", "check", "breve", "underline")
-"""The accents that a name can wear, by their LaTeX names."""
-
-REDUCTIONS = ("sum", "prod", "max", "min", "mean", "argmax", "argmin", "softmax")
-"""What can stand before a body with indices below it."""
-
-FUNCTIONS = (
-    "tanh", "σ", "ReLU", "GELU", "exp", "ln", "log", "sqrt", "abs", "sign", "cos", "sin",
-    "onehot", "layernorm", "dropout", "softplus", "floor", "erf",
-)  # fmt: skip
-"""Functions that may stand without brackets before their argument (`ln x`)."""

@@ -33,6 +33,7 @@ from indicial.notation.syntax import (
     Join,
     ListLiteral,
     Name,
+    Negation,
     Negative,
     Node,
     Norm,
@@ -48,10 +49,10 @@ from indicial.notation.syntax import (
     TupleLiteral,
 )
 
-_JOIN, _COMPARE, _INTERVAL, _SUM, _TERM, _HADAMARD, _PRODUCT, _FACTOR = range(8)
+_JOIN, _OR, _AND, _NOT, _INTERVAL, _SUM, _TERM, _HADAMARD, _PRODUCT, _FACTOR = range(10)
 _LEVELS: dict[type[Node], int] = {
-    Join: _JOIN, Comparison: _COMPARE, Conjunction: _COMPARE, Disjunction: _COMPARE, Interval: _INTERVAL, Add: _SUM,
-    Negative: _TERM, Hadamard: _HADAMARD, Product: _PRODUCT,
+    Join: _JOIN, Disjunction: _OR, Conjunction: _AND, Negation: _NOT, Comparison: _NOT,
+    Interval: _INTERVAL, Add: _SUM, Negative: _TERM, Hadamard: _HADAMARD, Product: _PRODUCT,
 }  # fmt: skip
 _TALL = (Fraction, Reduction, Cases)
 
@@ -118,9 +119,11 @@ class Typesetter:
             case Comparison():
                 return self.comparison(node)
             case Conjunction(parts):
-                return self.word(" and ").join(self.show(part, _COMPARE) for part in parts)
+                return self.word(" and ").join(self.show(part, _NOT) for part in parts)
             case Disjunction(parts):
-                return self.word(" or ").join(self.show(part, _COMPARE) for part in parts)
+                return self.word(" or ").join(self.show(part, _AND) for part in parts)
+            case Negation(body):
+                return self.word("not ") + self.show(body, _NOT)
             case Interval(lower, upper):
                 return f"{self.show(lower, _SUM)}..{self.show(upper, _SUM)}"
             case ListLiteral():

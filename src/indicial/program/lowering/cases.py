@@ -12,6 +12,8 @@ from indicial.notation import syntax as s
 from indicial.notation.printers import unicode
 from indicial.notation.source import Span
 from indicial.program import ir
+from indicial.program.cost.conditions import linear
+from indicial.program.cost.conditions import negation as opposed
 from indicial.program.lowering import joins
 from indicial.program.lowering.context import Term, merge
 from indicial.program.lowering.scope import Scope
@@ -93,6 +95,11 @@ def disjunction(lowering: Lowering, node: s.Disjunction, scope: Scope) -> Term:
     return lowering._apply("max", terms, node.span)
 
 
+def negation(lowering: Lowering, node: s.Negation, scope: Scope) -> Term:
+    term = lowering.lower(node.body, scope)
+    return Term(_not(term.expression, node.span), merge([term], brackets=True))
+
+
 def join(lowering: Lowering, node: s.Join, scope: Scope) -> Term:
     if not scope.left:
         lowering.messages.error(
@@ -124,4 +131,8 @@ def conjoin(parts: list[ir.Expression]) -> ir.Expression | None:
 
 
 def _not(condition: ir.Expression, span: Span) -> ir.Expression:
+    if isinstance(condition, ir.Apply) and all(linear(a) is not None for a in condition.arguments):
+        opposite = opposed(condition)  # numbers that compare one way or the other: no nan
+        if opposite is not None:
+            return opposite
     return ir.Apply("=", (condition, ir.Constant(0.0)), span=span)

@@ -57,6 +57,7 @@ class Lowering(Reading):
             s.Comparison: partial(cases.comparison, self),
             s.Conjunction: partial(cases.conjunction, self),
             s.Disjunction: partial(cases.disjunction, self),
+            s.Negation: partial(cases.negation, self),
             s.Join: partial(cases.join, self),
             s.ListLiteral: partial(cases.list_literal, self),
             s.Statistic: partial(claims.statistic, self),

@@ -124,7 +124,7 @@ def bound(lowering: Lowering, node: s.Expression, scope: Scope) -> Size:
 def softmax(lowering: Lowering, node: s.Reduction, scope: Scope) -> Term:
     """`softmax_{t_2 ≤ t_1} …`: its indices stay free."""
     found, conditions = binders(node, set())
-    if conditions and all(isinstance(u, s.Comparison) for u in node.under):
+    if conditions and all(map(s.is_condition, node.under)):
         found = _last_on_left(conditions, scope) or found
     body = lowering.term(node.body, scope)
     variables: list[Variable] = []

@@ -20,6 +20,7 @@ from indicial.notation.syntax import (
     Number,
     Reduction,
     TupleLiteral,
+    is_condition,
 )
 from indicial.program import ir
 from indicial.program.lowering.context import Context, Variable
@@ -142,14 +143,19 @@ def binders(
     )
     pending: list[Expression] = []
     for item in items:
-        if isinstance(item, Comparison):
+        if is_condition(item):
             pending.append(item)
         elif shared and isinstance(last, Comparison) and index_name(item) is not None:
             bind(Binder(item, last.operands[1], node.upper))  # `Σ_{i,j=1}^N`: both from 1 to N
         else:
             bind(Binder(item))
     for item in pending:
-        assert isinstance(item, Comparison)
+        if not isinstance(item, Comparison):  # `Σ_{s < t or s = 0}`, `Σ_{s, not s = t}`
+            new_name = _new_letter(item, bound)
+            if new_name is not None:
+                bind(Binder(new_name))
+            conditions.append(item)
+            continue
         names = [index_name(o) for o in item.operands]
         if item.operators == ("=",) and names[0] is not None and node.upper is not None:
             if _has_index(item.operands[1], bound) or _has_index(node.upper, bound):
@@ -182,6 +188,16 @@ def binders(
             bind(Binder(new[0][1]))
         conditions.append(item)
     return found, conditions
+
+
+def _new_letter(condition: Expression, bound: set[str]) -> Name | None:
+    """The first letter of a condition that is compared and not yet bound."""
+    for node in condition.walk():
+        for operand in node.operands if isinstance(node, Comparison) else ():
+            name = index_name(operand)
+            if name is not None and name_key(name) not in bound and not is_capital(name.base):
+                return name
+    return None
 
 
 def _has_index(node: Expression, bound: set[str]) -> bool:

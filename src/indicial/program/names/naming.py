@@ -4,6 +4,7 @@
     L_0[t,j]       →   Reference("L", (0, t, j))              beside L_{ℓ+1}, else the name L_0
     W^{h,R}[j,I]   →   Reference("W^{h,R}", (j, I))           a decoration
     x_i^2          →   Reference("x", (i,), power=2)          where x_i stands elsewhere too
+    a^{(t-s)}      →   Reference("a", (), power=t-s)          arithmetic above; W^{(h)} is a name
     α_{21}         →   Reference("α", (2, 1))
 
 What one occurrence means depends on the others in the same program, so a program's names are
@@ -25,6 +26,7 @@ from indicial.notation.syntax import (
     Declaration,
     Equation,
     Expression,
+    Fraction,
     Group,
     Index,
     Interval,
@@ -117,11 +119,20 @@ class _Seen:
     """The superscripts that are directly followed by brackets, or that stand on a left side."""
     sup_shifted: set[str] = field(default_factory=set)
     """The letters that stand above it with a number: the t of `Φ^{t+1}`."""
+    sup_defined: bool = False
+    """It stands on a left side with a superscript: `Φ^{t+1} = …`."""
+    alone: bool = False
+    """It stands without a superscript outside lists: the a of `constant a = 0.9`."""
     numbered: bool = False
     """A 0 or a 1 stands above it somewhere: then the numbers there tell names apart."""
     brackets: bool = False
     """Brackets follow somewhere, or a subscript."""
     digit_lengths: set[int] = field(default_factory=set)
+
+    @property
+    def scalar(self) -> bool:
+        """Arithmetic above it is a power: `a^{t-1}` beside `constant a = 0.9`."""
+        return self.alone and not self.sup_defined
 
 
 class Naming:
@@ -133,20 +144,31 @@ class Naming:
         self.bound = set[str]().union(*map(bound_letters, statements))
         """The letters that stand below a Σ, capitals too."""
         self.tokens = {"w", "y"}.union(*map(token_letters, statements))
-        self.steps: set[str] = set()
-        """The letters that are stepped above a name: the l of `h^{(l+1)}`."""
         self.seen: dict[Name, _Seen] = defaultdict(_Seen)
+        self.stepped: set[str] = set()
+        """The letters that stand above a name on a left side."""
         self._stems: dict[int, tuple[Name, Name, tuple[Expression, ...]]] = {}
         self._plain: dict[int, tuple[Name, Reference]] = {}
         for statement in statements:
             self._survey(statement)
+        self.steps = {
+            letter
+            for seen in self.seen.values()
+            if not seen.scalar
+            for letter in seen.sup_shifted & self.stepped
+        }
+        """The letters that are stepped above a name: the l of `h^{(l+1)}`."""
 
     def _survey(self, statement: Statement) -> None:
         bracketed: set[int] = set()
+        listed: set[int] = set()
+        left = _head(statement.sides[0]) if isinstance(statement, Equation) else None
         if isinstance(statement, Equation) and isinstance(statement.sides[0], Name):
             bracketed.add(id(statement.sides[0]))
         for node in statement.walk():
-            if isinstance(node, Index) and isinstance(node.base, Name):
+            if isinstance(node, TupleLiteral):
+                listed.update(map(id, node.items))
+            elif isinstance(node, Index) and isinstance(node.base, Name):
                 bracketed.add(id(node.base))
             elif isinstance(node, Call) and isinstance(node.function, Name):
                 bracketed.add(id(node.function))
@@ -161,12 +183,15 @@ class Naming:
                 if node.sup and isinstance(node.sup[0], Number) and node.sup[0].text in ("0", "1"):
                     seen.numbered = True
                 step = _step(node.sup)
+                if step is not None and node is left:
+                    self.stepped.add(step[0])
                 if step is not None and not step[1]:
-                    self.steps.add(step[0])
                     seen.sup_shifted.add(step[0])
+                seen.sup_defined = seen.sup_defined or (node is left and bool(node.sup))
                 seen.brackets = seen.brackets or id(node) in bracketed or bool(node.sub)
                 if not node.sup:
                     seen.without_sup = True
+                    seen.alone = seen.alone or id(node) not in listed
                 elif id(node) in bracketed:
                     seen.bracketed_sups.add(name_key(Name("x", sup=node.sup)))
 
@@ -277,6 +302,8 @@ class Naming:
         step = _step(name.sup)
         if step is None or step[0] not in self.steps:
             return False
+        if not step[1] and seen.scalar:
+            return False
         if step[0] in seen.sup_shifted or isinstance(name.sup[0], Group):
             return True
         return not seen.without_sup  # `β^t` beside `β` is a power
@@ -292,7 +319,8 @@ class Naming:
         if name.base == "e" and not (name.sub or name.accents or name.primes or seen.brackets):
             return (), name.sup[0]  # Euler's number
         script = name.sup[0]
-        if isinstance(script, Star | Group):
+        grouped = isinstance(script, Group)
+        if isinstance(script, Star) or (grouped and not _arithmetic(script)):
             return name.sup, None
         if isinstance(script, Name) and not is_letter(script.base):
             return name.sup, None
@@ -308,7 +336,7 @@ class Naming:
             return name.sup, None
         if isinstance(script, Number) and not seen.numbered:
             return (), script
-        if seen.without_sup or not seen.indexed:
+        if seen.without_sup or not seen.indexed or grouped:
             return (), script
         return name.sup, None
 
@@ -330,6 +358,19 @@ def _step(sup: tuple[Expression, ...]) -> tuple[str, bool] | None:
     if name is not None and not is_capital(name.base):
         return name.base, True
     return None
+
+
+def _head(left: Expression) -> Expression:
+    """The name that a left side begins with."""
+    while isinstance(left, Index | Call):
+        left = left.base if isinstance(left, Index) else left.function
+    return left
+
+
+def _arithmetic(script: Expression) -> bool:
+    """`(t-s)`, `(2n)`: something is computed in the brackets; `(h)` and `(1)` only name."""
+    script = _without_group(script)
+    return isinstance(script, Add | Negative | Product | Fraction)
 
 
 def _without_group(script: Expression) -> Expression:

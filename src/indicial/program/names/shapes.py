@@ -44,7 +44,7 @@ def _uses(outline: Outline, node: s.Node) -> Iterator[Use]:
                 continue
         if isinstance(current, s.Reduction):
             stack.append(current.body)
-            stack.extend(u for u in current.under if isinstance(u, s.Comparison))
+            stack.extend(u for u in current.under if s.is_condition(u))
             if current.upper is not None:
                 stack.append(current.upper)
             continue
@@ -109,7 +109,7 @@ def loose_letters(outline: Outline, node: s.Node, bound: set[str]) -> dict[str, 
             names, _ = binders(current, set() if current.operator == "softmax" else inside)
             now = inside | {name_key(b.name) for b in names if isinstance(b.name, s.Name)}
             for under in current.under:
-                if isinstance(under, s.Comparison):
+                if s.is_condition(under):
                     visit(under, now)
             visit(current.body, now)
             return

@@ -73,7 +73,7 @@ class Emission:
                 return replace(node, parts=tuple(self._part(p) for p in parts))
             case s.ListLiteral(items=parts) if any(isinstance(n, s.Name) for n in node.walk()):
                 return replace(node, items=tuple(self._part(p) for p in parts))
-            case s.Comparison() | s.Conjunction():
+            case s.Comparison() | s.Conjunction() | s.Disjunction() | s.Negation():
                 return transposes.rebuilt(node, lambda n: self.emit(n, CLOSED))
             case s.Call(function=s.Name(base=name)) if name not in LIKE_ITS_ARGUMENT:
                 return node

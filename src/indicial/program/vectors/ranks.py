@@ -119,7 +119,13 @@ class Ranks(Leaves):
                 return self.visit(body, wanted)
             case s.Join(parts=parts) | s.ListLiteral(items=parts):
                 return self._listed(parts)
-            case s.Comparison(operands=parts) | s.Conjunction(parts=parts):
+            case s.Negation(body=body):
+                self.visit(body)
+            case (
+                s.Comparison(operands=parts)
+                | s.Conjunction(parts=parts)
+                | s.Disjunction(parts=parts)
+            ):
                 for part in parts:
                     self.visit(part)
             case s.Call(function=s.Name(base=name), arguments=parts) if name in LIKE_ITS_ARGUMENT:
