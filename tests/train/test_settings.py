@@ -83,6 +83,12 @@ def test_a_file_has_the_same_names(tmp_path: Path) -> None:
         ("- a\n- b", "must hold lines `name: value`"),
         ("a: [", "is no YAML"),
         ("batch-size: many", "run.yaml: --batch-size takes a number"),
+        (
+            "seed: 1\nout: a\nseed: 2",
+            "run.yaml: seed is said in line 1 and again in line 3: keep one",
+        ),
+        ("batch-size: 8\nbatch_size: 8", "batch_size is said in line 1 and again in line 2"),
+        ("set:\n  J: 8\n  L: 2\n  J: 16", "run.yaml: J is said in line 2 and again in line 4"),
     ],
 )
 def test_a_file_with_mistakes(tmp_path: Path, text: str, said: str) -> None:
@@ -96,5 +102,8 @@ def test_a_file_with_mistakes(tmp_path: Path, text: str, said: str) -> None:
 def test_a_file_that_is_not_there_or_says_nothing(tmp_path: Path) -> None:
     with pytest.raises(IndicialError, match="cannot read"):
         read_config(tmp_path / "none.yaml")
+    (tmp_path / "latin.yaml").write_bytes("set: {λ: 1}".encode("utf-16"))
+    with pytest.raises(IndicialError, match=r"latin\.yaml is not UTF-8 text"):
+        read_config(tmp_path / "latin.yaml")
     (tmp_path / "empty.yaml").write_text("# nothing\n", encoding="utf-8")
     assert read_config(tmp_path / "empty.yaml") == Settings()

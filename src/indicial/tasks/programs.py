@@ -11,6 +11,7 @@ library that says it, if it has the states for it.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,7 +26,12 @@ from indicial.program.program import Program
 from indicial.tasks.predictions import prediction, token_inputs
 from indicial.tasks.probe import probe
 
-NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+WHOLE = re.compile(r"[0-9]+")
+NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+MOST = 10**9
+"""No size is so large."""
+HEADS = ("T", "V")
+"""Sizes that a cell may get from the text it is joined with."""
 
 LOSS = "loss = 1/T Σ_t -ln P(w_t | …)"
 READ = "x[t,k] = e[w[t],k]"
@@ -73,10 +79,16 @@ def told_apart(
     fills: dict[str, str] = {}
     declared = declared_constants(program.written)
     for name, value in given.items():
-        if canonical_name(name) in declared:
-            constants[canonical_name(name)] = value
-        elif value.isdigit() and 0 < int(value) < 10**9:
+        key = canonical_name(name)
+        if key in declared:
+            constants[key] = _constant(name, value)
+        elif WHOLE.fullmatch(value) and 0 < int(value) < MOST:
             sizes[name] = int(value)
+        elif _is_size(program, key):
+            raise IndicialError(
+                f"--set {name}={value}: {name} is a size of the model, a whole number from 1 to "
+                f"{MOST - 1:,}"
+            )
         elif NUMBER.fullmatch(value):
             known = f" ({', '.join(declared)})" if declared else ""
             raise IndicialError(
@@ -86,6 +98,21 @@ def told_apart(
         else:
             fills[name] = value
     return sizes, constants, fills
+
+
+def _constant(name: str, value: str) -> str:
+    if not (NUMBER.fullmatch(value) and math.isfinite(float(value))):
+        raise IndicialError(
+            f"--set {name}={value}: {name} is a constant of the equations, a number such as 0.01"
+        )
+    return value
+
+
+def _is_size(program: Program, name: str) -> bool:
+    """A word in capitals is a hole, which is asked for nothing: it may have to be filled first."""
+    if len(name) > 1 and name.isupper():
+        return False
+    return name in HEADS or name in program.code.sizes
 
 
 # ---------------------------------------------------------------------- heads

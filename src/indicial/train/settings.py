@@ -121,8 +121,11 @@ def read_config(path: Path) -> Settings:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise IndicialError(f"cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise IndicialError(f"{path} is not UTF-8 text: {error}") from error
     try:
         found = yaml.safe_load(text)
+        _check_once(path, yaml.compose(text, Loader=yaml.SafeLoader))
     except yaml.YAMLError as error:
         raise IndicialError(f"{path} is no YAML: {' '.join(str(error).split())}") from error
     if found is None:
@@ -133,3 +136,23 @@ def read_config(path: Path) -> Settings:
         return Settings.read(found)
     except IndicialError as error:
         raise IndicialError(f"{path}: {error}") from error
+
+
+def _check_once(path: Path, node: Any) -> None:
+    """YAML takes the last of two lines with one name, and says nothing of the first."""
+    from yaml import MappingNode
+
+    if not isinstance(node, MappingNode):
+        return
+    inner = [value for _, value in node.value if isinstance(value, MappingNode)]
+    for keys in ([key for key, _ in mapping.value] for mapping in (node, *inner)):
+        lines: dict[str, int] = {}
+        for key in keys:
+            name = str(key.value).replace("-", "_")  # both spellings are one name
+            line = key.start_mark.line + 1
+            if name in lines:
+                raise IndicialError(
+                    f"{path}: {key.value} is said in line {lines[name]} and again in line {line}: "
+                    "keep one of them"
+                )
+            lines[name] = line
