@@ -2,6 +2,7 @@
 
 $ indicial check notes.tex
 $ indicial check problems.md --seed 1      # tries its claims on other draws
+$ indicial check docs/problems             # all texts in a folder
 $ indicial models
 """
 
@@ -11,6 +12,7 @@ import argparse
 import json
 import shutil
 import textwrap
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from indicial.commands.arguments import Commands, command, filling, settings
@@ -19,11 +21,16 @@ if TYPE_CHECKING:
     from indicial.claims.verdict import Verdict
     from indicial.program.program import Program
 
+TEXTS = (".eq", ".md", ".tex", ".ipynb")
+"""The endings of files that are checked in a folder."""
+
 CHECK = """\
 Checks files and models. Documents (.md, .tex, .txt, .ipynb) may hold many
-programs, one for each heading; an .eq file is one program. Every mistake is
-shown with its place, what was derived and what to do. A comment silences a
-message: `# indicial: ignore[code]` on its line or on the line before.
+programs, one for each heading; an .eq file is one program. A folder stands for
+the .eq, .md, .tex and .ipynb files in it and in its folders, but for notebooks
+that stand beside the .md file that they were made of. Every mistake is shown
+with its place, what was derived and what to do. A comment silences a message:
+`# indicial: ignore[code]` on its line or on the line before.
 
 Claims are tried on random draws and at corner sizes, each with a line that
 says how near it came. One that does not hold is an error, with the smallest
@@ -37,7 +44,9 @@ exit status: 0 without errors (warnings may be there), 1 with errors,
 def add(commands: Commands[Any]) -> None:
     """Adds `check` and `models` to the parser of `indicial`."""
     check = command(commands, "check", "find mistakes in equations", CHECK, _check)
-    check.add_argument("files", nargs="+", metavar="FILE", help="a file, or the name of a model")
+    check.add_argument(
+        "files", nargs="+", metavar="FILE", help="a file, a folder, or the name of a model"
+    )
     check.add_argument("--join", action="store_true", help="read all files as one program")
     check.add_argument("--json", action="store_true", help="messages as JSON, for editors")
     check.add_argument(
@@ -74,12 +83,14 @@ def _check(options: argparse.Namespace) -> int:
     from indicial.program.messages import IndicialError, Message, in_order
 
     sizes, fills = settings(options)
+    files = [file for name in options.files for file in _files(name)]
     if options.join:
-        programs = [load(*options.files, fills=fills)]
+        documents = [[load(*files, fills=fills)]]
     elif fills:
-        programs = [load(f, fills=fills) for f in options.files]
+        documents = [[load(f, fills=fills)] for f in files]
     else:
-        programs = [p for f in options.files for p in load_document(f)]
+        documents = [load_document(f) for f in files]
+    programs = [program for document in documents for program in document]
     known = {name for program in programs for name in program.analysis.code.sizes}
     for name in sizes:
         if name not in known:
@@ -87,7 +98,8 @@ def _check(options: argparse.Namespace) -> int:
     every: dict[Message, None] = {m: None for program in programs for m in program.messages}
     found = in_order(m for m in every if options.notes or m.severity != "note")
     skipped = [s for p in programs for s in p.skipped]
-    verdicts = _claims(programs, sizes, options)
+    # One by one: a claim speaks of headings of its own document.
+    verdicts = [v for document in documents for v in _claims(document, sizes, options)]
     errors = sum(1 for m in found if m.severity == "error")
     errors += sum(1 for verdict in verdicts if not verdict.as_stated)
     warnings = sum(1 for m in found if m.severity == "warning")
@@ -111,6 +123,27 @@ def _check(options: argparse.Namespace) -> int:
     tried = f"{_count(len(verdicts), 'claim')} (seed {options.seed})" if verdicts else ""
     print(_summary(equations, len(programs), tried, errors, warnings, len(skipped)))
     return 1 if errors else 0
+
+
+def _files(name: str) -> list[str]:
+    """What a name stands for: the texts of a folder, else itself."""
+    from indicial import library
+    from indicial.program.messages import IndicialError
+
+    folder = Path(name)
+    if name in library.names() or not folder.is_dir():
+        return [name]
+    found = [
+        path
+        for path in sorted(folder.rglob("*"))
+        if path.suffix.lower() in TEXTS
+        and path.is_file()
+        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
+        and not (path.suffix == ".ipynb" and path.with_suffix(".md").exists())
+    ]
+    if not found:
+        raise IndicialError(f"there is nothing to check in {name}: no {', '.join(TEXTS)} file")
+    return list(map(str, found))
 
 
 def _claims(
