@@ -17,7 +17,7 @@ FUZZ_SECONDS ?= 600
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup run test check fuzz bench format clean
+.PHONY: help setup run test check notebooks fuzz bench format clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | \
@@ -43,6 +43,11 @@ check: $(STAMP) ## everything CI runs: format, lint, types, tests
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
+
+# A sheet is the source of its notebook; tests/sheets finds one that was not made again.
+SHEETS ?= $(filter-out docs/problems/README.md,$(wildcard docs/problems/*.md))
+notebooks: $(STAMP) ## make the notebooks of docs/problems again (SHEETS=docs/problems/heads.md for one)
+	$(BIN)/indicial notebook $(SHEETS) --run
 
 # The second half is guided by coverage; it is left out where its tool cannot be installed.
 fuzz: $(STAMP) ## look long for texts that break the reader (FUZZ_SECONDS for each of four searches)

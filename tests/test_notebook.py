@@ -1,6 +1,7 @@
 """The notebook front end, in IPython's own shell."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -77,3 +78,54 @@ def test_programs_show_themselves_typeset(shell: Any) -> None:
     assert formats["text/latex"].startswith("$$\n\\begin{aligned}")
     assert "&amp;=" in formats["text/html"]
     assert "input" not in formats["text/latex"]
+
+
+def test_claims_of_a_cell_are_tried(shell: Any) -> None:
+    (output,) = shown(shell, "%%indicial p\ninput x[n]\ny = Σ_n x[n]^2\nclaim y ≥ 0\nclaim y ≥ 1")
+    assert "p:3: claim holds: y ≥ 0" in output["text/plain"]
+    assert "error: this claim does not hold" in output["text/plain"]
+    assert "border-left" in output["text/html"]
+
+
+def test_parts_are_read_together(shell: Any) -> None:
+    first = "%%indicial shares 1\nconstant M = 3\nα[n] = softmax_n M x[n]"
+    (output,) = shown(shell, first)
+    assert "α[n] = softmax_n M x[n]" in output["text/plain"]
+    assert r"\begin{aligned}" in output["text/html"]
+    (output,) = shown(shell, "%%indicial shares 2\nclaim α[n] ≤ M/3")
+    assert "shares 2:2: claim holds: α[n] ≤ M/3" in output["text/plain"]
+    assert shell.user_ns["shares"].code.tensors["α"].role == "defined"
+    (output,) = shown(shell, first.replace("M = 3", "M = 1"))
+    (below,) = output["text/plain"].split("This changes in the cells below:")[1:]
+    assert "shares 2:2:7: error: this claim does not hold" in below
+    assert "This changes in the cells below:" in output["text/html"]
+
+
+def test_a_cell_of_constants_says_nothing(shell: Any) -> None:
+    assert shown(shell, "%%indicial shares 1\nconstant M = 3") == []
+
+
+def test_a_part_that_is_run_too_early(shell: Any) -> None:
+    (output,) = shown(shell, "%%indicial shares 2\nclaim α[n] ≤ 1")
+    assert "part 1 of shares must be run first" in output["text/plain"]
+    assert "shares" not in shell.user_ns
+
+
+def test_seed_and_draws(shell: Any) -> None:
+    cell = "x[i] ~ N(0, 1)\nclaim x[i]^2 ≥ 0"
+    (output,) = shown(shell, f"%%indicial drawn 1 --seed 3 --draws 60\n{cell}")
+    assert "least margin" in output["text/plain"] and "60 draws" in output["text/plain"]
+    (output,) = shown(shell, f"%%indicial drawn 1 --draws 0\n{cell}")
+    assert "name of a variable" in output["text/plain"]
+
+
+def test_a_line_runs_the_command(shell: Any, tmp_path: Path) -> None:
+    path = tmp_path / "a b.eq"
+    path.write_text("input x[i]\ny[i] = 2 x[i]\n", encoding="utf-8")
+    with capture_output() as captured:
+        assert shell.run_cell(f'%indicial check "{path}"').success
+        assert shell.run_cell("%indicial chek").success
+        assert shell.run_cell("%indicial check 'a").success
+    assert "1 equation in 1 program: no mistakes" in captured.stdout
+    assert "%indicial cannot read" in captured.stdout
+    assert "chek" in captured.stderr

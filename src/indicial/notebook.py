@@ -154,7 +154,8 @@ def _part(shell: Any, asked: Line, cell: str, sheet: Sheet) -> None:
     )
     if outcome.program is not None:
         shell.user_ns[asked.name] = outcome.program
-    _show(outcome_text(outcome), outcome_html(outcome))
+    if text := outcome_text(outcome):  # of constants alone there is nothing to say
+        _show(text, outcome_html(outcome))
 
 
 def outcome_text(outcome: Outcome) -> str:

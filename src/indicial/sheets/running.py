@@ -56,8 +56,19 @@ def _outputs(notebook: Notebook) -> list[list[dict[str, Any]]]:
             # Lines are as wide as in a terminal of 80 columns, and without colours.
             client.execute(env=os.environ | {"COLUMNS": "80", "NO_COLOR": "1"})
         except CellExecutionError as error:
-            raise IndicialError(f"a cell fails:\n{error}") from None
+            raise IndicialError(
+                f"a cell fails: {error.ename}: {error.evalue} (in the cell {_failed(made)!r}); "
+                "run the notebook in Jupyter to see where"
+            ) from None
     return [cell.outputs for cell in made.cells if cell.cell_type == "code"]
+
+
+def _failed(notebook: Any) -> str:
+    """The first line of the cell that raised an exception."""
+    for cell in notebook.cells:
+        if any(output.output_type == "error" for output in cell.get("outputs", ())):
+            return str(cell.source).partition("\n")[0]
+    return ""
 
 
 def _kept(output: dict[str, Any]) -> dict[str, Any]:
