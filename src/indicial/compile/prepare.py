@@ -35,12 +35,19 @@ class Ready:
 
 
 def prepare(
-    code: Code, want: Sequence[str], draws: Collection[str] = (), ragged: Collection[str] = ()
+    code: Code,
+    want: Sequence[str],
+    draws: Collection[str] = (),
+    ragged: Collection[str] = (),
+    told: Collection[str] | None = None,
 ) -> Ready:
-    """The program as it is emitted for some wanted tensors; `ragged` sizes differ in a batch."""
+    """The program as it is emitted for some wanted tensors; `ragged` sizes differ in a batch.
+
+    `told` are the sizes of data, where the inputs have others besides.
+    """
     simple = simplified(code, draws)
-    lighter = hoist(simple, schedule(simple, want))
-    plan = schedule(lighter, want)
+    lighter = hoist(simple, schedule(simple, want, told))
+    plan = schedule(lighter, want, told)
     scanned = [loop for loop in plan.loops() if loop.kind == "scanned"]
     if not scanned:
         return Ready(lighter, plan)

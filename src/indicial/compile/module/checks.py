@@ -181,9 +181,9 @@ def named_lengths(
 
 
 def length_tensor(
-    name: str, values: object, most: int, batch: int, device: torch.device
+    name: str, values: object, most: int, batch: int, device: torch.device, least: int = 1
 ) -> torch.Tensor:
-    """One length for each example, from 1 to the length of the padded input."""
+    """One length for each example, from `least` to the length of the padded input."""
     try:
         result = torch.as_tensor(values, device=device)
     except (TypeError, ValueError, RuntimeError) as error:
@@ -197,9 +197,11 @@ def length_tensor(
     if torch.compiler.is_compiling() or result.numel() == 0:
         return result.long()
     low, high = (int(v) for v in torch.aminmax(result))
-    if low < 1 or high > most:
-        bad = low if low < 1 else high
+    if low < least or high > most:
+        bad = low if low < least else high
         example = int((result == bad).nonzero()[0])
-        text = f"example {example} has the length {bad}; it can be 1 to {most} ({name} = {most})"
+        text = (
+            f"example {example} has the length {bad}; it can be {least} to {most} ({name} = {most})"
+        )
         raise refusal("lengths", text)
     return result.long()

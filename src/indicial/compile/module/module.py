@@ -274,6 +274,20 @@ class ProgramModule(nn.Module):
         after = decoder.step(before, inputs, active)
         return after, after.out
 
+    def extend(
+        self, state: State | None = None, *, lengths: Any = None, **inputs: Any
+    ) -> tuple[State, Result]:
+        """Many steps further: `extend(state, w=tokens)`; the state, and what is known after them.
+
+        w: (B, N) → P: (B, V), and without a batch w: (N,) → P: (V,). It is what N calls of `step`
+        give. From the beginning the steps are one pass where the equations allow it. `lengths` says
+        how many of them each member takes.
+        """
+        before = self.begin() if state is None else state
+        given = {resolve(self.code, name, ("input",)): v for name, v in inputs.items()}
+        after = before.frame.decoder.extend(before, given, lengths)
+        return after, after.out
+
     # ------------------------------------------------------------------ keeping
 
     def load_mapped(

@@ -28,10 +28,15 @@ class ScheduleError(IndicialError):
     """The statements need each other in a way that no order of loops serves."""
 
 
-def schedule(code: Code, want: Collection[str] | None = None) -> Plan:
-    """A plan for what the wanted tensors need, or for everything."""
+def schedule(
+    code: Code, want: Collection[str] | None = None, told: Collection[str] | None = None
+) -> Plan:
+    """A plan for what the wanted tensors need, or for everything.
+
+    `told` are the sizes that data have: loops along them are scanned. Without it, those of inputs.
+    """
     statements = needed(code, want)
-    return Plan(tuple(_Scheduler(code).order(statements, needs(code))))
+    return Plan(tuple(_Scheduler(code, told).order(statements, needs(code))))
 
 
 def needed(code: Code, want: Collection[str] | None = None) -> list[Statement]:
@@ -52,16 +57,10 @@ def needed(code: Code, want: Collection[str] | None = None) -> list[Statement]:
 
 
 class _Scheduler:
-    def __init__(self, code: Code) -> None:
+    def __init__(self, code: Code, told: Collection[str] | None) -> None:
         self.code = code
         self.loops = itertools.count(1)
-        self.told = {
-            name
-            for tensor in code.tensors.values()
-            if tensor.role == "input"
-            for axis in tensor.axes
-            for name in axis.extent.names
-        }
+        self.told = _told(code) if told is None else set(told)
 
     def order(self, statements: Sequence[Statement], found: Sequence[Need]) -> Iterator[Step]:
         for group, inside in components(statements, found):
@@ -178,6 +177,12 @@ class _Scheduler:
             highest = high if highest is None else longer(highest, high)
         assert lowest is not None and highest is not None
         return lowest, highest
+
+
+def _told(code: Code) -> set[str]:
+    """The sizes that inputs have."""
+    inputs = [tensor for tensor in code.tensors.values() if tensor.role == "input"]
+    return {name for t in inputs for axis in t.axes for name in axis.extent.names}
 
 
 def _potentials(

@@ -64,6 +64,8 @@ class Stepping:
     begun: dict[str, str]
     """For `ago` and the seen of `many`: the tensor of the beginning that it starts with, if any."""
     outputs: tuple[str, ...]
+    whole: Code
+    """The equations of all steps at once: they say of no sum how far it need not go."""
 
     @property
     def early(self) -> tuple[str, ...]:
@@ -88,9 +90,10 @@ def derive(
     if walk.size in ragged:
         text = f"{walk.size} has no length before the steps: members that have ended are not active"
         raise IndicialError(text)
-    simple = with_support(simplified(code), walk)
-    found = causal(simple, walk, outputs)
-    found = causal(with_keys(found), walk, outputs)
+    simple = simplified(code)
+    bounded = causal(with_support(simple, walk), walk, outputs)
+    found = causal(with_keys(bounded), walk, outputs)
+    whole = with_keys(replace(bounded, code=simple))
     count = _count(found.code)
     slots = Slots(found)
     step = Moment(found, slots, Size.of(count) + (walk.first - 1))
@@ -112,6 +115,7 @@ def derive(
         tuple(slots.many.values()),
         begun,
         tuple(outputs),
+        whole if whole.tensors.keys() >= found.code.tensors.keys() else found.code,
     )
 
 

@@ -28,6 +28,7 @@ from indicial.compile.native.step import Growing, NativeStep
 from indicial.compile.schedule.schedule import schedule
 from indicial.compile.stepping.codes import Stepping, derive
 from indicial.compile.stepping.given import Given
+from indicial.compile.stepping.prefill import Prefill
 from indicial.compile.stepping.sources import Text, beginning, step
 from indicial.compile.stepping.state import Buffer, Cache, Frame, State
 from indicial.compile.stepping.walked import Walk, walk_of
@@ -45,6 +46,10 @@ def default_outputs(code: Code, walk: Walk, wanted: Sequence[str]) -> tuple[str,
     distributions = [n for n in walked if code.tensors[n].probability]
     found = distributions or [name for name in wanted if name in walked]
     return tuple(found or walked[-1:])
+
+
+FEW = 64
+"""Fewer steps are taken one by one: making a pass takes as long as some hundreds of steps."""
 
 
 class Decoder:
@@ -182,8 +187,12 @@ class Decoder:
         Members that are not `active` stay where they are.
         """
         state, inputs = self.given.read(state, given)
+        return self._step(state, inputs, self._going(state, active))
+
+    def _step(
+        self, state: State, inputs: dict[str, torch.Tensor], going: torch.Tensor | None
+    ) -> State:
         x = state.values | inputs
-        going = self._going(state, active)
         if state.own is not None or going is not None:
             return self._step_each(state, x, going)
         steps = state.steps + 1
@@ -293,7 +302,7 @@ class Decoder:
         pure = torch.is_grad_enabled()
         rooms = {past: state.caches[past].room(base + steps) for past, base in self.bases.items()}
         for past, base in self.bases.items():
-            x[past] = rooms[past].first(base + steps)
+            x[past] = rooms[past].first(base + steps - (past not in self.inside))
         lengths = {**state.lengths, self.stepping.count: after}
         found = self._run(self.pure_each if pure else self.each, state, x, steps, lengths)
         caches = {
@@ -319,6 +328,29 @@ class Decoder:
     @cached_property
     def pure_each(self) -> Text:
         return step(self.stepping, self.ragged, pure=True, own=True)
+
+    # ---- many steps ----
+
+    def extend(self, state: State, given: Mapping[str, object], lengths: object = None) -> State:
+        """Many steps: inputs with the steps as an axis, and how many of them each member takes."""
+        state, many = self.given.read_many(state, given, lengths)
+        if not many.steps:
+            return state
+        if state.steps == 0 and self.one_pass(many.steps):
+            self._check_room(many.steps)
+            state = self.prefill.after(state, many.but_last())
+            return self._step(state, many.last(), many.going(0))
+        for number in range(many.steps):
+            state = self._step(state, many.at(number), many.going(number))
+        return state
+
+    def one_pass(self, steps: int) -> bool:
+        """Whether so many steps from the beginning are computed together."""
+        return steps >= FEW and self.prefill.source is not None
+
+    @cached_property
+    def prefill(self) -> Prefill:
+        return Prefill(self.stepping, self.ragged, self.walks)
 
     # ---- what goes in, what comes out ----
 

@@ -1,0 +1,232 @@
+"""Many steps from the beginning as one pass over all of them, and the state after each member's last.
+
+    state, out = module.extend(module.begin(), w=tokens)        w: (B, N)
+
+    h[t,j] = … h[t-1,i] …           one kernel for all steps; h^{ago} is h at a member's last step
+    Key[k,t,i] = …                  one product for all steps; it is the cache
+
+The equations that a step is derived from are run as they are. Nothing in them looks ahead, so what
+stands behind the last step of a member does not matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cached_property
+
+import torch
+
+from indicial.compile.emit.source import Source, emit
+from indicial.compile.module.precision import own_precision
+from indicial.compile.prepare import prepare
+from indicial.compile.schedule.schedule import ScheduleError, needed
+from indicial.compile.stepping import slots
+from indicial.compile.stepping.codes import Stepping
+from indicial.compile.stepping.given import Many
+from indicial.compile.stepping.slots import without
+from indicial.compile.stepping.state import Buffer, Cache, State
+from indicial.program.ir import Affine, Code, Index, Read, Statement
+from indicial.program.rewrite import tensors_read
+from indicial.program.sizes import Size
+
+Tensors = dict[str, torch.Tensor]
+
+
+class Prefill:
+    """The pass of one decoder; `walks` says whether it goes along its input step by step."""
+
+    def __init__(self, stepping: Stepping, ragged: frozenset[str], walks: bool) -> None:
+        self.stepping = stepping
+        self.ragged = ragged
+        self.walks = walks
+        self.causal = causal = stepping.causal
+        self.tensors = tuple(n for n in _slotted(stepping) if causal.code.of(n))
+        # How many steps further than what is given the pass has to go.
+        self.ahead = max((causal.offsets[name] for name in self.tensors), default=0)
+
+    @cached_property
+    def source(self) -> Source | None:
+        """The text of the pass; None where the steps cannot be computed together."""
+        code, walk = _given(self.stepping), self.causal.walk
+        if code is None or any(len(walk.axes(code.tensors[name])) > 1 for name in self.tensors):
+            return None  # `α[t_1,t_2]` is longer at every step
+        try:
+            ready = prepare(code, self.tensors, (), self.ragged, {walk.size, *self.ragged})
+        except ScheduleError:
+            return None
+        return emit(ready.code, ready.plan, self.tensors, ragged=self.ragged)
+
+    # ---- the pass ----
+
+    def after(self, state: State, given: Many) -> State:
+        """The state after some steps; `state` has not taken any. Its outputs are not computed."""
+        steps, count = given.steps, given.count
+        found = self.run(state, self.padded(given))
+        members = state.batch or 1
+        every = {name: self.taken(name, value, members, steps) for name, value in found.items()}
+        every |= given.x
+        values = state.values | self.latest(state, every, steps, count)
+        caches = {
+            many.past: self.filled(state.caches[many.past], many, every[many.tensor], steps)
+            for many in self.stepping.many
+            if many.reach is None
+        }
+        return replace(state, steps=steps, values=values, caches=caches, own=count)
+
+    def run(self, state: State, given: Tensors) -> Tensors:
+        assert self.source is not None
+        frame, size = state.frame, self.causal.walk.size
+        name = next(iter(given))
+        sizes = {**frame.sizes, size: given[name].shape[self.axis(name)]}
+        parameters = dict(frame.parameters)
+        for name, room in frame.decoder.module._rooms.items():
+            parameters[name] = room.cut(parameters[name], sizes)
+        held = state.values | {
+            many.past: state.caches[many.past].first(self.stepping.base(many))
+            for many in self.stepping.many
+            if many.reach is None
+        }
+        with own_precision(self.walks, frame.like):
+            return self.source.run(parameters, held | given, sizes, state.lengths, {})
+
+    def padded(self, given: Many) -> Tensors:
+        """The inputs with something harmless behind each member's last step."""
+        found = {}
+        for name, value in given.x.items():
+            axis = self.axis(name)
+            fill = 0 if value.is_floating_point() else -1
+            if given.count is not None:
+                inside = torch.arange(given.steps, device=value.device) < given.count[:, None]
+                value = torch.where(_along(inside, axis, value.dim()), value, fill)
+            if self.ahead:
+                shape = list(value.shape)
+                shape[axis] = self.ahead
+                value = torch.cat((value, value.new_full(shape, fill)), axis)
+            found[name] = value
+        return found
+
+    def axis(self, name: str) -> int:
+        """The axis of the steps, with the members in front."""
+        return self.causal.axes[name] + 1
+
+    def taken(self, name: str, value: torch.Tensor, members: int, steps: int) -> torch.Tensor:
+        """Of what the pass found of a tensor, as many values as steps were taken, for each member."""
+        tensor, axis = self.causal.code.tensors[name], self.causal.axes[name]
+        if value.dim() == len(tensor.axes):
+            value = value.expand(members, *value.shape)
+        lower = int(tensor.axes[axis].lower.number or 0)
+        first = self.causal.walk.first + self.causal.offsets[name]
+        return value.narrow(axis + 1, first - lower, steps)
+
+    # ---- the state ----
+
+    def latest(
+        self, state: State, every: Tensors, steps: int, count: torch.Tensor | None
+    ) -> Tensors:
+        """What the next step finds of the last ones; before the first it is what the state holds."""
+        found: Tensors = {}
+        agos: dict[str, list[str]] = {}
+        for ago in sorted(self.stepping.ago, key=lambda ago: -ago.steps):
+            agos.setdefault(ago.tensor, []).append(ago.name)
+        for tensor, names in agos.items():
+            axis = self.axis(tensor)
+            before = torch.stack([state.values[name] for name in names], axis)
+            latest = _last(torch.cat((before, every[tensor]), axis), axis, len(names), steps, count)
+            found |= dict(zip(names, latest.unbind(axis), strict=True))
+        for many in self.stepping.many:
+            if many.reach is not None:
+                axis = self.axis(many.tensor)
+                both = torch.cat((state.values[many.past], every[many.tensor]), axis)
+                found[many.past] = _last(both, axis, many.reach, steps, count)
+        return found
+
+    def filled(self, cache: Cache, many: slots.Many, values: torch.Tensor, steps: int) -> Cache:
+        base, axis = self.stepping.base(many), self.axis(many.tensor)
+        if torch.is_grad_enabled():
+            return Cache(Buffer(torch.cat((cache.first(base), values), axis)), axis)
+        new = cache.room(base + steps)
+        new.buffer.values.narrow(axis, base, steps).copy_(values)
+        return new
+
+
+def _last(
+    values: torch.Tensor, axis: int, width: int, steps: int, count: torch.Tensor | None
+) -> torch.Tensor:
+    """The last `width` values of each member; so many stood before its first step."""
+    if count is None:
+        return values.narrow(axis, steps, width)
+    places = _along(count[:, None] + torch.arange(width, device=count.device), axis, values.dim())
+    shape = list(values.shape)
+    shape[axis] = width
+    return values.gather(axis, places.expand(shape))
+
+
+def _along(pairs: torch.Tensor, axis: int, rank: int) -> torch.Tensor:
+    """Something for each member and place, as a tensor with other axes of 1."""
+    shape = [1] * rank
+    shape[0], shape[axis] = pairs.shape
+    return pairs.reshape(shape)
+
+
+# ---- the equations ----
+
+
+def _given(stepping: Stepping) -> Code | None:
+    """The equations of all steps, given what a first step is given; None if that is not enough."""
+    code, walked = stepping.whole, stepping.causal.axes
+    held = {*stepping.kept, *(ago.name for ago in stepping.ago), *(m.past for m in stepping.many)}
+    tensors = code.tensors | {name: stepping.step.tensors[name] for name in held}
+    unknown = {n for n, t in code.tensors.items() if t.role in ("input", "defined")}
+    unknown -= {*walked, *stepping.kept}
+    statements = [s for s in needed(code, _slotted(stepping)) if s.target in walked]
+    if tensors_read(statements) & unknown:
+        starts = [s for n in walked if code.of(n) for s in _starts(stepping, n)]
+        statements = starts + [s for s in statements if not _before(stepping, s)]
+        if tensors_read(statements) & unknown:
+            return None
+    return replace(
+        code,
+        tensors=tensors,
+        statements=tuple(statements),
+        draws=(),
+        tests=(),
+        loss=None,
+        generated=None,
+    )
+
+
+def _slotted(stepping: Stepping) -> list[str]:
+    """The tensors of which the state holds values."""
+    names = [ago.tensor for ago in stepping.ago] + [many.tensor for many in stepping.many]
+    return list(dict.fromkeys(names))
+
+
+def _before(stepping: Stepping, statement: Statement) -> bool:
+    """Whether it says something about a step before those that are going to be taken."""
+    causal, name = stepping.causal, statement.target
+    at = statement.left[causal.axes[name]]
+    if not isinstance(at, Affine) or at.terms or at.offset.number is None:
+        return False
+    return at.offset.number < causal.walk.first + causal.offsets[name]
+
+
+def _starts(stepping: Stepping, name: str) -> Iterator[Statement]:
+    """`h[-1,j] = h^{ago}[j]`: what the beginning has computed, each as the state holds it."""
+    axis = stepping.causal.axes[name]
+    first = stepping.causal.walk.first + stepping.causal.offsets[name]
+    held: dict[int, tuple[str, Affine | None]] = {}
+    for many in stepping.many:
+        if many.tensor == name:
+            lowest = first - many.reach if many.reach is not None else many.low
+            shift = lowest if many.reach is not None else 0
+            for place in range(lowest, first):
+                held[place] = many.past, Affine((), Size.of(place - shift))
+    held |= {first - a.steps: (a.name, None) for a in stepping.ago if a.tensor == name}
+    axes = without(stepping.causal.code.tensors[name], axis)
+    indices = tuple(Index(f"{a.letter}·{n}", a.lower, a.extent) for n, a in enumerate(axes))
+    places = tuple(Affine.of(index) for index in indices)
+    for place, (slot, at) in held.items():
+        left = (*places[:axis], Affine((), Size.of(place)), *places[axis:])
+        read = places if at is None else (*places[:axis], at, *places[axis:])
+        yield Statement(name, left, indices, Read(slot, read))
