@@ -1,5 +1,6 @@
 """The problem sheets of docs/problems: each runs, states one mistake, and its figures can change."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,8 @@ from indicial.claims.verdict import Verdict
 from indicial.library.loading import load_document
 
 ROOT = Path(__file__).resolve().parents[2]
-PROBLEMS = sorted((ROOT / "docs" / "problems").glob("*.md"))
+INDEX = ROOT / "docs" / "problems" / "README.md"
+PROBLEMS = sorted(path for path in INDEX.parent.glob("*.md") if path != INDEX)
 
 
 def tried(path: Path) -> list[Verdict]:
@@ -36,3 +38,14 @@ def test_another_constant_gives_other_figures(tmp_path: Path) -> None:
         "mean of top",
         "probability of (top > 1/2)",
     ]
+
+
+def test_the_index_lists_every_sheet() -> None:
+    rows = re.findall(
+        r"^\| \[(.+)\]\((\w+)\.md\) \| \[notebook\]\((\w+)\.ipynb\) \| \S.* \|$",
+        INDEX.read_text(encoding="utf-8"),
+        re.MULTILINE,
+    )
+    titles = {path.stem: path.read_text(encoding="utf-8").split("\n")[0][2:] for path in PROBLEMS}
+    assert {stem: title for title, stem, _ in rows} == titles
+    assert all(stem == notebook for _, stem, notebook in rows)

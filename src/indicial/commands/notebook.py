@@ -32,7 +32,7 @@ check SHEET.ipynb` says the same as for the sheet.
 examples:
   indicial notebook sheet.md                  sheet.ipynb, nothing run yet
   indicial notebook sheet.md --out week3.ipynb
-  indicial notebook docs/problems/*.md --run  all, with outputs (needs the
+  indicial notebook one.md two.md --run       both, with outputs (needs the
                                               extra indicial[notebook])
 
 exit status: 0, or 2 for a wrong call or a cell that fails.

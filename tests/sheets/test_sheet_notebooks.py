@@ -1,0 +1,218 @@
+"""The notebooks of docs/problems: made of their sheets, and run from top to bottom in a kernel."""
+
+import doctest
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from indicial.cli import main
+from indicial.library.loading import load_document
+from indicial.program.messages import IndicialError
+from indicial.sheets.joining import Sheet, words
+from indicial.sheets.making import make, written
+from indicial.sheets.pieces import Piece, pieces
+from indicial.sheets.running import run
+from tests.claims.test_problems import PROBLEMS
+from tests.test_docs import compare
+
+NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?")
+MAGIC = re.compile(r"%%indicial (\w+) (\d+)(?: after (\w+))?\n")
+CONSTANT = re.compile(r"^(constant \S+ = )(\d[\d.]*)$", re.MULTILINE)
+
+sheets = pytest.mark.parametrize("sheet", PROBLEMS, ids=lambda path: path.stem)
+
+
+def committed(sheet: Path) -> dict[str, Any]:
+    return dict(json.loads(sheet.with_suffix(".ipynb").read_text(encoding="utf-8")))
+
+
+def code_cells(notebook: dict[str, Any]) -> list[dict[str, Any]]:
+    """Without the first, which loads the magic."""
+    return [cell for cell in notebook["cells"] if cell["cell_type"] == "code"][1:]
+
+
+def printed(cell: dict[str, Any]) -> str:
+    """What a cell puts out, as text."""
+    texts = [output.get("text") or output["data"]["text/plain"] for output in cell["outputs"]]
+    return "".join(line for text in texts for line in text)
+
+
+def agree(one: str, other: str) -> bool:
+    """Whether two outputs are the same but for the last digits, which are the processor's."""
+    a, b = (" ".join(text.split()) for text in (one, other))
+    if NUMBER.sub("#", a) != NUMBER.sub("#", b):
+        return False
+    pairs = zip(NUMBER.findall(a), NUMBER.findall(b), strict=True)
+    values = [(float(x.replace(",", "")), float(y.replace(",", ""))) for x, y in pairs]
+    return all(abs(x - y) <= max(1e-8, 0.02 * abs(x)) for x, y in values)
+
+
+def stated(sheet: Path) -> list[str]:
+    """What is to be said of the claims of a sheet, each as it is stated."""
+    tests = [test for program in load_document(sheet) for test in program.code.tests]
+    return [
+        ("false claim refuted: " if test.kind == "false" else "claim holds: ") + test.text + ":"
+        for test in tests
+        if test.kind != "step"
+    ]
+
+
+@sheets
+def test_the_notebook_is_made_of_its_sheet(sheet: Path) -> None:
+    kept = committed(sheet)
+    for cell in kept["cells"]:
+        if cell["cell_type"] == "code":
+            cell["outputs"], cell["execution_count"] = [], None
+    assert kept == make(sheet), f"make notebooks SHEETS=docs/problems/{sheet.name}"
+
+
+@sheets
+def test_both_hold_the_same_programs(sheet: Path) -> None:
+    """So `indicial check` says the same of both."""
+    ours, theirs = load_document(sheet.with_suffix(".ipynb")), load_document(sheet)
+    assert [p.title for p in ours] == [p.title for p in theirs]
+    assert [p.written for p in ours] == [p.written for p in theirs]
+    assert [m.render() for p in ours for m in p.mistakes] == []
+
+
+@sheets
+def test_it_runs_from_top_to_bottom(sheet: Path) -> None:
+    found = [p for p in pieces(sheet.read_text(encoding="utf-8")) if p.kind != "prose"]
+    ran = run(make(sheet))
+    cells, kept = code_cells(ran), code_cells(committed(sheet))
+    said = " ".join(
+        " ".join(printed(cell).split())
+        for cell, piece in zip(cells, found, strict=True)
+        if piece.kind == "notation"
+    )
+    for line in (claims := stated(sheet)):
+        assert " ".join(line.split()) in said
+    assert len(re.findall("claim holds:|claim refuted:", said)) == len(claims)
+    assert "error:" not in said
+    for cell, before, piece in zip(cells, kept, found, strict=True):
+        if piece.kind == "notation":
+            assert agree(printed(cell), printed(before)), f"make notebooks: {printed(cell)}"
+        elif piece.expected is not None and not piece.varies:
+            assert as_expected(piece, printed(cell))
+
+
+def as_expected(piece: Piece, output: str) -> bool:
+    """What code prints is what the sheet says, by the rules of the documents."""
+    expected = piece.expected or ""
+    if piece.text[0] in "%!":
+        return not compare(expected.splitlines(), output)
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    return doctest.OutputChecker().check_output(expected, f"{output.rstrip()}\n", flags)
+
+
+@pytest.mark.parametrize(
+    "sheet",
+    [p for p in PROBLEMS if CONSTANT.search(p.read_text(encoding="utf-8"))],
+    ids=lambda path: path.stem,
+)
+def test_another_constant_gives_other_figures(sheet: Path) -> None:
+    """The first constant of each sheet that is a number is made half as large again."""
+    cells = ["".join(cell["source"]) for cell in code_cells(make(sheet))]
+    texts = [cell for cell in cells if MAGIC.match(cell)]
+    changed = next(number for number, text in enumerate(texts) if CONSTANT.search(text))
+    section = MAGIC.match(texts[changed])
+    assert section is not None
+    notebook, before = Sheet(), list[str]()
+    for number, text in enumerate(texts):
+        match = MAGIC.match(text)
+        assert match is not None
+        if number <= changed or section[1] in (match[1], match[3]):
+            outcome = notebook.run(match[1], int(match[2]), text[match.end() :], match[3] or "")
+            before += map(words, outcome.verdicts)
+    text = CONSTANT.sub(lambda m: f"{m[1]}{1.5 * float(m[2]):g}", texts[changed], count=1)
+    outcome = notebook.run(
+        section[1], int(section[2]), text[section.end() :], section[3] or "", seed=0
+    )
+    after = [words(verdict) for verdict in (*outcome.verdicts, *outcome.below)]
+    assert outcome.program is not None
+    assert [line for line in after if line not in before]
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sheet = next(path for path in PROBLEMS if path.stem == "run_time")
+    out = tmp_path / "run_time.ipynb"
+    assert main(["notebook", str(sheet), "--out", str(out)]) == 0
+    assert re.fullmatch(
+        rf"{re.escape(str(out))}: \d+ cells, \d+ of them to run\n", capsys.readouterr().out
+    )
+    assert out.read_text(encoding="utf-8") == written(make(sheet))
+    assert main(["check", str(sheet)]) == 0
+    theirs = capsys.readouterr().out
+    assert main(["check", str(out)]) == 0
+    place = re.compile(
+        rf"^{re.escape(str(tmp_path))}\S+:\d+: |^{re.escape(str(sheet))}:\d+: ", re.M
+    )
+    ours, theirs = (
+        " ".join(place.sub("", text).split()) for text in (capsys.readouterr().out, theirs)
+    )
+    assert ours == theirs
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["missing.md"], "there is no file missing.md"),
+        (["notes.tex"], "made of Markdown (.md), and not of notes.tex"),
+        (["a.md", "b.md", "--out", "c.ipynb"], "--out is for one sheet, and here are 2"),
+        (["prose.md"], "there is nothing to run in prose.md"),
+    ],
+)
+def test_a_wrong_call(
+    arguments: list[str],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("prose.md").write_text("# Title\n\nno block\n", encoding="utf-8")
+    assert main(["notebook", *arguments]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_names_of_sections(tmp_path: Path) -> None:
+    titles = ["How far open is the gate", "Print", "3 Gates", "Print", "Work of all gates"]
+    block = "```indicial\na = 1\n```\n"
+    path = tmp_path / "sheet.md"
+    path.write_text(
+        block + "".join(f"# {title}\n\n{block}" for title in titles)
+        + "```indicial\nclaim work of work_of_all_gates = 0\n```\n",
+        encoding="utf-8",
+    )  # fmt: skip
+    names = [MAGIC.match("".join(cell["source"])) for cell in code_cells(make(path))]
+    assert [match[1] for match in names if match] == [
+        "sheet", "how_far_open", "print_", "part_3_gates", "print__",
+        "work_of_all_gates", "work_of_all_gates",
+    ]  # fmt: skip
+
+
+def test_a_formula_outside_of_blocks_stays_text(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "sheet.md"
+    path.write_text("$$a = 1$$\n\n```indicial\nb = 2\n```\n", encoding="utf-8")
+    assert main(["notebook", str(path)]) == 0
+    assert f"{path}:1: this formula stays text" in capsys.readouterr().out
+
+
+def test_a_cell_that_fails_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "sheet.md"
+    path.write_text("```python\nx = 1\n```\n\n```python\n1 / 0\nx\n```\n", encoding="utf-8")
+    with pytest.raises(IndicialError) as caught:
+        run(make(path))
+    assert "ZeroDivisionError: division by zero (in the cell '1 / 0')" in str(caught.value)
+
+
+def test_what_the_sheet_leaves_open_is_not_kept(tmp_path: Path) -> None:
+    path = tmp_path / "sheet.md"
+    path.write_text("```pycon\n>>> print('a')\na\n>>> print('b')\nb...\n```\n", encoding="utf-8")
+    kept, open_ = code_cells(run(make(path)))
+    assert printed(kept) == "a\n" and open_["outputs"] == []
