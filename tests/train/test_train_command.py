@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 from pathlib import Path
@@ -96,6 +97,8 @@ def test_fine_tuning_takes_weights_sizes_and_tokens(
     first = read(Path("two/checkpoints/step-00000000")).tensors
     best = one.checkpoint("best").tensors
     assert all(torch.equal(first[n], v) for n, v in best.items() if n.startswith("model/"))
+    status, out, err = run(capsys, "--resume", "two", "--max-steps", "2")
+    assert status == 0 and "going on after step 1" in out, err
     status, _, err = run(
         capsys, "lstm", "--from", "one", "--data", "more.txt", *few, "--out", "three"
     )
@@ -104,6 +107,34 @@ def test_fine_tuning_takes_weights_sizes_and_tokens(
     assert status == 2 and "leave --tokens out" in err
     status, _, err = run(capsys, "gru", "--from", "on", "--data", "more.txt")
     assert status == 2 and "there is no run on; did you mean one?" in err
+
+
+def test_a_run_of_standard_input_goes_on(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With its tokens in the cache; without them, with the same text."""
+    text = (here / "text.txt").read_bytes()
+
+    def resume(steps: int, piped: bytes, *more: str) -> tuple[int, str, str]:
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(piped)))
+        return run(capsys, "--resume", "piped", "--max-steps", str(steps), *more)
+
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text)))
+    status, _, _ = run(capsys, "rnn", "--data", "-", *QUICK, "--out", "piped")
+    assert status == 0
+    assert resume(5, b"")[0] == 0
+    (here / "cache").rename(here / "elsewhere")
+    status, _, err = resume(6, b"")
+    assert (
+        status == 2 and "piped was trained on standard input, and its tokens are no longer" in err
+    )
+    assert "name a file that holds it: --data FILE (standard input is empty" in err
+    assert resume(6, text)[0] == 0
+    (here / "cache").rename(here / "nowhere")
+    assert resume(7, b"", "--data", "text.txt")[0] == 0
+    status, _, err = resume(8, b"something else " * 100, "--data", "-")
+    assert status == 2 and "the data changed since piped was begun" in err
+    assert Run.open("piped").checkpoint("last").step == 7
 
 
 def test_settings_in_a_file(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from indicial.data.corpus import Corpus, Data, open_array
 from indicial.data.encode import token_type
 from indicial.data.making import COUNTS, Making
 from indicial.data.parts import Parts, find_parts
-from indicial.data.store import checksums, stored
+from indicial.data.store import checksums, find, stored
 from indicial.data.tokenizers import FILE, KINDS, Tokenizer, load_tokenizer
 from indicial.data.world import world
 from indicial.program.messages import IndicialError
@@ -76,6 +76,17 @@ def prepare_data(
     return _described(open_data(folder, {}), parts)
 
 
+def find_data(description: Mapping[str, Any], cache: Path | None = None) -> Data | None:
+    """The data that a run describes, as they were prepared for it, if they are still on disk."""
+    key = description.get("stored")
+    folder = find(key, cache) if isinstance(key, str) else None
+    if folder is None:
+        return None
+    data = open_data(folder, dict(description))
+    known = [description[part]["digest"] for part in ("train", "validation")]
+    return data if known == [data.train.digest, data.validation.digest] else None
+
+
 def open_data(folder: Path, description: dict[str, Any]) -> Data:
     """Data that are prepared already, perhaps by another process: its `folder` and `description`."""
     tokenizer = load_tokenizer(folder)
@@ -105,7 +116,7 @@ def _described(data: Data, parts: Parts) -> Data:
     """The data of a stored folder, with where they come from."""
     assert data.folder is not None
     counts = _counts(data.folder)
-    told = _description(parts, counts, data.tokenizer)
+    told = {**_description(parts, counts, data.tokenizer), "stored": data.folder.name}
     for part, corpus in (("train", data.train), ("validation", data.validation)):
         told[part] = {
             **counts[part],

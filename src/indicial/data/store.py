@@ -51,6 +51,16 @@ def stored(key: str, build: Callable[[Path], None], root: Path | None = None) ->
     return folder
 
 
+def find(key: str, root: Path | None = None) -> Path | None:
+    """The folder for `key`, if it is there and whole."""
+    folder = (root or directory()) / key
+    if Path(key).name != key or not _is_whole(folder):
+        return None
+    with contextlib.suppress(OSError):
+        os.utime(folder)
+    return folder
+
+
 def checksums(folder: Path) -> dict[str, str]:
     """SHA-256 of each file of a stored folder."""
     found: dict[str, str] = json.loads((folder / CHECKSUMS).read_text(encoding="utf-8"))

@@ -16,6 +16,7 @@ import torch
 
 from indicial.compile.module.module import ProgramModule
 from indicial.data.corpus import Data
+from indicial.data.prepare import find_data
 from indicial.data.sources import Sentences, open_source
 from indicial.data.tokenizers import Ints
 from indicial.data.world import World
@@ -23,7 +24,7 @@ from indicial.decode.evaluate import SENTENCES, encoded, task_on
 from indicial.program.messages import IndicialError
 from indicial.train.run import Run
 from indicial.train.settings import Settings
-from indicial.train.shared_data import read_data
+from indicial.train.shared_data import read_run_data
 
 TEXTS = 32
 
@@ -59,12 +60,14 @@ def texts_for(
 
 def _own(run: Run) -> Data:
     """The data of the run, prepared as in training."""
-    said = run.description.settings
-    kept = Settings.read({k: v for k, v in said.items() if k in Settings.__dataclass_fields__})
+    found = find_data(run.description.data)
+    if found is not None:
+        return found
+    kept = Settings.kept(run.description.settings)
     if not kept.data:
         raise IndicialError(f"{run.folder} does not say what it was trained on; say --data PATH")
     try:
-        data = read_data(kept, lambda text: None, run.folder)
+        data = read_run_data(run, Settings(), lambda text: None, run.folder)
     except IndicialError as error:
         raise IndicialError(
             f"{error} (to look at the model with other data: --data PATH)"

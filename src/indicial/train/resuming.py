@@ -23,7 +23,7 @@ from indicial.train.processes import ALONE, Processes
 from indicial.train.rehearsal import FEW, rehearse
 from indicial.train.run import Description, Run
 from indicial.train.settings import Settings
-from indicial.train.shared_data import Tell, read_data
+from indicial.train.shared_data import Tell, read_run_data
 from indicial.train.starting import Ready
 
 
@@ -35,9 +35,7 @@ def resume(
 ) -> Ready:
     """A run that goes on as it began; only what changes nothing in it may be said anew."""
     run = _open_run(folder, processes)
-    kept = Settings.read(
-        {k: v for k, v in run.description.settings.items() if k in Settings.__dataclass_fields__}
-    )
+    kept = Settings.kept(run.description.settings)
     _check_same(folder, settings, kept)
     choices = Choices.from_json(run.description.settings)
     if settings.device is not None:
@@ -50,7 +48,7 @@ def resume(
         )
         choices = replace(choices, max_steps=settings.max_steps)
     tokenizer = run.folder if kept.from_ is not None else None
-    data = read_data(settings.over(kept), tell, tokenizer, processes)
+    data = read_run_data(run, settings, tell, tokenizer, processes)
     before = [run.description.data.get(p, {}).get("digest") for p in ("train", "validation")]
     if before != [data.train.digest, data.validation.digest]:
         raise IndicialError(

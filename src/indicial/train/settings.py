@@ -82,6 +82,11 @@ class Settings:
                 found["from_" if option.name == "from" else option.name] = option.read(value)
         return Settings(**found)
 
+    @staticmethod
+    def kept(values: Mapping[str, object]) -> Settings:
+        """What a run was begun with: the settings in its `run.json`, where more stands beside them."""
+        return Settings.read({name: value for name, value in values.items() if name in OPTIONS})
+
     def over(self, other: Settings) -> Settings:
         """What is said here, and else what the other says; `--set` of both, name by name."""
         said = {

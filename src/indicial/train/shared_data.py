@@ -8,13 +8,15 @@ the first process there does it again, from files of the same name, and the resu
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from indicial.data.corpus import Data
-from indicial.data.prepare import WORLD_SIZE, open_data, prepare_data
+from indicial.data.prepare import WORLD_SIZE, find_data, open_data, prepare_data
 from indicial.program.messages import IndicialError
 from indicial.train.processes import ALONE, Processes
+from indicial.train.run import Run
 from indicial.train.settings import Settings
 
 Tell = Callable[[str], None]
@@ -42,6 +44,40 @@ def read_data(
         )
 
     return prepared_together(processes, prepare, (*settings.data, *(settings.validation or ())))
+
+
+def read_run_data(
+    run: Run,
+    said: Settings,
+    tell: Tell,
+    tokenizer: Path | None = None,
+    processes: Processes = ALONE,
+) -> Data:
+    """The data of a run that goes on; `said` is what was said now.
+
+    Standard input can be read but once, so its tokens are looked for where they were stored.
+    """
+    settings = said.over(Settings.kept(run.description.settings))
+    names = (*settings.data, *(settings.validation or ()))
+    if said.data or "-" not in names:
+        return read_data(settings, tell, tokenizer, processes)
+
+    def prepare() -> Data:
+        found = find_data(run.description.data)
+        if found is not None:
+            return found
+        try:
+            if sys.stdin is None or sys.stdin.isatty():
+                raise IndicialError("there is a terminal")
+            return read_data(settings, tell, tokenizer)
+        except IndicialError as error:
+            raise IndicialError(
+                f"{run.folder} was trained on standard input, and its tokens are no longer in the "
+                "cache. Pipe the same text into it again, or name a file that holds it: --data FILE "
+                f"({error})"
+            ) from None
+
+    return prepared_together(processes, prepare, names)
 
 
 def _validation(said: tuple[str, ...] | None) -> float | tuple[str, ...] | None:
