@@ -98,3 +98,13 @@ def test_torch_stays_away_without_claims(tmp_path: Path) -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
     )
     assert result.returncode == 0, result.stderr
+
+
+def test_the_first_line_says_something(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A first claim that fails needs no blank line before it, a second one does."""
+    file.write_text("input x\nclaim x = 1\nclaim x = 2\nclaim x = x\n", encoding="utf-8")
+    assert main(["check", str(file)]) == 1
+    lines = capsys.readouterr().out.split("\n")
+    starts = [n for n, line in enumerate(lines) if line.startswith("shares.eq:")]
+    assert starts[0] == 0 and len(starts) == 3
+    assert [lines[n - 1] for n in starts[1:]] == ["", ""]

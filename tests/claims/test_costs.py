@@ -102,3 +102,15 @@ def test_nearly_is_within_what_is_said() -> None:
     assert verdict(f"{text}0.005").status == REFUTED
     assert verdict(f"{RNN}claim J + 1 ≈ J within K").status == HOLDS
     assert verdict(f"{RNN}claim J + 2 ≈ J within K").status == REFUTED
+
+
+def test_a_parallel_time_says_what_it_counts() -> None:
+    """Three functions a step: T steps still, and the verdict says what a step is."""
+    text = "input x[t]\ng[t] = σ(h[t-1] + x[t])\nh[t] = tanh(g[t]) h[t-1]\n"
+    holds, broken, growth = verdicts(
+        f"{text}claim parallel time = T\nclaim parallel time = 3 T\nclaim parallel time = O(T)"
+    )
+    counted = "(steps that wait for each other, each counted as 1)"
+    assert holds.found == f"T is T, at all sizes {counted}"
+    assert broken.found == f"T against 3 T {counted}"
+    assert growth.found == "T is O(T)"

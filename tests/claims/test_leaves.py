@@ -84,3 +84,32 @@ def test_open_names_have_corners_among_their_draws() -> None:
     assert (values == np.round(values)).all(axis=1).any()
     assert (values == 0).any()
     assert np.abs(values).max() > 8
+
+
+LAYERS = "input x[i]\nh_0[i] = x[i]\nh_{ℓ+1}[i] = W_{ℓ+1}[i,I'] h_ℓ[I']\nsize I = 4\nsize L = 2\n"
+
+
+@pytest.mark.parametrize("left", ["W[ℓ,i,j]", "W_ℓ[i,j]", "W_{ℓ+1}[i,j]"])
+def test_every_layer_is_drawn(left: str) -> None:
+    """W has the layers 1 and 2; however the draw counts them, the last is drawn like the first."""
+    weights = drawn(f"{LAYERS}{left} ~ N(0, 1)\nclaim h_L[i] ≤ 9", "W", {"I": 4, "L": 2})
+    assert weights.shape == (4000, 2, 4, 4)
+    np.testing.assert_allclose(weights.var(axis=0), 1.0, atol=0.12)
+
+
+def test_a_layer_that_is_not_drawn_is_told() -> None:
+    program = load(f"{LAYERS}W_1[i,j] ~ N(0, 1)")
+    (warning,) = [m for m in program.messages if m.severity == "warning"]
+    assert warning.text == "W is drawn at ℓ = 1 only, and has 1..L"
+
+
+@pytest.mark.parametrize("declared", ["input x[t]\n", ""])
+def test_a_window_does_not_widen_what_is_drawn(declared: str) -> None:
+    """x is drawn at 0..T-1; beyond it is 0, as for any input."""
+    text = f"{declared}x[t] ~ N(0, 1)\nrange Δt = -1..1\ny[t] = Σ_{{Δt}} x[t+Δt] + x[t-2]"
+    program = load(text)
+    (axis,) = program.code.tensors["x"].axes
+    assert (str(axis.lower), str(axis.extent)) == ("0", "T")
+    x = np.array([1.0, 10.0, 100.0])
+    y = program.interpret({}, {}, draws={"x": x})["y"]
+    assert y.tolist() == [11.0, 111.0, 111.0]

@@ -138,3 +138,11 @@ def test_values_beside_a_statistic_are_refused() -> None:
 )
 def test_digits_follow_the_error(value: float, error: float, text: str) -> None:
     assert with_error(value, error) == text
+
+
+def test_one_broken_element_is_enough() -> None:
+    """The mean at i = 1 is plainly wrong; that the one at i = 0 is near its bound changes nothing."""
+    text = "size I = 2\nx[i] ~ N(0.1 + 9 i, 1)\nclaim mean of x[i] ≈ 0 within 0.1"
+    found = verdict(text, draws=2500)
+    assert found.status == REFUTED
+    assert found.broken is not None and found.broken.place == {"i": 1}

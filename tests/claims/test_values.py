@@ -202,3 +202,33 @@ def test_nothing_large_is_tried() -> None:
     found = verdict("size T = 100000\ninput x[t]\ny[t_1,t_2] = x[t_1] x[t_2]\nclaim y[0,0] ≥ 0")
     assert found.status == UNTRIED
     assert "set smaller ones" in found.found
+
+
+LABELS = """\
+label the, cat, saw in T
+size T = 3
+label yes, no in V
+size V = 2
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ("α[t_1,t_2] = 0\nα[saw,cat] = 1\nclaim α[t_1,t_2] = 0", "at t_1 = saw, t_2 = cat"),
+        (
+            "x[t] ~ N(0, 1)\ny[t] = x[t] + [t = cat]\nclaim mean of y[t] ≈ 0 within 0.1",
+            "at t = cat",
+        ),
+        ("input w[t] in V\nclaim w[t] = yes for t = saw", "at t = saw"),
+        ("input x[i]\nclaim x[i] ≤ 0", "at i = 0"),
+    ],
+)
+def test_a_counterexample_is_told_by_its_labels(text: str, where: str) -> None:
+    found = verdict(LABELS + text)
+    assert found.broken is not None
+    assert found.broken.where.strip().startswith(where + " where"), found.broken.where
+    if "input w" in text:
+        drawn = found.broken.draw["w"].strip("[]").split(", ")
+        assert set(drawn) <= {"yes", "no"} and drawn[2] == "no"
+        assert found.to_json()["claim"]["counterexample"]["at"] == {"t": 2}

@@ -24,6 +24,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from indicial.program.meaning.interpret import InterpretError, interpret
+from indicial.program.program import Program
 from indicial.program.sizes import Size
 
 # ---- tokens ----
@@ -147,3 +148,13 @@ def test_any_lengths(lengths: list[int], seed: int) -> None:
     for member, n in enumerate(lengths):
         alone = interpret(attention(), {"q": q[member, :n], "v": v[member, :n]}, {})
         assert result["y"][member, :n].tolist() == alone["y"].tolist()
+
+
+def test_tokens_of_one_vocabulary_have_one_size() -> None:
+    """`in V` twice is the same V: one table serves both, and no size V_u is left over."""
+    text = "input s[t] in V, u[t'] in V\ny[t] = e[s[t]] + Σ_{t'} f[u[t']]"
+    code = Program.of_text(text).code
+    assert [name for name in code.sizes if name.startswith("V")] == ["V"]
+    assert code.tensors["s"].values == code.tensors["u"].values == code.tensors["e"].axes[0].extent
+    with pytest.raises(InterpretError, match="V = 3"):
+        interpret(code, {"s": [0, 1], "u": [0, 3]}, {"e": normal(3), "f": normal(3)})

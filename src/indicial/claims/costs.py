@@ -200,11 +200,12 @@ def _growth(terms: _Terms, test: Test) -> Verdict:
 
 def _compared(terms: _Terms, test: Test, given: Mapping[str, int]) -> Verdict:
     left, right = terms.size(test.left), terms.size(test.right)
+    counted = _counted(test)
     if left is not None and right is not None and test.guard is None:
         if test.relation in ("=", "≈") and left == right:
-            return Verdict(test, HOLDS, f"{left} is {right}, at all sizes")
+            return Verdict(test, HOLDS, f"{left} is {right}, at all sizes{counted}")
         if _proved(left, test.relation, right):
-            return Verdict(test, HOLDS, f"{left} {test.relation} {right}, at all sizes")
+            return Verdict(test, HOLDS, f"{left} {test.relation} {right}, at all sizes{counted}")
     count = 0
     for sizes in _grid(terms.names(test), given):
         if test.guard is not None and not terms.value(test.guard, sizes):
@@ -215,13 +216,22 @@ def _compared(terms: _Terms, test: Test, given: Mapping[str, int]) -> Verdict:
         near = test.relation == "≈" and abs(one - other) <= allowed
         if not near and not FUNCTIONS["=" if test.relation == "≈" else test.relation](one, other):
             broken = Counterexample(f"{one:g}", f"{other:g}", f"{abs(one - other):g}", {}, sizes)
-            against = f"{_shown(left)} against {_shown(right)}"
+            against = f"{_shown(left)} against {_shown(right)}{counted}"
             return Verdict(test, REFUTED, against, broken)
     if not count:
         return Verdict(test, UNTRIED, "the condition holds at none of the sizes that were tried")
     if count == 1:
-        return Verdict(test, HOLDS, f"{one:g} against {other:g}")
-    return Verdict(test, HOLDS, f"{_shown(left)} against {_shown(right)}, tried at {count:,} sizes")
+        return Verdict(test, HOLDS, f"{one:g} against {other:g}{counted}")
+    tried = f"{_shown(left)} against {_shown(right)}, tried at {count:,} sizes"
+    return Verdict(test, HOLDS, tried + counted)
+
+
+def _counted(test: Test) -> str:
+    """What a parallel time counts: it is no count of operations, nor of seconds."""
+    nodes = (node for side in (test.left, test.right) for node in side.walk())
+    if any(isinstance(node, Quantity) and node.what == "parallel time" for node in nodes):
+        return " (steps that wait for each other, each counted as 1)"
+    return ""
 
 
 def _shown(size: Size | None) -> str:

@@ -10,7 +10,7 @@ The `std of …` of a claim is the same at all draws; `statistics.py` finds it a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +36,7 @@ from indicial.program.ir import (
 from indicial.program.meaning.sample import extent_value, least_sizes
 from indicial.program.messages import IndicialError
 from indicial.program.rewrite import free_indices, rebuild
+from indicial.program.sizes import Size
 
 if TYPE_CHECKING:
     import numpy as np
@@ -167,6 +168,29 @@ class Experiment:
         made = {slope.tensor.name for slope in self.slopes}
         seeds = {slope.seed for slope in self.slopes}
         return [name for name in found if name not in made and name not in seeds]
+
+    def labels_of(self, name: str) -> Callable[[int], str] | None:
+        """How the tokens of a name are called; None where the text gives them no labels."""
+        vocabulary = self.code.tensors[name].values
+        if vocabulary is None or not self._labels(vocabulary):
+            return None
+        return lambda token: self._label(vocabulary, token)
+
+    def _labels(self, size: Size) -> tuple[str, ...]:
+        return self.code.labels.get(size.name or "", ())
+
+    def _label(self, size: Size, value: int) -> str:
+        labels = self._labels(size)
+        return labels[value] if 0 <= value < len(labels) else str(value)
+
+    def places(self, place: Iterable[int], sizes: Mapping[str, int]) -> dict[str, int]:
+        """The values of the claim's indices at one element: `{"t": 3}`."""
+        at = zip(self.test.indices, place, strict=True)
+        return {index.name: index.lower.value(sizes) + number for index, number in at}
+
+    def labels(self, at: Mapping[str, int]) -> dict[str, str]:
+        """The labels of those values: `{"t": "bird"}`."""
+        return {i.name: self._label(i.extent, at[i.name]) for i in self.test.indices}
 
     def draw(self, sizes: Mapping[str, int], count: int, random: Random) -> dict[str, Array]:
         """Values for all that the claim depends on, `count` of each."""

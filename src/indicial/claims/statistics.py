@@ -102,14 +102,14 @@ def try_statistics(
         made += found.draws
         if not found.tried.any():
             continue
+        if found.broken().any():  # one element is enough, however near another is
+            if not _confirmed(experiment, corner, random):
+                return Verdict(test, UNTRIED, DIFFERENT)
+            return _refuted(experiment, found, seed)
         if found.undecided().any():
             needed = _needed(found)
             text = f"{_figure(experiment, found)}; it needs about {needed:,} draws"
             return Verdict(test, UNDECIDED, text, seed=seed)
-        if found.broken().any():
-            if not _confirmed(experiment, corner, random):
-                return Verdict(test, UNTRIED, DIFFERENT)
-            return _refuted(experiment, found, seed)
         if worst is None or _slack(found) < _slack(worst):
             worst = found
     if worst is None:
@@ -328,14 +328,14 @@ def _figure(experiment: Experiment, found: Estimate) -> str:
 def _refuted(experiment: Experiment, found: Estimate, seed: int) -> Verdict:
     place = _worst(found)
     test = experiment.test
-    at = {i.name: i.lower.value(found.sizes) + p for i, p in zip(test.indices, place, strict=True)}
+    at = experiment.places(place, found.sizes)
     left, right = float(found.left[place]), float(found.right[place])
     error = float(found.error[place])
     shown_left = with_error(left, error) if _has_statistic(test.left) else number(left)
     shown_right = with_error(right, error) if _has_statistic(test.right) else number(right)
     sizes = {n: v for n, v in found.sizes.items() if n in experiment.code.sizes}
     gap = with_error(abs(left - right), error)
-    broken = Counterexample(shown_left, shown_right, gap, at, sizes)
+    broken = Counterexample(shown_left, shown_right, gap, at, sizes, labels=experiment.labels(at))
     text = f"{shown_left} ({found.draws:,} draws) {is_not(test)} {shown_right}"
     return Verdict(test, REFUTED, text, broken, seed)
 

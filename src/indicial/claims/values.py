@@ -208,7 +208,7 @@ def _refuted(
     assert found is not None  # `shrink` keeps only what breaks the claim
     place, left, right = found
     test = experiment.test
-    at = {i.name: i.lower.value(sizes) + p for i, p in zip(test.indices, place, strict=True)}
+    at = experiment.places(place, sizes)
     gap = number(abs(left - right))
     broken = Counterexample(
         number(left),
@@ -216,7 +216,8 @@ def _refuted(
         gap,
         at,
         {n: v for n, v in sizes.items() if n in experiment.code.sizes},
-        {name: shown(array) for name, array in values.items()},
+        {name: shown(array, experiment.labels_of(name)) for name, array in values.items()},
+        experiment.labels(at),
     )
     text = f"{broken.left} {is_not(test)} {broken.right} (they differ by {gap})"
     return Verdict(test, REFUTED, text, broken, seed)

@@ -8,7 +8,7 @@ notes.md:12: false claim refuted: α[n] ≤ 1/N
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -32,11 +32,15 @@ class Counterexample:
     place: Mapping[str, int] = field(default_factory=dict)
     sizes: Mapping[str, int] = field(default_factory=dict)
     draw: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """What the text calls the places that it gives names to."""
 
     @property
     def where(self) -> str:
-        """`at n = 0, where N = 2`."""
-        at = ", ".join(f"{name} = {value}" for name, value in self.place.items())
+        """`at n = 0, where N = 2`; a place that has a label is called by it."""
+        at = ", ".join(
+            f"{name} = {self.labels.get(name, value)}" for name, value in self.place.items()
+        )
         sizes = ", ".join(f"{name} = {value}" for name, value in self.sizes.items())
         return (f" at {at}" if at else "") + (f" where {sizes}" if sizes else "")
 
@@ -151,19 +155,24 @@ def with_error(value: float, error: float) -> str:
     return f"{value:.{digits}f} ± {error:.{digits}f}"
 
 
-def shown(values: np.ndarray[Any, Any]) -> str:
-    """Nested lists of short numbers; of a large array its shape."""
+def shown(values: np.ndarray[Any, Any], label: Callable[[int], str] | None = None) -> str:
+    """Nested lists of short numbers; of a large array its shape. Tokens are shown by their labels."""
     import numpy as np
 
     rows, columns = (1, 1, *values.shape)[-2:]
-    if values.ndim == 2 and rows > 1 and np.array_equal(values, np.eye(rows, columns)):
+    if (
+        label is None
+        and values.ndim == 2
+        and rows > 1
+        and np.array_equal(values, np.eye(rows, columns))
+    ):
         which = "the identity" if rows == columns else f"{rows} rows of the identity"
         return f"{which} ({columns} × {columns})"
     if values.size > 64:
         return f"{' × '.join(map(str, values.shape))} numbers"
     if values.ndim == 0:
-        return f"{float(values) + 0.0:.4g}"
-    return "[" + ", ".join(shown(row) for row in values) + "]"
+        return f"{float(values) + 0.0:.4g}" if label is None else label(int(values))
+    return "[" + ", ".join(shown(row, label) for row in values) + "]"
 
 
 def listed(corners: Iterable[Mapping[str, int]]) -> str:

@@ -109,12 +109,10 @@ def _check(options: argparse.Namespace) -> int:
         return 1 if errors else 0
     for message in found:
         print(message.render(), end="\n\n")
-    before = True
-    for verdict in verdicts:
-        if not before or not verdict.as_stated:
+    for before, verdict in zip([None, *verdicts], verdicts, strict=False):
+        if before is not None and not (before.as_stated and verdict.as_stated):
             print()  # a message stands apart
         print(verdict.line() if verdict.as_stated else verdict.message().render())
-        before = verdict.as_stated
     print(end="\n" if verdicts else "")
     if options.notes:
         for one in skipped:

@@ -42,7 +42,7 @@ COMPARISONS = ("=", "≠", "<", "≤", ">", "≥")
 LOGIC = ("and",)
 ELEMENTWISE = (
     "tanh", "σ", "ReLU", "GELU", "exp", "ln", "sqrt", "abs", "sign", "cos", "sin",
-    "min", "max", "softplus", "floor", "erf",
+    "min", "max", "softplus", "floor", "erf", "stop",
 )  # fmt: skip
 REDUCE = ("sum", "prod", "max", "min", "mean", "argmax", "argmin")
 ROLES = ("input", "parameter", "constant", "draw", "defined")
@@ -273,6 +273,11 @@ class Axis:
     lower: Size
     extent: Size
 
+    @property
+    def upper(self) -> Size:
+        """The last value."""
+        return self.lower + self.extent - 1
+
 
 @dataclass(frozen=True)
 class Tensor:
@@ -367,6 +372,8 @@ class Code:
     loss: str | None = None
     generated: str | None = None
     """The token tensor that `w[t] ~ P(…)` generates."""
+    labels: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """The names of elements, by size: `label a, b in N` gives `{"N": ("a", "b")}`."""
 
     def of(self, tensor: str) -> list[Statement]:
         """The statements that define a tensor, in order of precedence."""

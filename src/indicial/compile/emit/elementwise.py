@@ -39,7 +39,7 @@ _CALLS = {
     "GELU": "F.gelu({})", "exp": "torch.exp({})", "ln": "torch.log({})",
     "sqrt": "torch.sqrt({})", "abs": "{}.abs()", "sign": "torch.sign({})",
     "cos": "torch.cos({})", "sin": "torch.sin({})", "softplus": "F.softplus({}, threshold=40)",
-    "floor": "torch.floor({})", "erf": "torch.erf({})",
+    "floor": "torch.floor({})", "erf": "torch.erf({})", "stop": "{}.detach()",
 }  # fmt: skip
 _HARMLESS = {"ln": 1.0, "sqrt": 1.0, "exp": 0.0}
 """What a function sees where its value does not count, so that its slope is finite there."""

@@ -142,4 +142,5 @@ _RULES: dict[str, Callable[[Graph, Sequence[Node]], Node | None]] = {
     "abs": lambda graph, a: _make(graph, "abs({})", a, ATOM, CHOICE, positive=a[0].positive),
     "floor": lambda graph, a: _make(graph, "math.floor({})", a, ATOM, CHOICE),
     "and": _all,
+    "stop": lambda graph, a: a[0],
 }

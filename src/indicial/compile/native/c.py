@@ -146,6 +146,8 @@ class Scope:
             return self._sum(arguments)
         if function == "neg":
             return f"(-{self.c(arguments[0])})"
+        if function == "stop":  # the adjoint equations know what it is for
+            return self.c(arguments[0])
         if function == "^":
             return self._power(*arguments)
         texts = [self.c(a) for a in arguments]

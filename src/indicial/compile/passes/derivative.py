@@ -5,7 +5,8 @@ derivative(tanh(a[t] + b[t]), a[t], value=R[t]) →  1 - R[t]^2      where R is 
 derivative(G[t] * h[t-1], h[t-1])               →  G[t]
 
 At a kink the derivative is PyTorch's: 0 for ReLU and abs at 0, equal shares among the largest
-arguments of max and the smallest of min. What jumps (comparisons, floor, sign) has derivative 0.
+arguments of max and the smallest of min. What jumps (comparisons, floor, sign) has derivative 0, and
+so has `stop`, which is there for that.
 """
 
 from __future__ import annotations
@@ -151,6 +152,7 @@ _UNARY: dict[str, Callable[[Expression, Expression], Expression]] = {
     "abs": lambda u, y: Apply("sign", (u,)),
     "sign": lambda u, y: ZERO,
     "floor": lambda u, y: ZERO,
+    "stop": lambda u, y: ZERO,
     "cos": lambda u, y: negative(Apply("sin", (u,))),
     "sin": lambda u, y: Apply("cos", (u,)),
     "softplus": lambda u, y: Apply("σ", (u,)),

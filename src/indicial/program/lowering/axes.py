@@ -2,9 +2,13 @@
 
 h[t,j] = … h[t-1,j]     t: 0..T-1; what is read before is its start
 a[t_1-t_2]              all differences: -(T-1)..T-1
+x[t] ~ N(0, 1)          as for an input: 0..T-1, also where x[t-1] or a window reads it
+W[ℓ,j] ~ N(0, 1)        as for a parameter: 1..L where W_{ℓ+1} is read
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from indicial.program import ir
 from indicial.program.lowering.context import AxisInfo, Context
@@ -38,6 +42,8 @@ def axis_ranges(context: Context, ranges: list[Range]) -> dict[tuple[str, int], 
         for number, axis in enumerate(info.axes):
             if info.role == "defined":
                 result[key, number] = _defined_axis(context, axis, by_statement.get((key, number)))
+            elif axis.drawn:
+                result[key, number] = _drawn_axis(context, axis, ranges)
             elif info.role in ("parameter", "constant", "draw"):
                 result[key, number] = _read_axis(context, axis, ranges)
             else:
@@ -78,6 +84,16 @@ def _defined_axis(context: Context, axis: AxisInfo, general: Range | None) -> Ra
         if is_layered(axis) and (number - general[0]).number == -1:
             general = (number, general[1])
     return general
+
+
+def _drawn_axis(context: Context, axis: AxisInfo, ranges: list[Range]) -> Range:
+    """What is drawn has the elements that its `~` speaks of: like an input, but along layers those
+    that are read."""
+    if any(v.free and v.shift > 0 for _, variables in axis.reads for v, _ in variables):
+        return _read_axis(context, axis, ranges)
+    drawn = replace(axis, reads=[*axis.drawn, *axis.reads])
+    plain = any(isinstance(p, ir.Affine) and p.shift is not None for p, _ in axis.drawn)
+    return (_input_axis if plain else _read_axis)(context, drawn, ranges)
 
 
 def _read_axis(context: Context, axis: AxisInfo, ranges: list[Range]) -> Range:

@@ -110,7 +110,7 @@ def lower_draws(lowering: Lowering) -> None:
         for axis, item in enumerate(reference.items[: len(info.axes)]):
             placed = place(lowering, item, scope)
             lowering.meet(info, axis, placed, item.span)
-            info.axes[axis].reads.append((placed.place, placed.variables))
+            info.axes[axis].drawn.append((placed.place, placed.variables))
             left.append(placed.place if not isinstance(placed.place, ir.Gather) else ir.Affine())
         base = right.function if isinstance(right, s.Call) else right
         assert isinstance(base, s.Name)

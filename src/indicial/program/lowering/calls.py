@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from indicial.program.lowering.lower import Lowering
 
 
+ALIASES = {"log": "ln", "sg": "stop"}
+"""Functions with two names."""
+
 ARITY = {"min": (1, 99), "max": (1, 99)}
 
 
@@ -53,9 +56,8 @@ def call(lowering: Lowering, use: Use, scope: Scope, node: s.Expression) -> Term
     own = lowering.outline.functions.get(key)
     if own is not None:
         return inline(lowering, own, use, scope, node.span)
-    if key in ("log",):
-        key = "ln"
-    if key in ELEMENTWISE or key == "ln":
+    key = ALIASES.get(key, key)
+    if key in ELEMENTWISE:
         return _elementwise(lowering, key, use.call, scope, node.span)
     if key == "dropout":
         return _dropout(lowering, use.call, scope, node.span)

@@ -79,6 +79,8 @@ class AxisInfo:
     """The places on left sides, each with the number of its statement."""
     reads: list[tuple[ir.Place, list[tuple[Variable, int]]]] = field(default_factory=list)
     """The places at which it is read, each with its indices and their factors."""
+    drawn: list[tuple[ir.Place, list[tuple[Variable, int]]]] = field(default_factory=list)
+    """The places on the left of `~`, in the same way."""
     stride: int = 1
 
 

@@ -26,6 +26,7 @@ def declare(lowering: Lowering) -> None:
         *((r, None, "parameter") for r in outline.parameters.values()),
         *((r, None, "constant") for r, _ in outline.constants.values()),
     ]
+    vocabularies: dict[str, int] = {}
     for number, (reference, domain, role) in enumerate(declared):
         if reference.key in outline.defined and role == "input":
             continue  # an input that another file of the program defines
@@ -41,7 +42,9 @@ def declare(lowering: Lowering) -> None:
                 context.classes.prefer(variable.size, capital(variable.family), 2)
         if isinstance(domain, s.Name):
             key = name_key(domain)
-            info.values = context.classes.new(key, domain.span, 1)
+            if key not in vocabularies:
+                vocabularies[key] = context.classes.new(key, domain.span, 1)
+            info.values = vocabularies[key]
     for reference, value in outline.constants.values():
         info = context.tensors[reference.key]
         info.literal = literal_value(value, lowering)

@@ -191,7 +191,20 @@ class Finish:
             tests,
             _loss(self.lowering.outline.defined),
             generated[0][0].key if generated else None,
+            self._labels(),
         )
+
+    def _labels(self) -> dict[str, tuple[str, ...]]:
+        """The labels of each size, in their order; those of T are those of `T_α` too."""
+        found: dict[str, list[str]] = {}
+        for label, (_, domain, _) in self.lowering.outline.labels.items():
+            found.setdefault(domain, []).append(label)
+        return {
+            name: tuple(found[letter])
+            for root, name in self.names.items()
+            for _, letter in self.context.classes.data[root].names
+            if letter and letter in found
+        }
 
     def _tensor(self, info: TensorInfo) -> ir.Tensor:
         axes = []

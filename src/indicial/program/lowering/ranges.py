@@ -136,7 +136,23 @@ def _adopt(
         if not changed:
             break
         axes = axis_ranges(context, ranges)
+    if _adopt_drawn(context, ranges, axes):
+        axes = axis_ranges(context, ranges)
     return ranges, axes
+
+
+def _adopt_drawn(context: Context, ranges: list[Range], axes: dict[tuple[str, int], Range]) -> bool:
+    """`W[ℓ,j] ~ N(0, 1)` speaks of all layers that W has, also where those are 1..L."""
+    changed = False
+    for key, info in context.tensors.items():
+        for number, axis in enumerate(info.axes if info.role != "defined" else ()):
+            for place, variables in axis.drawn:
+                shift = place.shift if isinstance(place, ir.Affine) else None
+                if shift is not None and shift[1] == 0 and variables[0][0].lower is None:
+                    own = variables[0][0].number
+                    changed = changed or ranges[own] != axes[key, number]
+                    ranges[own] = axes[key, number]
+    return changed
 
 
 def _later(a: Size, b: Size) -> Size:

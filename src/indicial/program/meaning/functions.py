@@ -145,6 +145,7 @@ FUNCTIONS: dict[str, Callable[..., float]] = {
     "softplus": _softplus,
     "floor": _floor,
     "erf": math.erf,
+    "stop": lambda a: a,
 }
 
 _VARIADIC = ("+", "*", "min", "max", *LOGIC)
@@ -161,10 +162,10 @@ def takes(function: str, count: int) -> bool:
 def operations(function: str, count: int) -> int:
     """What one application counts as: `operations("+", 3)` → 2, `operations("tanh", 1)` → 1.
 
-    A minus sign is part of the sum or product that it stands in, and a comparison decides what is
-    computed without computing it: both count 0.
+    A minus sign is part of the sum or product that it stands in, a comparison decides what is
+    computed without computing it, and `stop` is about gradients only: all count 0.
     """
-    if function in COMPARISONS or function in LOGIC or function == "neg":
+    if function in COMPARISONS or function in LOGIC or function in ("neg", "stop"):
         return 0
     return count - 1 if function in _VARIADIC else 1
 

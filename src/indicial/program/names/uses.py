@@ -58,6 +58,8 @@ ELEMENTWISE = frozenset(
         "softplus",
         "floor",
         "erf",
+        "stop",
+        "sg",
     ]
 )
 SPECIAL = frozenset(["onehot", "dropout", "softmax"])
