@@ -23,6 +23,16 @@ TEXTS = {
         h[-1,k] = a[k]
         h[t,k] = tanh(0.5 h[t-1,k] + softplus(x[t+1,0]))
     """,
+    "tokens of other steps": """
+        input w[t] in V
+        h[t,k] = tanh(M[w[t+1],k,I] h[t-1,I] + e[w[t-2],k] h[t-1,k] + x[t,k])
+    """,
+    "a probability at the next token": """
+        input w[t] in V
+        h[t,k] = tanh(W[k,I] h[t-1,I] + x[t,k] + c[t-1])
+        P(w_t | w_0, …, w_{t-1}) = softmax_{w_t} e[w_t,K] h[t-1,K]
+        c[t] = 0.5 c[t-1] + P[t,w[t+1]] - P[t,w[t-1]]
+    """,
 }
 
 
@@ -36,6 +46,7 @@ def program(name: str) -> Program:
 @pytest.mark.parametrize("name", TEXTS)
 def test_three_ways_agree(name: str) -> None:
     ways = Ways(program(name).code)
+    assert not ways.ready.refused
     sizes = {n: {"T": 4}.get(n, 3) for n in ways.code.sizes}
     ways.agree(sizes, members=2)
     ways.agree({**sizes, "K": 5}, members=1)

@@ -368,17 +368,21 @@ class Writer:
         """A token of this member, which is the same for the whole row."""
         place_of = Scope(self.real, self.sizes, {self.body.variable: "v"}, lambda _: "", {}).place
         axes = self.body.code.tensors[read.tensor].axes
-        outer = []
+        outer, guards = [], []
         for number, (place, axis) in enumerate(zip(read.places, axes, strict=True)):
-            if not isinstance(place, Affine) or not self._surely_inside(place, axis):
+            if not isinstance(place, Affine):
                 raise Unsupported(f"{read.tensor} is read at a place that varies")
-            outer.append((number, self._from(place_of(place), axis.lower)))
+            text = place_of(place)
+            outer.append((number, self._from(text, axis.lower)))
+            if not self._surely_inside(place, axis):
+                guards.append(self._inside(text, axis))
         store = self.stores[read.tensor]
         address = replace(store, pointer=f"((const int64_t *){store.pointer})").base(outer)
-        if address not in self.rows:
-            self.rows[address] = self.fresh("k")
-            self.line(f"const long {self.rows[address]} = *({address});")
-        return self.rows[address]
+        value = f"({' && '.join(guards)}) ? *({address}) : -1" if guards else f"*({address})"
+        if value not in self.rows:
+            self.rows[value] = self.fresh("k")
+            self.line(f"const long {self.rows[value]} = {value};")
+        return self.rows[value]
 
     def _outside(self, node: Read, step: str, outer: Sequence[tuple[int, str]]) -> str:
         """What is read beyond the steps: the start, if there is one, else zeros.
