@@ -23,6 +23,7 @@ from indicial.commands import (
     generate,
     inspect,
     notebook,
+    study,
     train,
 )
 from indicial.commands.arguments import Parser
@@ -41,7 +42,19 @@ examples:
   indicial compare rnn gru --data people   models on equal terms, side by side
 """
 
-COMMANDS = [check, notebook, explain, train, generate, evaluate, compare, inspect, attend, export]
+COMMANDS = [
+    check,
+    notebook,
+    explain,
+    train,
+    generate,
+    evaluate,
+    compare,
+    inspect,
+    attend,
+    study,
+    export,
+]
 """In the order in which `--help` lists them; each adds its commands to the parser."""
 
 

@@ -112,7 +112,7 @@ def groups(results: Sequence[Result]) -> list[Group]:
         apart.setdefault((result.model, result.asked), []).append(result)
     deviation, freedom = pooled_deviation([[r.loss for r in group] for group in apart.values()])
     return [
-        Group(model, asked, tuple(group), _half(deviation, freedom, len(group)))
+        Group(model, asked, tuple(group), half_width(deviation, freedom, len(group)))
         for (model, asked), group in apart.items()
     ]
 
@@ -126,7 +126,8 @@ def pooled_deviation(samples: Sequence[Sequence[float]]) -> tuple[float, int]:
     return math.sqrt(squares / freedom), freedom
 
 
-def _half(deviation: float, freedom: int, number: int) -> float | None:
+def half_width(deviation: float, freedom: int, number: int) -> float | None:
+    """Half of the interval around a mean of so many numbers; None if no deviation is known."""
     if not freedom:
         return None
     wide = STUDENT[freedom - 1] if freedom <= len(STUDENT) else MANY

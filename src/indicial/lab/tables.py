@@ -7,7 +7,7 @@ transformer     300,160  J = 88, …          21k  1.498 ± 0.004               
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from indicial.lab.results import Group
 from indicial.train.chart import short
@@ -38,23 +38,23 @@ def loss(group: Group) -> str:
     return f"{group.mean:.3f}{half}{'' if group.finished else '*'}"
 
 
-def plain(table: Sequence[dict[str, str]]) -> str:
-    """Columns for a terminal."""
+def plain(table: Sequence[dict[str, str]], right: Collection[str] = RIGHT) -> str:
+    """Columns for a terminal; those named in `right` end at one place."""
     columns = list(table[0])
     wide = {name: max(len(name), *(len(row[name]) for row in table)) for name in columns}
     lines = []
     for row in [dict(zip(columns, columns, strict=True)), *table]:
         cells = [
-            row[name].rjust(wide[name]) if name in RIGHT else row[name].ljust(wide[name])
+            row[name].rjust(wide[name]) if name in right else row[name].ljust(wide[name])
             for name in columns
         ]
         lines.append("  ".join(cells).rstrip())
     return "\n".join(lines)
 
 
-def markdown(table: Sequence[dict[str, str]]) -> str:
+def markdown(table: Sequence[dict[str, str]], right: Collection[str] = RIGHT) -> str:
     columns = list(table[0])
-    lines = [columns, ["---:" if name in RIGHT else "---" for name in columns]]
+    lines = [columns, ["---:" if name in right else "---" for name in columns]]
     lines += [list(row.values()) for row in table]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 

@@ -1,0 +1,162 @@
+"""The command `study`: what a problem sheet says, trained or measured.
+
+$ indicial study shaping
+$ indicial study heads --quick --out try
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from indicial.commands.arguments import Commands, Parser, command
+from indicial.commands.train import STOPPED
+
+if TYPE_CHECKING:
+    from indicial.lab.studies.study import Study
+
+TEXT = """\
+Trains or measures what a problem sheet of docs/problems speaks of, and writes
+the table and the figure that stand there.
+
+  indicial study shaping               27 small transformers: 15 minutes of CPU
+  indicial study heads                 what each head of one does: 2 minutes
+  indicial study run_time              RNN and CNN against the length: 1 minute
+  indicial study repetition            loops against temperature: 2 minutes
+  indicial study shaping --quick       tiny, to see what happens: seconds
+
+The folder, runs/study-NAME or --out, gets table.md, study.json with every
+number, figure.png, figure.svg, and a run for each training, which `generate`,
+`attend` and `inspect` take. Ctrl-C keeps what is finished; the same call goes
+on. The same versions of indicial and torch give the same numbers again, times
+excepted.
+
+exit status: 0, 130 if it was stopped, 2 for a wrong call.
+"""
+
+SHAPING = """\
+What a term that shapes the attention does to a small transformer.
+
+Trains `transformer` on the built-in world people, then `transformer focus` and
+`transformer near` with four λ each, every one with three seeds:
+
+  indicial train transformer focus --set λ=0.1 --set J=64 --set L=2 ...
+
+and measures the loss of the validation part without the term, the entropy of
+the heads, and how far they look. A seed has the same first weights and batches
+for every λ, so losses are compared seed by seed.
+"""
+
+HEADS = """\
+What each head of a trained transformer does.
+
+Trains a small transformer on the built-in world people and lets it read
+sentences that it has not seen. The world knows their grammar, so it can be
+measured which share of its weight a head gives to the word just read, to the
+one before, to the beginning, to the same word earlier, and, where a verb
+follows, to the subject of that verb; beside it what even weights would give.
+Then each head is switched off by itself, to see what the loss says.
+
+  indicial study heads
+  indicial study heads --run runs/transformer-people-1     a run of your own
+"""
+
+RUN_TIME = """\
+How long an RNN and a causal CNN take, forward and backward, against the length.
+
+Compiles `rnn` with `language_model`, and `causal_cnn`, and times both for texts
+of growing length, one text at a time, beside the operations that the equations
+count. An exponent of 1 is a time that grows like the length. The exponents are
+those of the CPU time of one thread; two threads are compared with one by the
+clock, so let nothing else run beside it.
+"""
+
+REPETITION = """\
+How often the texts of a trained trigram model run in circles.
+
+Trains the library's `trigram` on the built-in world people, lets it go on from
+many pairs of words at temperature 0, and looks where a pair of words comes
+back; then the share of texts that contain a loop at higher temperatures.
+
+A loop: at least three rounds of the same words in a row, of which 16 words at
+least are as they were a round before.
+"""
+
+
+def add(commands: Commands[Any]) -> None:
+    """Adds it to the parser of `indicial`; each study is a command below it."""
+    parser = command(commands, "study", "train or measure what a problem sheet says", TEXT, None)
+    parser.set_defaults(run=lambda options: _help(parser))
+    studies = parser.add_subparsers(metavar="NAME", title="studies")
+    _add(studies, "shaping", "terms of the loss that shape the attention", SHAPING, _shaping)
+    heads = _add(studies, "heads", "what each head of a transformer does", HEADS, _heads)
+    heads.add_argument("--run", metavar="RUN", dest="subject",
+                       help="look at this run instead of training one")  # fmt: skip
+    _add(studies, "run_time", "the time of an RNN and a CNN by length", RUN_TIME, _run_time)
+    _add(studies, "repetition", "loops of a trigram by temperature", REPETITION, _repetition)
+
+
+def _add(
+    studies: Commands[Any],
+    name: str,
+    line: str,
+    text: str,
+    make: Callable[[argparse.Namespace], Study],
+) -> Parser:
+    parser = command(studies, name, line, text, lambda options: _run(make, options))
+    parser.add_argument("--out", metavar="FOLDER", help=f"(runs/study-{name})")
+    parser.add_argument("--quick", action="store_true",
+                        help="tiny models and few steps; its figures mean nothing")  # fmt: skip
+    parser.add_argument("--workers", type=int, metavar="N",
+                        help="trainings at a time (as many as there are cores)")  # fmt: skip
+    return parser
+
+
+def _help(parser: argparse.ArgumentParser) -> int:
+    parser.print_help()
+    return 0
+
+
+def _run(make: Callable[[argparse.Namespace], Study], options: argparse.Namespace) -> int:
+    from indicial.compile.native.threads import wait_asleep
+
+    wait_asleep()
+    from rich.console import Console
+
+    from indicial.lab.studies.running import run_study
+    from indicial.program.messages import IndicialError
+
+    if options.workers is not None and options.workers < 1:
+        raise IndicialError(f"--workers takes a number from 1 on; it was given {options.workers}")
+    workers = options.workers or os.cpu_count() or 1
+    study = make(options)
+    quick = "-quick" if options.quick else ""
+    folder = Path(options.out or f"runs/study-{study.name}{quick}")
+    return 0 if run_study(study, folder, workers, Console()) else STOPPED
+
+
+def _shaping(options: argparse.Namespace) -> Study:
+    from indicial.lab.studies.shaping import QUICK, Plan, Shaping
+
+    return Shaping(QUICK if options.quick else Plan())
+
+
+def _heads(options: argparse.Namespace) -> Study:
+    from indicial.lab.studies.heads import QUICK, Heads, Plan
+
+    return Heads(QUICK if options.quick else Plan(), options.subject)
+
+
+def _run_time(options: argparse.Namespace) -> Study:
+    from indicial.lab.studies.run_time import QUICK, Plan, RunTime
+
+    return RunTime(QUICK if options.quick else Plan())
+
+
+def _repetition(options: argparse.Namespace) -> Study:
+    from indicial.lab.studies.repetition import QUICK, Plan, Repetition
+
+    return Repetition(QUICK if options.quick else Plan())

@@ -1,0 +1,205 @@
+"""What a head does on sentences whose grammar is known: which share of its weight goes where.
+
+>>> sentences = [Parsed.of(world.sentence(rng), world) for _ in range(300)]
+>>> found = structures(module, sentences, tokenizer, later=1)
+>>> found[0].title, found[0].shares["before"].share, found[0].shares["before"].even
+('layer 1, head 0', 0.64…, 0.13…)
+
+A share is a mean over all places where there is something to look at, and `even` what even weights
+over the places seen would give there. Place t of a model reads one word and what follows is the
+next; a place that reads none is the beginning of the text.
+
+    itself     the place itself: the word just read
+    before     the place before
+    first      the first place
+    same       earlier places that read the same word as this one
+    subject    where a verb follows: the words of its subject, if they are three words back or more
+    noun       at the same places: any other noun, the mean of one
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from indicial.data.world.rendering import Dependency
+from indicial.data.world.world import Sentence, World
+from indicial.inspect.attention import Array
+from indicial.inspect.heads import HeadWeights, weights_of
+from indicial.program.messages import IndicialError
+from indicial.tasks.predictions import token_inputs
+
+if TYPE_CHECKING:
+    import torch
+
+    from indicial.compile.module.module import ProgramModule
+    from indicial.data.tokenizers import Tokenizer
+
+NAMES = ("itself", "before", "first", "same", "subject", "noun")
+SUBJECTS = ("nsubj", "nsubj:pass")
+FINITE = ("aux", "aux:pass", "cop")
+"""Words that go before the verb they belong to, and agree with the subject instead of it."""
+NOUNS = (*SUBJECTS, "obj", "obl", "nmod", "conj", "appos")
+PRONOUNS = ("who", "whom", "himself", "herself", "themselves")
+AFAR = 3
+"""A subject so many words back is neither the word just read nor the one before."""
+FIRST = 2
+"""From this place on the place itself, the one before and the first are three."""
+
+
+@dataclass(frozen=True)
+class Verb:
+    """A verb, the words of its subject, and those of each other noun before it; words count from 0."""
+
+    at: int
+    subject: tuple[int, ...]
+    others: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """A sentence with its verbs."""
+
+    words: tuple[str, ...]
+    verbs: tuple[Verb, ...]
+
+    @staticmethod
+    def of(sentence: Sentence, world: World) -> Parsed:
+        tree = world.dependencies(sentence.derivation)
+        return Parsed(tuple(sentence.words), tuple(verbs(sentence.words, tree)))
+
+
+def verbs(words: Sequence[str], tree: Sequence[Dependency]) -> list[Verb]:
+    """The verbs that stand behind their subjects.
+
+    >>> verbs(["Ann", "Lee", "is", "tall"], [(4, "nsubj"), (1, "flat"), (4, "cop"), (0, "root")])
+    [Verb(at=2, subject=(0, 1), others=())]
+    """
+    found = []
+    for number, (head, relation) in enumerate(tree):
+        if relation not in SUBJECTS or words[number] in PRONOUNS:
+            continue
+        own = {head - 1} | {
+            n for n, (top, kind) in enumerate(tree) if top == head and kind in FINITE
+        }
+        at = min(own)
+        if at < number:
+            continue
+        others = [
+            _name(n, tree)
+            for n, (_, kind) in enumerate(tree[:at])
+            if kind in NOUNS and words[n] not in PRONOUNS and n != number
+        ]
+        found.append(Verb(at, _name(number, tree), tuple(others)))
+    return found
+
+
+def _name(noun: int, tree: Sequence[Dependency]) -> tuple[int, ...]:
+    """A noun with the other words of its name."""
+    rest = (n for n, (top, kind) in enumerate(tree) if top == noun + 1 and kind == "flat")
+    return noun, *rest
+
+
+@dataclass(frozen=True)
+class Share:
+    """The mean share of the weight over `places`; `even` is that of even weights."""
+
+    share: float
+    even: float
+    places: int
+
+
+@dataclass(frozen=True)
+class Head:
+    """What one head does."""
+
+    layer: int | None
+    head: int | None
+    shares: dict[str, Share]
+    """By the names above; what the sentences never have is left out."""
+    entropy: float
+    """Nats, the mean over places."""
+
+    @property
+    def title(self) -> str:
+        return HeadWeights(self.layer, self.head, np.empty(0)).title
+
+
+def structures(
+    module: ProgramModule, sentences: Sequence[Parsed], tokenizer: Tokenizer, later: int
+) -> list[Head]:
+    """All heads, on all sentences, each read by itself; place t reads word t - `later`."""
+    (text,) = token_inputs(module.code)
+    targets = [targets_of(one, later) for one in sentences]
+    found = []
+    for head in weights_of(module, {text.name: padded(sentences, tokenizer)}):
+        shares = {}
+        for name in NAMES:
+            share = _share(head.weights, [target[name] for target in targets])
+            if share is not None:
+                shares[name] = share
+        entropies = [
+            row[FIRST : len(one.words) + later]
+            for row, one in zip(head.entropy(), sentences, strict=True)
+        ]
+        entropy = float(np.concatenate(entropies).mean())
+        found.append(Head(head.layer, head.head, shares, entropy))
+    return found
+
+
+def padded(sentences: Sequence[Parsed], tokenizer: Tokenizer) -> torch.Tensor:
+    """Sentences as rows of tokens, a word each; behind them stands their end, as often as needed."""
+    import torch
+
+    rows = [tokenizer.encode(" ".join(one.words)) for one in sentences]
+    for row, one in zip(rows, sentences, strict=True):
+        if len(row) != len(one.words):
+            raise IndicialError(
+                f"{len(row)} tokens for the {len(one.words)} words of {' '.join(one.words)!r}: "
+                "heads can be told by words only where each word is a token"
+            )
+    length = 1 + max(map(len, rows))
+    found = torch.full((len(rows), length), tokenizer.eos)
+    for number, row in enumerate(rows):
+        found[number, : len(row)] = torch.tensor(row)
+    return found
+
+
+def targets_of(sentence: Parsed, later: int) -> dict[str, Array]:
+    """For each name a matrix over places: how much a look from one place at another counts.
+
+    Place `later` + n reads word n. A row without anything is a place that does not count.
+    """
+    count = len(sentence.words) + later
+    read = [None] * later + list(sentence.words)
+    found = {name: np.zeros((count, count)) for name in NAMES}
+    for place in range(FIRST, count):
+        found["itself"][place, place] = 1
+        found["before"][place, place - 1] = 1
+        found["first"][place, 0] = 1
+        for earlier in range(place):
+            found["same"][place, earlier] = read[earlier] == read[place]
+    for verb in sentence.verbs:
+        place = verb.at - 1 + later  # it reads the word before the verb
+        if place < FIRST or verb.at - max(verb.subject) < AFAR:
+            continue
+        for word in verb.subject:
+            found["subject"][place, word + later] = 1
+        for noun in verb.others:
+            for word in noun:
+                found["noun"][place, word + later] = 1 / len(verb.others)
+    return found
+
+
+def _share(weights: Array, targets: Sequence[Array]) -> Share | None:
+    shares, evens = [], []
+    for row, target in zip(weights, targets, strict=True):
+        count = len(target)
+        places = np.flatnonzero(target.sum(-1))
+        shares.append((row[:count, :count] * target).sum(-1)[places])
+        evens.append((target.sum(-1) / (1 + np.arange(count)))[places])
+    share, even = np.concatenate(shares), np.concatenate(evens)
+    return Share(float(share.mean()), float(even.mean()), len(share)) if len(share) else None

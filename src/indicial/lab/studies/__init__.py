@@ -1,0 +1,1 @@
+"""What a problem sheet says, trained or measured: `indicial study`."""

@@ -1,0 +1,72 @@
+"""Means with intervals, shares with intervals, exponents.
+
+>>> str(Mean.of([1.50, 1.52, 1.54]))
+'1.520 ± 0.050'
+>>> share_interval(0, 200)
+(0.0, 0.0188…)
+>>> exponent([64, 128, 256], [1.0, 2.0, 4.0])
+1.0
+
+Intervals are of 95 %.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from indicial.lab.results import half_width, pooled_deviation
+
+NORMAL = 1.959964
+"""How many standard deviations hold 95 %."""
+
+
+@dataclass(frozen=True)
+class Mean:
+    """The mean of a few numbers, and half of Student's interval around it (None for one number)."""
+
+    mean: float
+    half: float | None
+    values: tuple[float, ...]
+
+    @staticmethod
+    def of(values: Sequence[float]) -> Mean:
+        deviation, freedom = pooled_deviation([values])
+        return Mean(fmean(values), half_width(deviation, freedom, len(values)), tuple(values))
+
+    @property
+    def sign(self) -> int:
+        """1 or -1 if the whole interval lies above or below 0, else 0."""
+        if self.half is None or abs(self.mean) <= self.half:
+            return 0
+        return 1 if self.mean > 0 else -1
+
+    def written(self, digits: int = 3, signed: bool = False) -> str:
+        sign = "+" if signed else ""
+        half = "" if self.half is None else f" ± {self.half:.{digits}f}"
+        return f"{self.mean:{sign}.{digits}f}{half}"
+
+    def __str__(self) -> str:
+        return self.written()
+
+    def to_json(self) -> dict[str, object]:
+        return {"mean": self.mean, "half": self.half, "values": list(self.values)}
+
+
+def share_interval(hits: int, of: int) -> tuple[float, float]:
+    """Where a probability may lie of which `hits` of `of` trials are a sample (Wilson 1927)."""
+    share, z = hits / of, NORMAL**2 / of
+    middle = (share + z / 2) / (1 + z)
+    half = math.sqrt(z * share * (1 - share) + z * z / 4) / (1 + z)
+    # Rounding must not put a share of 1 outside of its interval.
+    return max(0.0, min(share, middle - half)), min(1.0, max(share, middle + half))
+
+
+def exponent(sizes: Sequence[float], values: Sequence[float]) -> float:
+    """The p of value ≈ c · size^p: the slope of the line through the logarithms."""
+    x, y = [math.log(size) for size in sizes], [math.log(value) for value in values]
+    across, up = fmean(x), fmean(y)
+    slope = math.fsum((a - across) * (b - up) for a, b in zip(x, y, strict=True))
+    return slope / math.fsum((a - across) ** 2 for a in x)

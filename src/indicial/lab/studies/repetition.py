@@ -1,0 +1,279 @@
+"""The study `repetition`: a trained trigram model runs in circles, the more the colder it is.
+
+>>> contains_loop([7, 3, *[1, 2] * 10, 5, 6])
+True
+>>> returned([4, 1, 2, 3, 1, 2, 3])      # the pair (1, 2) of place 1 comes back at place 4
+Returned(first=1, again=4)
+
+The model goes on from the first two words of sentences of the world. The end of a sentence is a
+token like any other, so the text goes on with the next sentence.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import islice, pairwise
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from indicial.data.tokenizers import END, Tokenizer
+from indicial.data.world import World, world
+from indicial.decode.repeats import LEAST, ROUNDS
+from indicial.decode.settings import Decoding
+from indicial.decode.tokens import generate_tokens
+from indicial.lab.studies.drawing import LINES, axes_of
+from indicial.lab.studies.numbers import share_interval
+from indicial.lab.studies.study import Findings, Place, Say
+from indicial.lab.studies.trainings import training
+from indicial.lab.trials import Trial
+from indicial.train.run import Run
+from indicial.train.settings import Settings
+
+if TYPE_CHECKING:
+    from indicial.compile.module.module import ProgramModule
+
+TRAINED = "trigram"
+"""The folder of the run."""
+BATCH = 100
+"""Texts that are made beside each other."""
+SHOWN = 3
+"""Loops that are shown."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    steps: int = 1000
+    data: str = "people"
+    world_size: int = 100_000
+    context: int = 64
+    batch_size: int = 16
+    width: int = 64
+    hidden: int = 128
+    temperatures: tuple[float, ...] = (0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.75, 1)
+    texts: int = 200
+    words: int = 200
+
+
+QUICK = Plan(
+    steps=4, data="village", world_size=2000, context=32, batch_size=4, width=8, hidden=8,
+    temperatures=(0, 0.5, 1), texts=10, words=80,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Repetition:
+    plan: Plan
+
+    name = "repetition"
+
+    @property
+    def terms(self) -> dict[str, Any]:
+        return asdict(self.plan)
+
+    def trials(self, folder: Path) -> list[Trial]:
+        plan = self.plan
+        settings = Settings(
+            model=("trigram",), set={"I": str(plan.width), "J": str(plan.hidden)},
+            data=(plan.data,), world_size=plan.world_size, context=plan.context,
+            batch_size=plan.batch_size, max_steps=plan.steps, eval_every=max(1, plan.steps // 4),
+            eval_tokens=10_000, seed=0, device="cpu", out=str(folder / TRAINED),
+        )  # fmt: skip
+        return [training("trigram", settings)]
+
+    def find(self, place: Place, say: Say) -> Findings:
+        plan, run = self.plan, Run.open(place.folder / TRAINED)
+        module, tokenizer, own = run.module(), run.tokenizer(), world(plan.data)
+        prompts = beginnings(own, tokenizer, plan.texts)
+        hits: dict[float, int] = {}
+        coldest: list[list[int]] = []
+        for temperature in plan.temperatures:
+            texts = written(module, prompts, temperature, plan.words)
+            hits[temperature] = sum(map(contains_loop, texts))
+            if not temperature:
+                coldest = texts
+            say(f"temperature {temperature:g}: {hits[temperature]} of {len(texts)} texts loop")
+        said = spoken(own, tokenizer, plan.words, len(prompts))
+        loops = [ring(text) for text in coldest]
+        title = (
+            f"Repetition: trigram, {plan.steps:,} steps on {plan.data}; {len(prompts)} texts of "
+            f"{plan.words} words"
+        )
+        rows = [row(f"{t:g}", hits[t], len(prompts)) for t in plan.temperatures]
+        rows.append(row("the world itself", sum(map(contains_loop, said)), len(said)))
+        return Findings(
+            title,
+            rows,
+            [NOTE, *told(coldest, loops, tokenizer)],
+            {
+                "texts": len(prompts),
+                "looping": {f"{t:g}": count for t, count in hits.items()},
+                "loops": [[tokenizer.decode(r.tokens), n] for r, n in Counter(loops).most_common()],
+            },
+            lambda: figure(hits, len(prompts), title),
+        )
+
+
+NOTE = (
+    f"A text loops if it contains {ROUNDS} rounds of the same words in a row at least, of which "
+    f"{LEAST} words at least are as they were a round before. In brackets: 95 % (Wilson). The world "
+    "itself: as many texts of as many words, made of its own sentences."
+)
+
+
+def beginnings(own: World, tokenizer: Tokenizer, number: int) -> list[list[int]]:
+    """The first two words of sentences; no pair twice."""
+    found: dict[tuple[int, ...], None] = {}
+    for sentence in islice(own.sentences(seed=0), 100 * number):
+        found[tuple(tokenizer.encode(sentence)[:2])] = None
+        if len(found) == number:
+            break
+    return [list(pair) for pair in found]
+
+
+def written(
+    module: ProgramModule, prompts: Sequence[list[int]], temperature: float, words: int
+) -> list[list[int]]:
+    """A text for each prompt, with the prompt; no end stops it."""
+    settings = Decoding(temperature=temperature, max_new_tokens=words, seed=1)
+    texts = []
+    for start in range(0, len(prompts), BATCH):
+        some = prompts[start : start + BATCH]
+        made = generate_tokens(module, some, None, settings)
+        texts += [[*prompt, *one.tokens] for prompt, (one,) in zip(some, made, strict=True)]
+    return texts
+
+
+def spoken(own: World, tokenizer: Tokenizer, words: int, number: int) -> list[list[int]]:
+    """Texts of the world's own sentences, each as long as `words`."""
+    sentences = own.sentences(seed=1)
+    texts = []
+    for _ in range(number):
+        text: list[int] = []
+        while len(text) < words:
+            text += [*tokenizer.encode(next(sentences)), tokenizer.eos]
+        texts.append(text[:words])
+    return texts
+
+
+# ---------------------------------------------------------------------- loops
+
+
+def contains_loop(tokens: Sequence[int]) -> bool:
+    """Whether some stretch goes round three times and repeats 16 tokens; `repeats` looks at ends."""
+    text = np.asarray(tokens)
+    for period in range(1, len(text) // ROUNDS + 1):
+        same = text[period:] == text[:-period]
+        breaks = np.flatnonzero(~same)
+        edges = np.concatenate(([-1], breaks, [len(same)]))
+        if int(np.diff(edges).max()) - 1 >= max((ROUNDS - 1) * period, LEAST):
+            return True
+    return False
+
+
+class Returned(NamedTuple):
+    """A pair of words that stands at `first` comes back at `again`; places from 0."""
+
+    first: int
+    again: int
+
+
+def returned(tokens: Sequence[int]) -> Returned | None:
+    """The first pair that comes back."""
+    seen: dict[tuple[int, int], int] = {}
+    for place, pair in enumerate(pairwise(tokens)):
+        if pair in seen:
+            return Returned(seen[pair], place)
+        seen[pair] = place
+    return None
+
+
+class Ring(NamedTuple):
+    """The words of a loop, from the one with the smallest number on."""
+
+    tokens: tuple[int, ...]
+
+
+def ring(tokens: Sequence[int]) -> Ring:
+    """The loop that begins where the first pair comes back; the same wherever it is entered."""
+    pair = returned(tokens)
+    if pair is None:
+        return Ring(())
+    inside = list(tokens[pair.first : pair.again])
+    turns = [tuple(inside[n:] + inside[:n]) for n in range(len(inside))]
+    return Ring(min(turns))
+
+
+def keeps_going_round(tokens: Sequence[int]) -> bool:
+    """Whether all is as it was a round before, from the first pair that comes back on."""
+    pair = returned(tokens)
+    if pair is None:
+        return False
+    period = pair.again - pair.first
+    return list(tokens[pair.again :]) == list(tokens[pair.first : len(tokens) - period])
+
+
+# ---------------------------------------------------------------------- in words and colours
+
+
+def row(name: str, hits: int, of: int) -> dict[str, str]:
+    low, high = share_interval(hits, of)
+    return {"temperature": name, "loop": f"{hits}", "of": f"{of}", "share": f"{hits / of:.3f}",
+            "95 %": f"[{low:.3f}, {high:.3f}]"}  # fmt: skip
+
+
+def told(texts: list[list[int]], loops: list[Ring], tokenizer: Tokenizer) -> list[str]:
+    """What happens at temperature 0."""
+    if not texts:
+        return []
+    back = [pair.again for text in texts if (pair := returned(text)) is not None]
+    held = sum(map(keeps_going_round, texts))
+    said = [
+        f"At temperature 0 a pair of words comes back in {len(back)} of {len(texts)} texts; from "
+        f"there on {held} of them repeat themselves to the end, word for word."
+    ]
+    if not back:
+        return said
+    said[0] += (
+        f" It comes back at word {median(back):g} (the median; {max(back)} at the latest). There "
+        f"are {tokenizer.size**2:,} pairs."
+    )
+    said.append(f"The first text: {example(texts[0], tokenizer)} …")
+    common = [(one, n) for one, n in Counter(loops).most_common() if one.tokens]
+    said.append(f"All end in {_count(len(common), 'loop')}. The commonest:")
+    for one, number in common[:SHOWN]:
+        words = tokenizer.decode(one.tokens).strip()
+        said.append(f"{_count(number, 'text')}, {_count(len(one.tokens), 'word')}: {words}")
+    return said
+
+
+def example(text: Sequence[int], tokenizer: Tokenizer) -> str:
+    """A text up to the end of the second round; ends of sentences are strokes."""
+    pair = returned(text)
+    shown = text if pair is None else text[: 2 * pair.again - pair.first]
+    return tokenizer.decode(shown).replace(END, " |").strip()
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number != 1)}"
+
+
+def figure(hits: dict[float, int], of: int, title: str) -> Any:
+    """The share of texts with a loop over the temperature, with intervals."""
+    drawn, (axes,) = axes_of(1, title)
+    x = list(hits)
+    shares = np.array([hits[t] / of for t in x])
+    bounds = np.array([share_interval(hits[t], of) for t in x]).T
+    colour, mark = LINES[0]
+    axes.errorbar(
+        x, shares, yerr=np.abs(bounds - shares), color=colour, marker=mark, linewidth=1.6,
+        markersize=6, capsize=4,
+    )  # fmt: skip
+    axes.set_ylim(-0.03, 1.05)
+    axes.set_xlabel("temperature")
+    axes.set_ylabel("texts that contain a loop (share)")
+    return drawn

@@ -1,0 +1,36 @@
+"""The trainings of a study: settings as `indicial train` takes them → runs.
+
+>>> trial = training("focus, λ = 0.1, seed 0", Settings(model=("transformer", "focus"), …, out=…))
+>>> unfinished([trial])
+[Trial(label='focus, λ = 0.1, seed 0', …)]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from indicial.lab.pool import finished
+from indicial.lab.trials import Trial
+from indicial.tasks.programs import trainable
+from indicial.train.equations import Equations
+from indicial.train.settings import Settings
+
+
+def training(label: str, settings: Settings) -> Trial:
+    """All that decides it is said in the settings, so nothing is asked for and nothing searched."""
+    program = trainable(settings.model, settings.set).program
+    return Trial(
+        label=label,
+        model=program.title,
+        asked=0,
+        parameters=0,
+        seed=settings.seed or 0,
+        settings=settings,
+        equations=Equations.of(program),
+        work=float(settings.max_steps or 1),
+    )
+
+
+def unfinished(trials: Sequence[Trial]) -> list[Trial]:
+    """Those that are still to be done, or to be gone on with."""
+    return [trial for trial in trials if finished(trial) is None]

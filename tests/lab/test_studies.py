@@ -1,0 +1,273 @@
+"""The studies of the problem sheets, at tiny sizes: what they measure, and that they go on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from rich.console import Console
+
+from indicial import IndicialError
+from indicial.cli import main
+from indicial.data.world import world
+from indicial.inspect.structures import Head, Share
+from indicial.lab.pool import Outcome
+from indicial.lab.results import Result
+from indicial.lab.studies import heads, repetition, run_time, shaping
+from indicial.lab.studies.running import Train, run_study
+from indicial.lab.studies.study import Study
+from indicial.lab.studies.trainings import training
+from indicial.lab.trials import Trial
+from indicial.lab.views import View
+from indicial.library.loading import load
+from indicial.tasks.predictions import Measure, prediction
+from indicial.train.run import Run
+from tests.lab.studying import train_here
+
+FILES = {"study.json", "table.md", "figure.png", "figure.svg"}
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("INDICIAL_NATIVE", "0")  # so little is computed sooner than compiled
+    torch.set_num_threads(1)
+    return tmp_path
+
+
+def run(study: Study, folder: Path, train: Train = train_here) -> tuple[bool, str]:
+    console = Console(record=True, width=80, force_terminal=False)
+    return run_study(study, folder, 1, console, train), console.export_text()
+
+
+def nobody(trials: Sequence[Trial], workers: int, view: View) -> dict[str, Outcome]:
+    raise AssertionError(f"{len(trials)} trainings are repeated")
+
+
+# ---------------------------------------------------------------------- shaping
+
+TINY = replace(shaping.QUICK, seeds=1, steps=2)
+
+
+def test_shaping_stops_goes_on_and_says_what_came_of_it(here: Path) -> None:
+    study, folder = shaping.Shaping(replace(TINY, near=())), here / "s"
+
+    def stopped(trials: Sequence[Trial], workers: int, view: View) -> dict[str, Outcome]:
+        return train_here(trials[:1], workers, view)
+
+    done, said = run(study, folder, stopped)
+    assert not done and "stopped; 1 of 2 trainings are finished" in said
+    before = (folder / "none-seed-0/result.json").stat().st_mtime_ns
+    done, said = run(study, folder)
+    assert done and "2 trainings, 1 of them done already" in said
+    assert (folder / "none-seed-0/result.json").stat().st_mtime_ns == before
+    assert {path.name for path in folder.iterdir()} >= FILES
+    found = json.loads((folder / "study.json").read_text(encoding="utf-8"))["measured"]
+    own, alone = found["findings"]["focus-λ=0.1"], found["findings"]["none"]
+    one, other = (Result.read(folder / f"{n}-seed-0") for n in ("focus-λ=0.1", "none"))
+    assert one is not None and other is not None
+    assert own["more"]["mean"] == pytest.approx(one.loss - other.loss)
+    fall = alone["entropy"]["mean"] - own["entropy"]["mean"]
+    assert own["at_most"] == pytest.approx(0.1 * fall)
+    assert run(study, folder, nobody)[0]
+
+
+def test_the_transformer_alone_is_that_with_a_weight_of_nothing(here: Path) -> None:
+    """So both terms share the trainings without a term."""
+    settings = shaping.Shaping(TINY).trials(here)[0].settings
+    losses = []
+    for name, more in (("a", {}), ("b", {"λ": "0"})):
+        models = ("transformer", *(("focus",) if more else ()))
+        trial = training(
+            name,
+            replace(settings, model=models, set={**settings.set, **more}, out=str(here / name)),
+        )
+        train_here([trial], 1, View([], Console()))
+        result = Result.read(here / name)
+        assert result is not None
+        losses.append(result.loss)
+    assert losses[0] == pytest.approx(losses[1], abs=1e-6)
+
+
+def test_what_is_said_of_shaping() -> None:
+    def measured(loss: float) -> shaping.Measured:
+        return shaping.Measured(loss, None, entropy=1.0, distance=2.0, distance_below=3.0, near=9.0)
+
+    small, large = (shaping.Setting("focus", weight) for weight in (0.1, 0.5))
+    alone = shaping.Setting(shaping.ALONE, 0.0)
+    found = {
+        alone: [measured(x) for x in (1.50, 1.52, 1.54)],
+        small: [measured(x) for x in (1.50, 1.53, 1.53)],
+        large: [measured(x) for x in (1.60, 1.62, 1.641)],
+    }
+    rows = [shaping.summary(setting, found) for setting in found]
+    assert shaping.told("focus", rows)[0] == (
+        "focus: the loss is larger at λ = 0.5; not told apart from that without at λ = 0.1."
+    )
+    # The losses of a seed are compared with each other: 0.1 more, though seeds are 0.04 apart.
+    assert rows[2].cells()["more"] == "+0.100 ± 0.001"
+
+
+def test_a_folder_keeps_its_study_and_its_terms(here: Path) -> None:
+    def nothing(trials: Sequence[Trial], workers: int, view: View) -> dict[str, Outcome]:
+        return {}
+
+    run(shaping.Shaping(TINY), here / "s", nothing)
+    with pytest.raises(IndicialError, match="was begun with steps = 2, this is with 3"):
+        run(shaping.Shaping(replace(TINY, steps=3)), here / "s", nothing)
+    with pytest.raises(IndicialError, match="holds the study shaping; choose another --out"):
+        run(repetition.Repetition(repetition.QUICK), here / "s", nothing)
+    (here / "s/study.json").write_text("{", encoding="utf-8")
+    with pytest.raises(IndicialError, match="is damaged"):
+        run(shaping.Shaping(TINY), here / "s", nothing)
+    with pytest.raises(IndicialError, match="holds other things"):
+        run(shaping.Shaping(TINY), here, nothing)
+
+
+# ---------------------------------------------------------------------- heads
+
+
+def test_heads(here: Path) -> None:
+    plan = replace(heads.QUICK, steps=2, sentences=20)
+    done, said = run(heads.Heads(plan), here / "h")
+    assert done and "even" in said and "\n2.1" in said
+    assert {path.name for path in (here / "h").iterdir()} >= FILES
+    found = json.loads((here / "h/study.json").read_text(encoding="utf-8"))["measured"]["findings"]
+    assert list(found) == [f"layer {n}, head {k}" for n in (1, 2) for k in (0, 1)]
+
+    # A run that is there gives the same, without a training.
+    again = heads.Heads(plan, subject=str(here / "h/transformer"))
+    assert run(again, here / "again", nobody)[0]
+    other = json.loads((here / "again/study.json").read_text(encoding="utf-8"))
+    assert other["measured"]["findings"] == found
+
+    # A head is switched off by its values; without its columns of W^O it says as little.
+    opened = Run.open(here / "h/transformer")
+    module, tokenizer = opened.module(), opened.tokenizer()
+    sentences = heads.new_sentences(heads.world_of(opened), 20)
+    costs = heads.knocked_out(module, sentences, tokenizer)
+    predicted = prediction(module.code)
+    assert predicted is not None
+    width = module.sizes.known["I"]
+
+    def loss() -> float:
+        measure = Measure(module, predicted)
+        total, count = 0.0, 0
+        for one in sentences:
+            tokens = [*tokenizer.encode(" ".join(one.words)), tokenizer.eos]
+            total += float(measure({"w": torch.tensor([tokens])}).sum())
+            count += len(tokens)
+        return total / count
+
+    whole = loss()
+    for layer in range(2):
+        for head in range(2):
+            matrix = module.parameter("W^O")
+            kept = matrix[layer].clone()
+            with torch.no_grad():
+                matrix[layer][:, head * width : (head + 1) * width] = 0
+            assert costs[layer + 1, head] == pytest.approx(loss() - whole, abs=1e-5)
+            with torch.no_grad():
+                matrix[layer] = kept
+
+
+def test_a_sentence_about_a_head() -> None:
+    def head(**shares: tuple[float, float]) -> Head:
+        made = {name: Share(share, even, 10) for name, (share, even) in shares.items()}
+        return Head(1, 3, made, entropy=0.7)
+
+    looking = head(itself=(0.2, 0.1), before=(0.65, 0.1), first=(0.1, 0.1))
+    assert heads.told(looking, {(1, 3): 0.25}) == (
+        "1.3: 65% on the word before it (even weights: 10%), 20% on the word just read (even "
+        "weights: 10%); its weight is spread over 2.0 words; without it 0.250 nats per token more "
+        "are lost."
+    )
+    afar = head(itself=(0.1, 0.1), subject=(0.4, 0.1), noun=(0.05, 0.1))
+    assert (
+        "40% on a subject afar when its verb follows (even weights: 10%; on any other noun: 5%)"
+        in (heads.told(afar, {}))
+    )
+    assert "nothing that stands out" in heads.told(head(itself=(0.14, 0.1), first=(0.1, 0.1)), {})
+
+
+# ---------------------------------------------------------------------- run time, repetition
+
+
+def test_run_time(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = replace(run_time.QUICK, lengths=(4, 8), rounds=1, window=0.0, threads=(1,))
+    done, said = run(run_time.RunTime(plan), here / "t")
+    assert done and "operations grow like T^" in said
+    assert {path.name for path in (here / "t").iterdir()} >= FILES
+    # What is measured is not measured again.
+    monkeypatch.setattr(run_time, "timing", None)
+    assert run(run_time.RunTime(plan), here / "t")[0]
+
+
+def test_operations_and_exponents() -> None:
+    plan = run_time.Plan(lengths=(10, 20, 40, 80), width=3, vocabulary=2)
+    program = load("rnn", "language_model")
+    # By hand: 2·2·3·3 products of W h and W x, 3·3 sums and σ, 2·3·2 scores, 3·2 softmax, 2 loss.
+    assert run_time.work(program, plan, 10) == 10 * (36 + 9 + 12 + 6 + 2) + 1
+    several = [run_time.Timing(7 * t, 3e-3 * t, 5e-6 * t * t, 1.0) for t in plan.lengths]
+    assert run_time.exponents(plan, several) == pytest.approx(
+        {"operations": 1.0, "forward": 1.0, "backward": 2.0}
+    )
+
+
+def test_repetition(here: Path) -> None:
+    plan = replace(repetition.QUICK, texts=6, words=60, temperatures=(0, 1))
+    done, said = run(repetition.Repetition(plan), here / "r")
+    assert done and "the world itself" in said
+    assert {path.name for path in (here / "r").iterdir()} >= FILES
+    opened = Run.open(here / "r/trigram")
+    module, tokenizer = opened.module(), opened.tokenizer()
+    prompts = repetition.beginnings(world("village"), tokenizer, 6)
+    assert len({tuple(prompt) for prompt in prompts}) == 6
+    for text in repetition.written(module, prompts, 0, 40):
+        # Each word is the likeliest after the two before it.
+        table = module(w=torch.tensor(text), want=["P"])["P"].argmax(-1).tolist()
+        assert text[2:] == table[2:]
+        back = repetition.returned(text)
+        assert back is None or repetition.keeps_going_round(text)
+
+
+# ---------------------------------------------------------------------- the command
+
+
+@pytest.mark.parametrize("name", ["", "shaping", "heads", "run_time", "repetition"])
+def test_help_fits(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    if name:
+        with pytest.raises(SystemExit):
+            main(["study", name, "--help"])
+    else:
+        assert main(["study"]) == 0
+    printed = capsys.readouterr().out
+    assert max(map(len, printed.splitlines())) <= 80
+    assert name in printed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["shaping", "--workers", "0"], "--workers takes a number from 1 on"),
+        (["heads", "--run", "nowhere"], "there is no run nowhere"),
+        (["shaping", "--out", "."], "holds other things and is no study"),
+    ],
+)
+def test_wrong_calls(
+    arguments: list[str], message: str, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "something").write_text("", encoding="utf-8")
+    assert main(["study", *arguments]) == 2
+    assert message in capsys.readouterr().err
+    assert not (here / "runs").exists()
+
+
+def test_the_command(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["study", "repetition", "--quick", "--out", "r", "--workers", "1"]) == 0
+    printed = capsys.readouterr().out
+    assert "trigram: loss" in printed and "r/figure.svg" in printed
