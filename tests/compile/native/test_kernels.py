@@ -11,7 +11,8 @@ import torch
 import indicial
 from indicial import library
 from indicial.compile.native import toolchain
-from indicial.compile.native.kernel import Kernel, build
+from indicial.compile.native.building import build
+from indicial.compile.native.kernel import Kernel
 from indicial.compile.native.scan import extract
 from indicial.compile.passes.hoist import hoist, nests
 from indicial.compile.passes.normal import normal

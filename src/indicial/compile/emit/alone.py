@@ -10,7 +10,8 @@ from collections.abc import Collection, Mapping, Sequence
 
 import torch
 
-from indicial.compile.emit.source import Source, emit
+from indicial.compile.emit.running import Source, empty_sizes
+from indicial.compile.emit.source import emit
 from indicial.compile.schedule.schedule import schedule
 from indicial.program.ir import Code, IndexValue, Reduce, SizeValue, Softmax
 
@@ -53,13 +54,6 @@ class Alone:
         text = self.source(frozenset(own), empty_sizes(sizes))
         found = text.run(p, x, dict(sizes), own, {})
         return [found[name] for name in self.outputs]
-
-
-def empty_sizes(sizes: Mapping[str, int]) -> frozenset[str]:
-    """Those that are 0. A tracer, for which sizes may be anything, takes them for more."""
-    if torch.compiler.is_compiling():
-        return frozenset()
-    return frozenset(name for name, size in sizes.items() if size == 0)
 
 
 def sizes_of(code: Code) -> tuple[str, ...]:

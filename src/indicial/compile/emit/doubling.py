@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from indicial.compile.emit.alone import Alone, Values, sizes_of
-from indicial.compile.native.scan import Scan, Unsupported, extract
+from indicial.compile.native.scan import Members, Unsupported, extract
 from indicial.compile.schedule.linear import Linear, linear
 from indicial.compile.schedule.plan import Call, Loop, Plan, Step
 from indicial.program.ir import Code, Read
@@ -89,14 +89,14 @@ class Handed:
     """What the emitted text calls, with sizes in the order of `names`."""
 
     names: tuple[str, ...]
-    scan: Scan
+    members: Members
     doubling: Doubling
 
     def __call__(
         self, arguments: Sequence[torch.Tensor], sizes: Sequence[int], lengths: Values
     ) -> list[torch.Tensor]:
         by_name = dict(zip(self.names, sizes, strict=True))
-        return self.scan.for_members(self.doubling.run, arguments, by_name, lengths)
+        return self.members.run(self.doubling.run, arguments, by_name, lengths)
 
 
 def with_doubling(
@@ -144,5 +144,5 @@ def _call(
         tuple(scan.arguments.values()),
         tuple(scan.results[name] for name in outputs),
         names,
-        Handed(names, scan, doubling),
+        Handed(names, scan.members, doubling),
     )

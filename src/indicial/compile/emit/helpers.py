@@ -12,7 +12,12 @@ from torch import Tensor
 
 def embedding(w: Tensor, e: Tensor) -> Tensor:
     """The rows of e at the tokens w; zeros where there is no token."""
-    return F.embedding(w.clamp(min=0), e).masked_fill((w < 0).unsqueeze(-1), 0)
+    return F.embedding(w.clamp(min=0), e).masked_fill_((w < 0).unsqueeze(-1), 0)
+
+
+def linear_relu(x: Tensor, W: Tensor, b: Tensor | None = None) -> Tensor:
+    """The ReLU of a linear map, in its memory: of rows, as autograd would copy a view."""
+    return F.linear(x.flatten(0, -2), W, b).relu_().view(*x.shape[:-1], W.shape[0])
 
 
 def log_likelihood(scores: Tensor, w: Tensor) -> Tensor:
@@ -100,7 +105,8 @@ def settled(x: Tensor, dim: int, lengths: Tensor, member: int = 0) -> Tensor:
 HELPERS = {
     function.__name__: function
     for function in (
-        embedding, log_likelihood, window, element, take, masked_softmax, masked_log_softmax, largest, smallest,
+        embedding, linear_relu, log_likelihood, window, element, take, masked_softmax,
+        masked_log_softmax, largest, smallest,
         stack, batched, settled,
     )
 }  # fmt: skip

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 
 from indicial.compile.emit.graph import Node
+from indicial.compile.emit.in_place import IN_PLACE
 from indicial.compile.emit.merge import MERGED
 from indicial.compile.emit.operations import Torch
 from indicial.compile.emit.patterns.attention import ATTENTION
@@ -26,7 +27,7 @@ from indicial.compile.emit.printing import Assign, Block, live_uses
 from indicial.compile.emit.rebuild import Rebuilder
 
 PATTERNS = (ATTENTION, LAYER_NORM, CROSS_ENTROPY, GELU, BIAS, EMBEDDING)
-NAMES = frozenset({CONVOLUTION, MERGED, *(pattern.name for pattern in PATTERNS)})
+NAMES = frozenset({CONVOLUTION, IN_PLACE, MERGED, *(pattern.name for pattern in PATTERNS)})
 """All patterns; a convolution is found while the text is made, by its indices."""
 
 

@@ -16,16 +16,11 @@ depends on an input goes out with it. A dropout mask that is not drawn is 1.
 from __future__ import annotations
 
 import inspect
-import linecache
-import math
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
-
-import torch
-import torch.nn.functional as F
+from collections.abc import Collection, Sequence
 
 from indicial.compile.emit.helpers import HELPERS
+from indicial.compile.emit.in_place import IN_PLACE, in_place
 from indicial.compile.emit.lift import MEMBER, lift
 from indicial.compile.emit.logs import with_logs
 from indicial.compile.emit.merge import MERGED, merged
@@ -35,26 +30,10 @@ from indicial.compile.emit.patterns.pattern import Finding
 from indicial.compile.emit.printing import WIDTH, Line, Printer, Return, quoted
 from indicial.compile.emit.program import Emission
 from indicial.compile.emit.recognise import NAMES, recognise
+from indicial.compile.emit.running import Source
 from indicial.compile.emit.values import Environment
 from indicial.compile.schedule.plan import Plan
 from indicial.program.ir import Code, Index
-
-Run = Callable[..., dict[str, torch.Tensor]]
-
-
-@dataclass(frozen=True)
-class Source:
-    """`run(p, x, n, lengths, draws)` and its text.
-
-    p: parameter → tensor in the equation's shape; x: input → tensor, batch first, tokens int64 and
-    negative where there is none; n: size → int; lengths: ragged size → (B,) int64; draws: draw →
-    tensor, batch first, which may be left out where an input tells how many examples there are.
-    """
-
-    text: str
-    run: Run
-    findings: tuple[Finding, ...] = ()
-    """Which library calls were recognised, and which nearly."""
 
 
 def emit(
@@ -78,19 +57,7 @@ def emit(
     lifted, steps = with_logs(lifted, steps, want)
     module = _Module(lifted, steps, list(dict.fromkeys(want)), ragged, empty, patterns)
     text = module.text()
-    run = compiled(text, module.emission.functions)
-    return Source(text, run, tuple(module.findings))
-
-
-def compiled(text: str, functions: Mapping[str, Callable[..., object]]) -> Run:
-    """The function of a text; a traceback through it shows its lines."""
-    name = f"<indicial {abs(hash(text)):x}>"
-    linecache.cache[name] = (len(text), None, text.splitlines(True), name)
-    space: dict[str, object] = {"torch": torch, "F": F, "math": math, **functions}
-    exec(compile(text, name, "exec"), space)
-    run = space["run"]
-    assert callable(run)
-    return run
+    return Source.of(text, module.emission.functions, tuple(module.findings))
 
 
 class _Module:
@@ -129,6 +96,8 @@ class _Module:
         more: list[Finding] = []
         if MERGED in self.patterns:
             block, more = merged(block, emission.torch, weights)
+        if IN_PLACE in self.patterns:
+            block = in_place(block, emission.torch)
         self.findings = [*emission.findings, *found, *more]
         self.letters |= {n: v.node.template for n, v in emission.sizes.variables.items()}
         body = printer.print(block)
@@ -306,3 +275,6 @@ def _tidy(lines: Sequence[str]) -> list[str]:
             continue
         result.append(line)
     return result
+
+
+__all__ = ["Source", "emit"]

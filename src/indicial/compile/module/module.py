@@ -15,27 +15,22 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
 
-from indicial.compile.emit.alone import empty_sizes
-from indicial.compile.emit.source import Source, emit
+from indicial.compile.emit.running import empty_sizes
 from indicial.compile.module import checks
 from indicial.compile.module.call import Call, Lengths, Reader
 from indicial.compile.module.mapping import WeightMap
 from indicial.compile.module.names import attribute_names, resolve, with_indices
 from indicial.compile.module.nans import check_found, check_given
 from indicial.compile.module.precision import own_precision
+from indicial.compile.module.prepared import Expected, Key, Prepared, prepared, wanted
 from indicial.compile.module.result import Result, result
 from indicial.compile.module.sizes import Room, parameters, settle
 from indicial.compile.module.starts import Start, deviations, fill
-from indicial.compile.module.wanted import needed_names, outcomes
-from indicial.compile.prepare import prepare
-from indicial.compile.schedule.plan import Plan
-from indicial.compile.schedule.schedule import needed, schedule
 from indicial.program.ir import Code
 from indicial.program.meaning.differing import dependent
 from indicial.program.messages import IndicialError
@@ -44,23 +39,8 @@ if TYPE_CHECKING:
     from indicial.compile.stepping.decoder import Decoder
     from indicial.compile.stepping.state import State
 
-Key = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], tuple[str, ...]]
-"""The names that are wanted, the sizes that are ragged, the draws that are there, the sizes that
-are 0."""
 DecoderKey = tuple[tuple[str, ...] | None, str | None, frozenset[str]]
 """The names that are wanted, the index that the steps go along, the sizes that are ragged."""
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """What runs for some wanted names, and what it needs."""
-
-    source: Source
-    walks: bool
-    """Whether it goes along its input step by step."""
-    inputs: tuple[str, ...]
-    apart: frozenset[str]
-    """What differs from example to example, and has a batch axis."""
 
 
 class ProgramModule(nn.Module):
@@ -80,7 +60,7 @@ class ProgramModule(nn.Module):
         self.code = code
         self.title = title
         self.sizes = settle(code, sizes)
-        self.wanted = outcomes(code, schedule(code))
+        self.wanted = wanted(code)
         self.start = {resolve(code, n, ("parameter",)): s for n, s in (start or {}).items()}
         # Empty, and it moves with the parameters: it knows their type and device without them.
         self._like: torch.Tensor
@@ -141,17 +121,18 @@ class ProgramModule(nn.Module):
         names = self.wanted if want is None else self._names(want)
         if find_nan:
             self._find_nan(call)
-        prepared = self._prepared_for(names, call)
-        for name in prepared.inputs:
-            if name not in call.x:
+        ready = self._prepared_for(names, call)
+        for name in self._reader.inputs:
+            if name in ready.reads and name not in call.x:
                 raise checks.missing_input(self.code, name)
-        found = self._unbatched(self._run(prepared, call), prepared.apart, call)
+        apart = ready.apart if self._reader.adds_batch else frozenset()
+        found = self._unbatched(self._run(ready, call), apart, call)
         return result(found, self.code.loss)
 
     def _prepared_for(self, want: tuple[str, ...], call: Call) -> Prepared:
         """The source for some wanted names; made when it is first asked for."""
         empty = tuple(empty_sizes(call.sizes))
-        key = want, tuple(call.lengths), tuple(call.draws), empty
+        key = Key(want, tuple(call.lengths), tuple(call.draws), empty)
         self._ensure(*key)
         return self._prepared[key]
 
@@ -163,41 +144,20 @@ class ProgramModule(nn.Module):
         empty: tuple[str, ...],
     ) -> bool:
         # A tracer calls this instead of looking inside: how the source is made is not its business.
-        key = (want, ragged, draws, empty)
+        key = Key(want, ragged, draws, empty)
         if key not in self._prepared:
-            ready = prepare(self.code, want, draws, ragged)
-            self._start(ready.plan, frozenset(ragged))
-            read = needed_names(needed(self.code, want))
-            changing = frozenset([*self._reader.inputs, *draws])
-            apart = dependent(self.code, changing, frozenset(ragged))
-            self._prepared[key] = Prepared(
-                emit(
-                    ready.code,
-                    ready.plan,
-                    want,
-                    ragged=frozenset(ragged),
-                    draws=frozenset(draws),
-                    empty=frozenset(empty),
-                ),
-                any(loop.kind == "scanned" for loop in schedule(self.code, want).loops()),
-                tuple(name for name in self._reader.inputs if name in read),
-                frozenset(apart) if self._reader.adds_batch else frozenset(),
-            )
+            expected = None
+            if self._like.device.type == "cpu":
+                expected = Expected(self._like.dtype, self.sizes.known, frozenset(ragged))
+            self._prepared[key] = prepared(self.code, key, expected)
         return True
 
-    def _start(self, plan: Plan, ragged: frozenset[str]) -> None:
-        """Have kernels compiled while the source is written."""
-        if self._like.device.type == "cpu":
-            for loop in plan.calls():
-                if loop.start is not None:
-                    loop.start(self._like.dtype, self.sizes.known, ragged)
-
-    def _run(self, prepared: Prepared, call: Call) -> dict[str, torch.Tensor]:
+    def _run(self, ready: Prepared, call: Call) -> dict[str, torch.Tensor]:
         values = {name: getattr(self, key) for name, key in self.state_keys.items()}
         for name, room in self._rooms.items():
             values[name] = room.cut(values[name], call.sizes)
-        with own_precision(prepared.walks, self._like):
-            return prepared.source.run(values, call.x, call.sizes, call.lengths, call.draws)
+        with own_precision(ready.walks, self._like):
+            return ready.source.run(values, call.x, call.sizes, call.lengths, call.draws)
 
     def _unbatched(
         self, found: dict[str, torch.Tensor], apart: frozenset[str], call: Call
@@ -221,12 +181,14 @@ class ProgramModule(nn.Module):
 
     def _find_nan(self, call: Call) -> None:
         names = tuple(dict.fromkeys(s.target for s in self.code.statements))
-        prepared = self._prepared_for(names, call)
+        from indicial.compile.schedule.schedule import schedule
+
+        ready = self._prepared_for(names, call)
         check_given(
             self.code, {n: self.parameter(n) for n in self.state_keys} | call.x | call.draws
         )
         with torch.no_grad():
-            found = self._run(prepared, call)
+            found = self._run(ready, call)
         check_found(
             self.code, schedule(self.code), found, call.sizes, call.lengths, bool(call.lifted)
         )
@@ -331,6 +293,9 @@ ProgramModule._ensure._dynamo_marked_constant = True  # type: ignore[attr-define
 
 def torch_source(code: Code, want: Sequence[str] | None = None) -> str:
     """The text that a module runs in evaluation mode, without lengths."""
-    names = tuple(want) if want is not None else outcomes(code, schedule(code))
+    from indicial.compile.emit.source import emit
+    from indicial.compile.prepare import prepare
+
+    names = tuple(want) if want is not None else wanted(code)
     ready = prepare(code, names)
     return emit(ready.code, ready.plan, names).text

@@ -67,8 +67,10 @@ class Use:
 def deviations(code: Code, sizes: Mapping[str, int]) -> dict[str, tuple[float, float]]:
     """The mean and the standard deviation that each parameter starts with."""
     uses: dict[str, list[Use]] = {}
+    lengths = set(data_lengths(code))
+    positional = {t.name for t in code.tensors.values() if size_names(t.axes) & lengths}
     for statement in code.statements:
-        for name, use in _Uses(code, statement, sizes).found():
+        for name, use in _Uses(code, statement, sizes, positional).found():
             uses.setdefault(name, []).append(use)
     return {
         name: _start(name, uses)
@@ -125,12 +127,13 @@ def _copy(values: torch.Tensor, name: str, start: torch.Tensor) -> None:
 class _Uses:
     """How the parameters of one statement are used."""
 
-    def __init__(self, code: Code, statement: Statement, sizes: Mapping[str, int]) -> None:
+    def __init__(
+        self, code: Code, statement: Statement, sizes: Mapping[str, int], positional: set[str]
+    ) -> None:
         self.code = code
         self.statement = statement
         self.sizes = sizes
-        lengths = set(data_lengths(code))
-        self.positional = {t.name for t in code.tensors.values() if size_names(t.axes) & lengths}
+        self.positional = positional
         self.table = next((r.tensor for r in self._lookups()), "")
 
     def _lookups(self) -> Iterator[Read]:

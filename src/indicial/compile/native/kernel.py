@@ -1,9 +1,8 @@
-"""A loop over time, compiled: tensors in, tensors out.
+"""A loop over time, compiled: tensors in, tensors out. `building.build` makes it.
 
-    kernel = build(code, loop, unbatched, keep=["h"], fixed={"J": 256}, real="float")
     kernel({"R^{in}": …, "W": …}, {"T": 128})["h"]           (B, T, J)
 
-The code is in normal form. Arguments and results are contiguous and have the members in front,
+Arguments and results are contiguous and have the members in front,
 except those that are the same for all members.
 """
 
@@ -11,20 +10,13 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from indicial.compile.native import products, threads, toolchain
-from indicial.compile.native.c import Sizes
-from indicial.compile.native.scan import Unsupported
-from indicial.compile.native.stages import Body, Stage, body, needs_history, stages, starts
-from indicial.compile.native.text import write
-from indicial.compile.native.writer import KernelPlan, Within
-from indicial.compile.schedule.plan import Loop
-from indicial.program.ir import Code, Read, Statement
 from indicial.program.sizes import Size
 
 REALS = {torch.float32: "float", torch.float64: "double"}
@@ -60,6 +52,9 @@ class Kernel:
     sizes: tuple[str, ...]
     fixed: dict[str, int]
     ragged: tuple[str, ...]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "library"}
 
     def start(self) -> None:
         """Have it compiled in the background."""
@@ -139,83 +134,3 @@ def row(tensor: torch.Tensor) -> int:
     if tensor.dim() < 2:
         return 0
     return tensor.stride(1) if tensor.shape[1] > 1 else tensor.stride(0)
-
-
-@dataclass(frozen=True)
-class Design:
-    """A kernel before its sizes and its type are known."""
-
-    body: Body
-    starts: Mapping[str, Sequence[tuple[Size, str]]]
-    arguments: Sequence[str]
-    kept: Sequence[str]
-    stages: Sequence[Stage]
-
-
-def design(code: Code, loop: Loop, unbatched: frozenset[str], keep: Collection[str]) -> Design:
-    """What the kernel of a loop does, in order; `Unsupported` where there is none."""
-    walked = body(code, loop, unbatched)
-    begin = starts(code, loop)
-    kept = _ordered(code, {*keep, *needs_history(walked)} & loop.axes.keys())
-    arguments = _arguments(code, walked.statements, loop, begin)
-    return Design(walked, begin, arguments, kept, stages(walked, kept))
-
-
-def build(
-    code: Code,
-    loop: Loop,
-    unbatched: frozenset[str],
-    keep: Collection[str],
-    *,
-    fixed: Mapping[str, int],
-    ragged: frozenset[str] = frozenset(),
-    real: str = "float",
-    within: Mapping[str, Within] | None = None,
-    designed: Design | None = None,
-) -> Kernel:
-    """The kernel of a loop; `Unsupported` where there is none."""
-    own = designed or design(code, loop, unbatched, keep)
-    lying = {place.argument for place in (within or {}).values()}
-    arguments = _ordered(code, {*own.arguments, *lying})
-    sizes = Sizes(fixed, ragged)
-    constants = {n: v for n, v in code.constants.items() if isinstance(v, int | float)}
-    if len(constants) < len(code.constants):
-        raise Unsupported("a constant with indices")
-    text = write(
-        KernelPlan(
-            own.body, own.stages, arguments, own.kept, own.starts, loop.direction, loop.lower,
-            loop.extent, sizes, real, constants, within or {},
-        )
-    )  # fmt: skip
-    shapes = {n: tuple(a.extent for a in code.tensors[n].axes) for n in own.kept}
-    return Kernel(
-        text,
-        real,
-        unbatched,
-        tuple(arguments),
-        tuple(own.kept),
-        shapes,
-        tuple(sizes.names),
-        dict(fixed),
-        tuple(sorted(ragged)),
-    )
-
-
-def _ordered(code: Code, names: Collection[str]) -> list[str]:
-    return [name for name in code.tensors if name in names]
-
-
-def _arguments(
-    code: Code,
-    statements: Sequence[Statement],
-    loop: Loop,
-    begin: Mapping[str, Sequence[tuple[Size, str]]],
-) -> list[str]:
-    found = {name for pairs in begin.values() for _, name in pairs}
-    for statement in statements:
-        parts = (statement.body, statement.guard)
-        for node in (n for part in parts if part is not None for n in part.walk()):
-            if isinstance(node, Read):
-                found.add(node.tensor)
-    inside = loop.axes.keys()
-    return _ordered(code, {n for n in found if n not in inside and n not in code.constants})

@@ -10,18 +10,49 @@ exported program runs in another process.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import torch
 
-from indicial.compile.native.recurrence import Recurrence
+from indicial.compile.emit.running import empty_sizes
+from indicial.compile.native.kernel import REALS
+from indicial.compile.native.recurrence import Recurrence, registered
 
-_recurrences: dict[str, Recurrence] = {}
+
+def run(
+    recurrence: Recurrence,
+    arguments: Sequence[torch.Tensor],
+    sizes: Sequence[int],
+    lengths: dict[str, torch.Tensor],
+) -> list[torch.Tensor]:
+    """The outputs of a recurrence: by its kernels on the processor, else by PyTorch."""
+    by_name = dict(zip(recurrence.sizes, sizes, strict=True))
+    return recurrence.together.run(partial(_run_members, recurrence), arguments, by_name, lengths)
 
 
-def register(recurrence: Recurrence) -> Recurrence:
-    """Make a recurrence known under its key; an equal one that is known already is taken instead."""
-    return _recurrences.setdefault(recurrence.key, recurrence)
+def _run_members(
+    recurrence: Recurrence,
+    arguments: Sequence[torch.Tensor],
+    sizes: dict[str, int],
+    lengths: dict[str, torch.Tensor],
+) -> list[torch.Tensor]:
+    if all(map(_suits, arguments)) and not empty_sizes(sizes):
+        return scan(recurrence, arguments, sizes, lengths)
+    found = recurrence.plain(arguments, sizes, lengths)
+    if empty_sizes(sizes):
+        # What has no elements depends on nothing; a gradient of it is still asked for, and is 0.
+        nothing = [a.flatten()[:0].sum() for a in arguments if a.is_floating_point()]
+        found = [output + sum(nothing) for output in found]
+    return found
+
+
+def _suits(tensor: torch.Tensor) -> bool:
+    """Whether kernels take a tensor; those inside `torch.func`'s transforms have no memory."""
+    tracing = torch.compiler.is_compiling()
+    if not tracing and torch._C._functorch.is_functorch_wrapped_tensor(tensor):
+        return False
+    return tensor.device.type in ("cpu", "meta") and tensor.dtype in REALS
 
 
 def scan(
@@ -99,11 +130,11 @@ def _expect_gradient(
     sizes: Sequence[int],
     ragged: str,
 ) -> None:
-    which = _needed(recurrence, needs[: len(arguments)])
+    needed = [n for n, need in enumerate(needs[: len(arguments)]) if need]
     by_name = dict(zip(recurrence.sizes, sizes, strict=True))
     dtype = next(a.dtype for a in arguments if a.is_floating_point())
     ends = frozenset(_chosen(recurrence.sizes, ragged))
-    recurrence.expect(_chosen(recurrence.arguments, which), dtype, by_name, ends)
+    recurrence.expect(dtype, by_name, ends, needed)
 
 
 def _needed(recurrence: Recurrence, needs: Sequence[bool]) -> str:
@@ -166,7 +197,7 @@ def _scan(
     ragged: str,
     key: str,
 ) -> list[torch.Tensor]:
-    return _run(_recurrences[key], arguments, lengths, sizes, ragged)
+    return _run(registered(key), arguments, lengths, sizes, ragged)
 
 
 def _apart(found: Sequence[torch.Tensor], given: Sequence[torch.Tensor]) -> list[torch.Tensor]:
@@ -194,7 +225,7 @@ def _(
     ragged: str,
     key: str,
 ) -> list[torch.Tensor]:
-    recurrence = _recurrences[key]
+    recurrence = registered(key)
     by_name = dict(zip(recurrence.sizes, sizes, strict=True))
     members = recurrence.members(arguments)
     like = next(a for a in arguments if a.is_floating_point())
@@ -217,7 +248,7 @@ def _scan_gradient(
     needed: str,
     key: str,
 ) -> list[torch.Tensor]:
-    recurrence = _recurrences[key]
+    recurrence = registered(key)
     return _run_back(recurrence, arguments, kept, gradients, lengths, sizes, ragged, needed)
 
 
@@ -237,7 +268,7 @@ def _(
     needed: str,
     key: str,
 ) -> list[torch.Tensor]:
-    recurrence = _recurrences[key]
+    recurrence = registered(key)
     by_name = dict(zip(recurrence.arguments, arguments, strict=True))
     return [torch.empty_like(by_name[name]) for name in _chosen(recurrence.arguments, needed)]
 
@@ -249,7 +280,7 @@ def _keep(ctx: Any, inputs: tuple[Any, ...], output: list[torch.Tensor]) -> None
 
 
 def _gradient(ctx: Any, gradients: list[torch.Tensor | None]) -> tuple[Any, ...]:
-    recurrence = _recurrences[ctx.key]
+    recurrence = registered(ctx.key)
     first, second = ctx.counts
     arguments = ctx.saved_tensors[:first]
     lengths = ctx.saved_tensors[first : first + second]

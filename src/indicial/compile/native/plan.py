@@ -10,12 +10,9 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-import torch
-
-from indicial.compile.emit.alone import empty_sizes
 from indicial.compile.native import ops
-from indicial.compile.native.kernel import REALS
-from indicial.compile.native.recurrence import Recurrence
+from indicial.compile.native.deriving import recurrence
+from indicial.compile.native.recurrence import register
 from indicial.compile.native.scan import Unsupported, extract
 from indicial.compile.passes.hoist import is_foreign
 from indicial.compile.schedule.plan import Call, Loop, Plan, Run, Step
@@ -110,51 +107,17 @@ def _call(
     inside = {id(s) for s in loop.statements()}
     needed = {*want, *tensors_read(s for s in every if id(s) not in inside)}
     outputs = [n for n, piece in scan.results.items() if piece.tensor in needed]
-    recurrence = ops.register(Recurrence(scan, outputs))
+    made = register(recurrence(scan, outputs))
     return Call(
         loop,
         ", ".join(piece.tensor for piece in scan.results.values()),
-        tuple(scan.arguments[n] for n in recurrence.arguments),
-        tuple(scan.results[n] for n in recurrence.outputs),
-        recurrence.sizes,
-        partial(run, recurrence),
-        recurrence.start,
+        tuple(scan.arguments[n] for n in made.arguments),
+        tuple(scan.results[n] for n in made.outputs),
+        made.sizes,
+        partial(ops.run, made),
+        made.start,
+        made.expect,
     )
-
-
-def run(
-    recurrence: Recurrence,
-    arguments: Sequence[torch.Tensor],
-    sizes: Sequence[int],
-    lengths: dict[str, torch.Tensor],
-) -> list[torch.Tensor]:
-    """The outputs of a recurrence: by its kernels on the processor, else by PyTorch."""
-    by_name = dict(zip(recurrence.sizes, sizes, strict=True))
-    return recurrence.scan.for_members(partial(_run, recurrence), arguments, by_name, lengths)
-
-
-def _run(
-    recurrence: Recurrence,
-    arguments: Sequence[torch.Tensor],
-    sizes: dict[str, int],
-    lengths: dict[str, torch.Tensor],
-) -> list[torch.Tensor]:
-    if all(map(_suits, arguments)) and not empty_sizes(sizes):
-        return ops.scan(recurrence, arguments, sizes, lengths)
-    found = recurrence.plain(arguments, sizes, lengths)
-    if empty_sizes(sizes):
-        # What has no elements depends on nothing; a gradient of it is still asked for, and is 0.
-        nothing = [a.flatten()[:0].sum() for a in arguments if a.is_floating_point()]
-        found = [output + sum(nothing) for output in found]
-    return found
-
-
-def _suits(tensor: torch.Tensor) -> bool:
-    """Whether kernels take a tensor; those inside `torch.func`'s transforms have no memory."""
-    tracing = torch.compiler.is_compiling()
-    if not tracing and torch._C._functorch.is_functorch_wrapped_tensor(tensor):
-        return False
-    return tensor.device.type in ("cpu", "meta") and tensor.dtype in REALS
 
 
 def _statements(steps: Sequence[Step]) -> Iterator[Statement]:

@@ -1,65 +1,80 @@
 """A recurrence and its gradient, for PyTorch: `h = recurrence(R^{in}, W, …)`.
 
 The forward routine keeps what the adjoint equations read and nothing else; the backward routine is
-those equations, derived by `passes.adjoint` and compiled like any others. Where nobody will ask for
-a gradient a routine of its own keeps the outputs only.
+those equations, compiled like any others. Where nobody will ask for a gradient a routine of its own
+keeps the outputs only. `deriving.py` makes all of them; here they are called, and stored.
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
-import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import torch
 
-from indicial.compile.emit.alone import Alone, sizes_of
-from indicial.compile.emit.doubling import Doubling
-from indicial.compile.native.begun import with_starts
 from indicial.compile.native.routine import Routine
-from indicial.compile.native.scan import Scan, Unsupported, varying
-from indicial.compile.passes.adjoint import Adjoint, adjoint
-from indicial.compile.passes.inline import inlined
-from indicial.compile.passes.normal import normal
-from indicial.compile.passes.nothing import without_nothing
-from indicial.compile.passes.shared import shared
-from indicial.compile.passes.split import split
-from indicial.compile.schedule.linear import Linear, linear
-from indicial.compile.schedule.schedule import ScheduleError
+from indicial.compile.native.scan import Members, Scan, Unsupported
+from indicial.compile.stored import Packed, stored
 from indicial.program.ir import Code
-from indicial.program.show import show
 from indicial.program.sizes import Size
+
+if TYPE_CHECKING:
+    from indicial.compile.emit.alone import Alone
+    from indicial.compile.emit.doubling import Doubling
+    from indicial.compile.passes.adjoint import Adjoint
+    from indicial.compile.schedule.linear import Linear
 
 Values = dict[str, torch.Tensor]
 
 
+@dataclass
 class Recurrence:
     """One scanned loop. `outputs` are those of its tensors that somebody outside reads."""
 
-    def __init__(self, scan: Scan, outputs: Sequence[str]) -> None:
-        self.scan = scan
-        self.code = inlined(shared(normal(scan.code)), scan.before)
-        self.outputs = tuple(outputs)
-        self.arguments = tuple(scan.arguments)
-        self.same = frozenset(n for n in self.arguments if n in scan.unbatched)
-        self.varying = varying(self.code, scan.ragged)
-        facts = self.outputs, self.arguments, sorted(self.same), sorted(scan.ragged)
-        text = show(self.code) + repr(facts)
-        self.key = hashlib.sha256(text.encode()).hexdigest()[:16]
-        self.sizes = sizes_of(self.code)
-        self._backward: dict[tuple[str, ...], Routine] = {}
-        self._expected: set[object] = set()
-        self.forward = Routine(self.code, self.kept, (), scan.ragged)
+    key: str
+    packed: Packed[tuple[Scan, Code]]
+    """The loop as it was taken out of its program, and its equations in normal form."""
+    together: Members
+    outputs: tuple[str, ...]
+    arguments: tuple[str, ...]
+    same: frozenset[str]
+    """The arguments that all members share."""
+    varying: frozenset[str]
+    sizes: tuple[str, ...]
+    kept: tuple[str, ...]
+    """What the forward routine returns: the outputs, then what the adjoint reads as well."""
+    bars: dict[str, str]
+    """The adjoints of arguments: `{"W": "W̄"}`."""
+    slopes: dict[str, str]
+    """The adjoints of outputs, without those that no argument changes."""
+    forward: Routine
+    adjoint: Adjoint | None = None
+    """The adjoint equations, in the process that derived them."""
+    _backward: dict[tuple[str, ...], Routine | str] = field(default_factory=dict)
+    _expected: set[object] = field(default_factory=set)
+
+    @property
+    def scan(self) -> Scan:
+        return self.packed.value[0]
+
+    @property
+    def code(self) -> Code:
+        return self.packed.value[1]
 
     @functools.cached_property
     def outputs_only(self) -> Routine:
         """What runs where no gradient will be asked for: nothing is kept for one."""
-        try:
-            return Routine(self.code, self.outputs, (), self.scan.ragged)
-        except Unsupported:  # something is read that has to be kept
-            return self.forward
+
+        def make() -> Routine | str:
+            from indicial.compile.native.deriving import outputs_only
+
+            return outputs_only(self)
+
+        found = stored(("outputs", self.key), make)
+        return self.forward if isinstance(found, str) else found
 
     def start(self, dtype: torch.dtype, sizes: Mapping[str, int], ragged: frozenset[str]) -> None:
         """A call will come: have its kernels compiled in the background."""
@@ -78,18 +93,20 @@ class Recurrence:
     @functools.cached_property
     def differentiable(self) -> tuple[str, ...]:
         """The arguments that have a gradient."""
-        return tuple(n for n in self.arguments if n in self.adjoint.names)
+        return tuple(n for n in self.arguments if n in self.bars)
 
     @functools.cached_property
     def linear(self) -> Linear | None:
         """The recurrence as one that is linear in its state, if it is."""
+        from indicial.compile.schedule.linear import linear
+
         return linear(self.code, self.outputs)
 
     @functools.cached_property
     def _plain(self) -> Alone | Doubling:
-        if self.linear is not None:
-            return Doubling(self.linear, self.arguments, self.same)
-        return Alone(self.code, self.arguments, self.outputs, self.same)
+        from indicial.compile.native.deriving import plain
+
+        return plain(self)
 
     def plain(
         self, arguments: Sequence[torch.Tensor], sizes: Mapping[str, int], lengths: Values
@@ -120,47 +137,37 @@ class Recurrence:
         )
         return dict(zip(needed, found, strict=True))
 
-    @functools.cached_property
-    def adjoint(self) -> Adjoint:
-        wanted = [n for n in self.arguments if self.code.tensors[n].values is None]
-        return adjoint(self.code, self.outputs, wanted)
-
-    @functools.cached_property
-    def kept(self) -> tuple[str, ...]:
-        """What the forward routine returns: the outputs, then what the adjoint reads as well."""
-        more = [name for name in self.adjoint.saved if name not in self.outputs]
-        return (*self.outputs, *more)
-
     def backward(self, arguments: tuple[str, ...]) -> Routine:
-        """From arguments, kept values and the outputs' adjoints to these arguments' adjoints."""
-        if arguments not in self._backward:
-            names = self.adjoint.names
-            want = [names[n] for n in arguments]
-            summed = [names[n] for n in arguments if n in self.same]
-            self._backward[arguments] = Routine(self._adjoint_code, want, summed, self.scan.ragged)
-        return self._backward[arguments]
+        """From arguments, kept values and the outputs' adjoints to these arguments' adjoints.
 
-    @functools.cached_property
-    def _adjoint_code(self) -> Code:
-        code = self.adjoint.code
-        tensors = dict(code.tensors)
-        for name in self.kept:
-            role = "input" if name in self.varying else "parameter"
-            tensors[name] = replace(tensors[name], role=role)
-        alone = replace(code, tensors=tensors, statements=self.adjoint.statements)
-        return split(shared(normal(without_nothing(with_starts(alone, self.code)))))
+        `Unsupported` where no kernel has the adjoint equations.
+        """
+
+        def make() -> Routine | str:
+            from indicial.compile.native.deriving import backward
+
+            return backward(self, arguments)
+
+        if arguments not in self._backward:
+            self._backward[arguments] = stored(("backward", self.key, arguments), make)
+        found = self._backward[arguments]
+        if isinstance(found, str):
+            raise Unsupported(found)
+        return found
 
     def expect(
         self,
-        needed: tuple[str, ...],
         dtype: torch.dtype,
         sizes: Mapping[str, int],
         ragged: frozenset[str],
+        arguments: Collection[int],
     ) -> None:
         """Gradients will be asked for: derive them now, while a compiler may still be at work."""
+        every = (self.arguments[n] for n in sorted(arguments))
+        needed = tuple(name for name in every if name in self.bars)
         if (needed, dtype) not in self._expected:
             self._expected.add((needed, dtype))
-            with contextlib.suppress(Unsupported, ScheduleError):
+            with contextlib.suppress(Unsupported):
                 self.backward(needed).start(dtype, sizes, ragged)
 
     def gradients(
@@ -173,14 +180,37 @@ class Recurrence:
     ) -> Values:
         """The adjoint of each argument that is needed (or has one), by the argument's name."""
         needed = self.differentiable if needed is None else needed
-        names = self.adjoint.given  # without outputs that no argument changes
-        given = {names[name]: slope for name, slope in incoming.items() if name in names}
+        given = {
+            self.slopes[name]: slope for name, slope in incoming.items() if name in self.slopes
+        }
         try:
             routine = self.backward(needed)
-        except (Unsupported, ScheduleError):
+        except Unsupported:
             return self._plain_gradients(known, incoming, sizes, lengths, needed)
         found = routine.run({**known, **given}, sizes, lengths)
-        return {n: found[self.adjoint.names[n]] for n in needed}
+        return {n: found[self.bars[n]] for n in needed}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        alone = {"adjoint", "_backward", "_expected"}
+        return _restored, (
+            {n: self.__dict__[n] for n in self.__dataclass_fields__ if n not in alone},
+        )
+
+
+_known: dict[str, Recurrence] = {}
+
+
+def register(recurrence: Recurrence) -> Recurrence:
+    """Make a recurrence known under its key; an equal one that is known already is taken instead."""
+    return _known.setdefault(recurrence.key, recurrence)
+
+
+def registered(key: str) -> Recurrence:
+    return _known[key]
+
+
+def _restored(fields: dict[str, Any]) -> Recurrence:
+    return register(Recurrence(**fields))
 
 
 def _value(size: Size, sizes: Mapping[str, int]) -> int:

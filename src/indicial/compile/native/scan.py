@@ -43,6 +43,33 @@ class Unsupported(Exception):
 
 
 @dataclass(frozen=True)
+class Members:
+    """How a loop is called in which nothing differs between members, or only their lengths."""
+
+    lifted: int | None
+    """The number of the argument that is given as if it differed, if one is."""
+    by_length: bool
+
+    def run(
+        self,
+        run: Callable[[Sequence[torch.Tensor], Mapping[str, int], Lengths], list[torch.Tensor]],
+        arguments: Sequence[torch.Tensor],
+        sizes: Mapping[str, int],
+        lengths: Lengths,
+    ) -> list[torch.Tensor]:
+        """What `run` gives; where nothing differs between members, of one, without the batch."""
+        at = self.lifted
+        if at is None:
+            return run(arguments, sizes, lengths)
+        own = arguments[at]
+        count = next(iter(lengths.values())).shape[0] if self.by_length else 1
+        given = [*arguments[:at], own.expand(count, *own.shape), *arguments[at + 1 :]]
+        if self.by_length:
+            return run(given, sizes, lengths)
+        return [output[0] for output in run(given, sizes, {})]
+
+
+@dataclass(frozen=True)
 class Scan:
     """The loop as a program. `arguments` and `results` say what its names are outside."""
 
@@ -62,23 +89,10 @@ class Scan:
     ragged: frozenset[str] = frozenset()
     """The sizes that differ between members."""
 
-    def for_members(
-        self,
-        run: Callable[[Sequence[torch.Tensor], Mapping[str, int], Lengths], list[torch.Tensor]],
-        arguments: Sequence[torch.Tensor],
-        sizes: Mapping[str, int],
-        lengths: Lengths,
-    ) -> list[torch.Tensor]:
-        """What `run` gives; where nothing differs between members, of one, without the batch."""
-        if not self.lifted:
-            return run(arguments, sizes, lengths)
-        at = list(self.arguments).index(self.lifted)
-        own = arguments[at]
-        count = next(iter(lengths.values())).shape[0] if self.by_length else 1
-        given = [*arguments[:at], own.expand(count, *own.shape), *arguments[at + 1 :]]
-        if self.by_length:
-            return run(given, sizes, lengths)
-        return [output[0] for output in run(given, sizes, {})]
+    @property
+    def members(self) -> Members:
+        at = list(self.arguments).index(self.lifted) if self.lifted else None
+        return Members(at, self.by_length)
 
 
 def varying(code: Code, ragged: Collection[str] = ()) -> set[str]:

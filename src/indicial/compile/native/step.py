@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from indicial.compile.native.kernel import REALS, Kernel, build, row
+from indicial.compile.native.building import build
+from indicial.compile.native.kernel import REALS, Kernel, row
 from indicial.compile.native.launch import Launch, Values, Weights
 from indicial.compile.native.scan import Unsupported
 from indicial.compile.native.writer import Within

@@ -90,7 +90,8 @@ class Call:
     """A loop that a function runs: from tensors to tensors, all steps at once.
 
     `function(arguments, sizes, lengths)` gives the results; `sizes` are in the order of `names`.
-    `start(dtype, sizes, ragged)` says what it will be called with, so that it can make ready.
+    `start(dtype, sizes, ragged)` says what it will be called with, so that it can make ready, and
+    `expect(dtype, sizes, ragged, arguments)` the numbers of the arguments whose gradients are next.
     """
 
     loop: Loop
@@ -100,6 +101,7 @@ class Call:
     names: tuple[str, ...]
     function: Callable[..., list[Any]]
     start: Callable[..., None] | None = None
+    expect: Callable[..., None] | None = None
 
     def statements(self) -> Iterator[Statement]:
         yield from self.loop.statements()

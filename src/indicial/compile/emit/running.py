@@ -1,0 +1,66 @@
+"""An emitted text that runs.
+
+source = Source.of(text, {"scan": scan})        the functions are no part of the text
+source.run(p, x, n, lengths, draws)             {"h": …}
+
+A pickle of it holds the text and the functions, without what was recognised.
+"""
+
+from __future__ import annotations
+
+import linecache
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.nn.functional as F
+
+if TYPE_CHECKING:
+    from indicial.compile.emit.patterns.pattern import Finding
+
+Run = Callable[..., dict[str, torch.Tensor]]
+Functions = Mapping[str, Callable[..., object]]
+
+
+@dataclass(frozen=True)
+class Source:
+    """`run(p, x, n, lengths, draws)` and its text.
+
+    p: parameter → tensor in the equation's shape; x: input → tensor, batch first, tokens int64 and
+    negative where there is none; n: size → int; lengths: ragged size → (B,) int64; draws: draw →
+    tensor, batch first, which may be left out where an input tells how many examples there are.
+    """
+
+    text: str
+    run: Run
+    findings: tuple[Finding, ...] = ()
+    """Which library calls were recognised, and which nearly."""
+    functions: Functions = field(default_factory=dict)
+    """What the text calls besides PyTorch."""
+
+    @staticmethod
+    def of(text: str, functions: Functions, findings: tuple[Finding, ...] = ()) -> Source:
+        return Source(text, compiled(text, functions), findings, functions)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Source.of, (self.text, self.functions)
+
+
+def compiled(text: str, functions: Functions) -> Run:
+    """The function of a text; a traceback through it shows its lines."""
+    name = f"<indicial {abs(hash(text)):x}>"
+    linecache.cache[name] = (len(text), None, text.splitlines(True), name)
+    space: dict[str, object] = {"torch": torch, "F": F, "math": math, **functions}
+    exec(compile(text, name, "exec"), space)
+    run = space["run"]
+    assert callable(run)
+    return run
+
+
+def empty_sizes(sizes: Mapping[str, int]) -> frozenset[str]:
+    """Those that are 0. A tracer, for which sizes may be anything, takes them for more."""
+    if torch.compiler.is_compiling():
+        return frozenset()
+    return frozenset(name for name, size in sizes.items() if size == 0)

@@ -1,0 +1,231 @@
+"""A program in normal form with loops over time → the routine that runs it.
+
+    arranged(code, want=["W̄", "x̄"], summed=["W̄"])
+      →  Native(R̄, Ḡ, …), Outers(W̄, …), Gathered(x̄)
+
+Loops become kernels, what remains PyTorch: products of all steps at once, or emitted text.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+
+from indicial.compile.emit.running import Source
+from indicial.compile.emit.source import emit
+from indicial.compile.native.outer import Outer, merged, outer
+from indicial.compile.native.projections import Gathered, projections, side_by_side
+from indicial.compile.native.routine import Native, Part, Routine, Stretch
+from indicial.compile.native.scan import Unsupported, varying
+from indicial.compile.passes.names import derived_name
+from indicial.compile.schedule.plan import Loop, Plan, Run
+from indicial.compile.schedule.schedule import schedule
+from indicial.compile.stored import Packed
+from indicial.program.ir import Affine, Code, Index, Read, Statement, Tensor
+from indicial.program.rewrite import tensors_read
+
+
+def arranged(
+    code: Code,
+    want: Sequence[str],
+    summed: Iterable[str] = (),
+    ragged: Collection[str] = (),
+    identity: str = "",
+) -> Routine:
+    """The wanted tensors of a program in normal form, from its inputs and parameters.
+
+    Inputs differ between members, and so does what reads them or knows a size that is `ragged`;
+    parameters do not. `summed` are wanted as the sum over all members: gradients of what they share.
+    What is made for the parts is stored under `identity`.
+    """
+    sums = frozenset(summed)
+    # A sum over members must not be summed again by one that is only another name for it.
+    copies = {n: s for n in want if (s := _original(code, n, sums)) != n}
+    if copies:
+        rest = tuple(s for s in code.statements if s.target not in copies)
+        code = replace(code, statements=rest)
+    if sums & tensors_read(code.statements):
+        raise Unsupported("a sum over all members is read by one of them")
+    plan = schedule(code, [n for n in want if n not in copies])
+    parts = _Arrangement(code, want, sums, ragged, identity).parts(plan)
+    return Routine(tuple(want), copies, _fixed(code, plan), parts)
+
+
+def emitted(stretch: Stretch, ragged: frozenset[str]) -> Source:
+    """The text of a stretch."""
+    plan = Plan(tuple(Run(s) for s in stretch.code.statements))
+    return emit(stretch.code, plan, stretch.want, ragged=ragged, summed=stretch.summed)
+
+
+def _fixed(code: Code, plan: Plan) -> tuple[str, ...]:
+    """The sizes that calls do not change."""
+    own = [t for t in code.tensors.values() if t.role in ("parameter", "constant")]
+    names = {name for t in own for axis in t.axes for name in axis.extent.names}
+    steps = {name for loop in plan.loops() for name in loop.extent.names}
+    return tuple(name for name in code.sizes if name in names - steps)
+
+
+class _Arrangement:
+    def __init__(
+        self,
+        code: Code,
+        want: Sequence[str],
+        summed: frozenset[str],
+        ragged: Collection[str],
+        identity: str,
+    ) -> None:
+        self.code = code
+        self.want = tuple(want)
+        self.summed = summed
+        self.identity = identity
+        self.numbers = itertools.count()
+        self.given = [n for n, t in code.tensors.items() if t.role in ("input", "parameter")]
+        self.same = frozenset(code.tensors.keys() - varying(code, ragged))
+
+    def parts(self, plan: Plan) -> list[Part]:
+        return self._arranged(list(self._parts(plan)))
+
+    def _parts(self, plan: Plan) -> Iterable[Part]:
+        groups: list[list[Statement] | Loop] = []
+        for step in plan.steps:
+            if isinstance(step, Loop):
+                groups.append(step)
+                continue
+            assert isinstance(step, Run)
+            if groups and isinstance(groups[-1], list):
+                groups[-1].append(step.statement)
+            else:
+                groups.append([step.statement])
+        beside = [s for g in groups if isinstance(g, Loop) for s in self._absorbed(g)]
+        absorbed = {id(s) for s in beside}
+        known: list[str] = []
+        for number, group in enumerate(groups):
+            later = [
+                s
+                for g in groups[number + 1 :]
+                for s in (g.statements() if isinstance(g, Loop) else g)
+            ]
+            needed = {*self.want, *tensors_read([*later, *beside])}
+            if isinstance(group, Loop):
+                keep = tuple(n for n in group.axes if n in needed)
+                part = self._native(group, keep)
+                part.build("float", {}, frozenset())  # tells now if it cannot be done
+                yield part
+                known += keep
+            else:
+                own = [s for s in group if id(s) not in absorbed]
+                there = {*self.given, *known}
+                products = [p for s in own if (p := self._outer(s, there)) is not None]
+                yield from products
+                taken = {p.target for p in products}
+                own = [s for s in own if s.target not in taken]
+                wide, own = projections(self.code, own, self.same, there)
+                yield from wide
+                known += [*taken, *(n for part in wide for n in part.targets)]
+                if own:
+                    new = [s.target for s in own if s.target not in known]
+                    made = tuple(n for n in dict.fromkeys(new) if n in needed)
+                    yield self._stretch(own, made, known)
+                    known += made
+
+    def _native(self, loop: Loop, keep: tuple[str, ...]) -> Native:
+        shapes = {n: tuple(a.extent for a in self.code.tensors[n].axes) for n in keep}
+        return Native(self.name(), Packed((self.code, loop)), self.same, keep, shapes)
+
+    def name(self) -> str:
+        """A name for the next part, to store under what is made of it."""
+        return f"{self.identity} {next(self.numbers)}"
+
+    def _arranged(self, parts: list[Part]) -> list[Part]:
+        """Kernels put side by side what is multiplied together after them."""
+        result: list[Part] = []
+        kernels = False
+        for number, part in enumerate(parts):
+            if isinstance(part, Outer) and kernels:
+                continue  # it went along with the kernel that it follows
+            result.append(part)
+            if isinstance(part, Native):
+                kernels = True
+                rest = parts[number + 1 :]
+                follow = list(itertools.takewhile(lambda p: not isinstance(p, Native), rest))
+                free = set(part.keep).difference(self.want)
+                part.groups = side_by_side(self.code, free, _wishes(follow))
+                result += merged([p for p in follow if isinstance(p, Outer)], part.groups)
+        return result
+
+    def _outer(self, statement: Statement, there: set[str]) -> Outer | None:
+        """A gradient of a weight whose factors are there."""
+        if statement.target not in self.summed:
+            return None
+        found = outer(self.code, statement, self.same)
+        return found if found is not None and {found.left, found.right} <= there else None
+
+    def _absorbed(self, loop: Loop) -> list[Statement]:
+        """What stands outside a loop and is done by its kernel: its starts, parts of joins."""
+        inside = {id(s) for s in loop.statements()}
+        result = []
+        for name, axis in loop.axes.items():
+            for statement in self.code.of(name):
+                place = statement.left[axis]
+                terms = getattr(place, "terms", ())
+                if id(statement) not in inside and (terms or self._is_start(loop, statement)):
+                    result.append(statement)
+        return result
+
+    def _is_start(self, loop: Loop, statement: Statement) -> bool:
+        source = statement.body
+        return isinstance(source, Read) and source.tensor in self.given
+
+    def _stretch(
+        self, statements: list[Statement], made: tuple[str, ...], known: Sequence[str]
+    ) -> Stretch:
+        tensors = dict(self.code.tensors)
+        for name in known:
+            role = "parameter" if name in self.same else "input"
+            tensors[name] = replace(tensors[name], role=role)
+        others: dict[str, str] = {}
+        for name in dict.fromkeys(s.target for s in statements if s.target in known):
+            others[name] = derived_name(tensors, name, "known")
+            tensors[others[name]] = replace(tensors[name], name=others[name])
+            tensors[name] = replace(tensors[name], role="defined")
+            # A kernel has computed the steps; what they run into, h̄[-1,j], is defined here.
+            statements = [_copied(tensors[name], others[name]), *statements]
+        read = tensors_read(statements)
+        targets = {s.target for s in statements}
+        kept = {n: t for n, t in tensors.items() if n in read | targets}
+        constants = {n: v for n, v in self.code.constants.items() if n in kept}
+        code = replace(
+            self.code, tensors=kept, statements=tuple(statements), constants=constants,
+            draws=(), tests=(), loss=None, generated=None,
+        )  # fmt: skip
+        roles = {n: t.role for n, t in kept.items() if t.role in ("input", "parameter")}
+        return Stretch(self.name(), Packed(code), roles, made, self.summed & set(made), others)
+
+
+def _copied(tensor: Tensor, source: str) -> Statement:
+    """`h̄[t,j] = h̄^{known}[t,j]`"""
+    indices = tuple(Index(f"{a.letter}°{n}", a.lower, a.extent) for n, a in enumerate(tensor.axes))
+    places = tuple(Affine.of(i) for i in indices)
+    return Statement(tensor.name, places, indices, Read(source, places))
+
+
+def _wishes(parts: Sequence[Part]) -> list[tuple[str, ...]]:
+    """Tensors that are multiplied together: in one sum, or with the same right factor."""
+    wishes = [tuple(t.operand for t in p.terms) for p in parts if isinstance(p, Gathered)]
+    by_right: dict[object, list[str]] = {}
+    for part in parts:
+        if isinstance(part, Outer):
+            by_right.setdefault((part.right, part.apart, part.steps), []).append(part.left)
+    return [*wishes, *(tuple(dict.fromkeys(lefts)) for lefts in by_right.values())]
+
+
+def _original(code: Code, name: str, among: frozenset[str]) -> str:
+    """The one of some tensors that another of them equals, element by element; or itself."""
+    while name in among and len(statements := code.of(name)) == 1:
+        (statement,) = statements
+        body = statement.body
+        if not isinstance(body, Read) or body.tensor not in among or body.places != statement.left:
+            break
+        name = body.tensor
+    return name

@@ -1,0 +1,155 @@
+"""What is derived from equations, kept on disk: the next process reads it.
+
+    stored(("backward", key, arguments), make)      what `make()` gives, here or in an earlier process
+
+The name of a file is a hash of what was asked and of everything that answers: the sources of this
+package, and the versions of Python and PyTorch. So a change anywhere in the package makes all files
+stale at once, and nobody has to think of it. A file begins with the SHA-256 of the rest; one that was
+cut short or changed is made again. Files are written beside their place and renamed.
+
+They lie beside the compiled kernels (`native/cache.py`) and are trusted as those are: whoever can
+write there can have code run anyway.
+
+    Packed(value)       inside what is stored, bytes until somebody asks for the value
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import os
+import pickle
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import torch
+
+from indicial.compile.native import cache
+from indicial.notation.kept import kept
+from indicial.program.ir import Code
+
+T = TypeVar("T")
+
+PACKAGE = str(Path(__file__).parent.parent)
+FOLDERS = ("notation", "program", "compile")
+"""The sources that decide what is derived."""
+
+KEPT = 5000
+"""How many files stay; those that were made first make room."""
+
+BEGUN = time.time()
+
+DIGEST = hashlib.sha256().digest_size
+
+
+def stored(asked: tuple[object, ...], make: Callable[[], T]) -> T:
+    """What `make` gives; read where an earlier process has kept it. `asked` is told apart by `repr`."""
+    path = directory() / _key(asked)
+    found: T | None = _read(path)
+    if found is None:
+        found = make()
+        _write(path, found)
+    return found
+
+
+def directory() -> Path:
+    """Where it is kept: `~/.cache/indicial/plans`."""
+    return cache.directory().parent / "plans"
+
+
+@kept
+def key_of(code: Code) -> str:
+    """A program's equations as a short text; how they are written counts too, as comments show it."""
+    written = [statement.span.text for statement in code.statements]
+    return hashlib.sha256(repr((code, written)).encode()).hexdigest()
+
+
+class Packed(Generic[T]):
+    """A value that is bytes in a pickle, and stays so until it is asked for."""
+
+    def __init__(self, value: T) -> None:
+        self._value = value
+
+    @functools.cached_property
+    def value(self) -> T:
+        if isinstance(self._value, _Bytes):
+            self._value = pickle.loads(self._value)
+        return self._value
+
+    def __getstate__(self) -> dict[str, Any]:
+        packed = isinstance(self._value, _Bytes)
+        return {"_value": self._value if packed else _Bytes(pickle.dumps(self._value, PROTOCOL))}
+
+
+class _Bytes(bytes):
+    """A pickle inside a pickle."""
+
+
+PROTOCOL = pickle.HIGHEST_PROTOCOL
+
+
+def _key(asked: tuple[object, ...]) -> str:
+    return hashlib.sha256(f"{_makers()}\0{asked!r}".encode()).hexdigest()[:40]
+
+
+def _read(path: Path) -> Any:
+    try:
+        content = path.read_bytes()
+        if hashlib.sha256(content[DIGEST:]).digest() == content[:DIGEST]:
+            return pickle.loads(content[DIGEST:])
+    except Exception:  # whatever is wrong with it, it can be made again
+        return None
+    return None
+
+
+def _write(path: Path, value: object) -> None:
+    """Keep a value; not being able to costs the next process some time and nothing else."""
+    if _edited():
+        return
+    with contextlib.suppress(OSError, pickle.PicklingError, TypeError, AttributeError):
+        content = pickle.dumps(value, PROTOCOL)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(suffix=".writing", dir=path.parent)
+        with open(handle, "wb") as file:
+            file.write(hashlib.sha256(content).digest() + content)
+        Path(name).replace(path)
+        _trim(path.parent)
+
+
+def _trim(folder: Path) -> None:
+    """Remove the oldest files, down to three quarters of `KEPT`."""
+    with os.scandir(folder) as entries:
+        names = [entry.path for entry in entries]
+    if len(names) > KEPT:
+        for path in sorted(names, key=os.path.getmtime)[: len(names) - 3 * KEPT // 4]:
+            Path(path).unlink(missing_ok=True)
+
+
+@functools.cache
+def _makers() -> str:
+    """Everything that decides what comes out besides what is asked."""
+    digest = hashlib.sha256()
+    for path in _sources():
+        digest.update(f"{path.removeprefix(PACKAGE)}\0".encode())
+        with open(path, "rb") as file:
+            digest.update(file.read())
+    return f"{digest.hexdigest()} {sys.version} {torch.__version__}"
+
+
+def _edited() -> bool:
+    """Whether somebody changed the sources since: what is derived is not what they say now."""
+    return any(os.stat(path).st_mtime >= BEGUN for path in _sources())
+
+
+def _sources() -> Iterator[str]:
+    for folder in FOLDERS:
+        for where, folders, files in os.walk(os.path.join(PACKAGE, folder)):
+            folders.sort()
+            for name in sorted(files):
+                if name.endswith((".py", ".h")):
+                    yield os.path.join(where, name)
