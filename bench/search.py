@@ -160,7 +160,7 @@ def read(log: Path) -> list[Trial]:
 def told(trials: list[Trial]) -> str:
     """One line of the table: the defaults beside the best that was found."""
     own = trials[0]
-    best = min((t for t in trials[1:] if t.bits is not None), key=lambda t: t.bits or 0.0)
+    best = min((t for t in trials[1:] or trials if t.bits is not None), key=lambda t: t.bits or 0.0)
     assert own.bits is not None and best.bits is not None
     off = own.bits / best.bits - 1
     settings = " ".join(w for o, v in best.said.items() for w in _words(o, v))

@@ -56,13 +56,22 @@ def corpus(lengths: list[int]) -> Corpus:
 
 
 def test_rows_follow_the_data() -> None:
-    said = Settings()
+    said = Settings(minutes=60)
     assert defaults.rows(corpus([10] * 10000), said, "cpu") == (64, 32)  # several short documents
     assert defaults.rows(corpus([100] * 1000), said, "cpu") == (112, 18)  # a whole document
     assert defaults.rows(corpus([10**6]), said, "cpu") == (128, 16)  # windows of a long one
     context, rows = defaults.rows(corpus([40]), said, "cpu")
     assert context <= 10 and rows >= 1
     assert defaults.rows(corpus([10**6]), Settings(context=32, batch_size=5), "cpu") == (32, 5)
+
+
+def test_short_trainings_take_small_batches_of_short_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(defaults, "_cores", lambda kind: 2)
+    seen = [
+        defaults.rows(corpus([10**6]), Settings(minutes=minutes), "cpu")
+        for minutes in (0.01, 0.5, 1.9, 2, 60)
+    ]
+    assert seen == [(64, 8), (64, 16), (64, 31), (128, 16), (128, 16)]
 
 
 def test_recurrences_take_larger_steps() -> None:

@@ -4,9 +4,10 @@
     a few measured steps     →   how many there are time for
 
 The width is the largest that still sees enough tokens: TOKENS for each parameter in the time there
-is (Hoffmann et al. 2022, arXiv:2203.15556), and no more parameters than the data has tokens. It
-depends on the kind of machine and not on a measurement, so that the same command makes the same
-model again.
+is (as in Hoffmann et al. 2022, arXiv:2203.15556), and no more parameters than the data has tokens.
+It depends on the kind of machine and not on a measurement, so that the same command makes the same
+model again. Short trainings take small batches of short rows. `bench/search.py` compares all this
+with a random search; docs/results.md has what came out.
 """
 
 from __future__ import annotations
@@ -31,14 +32,20 @@ from indicial.train.roles import Roles, roles
 from indicial.train.settings import Settings
 
 MINUTES = 5.0
-TOKENS = 20
+TOKENS = {"attention": 5, "recurrent": 20}
 """Tokens for each parameter."""
 WIDTHS = (32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
-SPEED = {"cpu": 2e10, "mps": 1e12, "cuda": 3e13}
+SPEED = {"cpu": 3.5e10, "mps": 1e12, "cuda": 3e13}
 """Operations in a second of training that are to be expected; of a CPU, for each core."""
 MOST_CORES = 8
 """More do not make small models faster."""
 STEP_TOKENS = {"cpu": 2048, "mps": 8192, "cuda": 32768}
+"""Tokens in a step of a training that is not short."""
+MINUTE_TOKENS = 1024
+"""Of one that takes a minute of one core; the square root of more for more."""
+LEAST_TOKENS = 512
+SHORT = 4.0
+"""Minutes of one core below which rows are short."""
 SHARE = 0.88
 """Of the time, what the steps take; the rest is for validation and for beginning."""
 RATES = {
@@ -56,8 +63,9 @@ TRAINING = 3
 def rows(corpus: Corpus, settings: Settings, device: str) -> tuple[int, int]:
     """How long a row of a batch is, and how many there are."""
     kind = device.partition(":")[0]
-    context = settings.context or default_context(corpus, kind)
-    return context, settings.batch_size or default_batch(context, len(corpus), kind)
+    time = (settings.minutes or MINUTES) * _cores(kind) if kind == "cpu" else math.inf
+    context = settings.context or default_context(corpus, kind, time)
+    return context, settings.batch_size or default_batch(context, len(corpus), kind, time)
 
 
 def sizes(
@@ -74,9 +82,9 @@ def sizes(
     training part has.
     """
     kind = device.partition(":")[0]
-    cores = min(usable_cores(), MOST_CORES) if kind == "cpu" else 1
-    operations = 60 * (minutes or MINUTES) * SHARE * SPEED[kind] * cores
+    operations = 60 * (minutes or MINUTES) * SHARE * SPEED[kind] * _cores(kind)
     found, code = roles(program.code), program.code
+    enough = TOKENS["recurrent" if is_recurrent(code) else "attention"]
     context = max((told[name] for name in data_lengths(code) if name in told), default=1)
     best: dict[str, int] = {}
     for width in WIDTHS:
@@ -84,17 +92,18 @@ def sizes(
         every = tied_sizes(code, {**told, **tried})
         parameters = _parameters(program, every)
         work = TRAINING * program.cost.work.value(every) / context
-        if best and (operations / work < TOKENS * parameters or parameters > tokens):
+        if best and (operations / work < enough * parameters or parameters > tokens):
             break
         best = tried
     return best
 
 
-def usable_cores() -> int:
+def _cores(kind: str) -> int:
     """Those that this process may run on, where the system tells."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    if kind != "cpu":
+        return 1
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return min(usable or 1, MOST_CORES)
 
 
 def _parameters(program: Program, every: Mapping[str, int]) -> int:
@@ -123,18 +132,21 @@ def default_layers(code: Code, found: Roles, width: int) -> int:
     return 2 if is_recurrent(code) else 6
 
 
-def default_context(corpus: Corpus, kind: str) -> int:
-    """A few short documents, or 128 tokens of long ones; more where there is a GPU."""
+def default_context(corpus: Corpus, kind: str, time: float) -> int:
+    """A few short documents, or 128 tokens of long ones; less in a short training (`time` in
+    minutes of one core), more where there is a GPU."""
     lengths = np.diff(np.append(np.asarray(corpus.starts), len(corpus)))
     long = int(np.quantile(lengths, 0.99)) if len(lengths) else 0
-    most = 128 if kind == "cpu" else 256
+    most = 256 if kind != "cpu" else 64 if time < SHORT else 128
     fitting = min(most, max(64, 16 * math.ceil(long / 16)))
     return max(2, min(fitting, len(corpus) // 4))
 
 
-def default_batch(context: int, tokens: int, kind: str) -> int:
-    """So many rows that a step sees some thousand tokens, and a small text takes a few steps."""
-    wanted = min(STEP_TOKENS[kind], max(context, tokens // 16))
+def default_batch(context: int, tokens: int, kind: str, time: float) -> int:
+    """So many rows that a step sees some thousand tokens, fewer in a short training, which would
+    take too few steps; and that a small text takes a few."""
+    short = max(LEAST_TOKENS, MINUTE_TOKENS * time**0.5)
+    wanted = int(min(STEP_TOKENS[kind], short, max(context, tokens // 16)))
     return max(1, wanted // context)
 
 
