@@ -152,6 +152,123 @@ def test_scores_are_what_the_softmax_sees() -> None:
     np.testing.assert_allclose(pairs @ found.values[0].T, x @ a["W^V"].T, atol=1e-12)
 
 
+# ---------------------------------------------------------------------- language models
+
+READ = {
+    "joined": "x[t,C] = e[w[t-1],J]; pos[t,P]",
+    "added": "x[t,c] = e[w[t-1],c] + pos[t,c]",
+    "alone": "x[t,c] = e[w[t-1],c]",
+    "ahead": "x[t,c] = e[w[t-1],c] + pos[t,c]",
+}
+LANGUAGE = """
+input w[t] in V
+Query[t,i] = W^Q[i,C] x[t,C]
+Key[t,i] = W^K[i,C] x[t,C]
+Value[t,j] = W^V[j,C] x[t,C]
+α[t_1,t_2] = softmax_{t_2 ≤ t_1} 1/√I Query[t_1,I] Key[t_2,I]
+y[t,j] = α[t,T] Value[T,j]
+P(w[t] | w[0], …, w[t-1]) = softmax_{w_t} U[w_t,J] y[t,J]
+loss = 1/T Σ_t -ln P(w_t | …)
+"""
+TOKENS, PLACES, VECTOR = 3, 4, 2
+
+
+def language(seed: int, how: str) -> Design:
+    """One head with learned vectors for its tokens, which reads w[t-1] and looks back."""
+    random = np.random.default_rng(seed)
+    text = READ[how] + LANGUAGE
+    if how != "alone":
+        text = "parameter pos[t,p]\n" + text if how == "joined" else "parameter pos[t,c]\n" + text
+    if how == "ahead":
+        text = text.replace("softmax_{t_2 ≤ t_1}", "softmax_{t_2}").partition("P(w[t]")[0]
+        text += "P[t,v] = softmax_v U[v,J] y[t,J]\n"
+    wide = 2 * VECTOR if how == "joined" else VECTOR
+    arrays = {
+        "e": (TOKENS, VECTOR), "pos": (PLACES, VECTOR), "U": (TOKENS, VECTOR),
+        "W^Q": (2, wide), "W^K": (2, wide), "W^V": (VECTOR, wide),
+    }  # fmt: skip
+    if how == "alone":
+        del arrays["pos"]
+    drawn = {name: random.normal(size=shape) for name, shape in arrays.items()}
+    return indicial.design(text, sizes={"T": PLACES}, **drawn)
+
+
+@pytest.mark.parametrize("how", READ)
+def test_products_of_a_language_model_give_its_weights_and_words(how: str) -> None:
+    design = language(3, how)
+    found = circuits(design)
+    assert found.output == "P" and found.factors["output"] == "U"
+    names = list(found.labels)
+    for tokens in ((0,), (2, 1), (1, 1, 0)):
+        places = []
+        for place, token in enumerate((None, *tokens)):
+            feature = np.zeros(len(names))
+            if token is not None:
+                feature[token] = 1
+            elif how == "alone":
+                feature[names.index("·")] = 1
+            if how != "alone":
+                feature[TOKENS + place] = 1
+            places.append(feature)
+        x = np.array(places)
+        scores = x @ found.scores[0] @ x.T
+        if how != "ahead":
+            scores[np.triu_indices(len(x), 1)] = -np.inf
+        weights = np.exp(scores) / np.exp(scores).sum(-1, keepdims=True)
+        odds = weights @ x @ found.values[0].T
+        told = design.reading(tokens).values(["α", "P"])
+        np.testing.assert_allclose(told["α"], weights, atol=1e-12)
+        words = np.exp(odds) / np.exp(odds).sum(-1, keepdims=True)
+        np.testing.assert_allclose(told["P"], words, atol=1e-12)
+
+
+@pytest.mark.parametrize("how", READ)
+def test_what_no_word_depends_on_is_not_compared(how: str) -> None:
+    """Other vectors, a score for all tokens, a number for all words: the same P, the same report."""
+    random = np.random.default_rng(0)
+    one, other = language(1, how), language(2, how)
+    a = dict(other.arrays)
+    turn = invertible(random, VECTOR)
+    inverse = np.linalg.inv(turn)
+    half = slice(VECTOR, None) if how == "joined" else slice(None)
+    for name in ("W^Q", "W^K", "W^V"):
+        a[name] = a[name].copy()
+        a[name][:, half] = a[name][:, half] @ turn
+    if how != "alone":
+        a["pos"] = a["pos"] @ inverse.T
+    if how in ("added", "ahead", "alone"):
+        a["e"] = a["e"] @ inverse.T
+    if how in ("added", "ahead"):  # from the tokens to the positions that have one
+        step = random.normal(size=VECTOR)
+        a["e"], a["pos"] = a["e"] + step, a["pos"].copy()
+        a["pos"][1:] -= step
+    a["U"] = a["U"] + random.normal(size=VECTOR)
+    moved = replace(other, arrays=a)
+    told = [made.reading((2, 0, 1)).values(["α", "P"]) for made in (other, moved)]
+    for name in ("α", "P"):
+        np.testing.assert_allclose(told[0][name], told[1][name], atol=1e-8)
+    assert same(indicial.compare(one, other), indicial.compare(one, moved))
+    a["W^K"][0, 0] += 0.5
+    assert not same(indicial.compare(one, other), indicial.compare(one, replace(other, arrays=a)))
+
+
+@pytest.mark.parametrize("factor", [1e30, 1e-30, 1e100, 1e-100])
+def test_any_factor(factor: float) -> None:
+    one, other = heads(0), heads(1)
+    arrays = {name: factor * array for name, array in other.arrays.items()}
+    found = indicial.compare(one, replace(other, arrays=arrays))
+    plain = indicial.compare(one, replace(other, arrays={**other.arrays}))
+    assert [part.cosine for part in plain.parts if part.what == "Scores"] != []
+    for part in found.parts:
+        assert part.cosine is not None and np.isfinite([*part.sizes, part.difference]).all()
+    assert "nan" not in str(found) and "inf" not in str(found)
+    again = indicial.compare(replace(one, arrays=arrays), replace(other, arrays=arrays))
+    assert [part.cosine for part in again.parts] == pytest.approx([1.0] * len(again.parts))
+    if factor == 1e100:
+        with pytest.raises(IndicialError, match="larger than numbers can be"):
+            indicial.compare(one, replace(other, arrays={n: 1e60 * a for n, a in arrays.items()}))
+
+
 # ---------------------------------------------------------------------- what is said
 
 
@@ -183,7 +300,9 @@ def test_the_report_fits_into_80_columns() -> None:
 
 
 def test_what_cannot_be_compared() -> None:
-    with pytest.raises(IndicialError, match="differ in tokens, positions, outputs or heads"):
+    with pytest.raises(
+        IndicialError, match="content by hand has 6 positions and position by hand 4"
+    ):
         indicial.compare(hand("content"), hand("position"))
     learned = indicial.load("transformer").compile(V=3, J=4, K=2, I=2, D=4, T=4, L=1)
     arrays = {n: learned.parameter(n).detach().double().numpy() for n in learned.state_keys}

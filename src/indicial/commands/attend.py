@@ -1,6 +1,7 @@
 """The commands `attend` and `trace`: what a model looks at, and any of its values.
 
 $ indicial attend runs/people "Anna knows Ben"
+$ indicial attend runs/translation "Anna kennt Ben" --target "Anna knows Ben"
 $ indicial trace runs/people "Anna knows Ben" --want alpha,h
 """
 
@@ -10,8 +11,8 @@ import argparse
 import json
 import os
 import re
+import shutil
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from indicial.commands.arguments import Commands, command
@@ -27,11 +28,15 @@ the weights of the places it looks at.
   indicial attend runs/people "Anna knows Ben"
   indicial attend runs/people "Anna knows Ben" --layer 1 --head 0
   indicial attend runs/people "Anna knows Ben" --figure attention.svg
+  indicial attend runs/translation "Anna kennt Ben" --target "Anna knows Ben"
+  indicial attend runs/captions "a dog" --input M=dog.npy    an image, as numbers
   indicial attend position ABCA          a design that was made by hand
   indicial attend mine.json ABCA         a design that was saved
 
-A place is labelled with the token that it reads; · reads none. Weights are what
-the equations define as a softmax over the places of a text and read in a sum.
+A place is labelled with the token that it reads; · reads none. Where a target
+looks at a source, `the → dog` is the place that has read `the` and predicts
+`dog`. Weights are what the equations define as a softmax over the places of a
+text or an image and read in a sum.
 
 exit status: 0, 2 for a wrong call.
 """
@@ -47,6 +52,11 @@ Names may be spelled as in the equations, in LaTeX, or in plain letters.
 
 exit status: 0, 2 for a wrong call.
 """
+
+NARROWEST, WIDEST = 40, 160
+"""Columns; on a wider screen lines would be hard to follow."""
+ROWS = 64
+"""The rows of a matrix that `trace` shows; a text is rarely longer."""
 
 
 def add(commands: Commands[Any]) -> None:
@@ -67,39 +77,57 @@ def add(commands: Commands[Any]) -> None:
 def _subject(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="RUN",
                         help="the folder of a run, or a design: its file, or its name")  # fmt: skip
-    parser.add_argument("text", metavar="TEXT")
+    parser.add_argument("text", metavar="TEXT", nargs="?",
+                        help="what the model reads; of two texts, the source")  # fmt: skip
+    parser.add_argument("--target", metavar="TEXT",
+                        help="of a model with two texts, the one that it predicts")  # fmt: skip
+    parser.add_argument("--input", action="append", default=[], metavar="NAME=FILE",
+                        help="an input that is numbers: an array saved by numpy (.npy)")  # fmt: skip
     parser.add_argument("--checkpoint", choices=["best", "last"], default="best",
                         help="which weights of a run (best)")  # fmt: skip
     parser.add_argument("--json", action="store_true", help="the numbers as JSON")
 
 
 def _opened(options: argparse.Namespace) -> Subject:
-    """The model with the tokens of the text; what is too long is cut, and that is told."""
-    subject = opened(options.model, options.text, options.checkpoint)
-    if subject.left_out:
-        print(
-            f"indicial: the model reads {len(subject.tokens)} tokens; "
-            f"the last {subject.left_out} of the text are left out",
-            file=sys.stderr,
-        )
+    """The model with what it reads; what is too long is cut, and that is told."""
+    from indicial.commands.designs import design_meant, named_design
+    from indicial.inspect.subjects import Subject
+
+    arrays = dict(map(_array, options.input))
+    made = named_design(options.model)
+    if made is not None:
+        subject = made.subject(options.text, options.target, arrays)
+    else:
+        with design_meant(options.model):
+            subject = Subject.of_run(
+                options.model, options.text, options.target,
+                checkpoint=options.checkpoint, arrays=arrays,
+            )  # fmt: skip
+    for text in subject.texts:
+        if text.left_out:
+            of = "the text" if len(subject.texts) == 1 else text.reading.name
+            print(
+                f"indicial: the model reads {len(text.tokens)} tokens; "
+                f"the last {text.left_out} of {of} are left out",
+                file=sys.stderr,
+            )
     return subject
 
 
-def opened(model: str, text: str, checkpoint: str = "best") -> Subject:
-    """A run by its folder, a design by its file or its name, with a text."""
-    from indicial.commands.designs import design_meant, named_design
-    from indicial.inspect.subjects import Subject
+def _array(word: str) -> tuple[str, object]:
+    """`"M=dog.npy"` → `("M", array)`."""
+    import numpy as np
+
     from indicial.program.messages import IndicialError
 
-    made = named_design(model)
-    if made is None:
-        try:
-            return Subject.of_run(model, text, checkpoint)
-        except IndicialError as error:
-            meant = "" if Path(model).exists() else design_meant(model)
-            raise IndicialError(f"{error}{meant}") from error
-    numbers = made.encode(text)
-    return Subject.cut(made.module, numbers, [made.tokens[n] for n in numbers])
+    name, equals, path = word.partition("=")
+    if not equals or not name or not path:
+        raise IndicialError(f"--input takes NAME=FILE, as in M=dog.npy, not {word!r}")
+    try:
+        return name, np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else "it is no .npy"
+        raise IndicialError(f"cannot read {path}: {why}") from error
 
 
 def _attend(options: argparse.Namespace) -> int:
@@ -109,48 +137,50 @@ def _attend(options: argparse.Namespace) -> int:
 
     first, last = _places(options.places)
     subject = _opened(options)
-    looks = attend(
-        subject.module, subject.tokens, subject.labels, layer=options.layer, head=options.head
-    )
+    looks = attend(subject, layer=options.layer, head=options.head)
     if options.figure:
-        draw_attention(looks, options.figure, f"{options.model}: {options.text}")
+        said = " / ".join(one for one in (options.text, options.target) if one)
+        draw_attention(looks, options.figure, f"{options.model}: {said}" if said else options.model)
     if options.json:
         print(json.dumps(_looks_json(subject, looks), ensure_ascii=False))
         return 0
     if options.figure:
-        print(f"{len(looks)} head{'' if len(looks) == 1 else 's'} drawn in {options.figure}")
+        print(f"{len(looks)} {'matrix' if len(looks) == 1 else 'matrices'} in {options.figure}")
         return 0
     for number, look in enumerate(looks):
         if number:
             print()
-        print("\n".join(weights_map(look, first=first, last=last, colour=_colour())))
+        lines = weights_map(look, first=first, last=last, colour=_colour(), width=screen_width())
+        print("\n".join(lines))
     return 0
 
 
 def _looks_json(subject: Subject, looks: list[Look]) -> dict[str, Any]:
-    return {
-        "tokens": subject.labels,
-        "places": list(looks[0].labels) if looks else [],
-        "heads": [look.to_json() for look in looks],
-    }
+    return {"texts": _texts_json(subject), "heads": [look.to_json() for look in looks]}
+
+
+def _texts_json(subject: Subject) -> dict[str, list[str]]:
+    return {text.reading.name: text.labels for text in subject.texts}
 
 
 def _trace(options: argparse.Namespace) -> int:
     from indicial.inspect.heatmap import heatmap
     from indicial.inspect.tracing import trace
+    from indicial.inspect.weights import LABEL, clipped
 
     subject = _opened(options)
     found = trace(subject, split_names(options.want))
     if options.json:
         told = {one.name: one.to_json() for one in found}
-        print(json.dumps({"tokens": subject.labels, "values": told}, ensure_ascii=False))
+        print(json.dumps({"texts": _texts_json(subject), "values": told}, ensure_ascii=False))
         return 0
     for number, one in enumerate(found):
         if number:
             print()
         lines = heatmap(
-            one.values, one.name, one.letters, lowers=one.lowers, whole=one.whole, colour=_colour()
-        )
+            one.values, one.name, one.letters, lowers=one.lowers, whole=one.whole, colour=_colour(),
+            labels=[clipped(label, LABEL) for label in one.labels], rows=ROWS, width=screen_width(),
+        )  # fmt: skip
         print("\n".join(lines))
     return 0
 
@@ -170,6 +200,12 @@ def _places(text: str | None) -> tuple[int, int | None]:
     if match is None or (match[2] is not None and int(match[2]) < int(match[1])):
         raise IndicialError(f"--places takes FIRST-LAST, as in 0-31, not {text!r}")
     return int(match[1]), int(match[2]) if match[2] is not None else None
+
+
+def screen_width() -> int:
+    """The columns of the terminal; 80 where there is none."""
+    found = shutil.get_terminal_size((80, 24)).columns
+    return max(NARROWEST, min(found, WIDEST))
 
 
 def _colour() -> bool:

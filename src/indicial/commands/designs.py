@@ -1,12 +1,17 @@
-"""Designs on the command line: which one a word names, and two of them side by side.
+"""Designs on the command line: which one a word names.
 
-$ indicial compare position mine.json --figure both.svg
+>>> named_design("position").name
+'position by hand'
+>>> named_design("runs/people") is None
+True
 """
 
 from __future__ import annotations
 
 import difflib
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,29 +30,49 @@ def named_design(word: str) -> Design | None:
     return hand(word) if word in HAND and not path.exists() else None
 
 
-def design_meant(word: str) -> str:
-    """What to say about a word that is neither: ` (or did you mean the design position?)`."""
+@contextmanager
+def design_meant(word: str) -> Iterator[None]:
+    """Adds to a complaint about a run that is not there what else may have been meant."""
     from indicial.designs.hand import HAND
+    from indicial.library import names
+    from indicial.program.messages import IndicialError
 
-    close = difflib.get_close_matches(word, HAND, 1)
-    return f" (or did you mean the design {close[0]}?)" if close else ""
+    try:
+        yield
+    except IndicialError as error:
+        if Path(word).exists():
+            raise
+        close = difflib.get_close_matches(word, HAND, 1)
+        if word in names():
+            raise IndicialError(
+                f"{word} is a model of the library, not a run; train it first, for example\n"
+                f"  indicial train {word} --data people"
+            ) from error
+        hint = f" (or did you mean the design {close[0]}?)" if close else ""
+        raise IndicialError(f"{error}{hint}") from error
 
 
 def two_designs(words: list[str]) -> tuple[Design, Design] | None:
-    """Both designs, if that is what the words name; of one alone it is said what is missing."""
+    """Both designs, if designs or runs are what the words name; None if they name models.
+
+    A run beside a design is taken for one: its equations with what it learned.
+    """
+    from indicial.designs.design import Design
     from indicial.program.messages import IndicialError
 
-    if not any(word.endswith(".json") or "/" not in word for word in words):
+    runs = [(Path(word) / "run.json").is_file() for word in words]
+    found = [None if run else named_design(word) for word, run in zip(words, runs, strict=True)]
+    if not any(runs) and not any(found):
         return None
-    found = [named_design(word) for word in words]
-    known = [design for design in found if design is not None]
-    if not known:
-        return None
-    if len(known) != 2 or len(found) != 2:
+    odd = [word for word, run, made in zip(words, runs, found, strict=True) if not run and not made]
+    if odd or len(words) != 2:
+        what = f"{odd[0]} is neither a design nor a run" if odd else f"this names {len(words)}"
         raise IndicialError(
-            f"a design is compared with one other design; this names {', '.join(words)}"
+            f"a design or a run is compared with one other; {what} (models are compared with "
+            "models: indicial compare gru lstm --data people)"
         )
-    return known[0], known[1]
+    pair = [made or Design.of_run(word) for word, made in zip(words, found, strict=True)]
+    return pair[0], pair[1]
 
 
 def compare_designs(

@@ -13,6 +13,7 @@ by a matrix and its inverse. Every sentence is about numbers that were computed,
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -21,10 +22,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from indicial.data.tokenizers import END
 from indicial.designs.arrays import Array
 from indicial.designs.circuits import Circuits, circuits
 from indicial.designs.matching import assign
-from indicial.inspect.attention import text_input
+from indicial.inspect.readings import readings
 from indicial.program.messages import IndicialError
 
 if TYPE_CHECKING:
@@ -34,6 +36,8 @@ SAME, ALIKE = 0.95, 0.7
 """Cosines from which two patterns are called the same, or alike."""
 LITTLE = 0.05
 """A part that is smaller than this share of the whole is called small."""
+MOST = 8
+"""Tokens of the example, if none is given."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +81,10 @@ class Part:
             pattern = "have the opposite pattern"
         else:
             pattern = "have different patterns"
-        return f"{subject} {pattern} (cosine {self.cosine:.3f}), {scale}."
+        return (
+            f"{subject} {pattern} (cosine {self.cosine:.3f}), {scale}; the largest difference "
+            f"is {self.difference:.2g}."
+        )
 
 
 @dataclass(frozen=True)
@@ -91,14 +98,24 @@ class Comparison:
     heads: tuple[tuple[int, int], ...]
     """The pairs: a head of the first, and the one of the second beside it; the strongest first."""
     parts: tuple[Part, ...]
-    text: str | None
-    """The example on which weights and outputs are shown, if the designs read tokens."""
+    example: tuple[int, ...] | None
+    """The tokens on which weights and outputs are shown, if the designs read tokens."""
 
     @property
     def names(self) -> tuple[str, str]:
         if self.one.name == self.other.name:
             return "the first", "the second"
         return self.one.name, self.other.name
+
+    @property
+    def text(self) -> str | None:
+        """The example as people read it."""
+        if self.example is None:
+            return None
+        labels = [self.one.tokens[n] for n in self.example]
+        if max(map(len, labels)) == 1:
+            return "".join(labels)
+        return " ".join(label.strip() or label for label in labels)
 
     def sentences(self) -> list[str]:
         """What is the same and what is not; it does not depend on how products are factored."""
@@ -136,13 +153,19 @@ class Comparison:
 
     def shown(self, number: int) -> tuple[Array, Array]:
         """Weights, heads first, and outputs of one of the designs on the example."""
-        assert self.text is not None
-        made = (self.one, self.other)[number]
-        weights, output = self.circuits[number].weights, made.module.wanted[-1]
-        found = made.run(self.text, [weights, output])
+        assert self.example is not None
+        weights, output = self.circuits[number].weights, self.circuits[number].output
+        found = (self.one, self.other)[number].reading(self.example).values([weights, output])
         array = found[weights]
         array = array if array.ndim == 3 else array[None]
         return array[[pair[number] for pair in self.heads]], found[output]
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """The token that each place reads on the example."""
+        assert self.example is not None
+        (text,) = self.one.reading(self.example).texts
+        return text.reading.labels(text.labels, range(len(text.whole)))
 
     def __str__(self) -> str:
         lines = [f"“{self.one.name}” and “{self.other.name}”"]
@@ -178,17 +201,10 @@ class Comparison:
 def compare(one: Design, other: Design, text: str | None = None) -> Comparison:
     """Two designs of the same equations; `text` is the example that is shown."""
     first, second = circuits(one), circuits(other)
-    if (first.labels, first.scores.shape, first.values.shape) != (
-        second.labels,
-        second.scores.shape,
-        second.values.shape,
-    ):
-        raise IndicialError(
-            f"{one.name} and {other.name} differ in tokens, positions, outputs or heads: "
-            "there is no element of one for each of the other"
-        )
-    costs = np.array([[_cost(first, a, second, b) for b in _heads(second)] for a in _heads(first)])
-    pairs = sorted(enumerate(assign(costs)), key=lambda pair: -_strength(first, pair[0]))
+    _comparable(one, first, other, second)
+    pairs = sorted(
+        enumerate(assign(_costs(first, second))), key=lambda pair: -_strength(first, pair[0])
+    )
     first = _ordered(first, [one for one, _ in pairs])
     second = _ordered(second, [other for _, other in pairs])
     return Comparison(
@@ -197,8 +213,33 @@ def compare(one: Design, other: Design, text: str | None = None) -> Comparison:
         (first, second),
         tuple(pairs),
         tuple(_parts(first, second)),
-        text or _example(one),
+        tuple(one.encode(text)) if text is not None else _example(one),
     )
+
+
+def _comparable(one: Design, first: Circuits, other: Design, second: Circuits) -> None:
+    """Complain where there is no element of one for each of the other."""
+    counts = [
+        {
+            **{kind: place.stop - place.start for kind, place in found.blocks},
+            "heads": len(found.scores),
+            "outputs": found.values.shape[1],
+        }
+        for found in (first, second)
+    ]
+    for what in counts[0] | counts[1]:
+        numbers = [count.get(what, 0) for count in counts]
+        if numbers[0] != numbers[1]:
+            raise IndicialError(
+                f"{one.name} has {numbers[0]} {what} and {other.name} {numbers[1]}: there is no "
+                "element of one for each of the other"
+            )
+    if first.labels != second.labels:
+        a, b = next(p for p in zip(first.labels, second.labels, strict=True) if p[0] != p[1])
+        raise IndicialError(
+            f"{one.name} has the token {a!r} where {other.name} has {b!r}: name them alike, "
+            "indicial.design(…, tokens=[…])"
+        )
 
 
 def _heads(found: Circuits) -> range:
@@ -206,17 +247,20 @@ def _heads(found: Circuits) -> range:
 
 
 def _strength(found: Circuits, head: int) -> float:
-    return float((found.scores[head] ** 2).sum() + (found.values[head] ** 2).sum())
+    return math.hypot(size(found.scores[head]), size(found.values[head]))
 
 
 def _ordered(found: Circuits, order: list[int]) -> Circuits:
-    return replace(found, scores=found.scores[order], values=found.values[order])
+    applied = {role: array[order] for role, array in found.applied.items()}
+    return replace(found, scores=found.scores[order], values=found.values[order], applied=applied)
 
 
-def _cost(first: Circuits, a: int, second: Circuits, b: int) -> float:
-    scores = first.scores[a] - second.scores[b]
-    values = first.values[a] - second.values[b]
-    return float((scores**2).sum() + (values**2).sum())
+def _costs(first: Circuits, second: Circuits) -> Array:
+    """How far each head of the one is from each of the other; only which is least matters."""
+    scores = [[size(a - b) for b in second.scores] for a in first.scores]
+    values = [[size(a - b) for b in second.values] for a in first.values]
+    found = np.hypot(scores, values)
+    return (found / (found.max() or 1.0)) ** 2
 
 
 def _parts(first: Circuits, second: Circuits) -> Iterator[Part]:
@@ -234,29 +278,36 @@ def _parts(first: Circuits, second: Circuits) -> Iterator[Part]:
 
 def _part(what: str, head: int, one: Array, other: Array, place: tuple[int, slice, slice]) -> Part:
     a, b = one[place], other[place]
-    sizes = float(np.linalg.norm(a)), float(np.linalg.norm(b))
-    wholes = float(np.linalg.norm(one[head])), float(np.linalg.norm(other[head]))
+    sizes = size(a), size(b)
+    wholes = size(one[head]), size(other[head])
     shares = tuple(s / w if w else 0.0 for s, w in zip(sizes, wholes, strict=True))
     return Part(what, head, sizes, (shares[0], shares[1]), cosine(a, b), float(np.abs(a - b).max()))
 
 
+def size(a: Array) -> float:
+    """The root of the sum of squares, of which none is too large or too small for a number."""
+    top = float(np.abs(a).max(initial=0))
+    return top * float(np.linalg.norm(a / top)) if top else 0.0
+
+
 def cosine(a: Array, b: Array) -> float | None:
     """Of two arrays as vectors; None if one is 0."""
-    sizes = float(np.linalg.norm(a)), float(np.linalg.norm(b))
-    if not min(sizes):
+    tops = [float(np.abs(one).max(initial=0)) for one in (a, b)]
+    if not min(tops):
         return None
-    return float(((a / sizes[0]) * (b / sizes[1])).sum())
+    one, other = a / tops[0], b / tops[1]
+    return float((one * other).sum() / (np.linalg.norm(one) * np.linalg.norm(other)))
 
 
-def _example(design: Design) -> str | None:
+def _example(design: Design) -> tuple[int, ...] | None:
     """Every token once, and the first of them again, as far as there is room: `ABCA`."""
-    if not design.tokens:
+    known = [n for n, token in enumerate(design.tokens) if token not in (END, "�")]
+    if not known:
         return None
-    marks = [t for t in design.tokens if not t.isalnum()]
-    letters = [t for t in design.tokens if t.isalnum()]
-    length = text_input(design.program.code).axes[0].extent.name
-    most = design.sizes.get(length or "")
-    return "".join([*marks, *letters, letters[0]][:most])
+    marks = [n for n in known if not design.tokens[n].strip().isalnum()]
+    letters = [n for n in known if n not in marks]
+    room = readings(design.program.code)[0].room(design.module) or MOST
+    return tuple([*marks, *letters, *letters[:1]][: min(room, MOST)])
 
 
 def _folded(sentences: list[str]) -> Iterator[str]:

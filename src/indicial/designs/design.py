@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from indicial.designs.checking import Check
     from indicial.designs.comparison import Comparison
     from indicial.designs.tasks import Task
+    from indicial.inspect.subjects import Subject
 
 FORMAT = 1
 KIND = "indicial design"
@@ -64,14 +65,45 @@ class Design:
         return made.eval()
 
     def encode(self, text: str) -> list[int]:
-        """Each character of a text is a token: `"ABCA"` → `[0, 1, 2, 0]`; blanks are left out."""
+        """The tokens of a text: `"ABCA"` → `[0, 1, 2, 0]`; blanks between them are left out."""
         numbers = {token: n for n, token in enumerate(self.tokens)}
-        strange = [c for c in text if c not in numbers and not c.isspace()]
-        if strange:
-            raise IndicialError(
-                f"{self.name} has no token {strange[0]!r}; it has {', '.join(self.tokens)}"
-            )
-        return [numbers[c] for c in text if not c.isspace()]
+        longest = max(map(len, self.tokens), default=1)
+        found, at = [], 0
+        while at < len(text):
+            pieces = [text[at : at + n] for n in range(longest, 0, -1)]
+            token = next((piece for piece in pieces if piece in numbers), None)
+            if token is not None:
+                found.append(numbers[token])
+            elif not text[at].isspace():
+                raise IndicialError(
+                    f"{self.name} has no token {text[at]!r}; it has {', '.join(self.tokens)}"
+                )
+            at += len(token or " ")
+        return found
+
+    def subject(
+        self,
+        text: str | None = None,
+        target: str | None = None,
+        arrays: Mapping[str, object] | None = None,
+    ) -> Subject:
+        """The design with what it is to read, for `attend` and `trace` (`inspect/`)."""
+        from indicial.inspect.subjects import Subject
+
+        def encode(_: object, said: str) -> tuple[list[int], list[str]]:
+            tokens = self.encode(said)
+            return tokens, [self.tokens[n] for n in tokens]
+
+        return Subject.make(self.module, encode, text, target, arrays)
+
+    def reading(self, tokens: Sequence[int]) -> Subject:
+        """The same with the tokens of its one text."""
+        from indicial.inspect.readings import readings
+        from indicial.inspect.subjects import Subject, Text
+
+        (one,) = readings(self.program.code)
+        labels = [self.tokens[n] for n in tokens]
+        return Subject(self.module, (Text.cut(self.module, one, list(tokens), labels),))
 
     def run(self, text: str | Sequence[int], want: Sequence[str] | None = None) -> dict[str, Array]:
         """The tensors that the equations give for a text, as arrays."""
@@ -153,6 +185,21 @@ class Design:
             raise IndicialError(f"cannot read {path}: {error.strerror}") from error
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise IndicialError(f"{path} is damaged: {error}") from error
+
+    @staticmethod
+    def of_run(folder: str | os.PathLike[str], checkpoint: str = "best") -> Design:
+        """What a run learned, as a design of the same equations; its tokens are those of the run."""
+        from indicial.train.run import Run
+
+        run = Run.open(folder)
+        module, tokenizer = run.module(checkpoint), run.tokenizer()
+        arrays = {n: module.parameter(n).detach().double().numpy() for n in module.state_keys}
+        step = run.checkpoint(checkpoint).step
+        return _made(
+            run.program, arrays, module.sizes.known,
+            [tokenizer.token(n) for n in range(tokenizer.size)],
+            str(folder), f"trained by {step:,} steps, the {checkpoint} checkpoint",
+        )  # fmt: skip
 
 
 def design(

@@ -18,9 +18,14 @@ import numpy as np
 
 from indicial.designs.arrays import Array
 from indicial.inspect.pictures import matrix, new_figure, save
+from indicial.inspect.weights import clipped
 
 if TYPE_CHECKING:
     from indicial.designs.comparison import Comparison
+
+LABEL = 6
+WIDEST = 24
+"""Cells that a matrix has room for; one with more has narrower ones."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +41,7 @@ def draw(comparison: Comparison, path: str | os.PathLike[str]) -> Path:
     heads = len(comparison.heads)
     columns = [column for head in range(heads) for column in _columns(comparison, head)]
     columns += _outputs(comparison)
-    widths = [max(3, len(column.columns)) for column in columns]
+    widths = [min(WIDEST, max(3, len(column.columns))) for column in columns]
     figure = new_figure(0.36 * sum(widths) + 1.1 * len(columns), 6.4)
     grid = figure.add_gridspec(2, len(columns), width_ratios=widths)
     for number, column in enumerate(columns):
@@ -53,50 +58,33 @@ def draw(comparison: Comparison, path: str | os.PathLike[str]) -> Path:
 
 
 def _columns(comparison: Comparison, head: int) -> list[Column]:
-    """Query, key and value on the features that they read, the scores, and the weights."""
+    """Query, key and value of each token and position, and the products."""
     one, other = comparison.circuits
     many = f", pair {head}" if len(comparison.heads) > 1 else ""
+    labels = tuple(clipped(label, LABEL) for label in one.labels)
     found = []
     for role in ("query", "key", "value"):
-        name = one.factors[role]
-        arrays = [
-            _of_head(design.arrays[name], at)
-            for design, at in zip(
-                (comparison.one, comparison.other), comparison.heads[head], strict=True
-            )
-        ]
+        arrays = one.applied[role][head], other.applied[role][head]
         if arrays[0].shape == arrays[1].shape:
-            rows, columns = arrays[0].shape
-            found.append(
-                Column(f"${name}${many}", (arrays[0], arrays[1]), _numbers(rows),
-                       _features(comparison, columns))
-            )  # fmt: skip
-    scores = Column(f"scores{many}", (one.scores[head], other.scores[head]), one.labels, one.labels)
-    return [*found, scores]
+            title = f"{role} ${one.factors[role]}x${many}"
+            found.append(Column(title, arrays, _numbers(len(arrays[0])), labels))
+    found.append(Column(f"scores{many}", (one.scores[head], other.scores[head]), labels, labels))
+    if "output" in one.factors:
+        values = one.values[head], other.values[head]
+        found.append(Column(f"values{many}", values, _numbers(len(values[0])), labels))
+    return found
 
 
 def _outputs(comparison: Comparison) -> list[Column]:
     if comparison.text is None:
         return []
     (a, y), (a2, y2) = comparison.shown(0), comparison.shown(1)
-    places = tuple(comparison.text)
+    places = tuple(clipped(label, LABEL) for label in comparison.places)
     weights = [
         Column(f"weights on {comparison.text}", (one, other), places, places)
         for one, other in zip(a, a2, strict=True)
     ]
     return [*weights, Column("outputs", (y, y2), places, _numbers(y.shape[-1]))]
-
-
-def _of_head(array: Array, head: int) -> Array:
-    return array[head] if array.ndim == 3 else array
-
-
-def _features(comparison: Comparison, count: int) -> tuple[str, ...]:
-    """Tokens by name, and the elements of a position's vector as p0, p1, …"""
-    tokens = comparison.one.tokens
-    if not tokens or len(tokens) > count:
-        return _numbers(count)
-    return (*tokens, *(f"p{n}" for n in range(count - len(tokens))))
 
 
 def _numbers(count: int) -> tuple[str, ...]:

@@ -2,10 +2,13 @@
 
 >>> draw_attention(looks, "attention.svg", title="runs/people")
 PosixPath('attention.svg')
+
+On an image, each place of the text has a matrix of its own, eight in a row.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,33 +18,61 @@ from indicial.inspect.weights import clipped
 from indicial.program.messages import IndicialError
 
 if TYPE_CHECKING:
-    from indicial.inspect.attention import Look
+    from indicial.inspect.attention import Look, Side
 
 LABEL = 14
 MOST = 64
 """Matrices in one picture; more could not be read."""
+ACROSS = 8
+"""Images in one row."""
 
 
 def draw_attention(looks: list[Look], path: str | os.PathLike[str], title: str = "") -> Path:
-    """All heads of all layers, from 0 (white) to 1 (purple)."""
+    """All heads of all layers, from 0 (white) to the largest of all weights (purple)."""
     if len(looks) > MOST:
         raise IndicialError(
-            f"{len(looks)} heads do not fit into one picture; choose some with --layer or --head"
+            f"{len(looks)} matrices do not fit into one picture; choose some with --layer or --head"
         )
-    rows = list(dict.fromkeys((look.name, look.layer) for look in looks))
-    across = max(sum((one.name, one.layer) == row for one in looks) for row in rows)
-    side = min(6.0, 1.6 + 0.16 * len(looks[0].labels))
-    figure = new_figure(across * side + 0.8, len(rows) * side + 0.5)
-    labels = [clipped(label, LABEL) for label in looks[0].labels]
-    placed = dict.fromkeys(rows, 0)
-    for look in looks:
-        row = (look.name, look.layer)
-        number = rows.index(row) * across + placed[row] + 1
-        placed[row] += 1
-        axes = figure.add_subplot(len(rows), across, number)
-        picture = matrix(axes, look.weights, labels, labels, 1.0, signed=False)
-        axes.set_title(look.title, fontsize=9)
+    rows = _rows(looks)
+    top = max((float(look.weights.max()) for look in looks if look.weights.max() > 0), default=1.0)
+    across = max(map(len, rows))
+    widths = max(_inches(look.columns) for look in looks)
+    heights = [max(_inches(look.rows) for look in row) + 0.1 for row in rows]
+    figure = new_figure(across * widths + 0.8, sum(heights) + 0.5)
+    grid = figure.add_gridspec(len(rows), across, height_ratios=heights)
+    for number, row in enumerate(rows):
+        for place, look in enumerate(row):
+            axes = figure.add_subplot(grid[number, place])
+            picture = matrix(
+                axes, look.weights, _labels(look.rows), _labels(look.columns), top, signed=False
+            )
+            axes.set_title(clipped(look.title, 40), fontsize=9)
+            if look.rows.name != look.columns.name:
+                axes.set_ylabel(look.rows.name, fontsize=8)
+                axes.set_xlabel(look.columns.name, fontsize=8)
     figure.colorbar(picture, ax=figure.axes, shrink=0.6, aspect=30, label="weight")
     if title:
-        figure.suptitle(title, fontsize=10)
+        figure.suptitle(clipped(title, 100), fontsize=10)
     return save(figure, path)
+
+
+def _rows(looks: list[Look]) -> list[list[Look]]:
+    """Those of one layer stand side by side; so do the images of one head, as many as fit."""
+    found = []
+    for _, group in itertools.groupby(
+        looks, lambda one: (one.name, one.layer, one.at and one.head)
+    ):
+        several = list(group)
+        most = ACROSS if several[0].at is not None else len(several)
+        found += [several[n : n + most] for n in range(0, len(several), most)]
+    return found
+
+
+def _inches(side: Side) -> float:
+    return min(6.0, 1.6 + 0.16 * len(side))
+
+
+def _labels(side: Side) -> list[str]:
+    if not any(side.labels):
+        return [str(side.first + n) for n in range(len(side))]
+    return [clipped(label, LABEL) for label in side.labels]

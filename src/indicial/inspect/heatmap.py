@@ -46,14 +46,17 @@ def heatmap(
     colour: bool = False,
     width: int = WIDTH,
     slices: int | None = SLICES,
+    rows: int = ROWS,
+    labels: Sequence[str] = (),
 ) -> list[str]:
     """The lines of a picture of `values`, which has an axis for each letter.
 
     `lowers` are the index values of the first elements, `whole` says that the numbers are whole
     (tokens), `slices` how many slices of an array with more than two indices are shown at most
-    (None: all).
+    (None: all), `rows` how many rows of each; `labels` are words for the rows.
     """
-    picture = _Picture(values, letters, lowers or [0] * values.ndim, whole, colour, width, slices)
+    picture = _Picture(values, letters, lowers or [0] * values.ndim, whole, colour, width)
+    picture.slices, picture.rows, picture.labels = slices, rows, labels
     if values.ndim == 0:
         return [f"{name} = {_plain(float(values), whole)}" + (f"  ({remark})" if remark else "")]
     signature = f"{name}[{','.join(letters)}]"
@@ -78,10 +81,12 @@ class _Picture:
         whole: bool,
         colour: bool,
         width: int,
-        slices: int | None,
     ) -> None:
         self.values, self.letters, self.lowers = values, letters, lowers
-        self.whole, self.colour, self.width, self.slices = whole, colour, width, slices
+        self.whole, self.colour, self.width = whole, colour, width
+        self.slices: int | None = SLICES
+        self.rows: int = ROWS
+        self.labels: Sequence[str] = ()
         finite = [abs(float(v)) for v in values.flat if math.isfinite(v)]
         self.top = max(finite, default=0.0)
         signed = any(v < 0 for v in values.flat)
@@ -124,7 +129,13 @@ class _Picture:
         if values.ndim == 2:
             down, first = self.letters[-2], self.lowers[-2]
             heads = [f"{down}={first + n}" for n in range(len(matrix))]
-        label = max(columns(head) for head in heads)
+            if self.labels:
+                widest = max(map(columns, heads))
+                heads = [
+                    f"{head}{' ' * (widest - columns(head))} {word}".rstrip()
+                    for head, word in zip(heads, self.labels, strict=True)
+                ]
+        label = max(columns(head) for head in heads[: self.rows])
         room = self.width - margin - label - 2
         shown = matrix.shape[1]
         numbers = shown * (self.cell + 1) <= room
@@ -132,11 +143,11 @@ class _Picture:
         if shown * step > room:
             shown = max(1, room // step)
         yield from self._header(across, low, shown, label, step)
-        for row, head in itertools.islice(zip(matrix, heads, strict=True), ROWS):
+        for row, head in itertools.islice(zip(matrix, heads, strict=True), self.rows):
             cells = [self._cell(float(v), numbers) for v in row[:shown]]
             joint = " " if numbers else ""
             yield (head + " " * (label - columns(head)) + "  " + joint.join(cells)).rstrip()
-        left = [(len(matrix) - ROWS, "row"), (matrix.shape[1] - shown, "column")]
+        left = [(len(matrix) - self.rows, "row"), (matrix.shape[1] - shown, "column")]
         said = [f"{n} more {word}{'' if n == 1 else 's'}" for n, word in left if n > 0]
         if said:
             yield f"… {' and '.join(said)} left out"
