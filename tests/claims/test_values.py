@@ -232,3 +232,12 @@ def test_a_counterexample_is_told_by_its_labels(text: str, where: str) -> None:
         drawn = found.broken.draw["w"].strip("[]").split(", ")
         assert set(drawn) <= {"yes", "no"} and drawn[2] == "no"
         assert found.to_json()["claim"]["counterexample"]["at"] == {"t": 2}
+
+
+def test_nothing_passes_back_through_a_stop() -> None:
+    """The value is that of the step, the slope that of the line."""
+    text = "input x[i]\ny[i] = x[i] + stop(sign(x[i]) - x[i])\n"
+    found = verdicts(
+        f"{text}claim y[i] = sign(x[i])\nclaim ∂y[i]/∂x[j] = [i = j]\nclaim false: ∂y[i]/∂x[j] = 0"
+    )
+    assert all(v.as_stated for v in found), [v.found for v in found]

@@ -19,7 +19,7 @@ from indicial import library
 from indicial.library.loading import resolve
 from indicial.notation import syntax as s
 from indicial.notation.documents import parse_document, read_text
-from indicial.program.names.naming import GROUPS, index_name
+from indicial.program.names.letters import GROUPS, index_name
 from indicial.program.program import Program
 
 KINDS = (

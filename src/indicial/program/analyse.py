@@ -26,7 +26,7 @@ from indicial.program.lowering.places import describe
 from indicial.program.lowering.ranges import settle
 from indicial.program.messages import Messages
 from indicial.program.names import shapes
-from indicial.program.names.naming import index_name
+from indicial.program.names.letters import index_name
 from indicial.program.names.outline import Definition, Outline, outline
 
 

@@ -27,8 +27,9 @@ from indicial.notation.syntax import (
 )
 from indicial.program.lowering.places import describe
 from indicial.program.messages import Messages
+from indicial.program.names.letters import GROUPS, index_name
 from indicial.program.names.loops import STEPS
-from indicial.program.names.naming import GROUPS, Reference, index_name
+from indicial.program.names.naming import Reference
 from indicial.program.names.outline import Outline, outline
 from indicial.program.names.shapes import uses
 

@@ -18,7 +18,7 @@ from indicial.program.meaning.differing import dependent
 from indicial.program.meaning.machine import Machine
 from indicial.program.meaning.sample import Sample, sample, small_sizes
 from indicial.program.messages import Messages
-from indicial.program.names.naming import family, index_name
+from indicial.program.names.letters import family, index_name
 from indicial.program.names.outline import Definition, Outline
 
 Bound = tuple[str, int]

@@ -16,7 +16,7 @@ from indicial.program.cost.conditions import sign
 from indicial.program.lowering.context import Context, RawStatement, Variable
 from indicial.program.lowering.lower import Lowering
 from indicial.program.messages import Messages
-from indicial.program.names.naming import capital
+from indicial.program.names.letters import capital
 from indicial.program.sizes import Size
 
 FIRST_LAYER = "the first layer of"

@@ -23,7 +23,7 @@ from indicial.program.checks.spelling import suspect_names
 from indicial.program.checks.timing import expanded
 from indicial.program.lowering.context import Context, RawStatement, TensorInfo
 from indicial.program.lowering.lower import Lowering
-from indicial.program.names.naming import capital
+from indicial.program.names.letters import capital
 from indicial.program.names.shapes import recurrences
 from indicial.program.rewrite import free_indices
 

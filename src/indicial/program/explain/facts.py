@@ -18,7 +18,7 @@ from indicial.program import ir
 from indicial.program.cost.cost import order
 from indicial.program.explain.numbers import tight, value
 from indicial.program.explain.outside import Outside, outside, small
-from indicial.program.names.naming import capital
+from indicial.program.names.letters import capital
 from indicial.program.sizes import Size, Strided
 
 if TYPE_CHECKING:

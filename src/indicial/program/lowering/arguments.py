@@ -78,7 +78,7 @@ def arguments_of(lowering: Lowering, name: str, node: s.Call, scope: Scope) -> l
 
 
 def _capital_name(variable: Variable) -> s.Name:
-    from indicial.program.names.naming import capital
+    from indicial.program.names.letters import capital
 
     return s.Name(capital(variable.family), span=variable.span)
 

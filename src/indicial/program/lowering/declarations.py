@@ -14,7 +14,8 @@ from indicial.program.lowering.context import Variable
 from indicial.program.lowering.lower import Lowering
 from indicial.program.lowering.places import place
 from indicial.program.lowering.scope import Scope
-from indicial.program.names.naming import Reference, capital, index_name, is_capital
+from indicial.program.names.letters import capital, index_name, is_capital
+from indicial.program.names.naming import Reference
 from indicial.program.sizes import Size
 
 

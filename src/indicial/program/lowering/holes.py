@@ -19,7 +19,7 @@ from indicial.program.lowering.arguments import (
 from indicial.program.lowering.context import ZERO, Open, Term, Variable
 from indicial.program.lowering.places import place
 from indicial.program.lowering.scope import Scope
-from indicial.program.names.naming import is_capital
+from indicial.program.names.letters import is_capital
 from indicial.program.names.uses import Use
 
 if TYPE_CHECKING:

@@ -16,7 +16,8 @@ from indicial.program.lowering.arguments import arguments_of, outer_variable
 from indicial.program.lowering.context import ZERO, Open, Term, Variable
 from indicial.program.lowering.places import place
 from indicial.program.lowering.scope import Local, Scope
-from indicial.program.names.naming import Reference, family
+from indicial.program.names.letters import family
+from indicial.program.names.naming import Reference
 from indicial.program.names.uses import FunctionDefinition, Use
 from indicial.program.rewrite import substitute
 

@@ -14,7 +14,8 @@ from indicial.notation.source import Span
 from indicial.program import ir
 from indicial.program.lowering.context import ZERO, Term, Variable
 from indicial.program.lowering.scope import Scope
-from indicial.program.names.naming import Reference, index_name
+from indicial.program.names.letters import index_name
+from indicial.program.names.naming import Reference
 from indicial.program.sizes import Size
 
 if TYPE_CHECKING:

@@ -16,7 +16,8 @@ from indicial.program.lowering.lower import Lowering
 from indicial.program.lowering.places import Placed, describe, place
 from indicial.program.lowering.scope import Scope
 from indicial.program.names import shapes
-from indicial.program.names.naming import Reference, capital, index_name
+from indicial.program.names.letters import capital, index_name
+from indicial.program.names.naming import Reference
 from indicial.program.names.outline import Definition, Outline
 
 

@@ -23,7 +23,8 @@ from indicial.program.lowering.context import Context, Term, merge
 from indicial.program.lowering.places import describe, place
 from indicial.program.lowering.reads import Reading
 from indicial.program.lowering.scope import Scope
-from indicial.program.names.naming import Reference, index_name
+from indicial.program.names.letters import index_name
+from indicial.program.names.naming import Reference
 from indicial.program.names.outline import probability_key
 from indicial.program.names.uses import Use
 from indicial.program.rewrite import substitute

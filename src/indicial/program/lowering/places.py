@@ -30,7 +30,7 @@ from indicial.notation.syntax import (
 from indicial.program import ir
 from indicial.program.lowering.context import Variable
 from indicial.program.lowering.scope import Scope
-from indicial.program.names.naming import capital, family, index_name, is_capital, is_letter
+from indicial.program.names.letters import capital, family, index_name, is_capital, is_letter
 from indicial.program.sizes import Size
 
 if TYPE_CHECKING:

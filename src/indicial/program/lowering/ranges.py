@@ -15,7 +15,7 @@ from indicial.program.lowering.lower import Lowering
 from indicial.program.lowering.reductions import bound
 from indicial.program.lowering.scope import Scope
 from indicial.program.lowering.size_names import link_named_sizes, name_sizes
-from indicial.program.names.naming import capital
+from indicial.program.names.letters import capital
 from indicial.program.sizes import Size, Strided
 
 

@@ -22,7 +22,8 @@ from indicial.program.lowering.context import (
 )
 from indicial.program.lowering.places import Placed, describe, main_variable, place
 from indicial.program.lowering.scope import Scope, token_name
-from indicial.program.names.naming import Reference, capital, family, index_name, is_capital
+from indicial.program.names.letters import capital, family, index_name, is_capital
+from indicial.program.names.naming import Reference
 from indicial.program.sizes import Size
 
 ZERO = ir.Constant(0.0)

@@ -14,7 +14,7 @@ from indicial.program import ir
 from indicial.program.lowering.cases import conjoin
 from indicial.program.lowering.context import Open, Term, Variable, merge
 from indicial.program.lowering.scope import Binder, Scope, binders
-from indicial.program.names.naming import index_name, is_capital
+from indicial.program.names.letters import index_name, is_capital
 from indicial.program.rewrite import free_indices
 from indicial.program.sizes import Size
 

@@ -24,7 +24,7 @@ from indicial.notation.syntax import (
 )
 from indicial.program import ir
 from indicial.program.lowering.context import Context, Variable
-from indicial.program.names.naming import capital, family, index_name, is_capital
+from indicial.program.names.letters import capital, family, index_name, is_capital
 
 Token = tuple[str, tuple[Expression, ...]]
 """A token as a thing that can be bound: `w_t` is `("w", (t,))`."""

@@ -22,7 +22,7 @@ from indicial.notation import syntax as s
 from indicial.notation.parse import parse_name
 from indicial.notation.source import Span
 from indicial.program.messages import IndicialError, Messages
-from indicial.program.names.naming import family, index_name, is_capital
+from indicial.program.names.letters import family, index_name, is_capital
 from indicial.program.names.outline import Outline, outline
 from indicial.program.names.shapes import recurrences, uses
 

@@ -17,7 +17,7 @@ from indicial.notation import syntax as s
 from indicial.notation.faults import Skipped
 from indicial.notation.printers import name_key
 from indicial.program.messages import Messages
-from indicial.program.names.naming import index_name
+from indicial.program.names.letters import index_name
 from indicial.program.names.outline import Outline, outline
 from indicial.program.names.shapes import loose_letters
 

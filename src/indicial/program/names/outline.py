@@ -42,7 +42,8 @@ from indicial.notation.syntax import (
     TupleLiteral,
 )
 from indicial.program.messages import Messages
-from indicial.program.names.naming import GROUPS, Naming, Reference, family, index_name, is_capital
+from indicial.program.names.letters import GROUPS, family, index_name, is_capital
+from indicial.program.names.naming import Naming, Reference
 from indicial.program.names.uses import (
     PROBABILITY,
     FunctionDefinition,

@@ -15,7 +15,7 @@ from indicial.notation import syntax as s
 from indicial.notation.printers import name_key
 from indicial.program.lowering.places import describe
 from indicial.program.lowering.scope import binders
-from indicial.program.names.naming import GROUPS, capital, family, index_name, is_capital
+from indicial.program.names.letters import GROUPS, capital, family, index_name, is_capital
 from indicial.program.names.outline import Definition, Outline
 from indicial.program.names.uses import Use
 

@@ -30,14 +30,8 @@ from indicial.notation.syntax import (
     Reduction,
     Statement,
 )
-from indicial.program.names.naming import (
-    Naming,
-    Reference,
-    index_expression,
-    index_name,
-    is_capital,
-    is_letter,
-)
+from indicial.program.names.letters import index_name, is_capital, is_letter
+from indicial.program.names.naming import Naming, Reference, index_expression
 
 ELEMENTWISE = frozenset(
     [

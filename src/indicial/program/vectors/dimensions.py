@@ -18,7 +18,7 @@ from indicial.notation import syntax as s
 from indicial.notation.printers import name_key
 from indicial.notation.source import Span
 from indicial.program.messages import Messages
-from indicial.program.names.naming import family
+from indicial.program.names.letters import family
 
 POOL = "DEFGHJKMNOPQRSUVWXYZ"
 

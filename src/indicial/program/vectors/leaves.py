@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from indicial.notation import syntax as s
 from indicial.notation.printers import name_key
-from indicial.program.names.naming import index_name, is_capital, is_letter
+from indicial.program.names.letters import index_name, is_capital, is_letter
 from indicial.program.names.outline import Outline
 from indicial.program.names.uses import BUILT_IN, Use
 

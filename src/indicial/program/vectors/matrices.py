@@ -11,7 +11,7 @@ from indicial.notation import syntax as s
 from indicial.notation.faults import Skipped
 from indicial.notation.printers import name_key, unicode
 from indicial.program.messages import Messages
-from indicial.program.names.naming import is_capital
+from indicial.program.names.letters import is_capital
 from indicial.program.names.outline import Outline
 
 

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from indicial.notation import syntax as s
 from indicial.notation.printers import name_key
 from indicial.program.messages import Messages
-from indicial.program.names.naming import index_name, is_capital, is_letter
+from indicial.program.names.letters import index_name, is_capital, is_letter
 from indicial.program.names.outline import DISTRIBUTIONS, outline
 from indicial.program.names.uses import BUILT_IN, PROBABILITY
 

@@ -1,0 +1,153 @@
+"""Letters: which can be indices, what they range over, and which are certainly used as indices.
+
+family(t_1) is t, whose size is capital("t") = T
+live_letters(y[i] = Σ_j W[i,j] x[j])    →    {i, j}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from indicial.notation.kept import kept
+from indicial.notation.printers import name_key
+from indicial.notation.syntax import (
+    Call,
+    Declaration,
+    Equation,
+    Expression,
+    Index,
+    Name,
+    Node,
+    Number,
+    Reduction,
+    Statement,
+)
+
+WORDS = frozenset({"in", "out", "max", "min", "at", "is", "to", "on", "an"})
+"""Short subscripts that are words even where their letters are indices."""
+
+GROUPS = frozenset("ΦΘΨΩ")
+"""Letters that name a group of parameters: `P_Φ`, `CELL_Φ`."""
+
+
+def is_letter(base: str) -> bool:
+    """One letter (`t`, `ℓ`, `α`), or a window (`Δt`)."""
+    return (len(base) == 1 and base.isalpha()) or (len(base) == 2 and base[0] == "Δ")
+
+
+def is_capital(base: str) -> bool:
+    """A letter that stands for a whole range: `J`, `ΔT`. A script letter (`ℒ`) does not."""
+    return is_letter(base) and "A" <= base[-1] <= "Z"
+
+
+def index_name(node: Expression) -> Name | None:
+    """The node as the name of an index, if it can be one: `t`, `t_1`, `t'`, `t_{in}`, `J`."""
+    if not isinstance(node, Name) or node.sup or node.accents or not is_letter(node.base):
+        return None
+    if node.base in GROUPS:
+        return None
+    if all(isinstance(s, Number) or _worded(s) for s in node.sub):
+        return node
+    return None
+
+
+def _worded(node: Expression) -> bool:
+    return isinstance(node, Name) and len(node.base) > 1 and not is_letter(node.base)
+
+
+@kept
+def family(name: Name) -> str:
+    """What an index shares its range with: `t_1`, `t'` and `T` are of the family `t`.
+
+    >>> family(Name("T", sub=(Number("2"),)))
+    't'
+    """
+    base = name.base
+    base = "ℓ" if base in ("L", "l", "ℓ") else base[:-1] + base[-1].lower()
+    words = tuple(s for s in name.sub if not isinstance(s, Number))
+    return name_key(Name(base, sub=words))
+
+
+def capital(of_family: str) -> str:
+    """The size that a family ranges over: `t` → `T`, `t_{in}` → `T_{in}`, `ℓ` → `L`."""
+    head, _, tail = of_family.partition("_")
+    head = "L" if head == "ℓ" else head[:-1] + head[-1].upper()
+    return head + ("_" + tail if tail else "")
+
+
+@kept
+def live_letters(statement: Statement) -> frozenset[str]:
+    """The letters that are certainly used as indices: in brackets, as binders, on left sides."""
+    live: set[str] = set()
+    for node in statement.walk():
+        if isinstance(node, Index):
+            called = node.base.arguments if isinstance(node.base, Call) else ()  # `e(w)[I]`
+            for item in (*called, *node.items):
+                live.update(_letters(item))
+        elif isinstance(node, Reduction):
+            for under in node.under:
+                live.update(_letters(under))
+    if isinstance(statement, Declaration) and statement.keyword in ("label", "range"):
+        for item in statement.items:
+            live.update(_letters(item))
+    if isinstance(statement, Equation) and len(statement.sides) > 1:
+        call = statement.sides[0]
+        call = call.base if isinstance(call, Index) else call
+        if isinstance(call, Call):  # the y of `P(y | h)` too
+            for item in call.arguments:
+                live.update(_letters(item) if index_name(item) is not None else ())
+        left = set(_script_letters(statement.sides[0]))
+        right = {c for side in statement.sides[1:] for c in _script_letters(side)}
+        live.update(left & right)
+    return frozenset(live)
+
+
+@kept
+def token_letters(statement: Statement) -> frozenset[str]:
+    """The names that stand for tokens: declared with a vocabulary, variables of a P."""
+    found: set[str] = set()
+    if isinstance(statement, Declaration) and statement.domain is not None:
+        found.update(_base(item) for item in statement.items)
+    for node in statement.walk():
+        if isinstance(node, Call) and node.given is not None:
+            found.update(_base(a) for a in node.arguments)
+    return frozenset(found)
+
+
+def _base(node: Expression) -> str:
+    node = node.base if isinstance(node, Index) else node
+    return node.base if isinstance(node, Name) else ""
+
+
+@kept
+def bound_letters(statement: Statement) -> frozenset[str]:
+    """The letters that stand below a Σ or its kin."""
+    return frozenset(
+        letter
+        for node in statement.walk()
+        if isinstance(node, Reduction)
+        for under in node.under
+        for letter in _letters(under)
+    )
+
+
+def _letters(node: Expression) -> Iterator[str]:
+    """The index letters of an index expression; the script letters of a gather count too."""
+    for inner in node.walk():
+        if isinstance(inner, Name) and is_letter(inner.base) and inner.base not in GROUPS:
+            yield inner.base
+    if isinstance(node, Name) and node.bare and node.base not in WORDS and 1 < len(node.base) <= 3:
+        yield from node.base if node.base.isalpha() and node.base.islower() else ()  # `Σ_{ij}`
+
+
+def _script_letters(node: Node) -> Iterator[str]:
+    for inner in node.walk():
+        if not isinstance(inner, Name):
+            continue
+        for script in inner.sub:
+            yield from (c for c in _letters(script) if not is_capital(c))
+            if not isinstance(script, Name) or not script.bare or script.base in WORDS:
+                continue
+            # The letters of `e_{ij}` may be indices; of `h_{in}` they are not.
+            if 1 < len(script.base) <= 3 and script.base.islower():
+                yield from script.base
