@@ -233,6 +233,13 @@ def test_repetition(here: Path) -> None:
         assert text[2:] == table[2:]
         back = repetition.returned(text)
         assert back is None or repetition.keeps_going_round(text)
+    # By hand: each word of the loop from the two before it, at temperature 1/2 the squares.
+    loop, chance = repetition.Ring((3, 5, 7)), 1.0
+    for two, word in (((5, 7), 3), ((7, 3), 5), ((3, 5), 7)):
+        odds = module(w=torch.tensor([*two, word]), want=["P"])["P"][-1].double() ** 2
+        chance *= float(odds[word] / odds.sum())
+    assert repetition.round_probability(module, loop, 0.5) == pytest.approx(chance, rel=1e-4)
+    assert repetition.round_probability(module, loop, 0) == 1
 
 
 # ---------------------------------------------------------------------- the command

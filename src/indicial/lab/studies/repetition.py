@@ -99,12 +99,14 @@ class Repetition:
             say(f"temperature {temperature:g}: {hits[temperature]} of {len(texts)} texts loop")
         said = spoken(own, tokenizer, plan.words, len(prompts))
         loops = [ring(text) for text in coldest]
+        common = Counter(loops).most_common(1)[0][0] if loops else Ring(())
+        rounds = {t: round_probability(module, common, t) for t in plan.temperatures}
         title = (
             f"Repetition: trigram, {plan.steps:,} steps on {plan.data}; {len(prompts)} texts of "
             f"{plan.words} words"
         )
-        rows = [row(f"{t:g}", hits[t], len(prompts)) for t in plan.temperatures]
-        rows.append(row("the world itself", sum(map(contains_loop, said)), len(said)))
+        rows = [row(f"{t:g}", hits[t], len(prompts), rounds[t]) for t in plan.temperatures]
+        rows.append(row("the world itself", sum(map(contains_loop, said)), len(said), None))
         return Findings(
             title,
             rows,
@@ -112,6 +114,7 @@ class Repetition:
             {
                 "texts": len(prompts),
                 "looping": {f"{t:g}": count for t, count in hits.items()},
+                "another_round": {f"{t:g}": chance for t, chance in rounds.items()},
                 "loops": [[tokenizer.decode(r.tokens), n] for r, n in Counter(loops).most_common()],
             },
             lambda: figure(hits, len(prompts), title),
@@ -121,7 +124,8 @@ class Repetition:
 NOTE = (
     f"A text loops if it contains {ROUNDS} rounds of the same words in a row at least, of which "
     f"{LEAST} words at least are as they were a round before. In brackets: 95 % (Wilson). The world "
-    "itself: as many texts of as many words, made of its own sentences."
+    "itself: as many texts of as many words, made of its own sentences. another round: how likely it "
+    "is to stay in the commonest loop for one more round."
 )
 
 
@@ -217,13 +221,30 @@ def keeps_going_round(tokens: Sequence[int]) -> bool:
     return list(tokens[pair.again :]) == list(tokens[pair.first : len(tokens) - period])
 
 
+def round_probability(module: ProgramModule, loop: Ring, temperature: float) -> float | None:
+    """How likely the words of a loop are to come once more; None where there is no loop."""
+    import torch
+
+    if not loop.tokens:
+        return None
+    if not temperature:
+        return 1.0
+    count = len(loop.tokens)
+    with torch.no_grad():
+        # The second round has a whole round before it.
+        found = module(w=torch.tensor(loop.tokens * 2), want=["P"])["P"][count:].double()
+    drawn = (found.log() / temperature).log_softmax(-1)
+    return float(drawn[range(count), list(loop.tokens)].sum().exp())
+
+
 # ---------------------------------------------------------------------- in words and colours
 
 
-def row(name: str, hits: int, of: int) -> dict[str, str]:
+def row(name: str, hits: int, of: int, another: float | None) -> dict[str, str]:
     low, high = share_interval(hits, of)
     return {"temperature": name, "loop": f"{hits}", "of": f"{of}", "share": f"{hits / of:.3f}",
-            "95 %": f"[{low:.3f}, {high:.3f}]"}  # fmt: skip
+            "95 %": f"[{low:.3f}, {high:.3f}]",
+            "another round": "" if another is None else f"{another:.4f}"}  # fmt: skip
 
 
 def told(texts: list[list[int]], loops: list[Ring], tokenizer: Tokenizer) -> list[str]:
