@@ -80,7 +80,9 @@ def test_behind_an_equation() -> None:
     assert y.tolist() == [x[t] if t not in (0, 3) and x[t] > 0 else 2 for t in range(T)]
 
 
-@pytest.mark.parametrize("right", ["M [t = k]", "M[t = k]", "[t = k] M", "M · [t = k]"])
+@pytest.mark.parametrize(
+    "right", ["M [t = k]", "M[t = k]", "[t = k] M", "M · [t = k]", "M [t in {2}]", "M [t ∈ {k}]"]
+)
 def test_a_bracket_with_a_comparison_is_a_factor(right: str) -> None:
     program = Program.of_text(f"input x[t]\nconstant k = 2\ny[t] = x[t] + {right}")
     assert not program.errors, program.errors[0].render()

@@ -86,7 +86,8 @@ def holds_condition(tokens: Sequence[Token], start: int) -> bool:
         depth += nesting(tokens[position])
         if depth == 0:
             return False
-        if depth == 1 and tokens[position].kind == "sign" and is_relation(tokens[position]):
+        script = is_sign(tokens[position - 1], "_^")  # the `in` of `t_in` is a name
+        if depth == 1 and is_relation(tokens[position]) and not script:
             return True
     return False
 
