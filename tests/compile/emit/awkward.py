@@ -133,6 +133,10 @@ PROGRAMS = {
         P(w_t | w_0, …, w_{t-1}) = softmax_{w_t} e[w_t,J] h[t-1,J]
         loss = Σ_t -ln P(w_t | …)
     """,
+    "a matrix for each token": """
+        input w[t] in V
+        y[t,k] = Σ_i M[w[t-1],k,i] x[t,i]
+    """,
     "no token": """
         input w[t] in V
         P(w_t | w_0, …, w_{t-1}) = softmax_{w_t} a[w_t]

@@ -157,7 +157,7 @@ class _Module:
             value = f"{source}[{quoted(name)}]"
             if source == "draws" and shape[:1] == (MEMBER.extent,):
                 value = f"batched({value}, {self.letters[str(MEMBER.extent)]}, {len(shape)})"
-            if source == "p" and _by_layer(given[name], body):
+            if source == "p" and _by_layer(given[name], body, self.letters.values()):
                 value += ".unbind()"
             line = f"    {given[name]} = {value}"
             remark = f"  # {printer.shape(shape)}"
@@ -259,10 +259,16 @@ def _tuple(left: Sequence[str], right: Sequence[str]) -> list[str]:
     return _tuple(left[:half], right[:half]) + _tuple(left[half:], right[half:])
 
 
-def _by_layer(identifier: str, body: str) -> bool:
-    """Whether a text takes one element at a time: then the gradients are put together once."""
+def _by_layer(identifier: str, body: str, sizes: Collection[str]) -> bool:
+    """Whether a text takes one element at a time: then the gradients are put together once.
+
+    `W[l - 1]` is one, `M[tokens]` is many.
+    """
     every = re.findall(rf"(?<![\w.]){re.escape(identifier)}\b(\[[^\[\],:]+\])?", body)
-    return bool(every) and all(every)
+    numbers = {*sizes, *re.findall(r"\bfor (\w+) in range\(", body)}
+    return bool(every) and all(
+        place and numbers.issuperset(re.findall(r"[^\W\d]\w*", place)) for place in every
+    )
 
 
 def _tidy(lines: Sequence[str]) -> list[str]:
