@@ -122,6 +122,27 @@ def test_wrong_calls(run: str, capsys: Caught, wrong: list[str], said: str) -> N
     assert printed.out == ""
 
 
+@pytest.mark.parametrize(
+    ("said", "note"),
+    [
+        (["--early-stopping", "true"], "--early-stopping has no effect: it is for beam search"),
+        (["--length-penalty", "2"], "--length-penalty has no effect: it is for beam search"),
+        (["--temperature", "0", "--top-k", "3"], "--top-k has no effect: at temperature 0"),
+        (["--temperature", "0", "--seed", "3"], "--seed has no effect: at temperature 0"),
+        (["--num-beams", "2", "--seed", "3"], "--seed has no effect: beam search draws nothing"),
+        (["--num-beams", "2", "--early-stopping", "true", "--length-penalty", "2"], None),
+        (["--temperature", "0"], None),
+        (["--top-k", "3", "--top-p", "0.9", "--min-p", "0.1", "--seed", "3"], None),
+    ],
+)
+def test_what_has_no_effect_is_told(
+    run: str, capsys: Caught, said: list[str], note: str | None
+) -> None:
+    assert main(["generate", run, "--max-new-tokens", "3", *said]) == 0
+    err = capsys.readouterr().err
+    assert err.count("has no effect") == (note is not None) and (note or "") in err
+
+
 def test_no_run(tmp_path: Path, capsys: Caught) -> None:
     assert main(["generate", str(tmp_path / "nothing")]) == 2
     assert "there is no run" in capsys.readouterr().err

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -184,6 +185,36 @@ def test_what_was_left_out_of_the_data_is_told(
     (here / "folder" / "picture.bin").write_bytes(bytes(range(256)))
     status, _, err = run(capsys, "rnn", "--data", "folder", *QUICK)
     assert status == 0 and "note: 1 file is not text and left out" in err
+
+
+def test_a_text_too_short_to_learn_from_is_told(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "short.txt").write_text("abcde", encoding="utf-8")
+    status, _, err = run(capsys, "rnn", "--data", "short.txt", "--max-steps", "2", "--set", "J=8")
+    assert status == 0 and "tokens to learn from are few" in err and "--data people" in err
+    status, _, err = run(capsys, "rnn", "--data", "text.txt", *QUICK)
+    assert status == 0 and "are few" not in err
+
+
+def test_tensorboard_is_asked_for_before_a_run_is_made(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that was begun with it keeps it, or goes on without where it is missing."""
+    quick = ("rnn", "--data", "text.txt", *QUICK, "--tensorboard", "--out", "a")
+    with monkeypatch.context() as without:
+        without.setitem(sys.modules, "torch.utils.tensorboard", None)
+        status, _, err = run(capsys, *quick)
+        assert status == 2 and "pip install 'indicial[tensorboard]'" in err
+        assert not (here / "a").exists()
+    assert run(capsys, *quick)[0] == 0
+    logs = here / "a" / "tensorboard"
+    assert len(list(logs.iterdir())) == 1
+    assert run(capsys, "--resume", "a", "--max-steps", "5")[0] == 0
+    assert len(list(logs.iterdir())) == 2
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
+    status, _, err = run(capsys, "--resume", "a", "--max-steps", "6")
+    assert status == 0 and "note: --tensorboard needs the package tensorboard" in err
 
 
 def test_the_largest_seed(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

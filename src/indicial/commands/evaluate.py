@@ -63,6 +63,9 @@ def add(commands: Commands[Any]) -> None:
 
 
 def _evaluate(options: argparse.Namespace) -> int:
+    from indicial.compile.native.threads import wait_asleep
+
+    wait_asleep()
     from indicial.decode.evaluate import SENTENCES, evaluate
     from indicial.train.run import Run
 

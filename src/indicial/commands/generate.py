@@ -169,6 +169,8 @@ def _settings(options: argparse.Namespace) -> Decoding:
             options.early_stopping, "never"
         )
     made = Decoding(**{**given, "slide": not options.no_slide})
+    for name, why in made.idle().items():
+        print(f"note: --{name.replace('_', '-')} has no effect: {why}", file=sys.stderr)
     return replace(made, seed=made.seeded())
 
 

@@ -88,6 +88,10 @@ def _together(options: argparse.Namespace, settings: Settings, processes: Proces
     from indicial.train.resuming import resume
     from indicial.train.starting import begin
 
+    if settings.tensorboard:
+        from indicial.train.tensorboard import summary_writer
+
+        summary_writer()
     shows = processes.rank == 0
     tell = _tell if shows else lambda text: None
     if options.resume:
@@ -144,8 +148,12 @@ def _watchers(settings: Settings, run: Any) -> list[Watcher]:
     from indicial.train.metrics import Metrics
 
     watchers: list[Watcher] = [Metrics(run.metrics), make_display(), Curves(run.metrics)]
-    if settings.tensorboard:
+    if settings.tensorboard or run.description.settings.get("tensorboard"):
+        from indicial.program.messages import IndicialError
         from indicial.train.tensorboard import TensorBoard
 
-        watchers.append(TensorBoard(run.folder / "tensorboard"))
+        try:
+            watchers.append(TensorBoard(run.folder / "tensorboard"))
+        except IndicialError as error:  # a run that was begun with it goes on without
+            _tell(f"note: {error}")
     return watchers

@@ -95,6 +95,19 @@ class Decoding:
         if self.stop_at_repeat:
             raise IndicialError("stop_at_repeat is for one text at a time, not for beam search")
 
+    def idle(self) -> dict[str, str]:
+        """What was said and has no effect beside the rest, and why: `{"top_k": "at temperature …"}`."""
+        found: dict[str, str] = {}
+        if self.num_beams == 1:
+            for name in ("length_penalty", "early_stopping"):
+                found[name] = "it is for beam search, and num_beams is 1"
+        if not self.samples:
+            greedy = "at temperature 0 the likeliest token is taken"
+            why = greedy if self.num_beams == 1 else "beam search draws nothing"
+            found |= dict.fromkeys(("top_k", "top_p", "min_p", "seed"), why)
+        plain = Decoding.__dataclass_fields__
+        return {n: why for n, why in found.items() if getattr(self, n) != plain[n].default}
+
     @property
     def samples(self) -> bool:
         """Whether tokens are drawn."""

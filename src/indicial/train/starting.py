@@ -34,6 +34,9 @@ from indicial.train.settings import Settings
 from indicial.train.shared_data import Tell, read_data
 from indicial.train.watchers import Plan
 
+LITTLE = 1000
+"""Tokens below which a text is told to be too short."""
+
 
 @dataclass(frozen=True)
 class Ready:
@@ -63,7 +66,7 @@ def begin(
         found = replace(found, sizes={**origin.sizes(found.program), **found.sizes})
     cut_as = origin.run.folder if origin is not None else None
     data = read_data(settings, tell, cut_as, processes)
-    for note in data.description.get("notes", ()):
+    for note in (*data.description.get("notes", ()), *_little(data)):
         tell(f"note: {note}")
     if settings.world_size is not None and data.world is None:
         raise IndicialError(f"--world-size is for a built-in world, and {data.name} is none")
@@ -105,6 +108,18 @@ def _task(
         batch_size=processes.rows(batch_size, said=settings.batch_size is not None),
         seed=settings.seed or 0,
     )
+
+
+def _little(data: Data) -> list[str]:
+    """What to know of a text that is too short to learn much from."""
+    count, other = len(data.train), len(data.validation)
+    if count >= LITTLE:
+        return []
+    return [
+        f"{count} tokens to learn from are few: the model will know them by heart and little else, "
+        f"and how it does on the {other} kept back for validation is chance. Give some thousand "
+        "characters at least, or try --data people"
+    ]
 
 
 def _check_sizes(given: Mapping[str, int], task: Language) -> None:

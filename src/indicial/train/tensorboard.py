@@ -26,8 +26,7 @@ class TensorBoard(Watcher):
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
         self._writer: Any = None
-        # Asked here, and not after the first step.
-        self._make = _summary_writer()
+        self._make = summary_writer()
 
     def started(self, plan: Plan) -> None:
         if writes():
@@ -59,7 +58,8 @@ class TensorBoard(Watcher):
             self._writer.add_scalar(name, value, step)
 
 
-def _summary_writer() -> Any:
+def summary_writer() -> Any:
+    """What writes events. Asked for before a run is made: it may be missing."""
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError as error:
