@@ -41,6 +41,7 @@ UNARY: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "GELU": functional.gelu, "exp": torch.exp, "ln": torch.log, "sqrt": torch.sqrt,
     "abs": torch.abs, "sign": torch.sign, "cos": torch.cos, "sin": torch.sin,
     "softplus": functional.softplus, "floor": torch.floor, "erf": torch.erf,
+    "stop": lambda x: x.detach() + 0 * x,
 }  # fmt: skip
 BINARY: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
     "+": torch.add, "*": torch.mul, "/": torch.div, "^": torch.pow,
