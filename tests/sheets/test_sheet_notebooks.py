@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import nbformat
 import pytest
 
 from indicial.cli import main
@@ -63,6 +64,7 @@ def stated(sheet: Path) -> list[str]:
 @sheets
 def test_the_notebook_is_made_of_its_sheet(sheet: Path) -> None:
     kept = committed(sheet)
+    nbformat.validate(kept)
     for cell in kept["cells"]:
         if cell["cell_type"] == "code":
             cell["outputs"], cell["execution_count"] = [], None

@@ -19,7 +19,7 @@ from indicial.program.messages import IndicialError
 from indicial.sheets.making import VARIES, Notebook, lines, written
 
 LONGEST = 600
-"""Seconds that a cell may take."""
+"""Seconds that a cell may take, and the start of a kernel."""
 
 
 def run(notebook: Notebook) -> Notebook:
@@ -48,6 +48,7 @@ def _outputs(notebook: Notebook) -> list[list[dict[str, Any]]]:
         client = NotebookClient(
             made,
             timeout=LONGEST,
+            startup_timeout=LONGEST,  # a busy machine takes long to import
             resources={"metadata": {"path": folder}},
             # A kernel of this machine warns that its port is not encrypted.
             extra_arguments=["--log-level=ERROR"],
