@@ -17,6 +17,7 @@ from indicial.commands import (
     attend,
     check,
     compare,
+    design,
     evaluate,
     explain,
     export,
@@ -52,6 +53,7 @@ COMMANDS = [
     compare,
     inspect,
     attend,
+    design,
     study,
     export,
 ]

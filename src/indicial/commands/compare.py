@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,10 +39,15 @@ examples:
   indicial compare gru cell.eq --data book.txt         a cell of your own beside a known one
   indicial compare transformer:L=2 transformer:L=6 --data people
   indicial compare transformer transformer+focus:λ=0.1 --data people
-  indicial compare position learned.json --figure both.svg     two designs; nothing is trained
 
 The folder gets a table (table.md), pictures, every number (compare.json), and a run for each
 training, which `generate` and `evaluate` take.
+
+Designs, and runs of the same equations, are compared as they are; nothing is trained. It is told
+what is the same in their attention and what is not (docs/design.md):
+
+  indicial compare position learned.json --figure both.svg
+  indicial compare mine.json runs/first-1 --text "ABC="
 """
 
 SEEDS = 2
@@ -52,10 +58,11 @@ UNITS = {"": 1, "k": 1_000, "m": 1_000_000, "g": 1_000_000_000}
 def add(commands: Commands[Any]) -> None:
     from indicial.train.options import DATA, LEARNING, MACHINE, OPTIONS, OTHER_NAMES
 
-    parser = command(commands, "compare", "train several models on equal terms", TEXT, _compare)
+    parser = command(commands, "compare", "models on equal terms, or two designs", TEXT, _compare)
     parser.other_names = OTHER_NAMES
     parser.add_argument("models", nargs="*", metavar="MODEL",
-                        help="as in the examples: NAME, FILE.eq, NAME+NAME, NAME:SIZE=VALUE,…")  # fmt: skip
+                        help="as in the examples: NAME, FILE.eq, NAME+NAME, NAME:SIZE=VALUE,…; "
+                        "or two designs: a name, FILE.json, the folder of a run")  # fmt: skip
     group = parser.add_argument_group("comparison")
     group.add_argument("--parameters", default=PARAMETERS, metavar="N,…",
                        help=f"how many each model has: 100k,300k,1M ({PARAMETERS})")  # fmt: skip
@@ -71,8 +78,11 @@ def add(commands: Commands[Any]) -> None:
     group.add_argument("--out", metavar="FOLDER", help="(runs/compare-DATA-1)")
     group.add_argument("--workers", type=int, metavar="N",
                        help="trainings at a time (as many as there are cores)")  # fmt: skip
-    group.add_argument("--figure", metavar="FILE", help="of two designs: draw both in one picture")
-    group.add_argument("--text", metavar="TEXT", help="of two designs: the example that is shown")
+    group = parser.add_argument_group("two designs or runs; nothing else is for them")
+    group.add_argument("--figure", metavar="FILE",
+                       help="draw both in one picture: .svg, .png or .pdf")  # fmt: skip
+    group.add_argument("--text", metavar="TEXT", help="the example on which weights are shown")
+    group.add_argument("--json", action="store_true", help="all numbers as JSON")
     more = {"data": DATA, "learning": [OPTIONS["batch_size"], *LEARNING], "machine": MACHINE}
     for title, options in more.items():
         own = parser.add_argument_group(title)
@@ -84,7 +94,10 @@ def add(commands: Commands[Any]) -> None:
 def _compare(options: argparse.Namespace) -> int:
     designs = two_designs(options.models)
     if designs is not None:
-        return compare_designs(designs, options.text, options.figure)
+        _only(options, ("text", "figure", "json"), "nothing is trained when designs are compared")
+        return compare_designs(designs, options.text, options.figure, options.json)
+    others = [name for name in vars(options) if name not in ("text", "figure", "json")]
+    _only(options, others, "models are compared in a folder, with pictures (--out)")
     from rich.console import Console
 
     from indicial.lab.pool import finished, run_trials
@@ -110,6 +123,16 @@ def _compare(options: argparse.Namespace) -> int:
 
 
 # ---------------------------------------------------------------------- the call
+
+
+def _only(options: argparse.Namespace, known: Collection[str], why: str) -> None:
+    """Complain about a setting that would be passed over."""
+    from indicial.program.messages import IndicialError
+
+    for name, value in vars(options).items():
+        said = value not in (None, False, PARAMETERS) and name not in ("run", "command", "models")
+        if said and name not in known:
+            raise IndicialError(f"--{name.replace('_', '-')} is not for this: {why}")
 
 
 def _comparison(options: argparse.Namespace) -> Comparison:

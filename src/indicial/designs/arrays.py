@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -30,6 +31,10 @@ from indicial.program.messages import IndicialError
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
+LEFT = re.compile(r"\s*[^\[\]=]+\[[^\[\]=]*\]\s*=")
+"""The left side of an equation: `W^Q[i,c] =`."""
+
+
 def parameter_name(code: Code, spelling: str) -> str:
     """The parameter that is meant: `W^Q` by any spelling, by `Q`, `pos` by `positions`."""
     names = [tensor.name for tensor in parameters(code)]
@@ -39,6 +44,16 @@ def parameter_name(code: Code, spelling: str) -> str:
             return wanted
     longer = [n for n in names if len(n) > 1 and canonical.startswith(n)]
     return longer[0] if len(longer) == 1 else resolve(code, spelling, ("parameter",))
+
+
+def equations(code: Code, given: Mapping[str, str]) -> str:
+    """What is written for parameters, as equations: `{"Q": "4 [i = c]"}` → `W^Q[i,c] = 4 [i = c]`."""
+    lines = []
+    for spelling, text in given.items():
+        tensor = code.tensors[parameter_name(code, spelling)]
+        left = f"{tensor.name}[{','.join(axis.letter for axis in tensor.axes)}] = "
+        lines.append(text if LEFT.match(text) else left + text)
+    return "\n".join(lines)
 
 
 def named(code: Code, given: Mapping[str, object]) -> dict[str, Array]:

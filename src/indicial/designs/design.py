@@ -23,7 +23,7 @@ import numpy as np
 import torch
 
 from indicial.compile.module.sizes import parameters
-from indicial.designs.arrays import Array, defined, named, sizes_of
+from indicial.designs.arrays import Array, defined, equations, named, sizes_of
 from indicial.library.loading import load
 from indicial.program.meaning.arrays import stored_shape
 from indicial.program.messages import IndicialError
@@ -214,19 +214,23 @@ def design(
     """Equations, and an array for each of their parameters.
 
     >>> design("selects", Q=q, K=k, V=v, positions=p)
-    >>> design("selects", "W^Q[i,c] = 4 [i = c]", sizes={"I": 3, "V": 3, …}, …)
+    >>> design("selects", Q="4 [i = c]", …, sizes={"I": 3, "V": 3, …})
+    >>> design("selects", "W^Q[i,c] = 4 [i = c]", …, sizes={"I": 3, "V": 3, …})
 
     `what` is a model of the library, a file or equations. An array goes by any spelling of its
-    parameter's name, by `Q` for `W^Q`. `definitions` are equations for parameters that no array is
-    given for; `sizes` says how large they are where the arrays do not. Tokens are A, B, C, …
+    parameter's name, by `Q` for `W^Q`; a text in its place is the right side of an equation with the
+    indices that the parameter has. `definitions` are equations for several parameters; `sizes` says
+    how large they are where the arrays do not. Tokens are A, B, C, …
     """
     program = load(what)
     if program.errors:
         raise IndicialError("\n".join(message.render() for message in program.errors))
-    given = named(program.code, arrays)
+    written = {n: value for n, value in arrays.items() if isinstance(value, str)}
+    given = named(program.code, {n: v for n, v in arrays.items() if n not in written})
     known = sizes_of(program.code, given, sizes or {})
-    if definitions is not None:
-        made = defined(program.code, definitions, known)
+    text = "\n".join(filter(None, [definitions, equations(program.code, written)]))
+    if text:
+        made = defined(program.code, text, known)
         twice = sorted(made.keys() & given.keys())
         if twice:
             raise IndicialError(f"{twice[0]} has an array and an equation: leave one out")
@@ -260,8 +264,16 @@ def _made(
             )
     inputs = token_inputs(code)
     count = inputs[0].values.value(settled) if inputs and inputs[0].values is not None else 0
-    chosen = tuple(tokens) or tuple(LETTERS[:count])
+    chosen = tuple(tokens) or _letters(count)
     if inputs and len(chosen) != count:
         raise IndicialError(f"there are {count} tokens and {len(chosen)} names for them")
     held = {tensor.name: np.ascontiguousarray(arrays[tensor.name]) for tensor in owned}
     return Design(program, settled, held, chosen, name, remark)
+
+
+def _letters(count: int) -> tuple[str, ...]:
+    """A, B, C, …, Z, AA, AB, …"""
+    found = list(LETTERS)
+    while len(found) < count:
+        found.append(found[len(found) // len(LETTERS) - 1] + LETTERS[len(found) % len(LETTERS)])
+    return tuple(found[:count])

@@ -10,6 +10,7 @@ random starts, and the one that ends with the smallest squared error is kept.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -24,8 +25,12 @@ from indicial.program.messages import IndicialError
 if TYPE_CHECKING:
     from indicial.designs.design import Design
 
+Told = Callable[[int, float], object]
+
 STEPS = 10_000
 RATE = 0.03
+TOLD = 10
+"""How often a training tells how far it is."""
 DEVIATION = 0.1
 """From larger starts, three in four are caught where a head looks at the wrong token."""
 
@@ -39,23 +44,35 @@ def train(
     seed: int = 0,
     starts: int = 1,
     deviation: float = DEVIATION,
+    told: Told | None = None,
 ) -> Design:
-    """The design that is learned; `deviation` is that of the normal random starts."""
+    """The design that is learned; `deviation` is that of the normal random starts.
+
+    `told(step, error)` is called ten times, with the mean squared error since the last time.
+    """
     task = named_task(what)
     fits(design, task)
-    if steps < 1 or starts < 1 or not rate > 0:
+    if steps < 1 or starts < 1 or not 0 < rate < float("inf"):
         raise IndicialError("training needs at least one step and one start, and a rate above 0")
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # the tensors are tiny, and threads would wait for each other
     try:
-        tried = [_from_start(design, task, steps, rate, seed + n, deviation) for n in range(starts)]
+        tried = [
+            _from_start(design, task, steps, rate, seed + n, deviation, told) for n in range(starts)
+        ]
     finally:
         torch.set_num_threads(threads)
     return min(tried, key=lambda one: check(one, task).squared_error)
 
 
 def _from_start(
-    design: Design, task: Task, steps: int, rate: float, seed: int, deviation: float
+    design: Design,
+    task: Task,
+    steps: int,
+    rate: float,
+    seed: int,
+    deviation: float,
+    told: Told | None,
 ) -> Design:
     random = np.random.default_rng(seed)
     start = {
@@ -70,13 +87,18 @@ def _from_start(
         wanted, asked = targets([case], len(task.outputs))
         mask = torch.from_numpy(asked[0])
         cases.append((torch.tensor(case.tokens), torch.from_numpy(wanted[0])[mask], mask))
-    for number in random.integers(len(cases), size=steps):
+    every, since = max(1, steps // TOLD), []
+    for step, number in enumerate(random.integers(len(cases), size=steps), 1):
         tokens, wanted_rows, mask = cases[number]
         error = module(**{given: tokens})[output][mask] - wanted_rows
         loss = (error**2).sum(-1).mean()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
+        since.append(float((error.detach() ** 2).mean()))
+        if told is not None and step % every == 0:
+            told(step, sum(since) / len(since))
+            since = []
     arrays = {name: module.parameter(name).detach().numpy().copy() for name in design.arrays}
     for name, array in arrays.items():
         if not np.isfinite(array).all():

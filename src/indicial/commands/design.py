@@ -1,0 +1,114 @@
+"""The command `design`: a design on every case of its task, and the same equations learned.
+
+$ indicial design position
+$ indicial design position --train --figure both.svg
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import TYPE_CHECKING, Any
+
+from indicial.commands.arguments import Commands, command
+
+if TYPE_CHECKING:
+    from indicial.designs.design import Design
+
+TEXT = """\
+Tries a design on every case of its task. A design is equations with matrices
+that a person chose: one attention head, small enough to be written down.
+
+  indicial design content       every place gives its own token, ABCA → ABCA
+  indicial design position      every place gives the first token, BCA → BBB
+  indicial design unique        every token says whether it is there once
+  indicial design mine.json --task position
+                                a design of your own (design.save in Python)
+
+With --train the same equations are learned from a random start, one sequence at
+a time by gradient descent, and what was learned is compared with the design.
+
+  indicial design content --train
+  indicial design position --train --figure both.svg --out learned.json
+
+exit status: 0 if every case is right (of what was learned too), 1 if not, 2 for
+a wrong call.
+"""
+
+
+def add(commands: Commands[Any]) -> None:
+    """Adds the command to the parser of `indicial`."""
+    parser = command(
+        commands, "design", "try matrices chosen by hand, and learn them", TEXT, _design
+    )
+    parser.add_argument("design", metavar="DESIGN", help="its name, or its file")
+    parser.add_argument("--task", metavar="NAME", help="content, position or unique (its own)")
+    parser.add_argument("--json", action="store_true", help="all numbers as JSON")
+    group = parser.add_argument_group("learning")
+    group.add_argument("--train", action="store_true", help="learn the same equations")
+    group.add_argument("--steps", type=int, metavar="N", help="sequences to learn from (10000)")
+    group.add_argument("--rate", type=float, metavar="X", help="of the gradient descent (0.03)")
+    group.add_argument("--seed", type=int, metavar="N", help="of the start and the sequences (0)")
+    group.add_argument("--starts", type=int, metavar="N",
+                       help="try so many seeds, keep what has the smallest error (1)")  # fmt: skip
+    group.add_argument("--out", metavar="FILE", help="save what was learned, as a design (.json)")
+    group.add_argument("--figure", metavar="FILE",
+                       help="draw both in one picture: .svg, .png or .pdf")  # fmt: skip
+
+
+def _design(options: argparse.Namespace) -> int:
+    made, task = _opened(options)
+    given = {name: getattr(options, name) for name in ("steps", "rate", "seed", "starts")}
+    settings = {name: value for name, value in given.items() if value is not None}
+    if not options.train:
+        _only_with_train(options, settings)
+    checked = made.check(task)
+    if not options.json:
+        print(f"{made.name}\n{checked}")
+    if not options.train:
+        if options.json:
+            print(json.dumps({"design": checked.to_json()}, ensure_ascii=False))
+        return 0 if checked.passed else 1
+    learned = made.train(task, **settings, told=None if options.json else _told)
+    found, comparison = learned.check(task), made.compare(learned)
+    if options.out:
+        learned.save(options.out)
+    if options.figure:
+        comparison.figure(options.figure)
+    if options.json:
+        told = {
+            "design": checked.to_json(),
+            "learned": found.to_json(),
+            "comparison": comparison.to_json(),
+        }
+        print(json.dumps(told, ensure_ascii=False))
+    else:
+        print(f"{learned.name}: {learned.remark}\n{found}\n\n{comparison}")
+    return 0 if checked.passed and found.passed else 1
+
+
+def _opened(options: argparse.Namespace) -> tuple[Design, str]:
+    """The design and its task, or what there is."""
+    from indicial.commands.designs import named_design
+    from indicial.designs.hand import HAND, hand
+    from indicial.designs.tasks import TASKS
+
+    made = named_design(options.design) or hand(options.design)  # which says what there is
+    task = options.task or (options.design if options.design in HAND else None)
+    if task is None:
+        from indicial.program.messages import IndicialError
+
+        raise IndicialError(f"say what {options.design} is to do: --task {', '.join(TASKS)}")
+    return made, task
+
+
+def _only_with_train(options: argparse.Namespace, settings: dict[str, Any]) -> None:
+    from indicial.program.messages import IndicialError
+
+    named = [*settings, *(name for name in ("out", "figure") if getattr(options, name))]
+    if named:
+        raise IndicialError(f"--{named[0]} is for what is learned: add --train")
+
+
+def _told(step: int, error: float) -> None:
+    print(f"  step {step:,}: squared error {error:.2g}", flush=True)
