@@ -70,7 +70,7 @@ def add(commands: Commands[Any]) -> None:
                        help=f"trainings of each, with other first weights and batches ({SEEDS}; "
                        "with --minutes 1)")  # fmt: skip
     group.add_argument("--tokens-budget", metavar="N",
-                       help="tokens that each training sees (2.5M)")  # fmt: skip
+                       help="tokens that each training sees (1.6M)")  # fmt: skip
     group.add_argument("--minutes", metavar="M",
                        help="instead: so long for each training, however many tokens")  # fmt: skip
     group.add_argument("--samples", action="store_true",

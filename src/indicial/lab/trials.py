@@ -26,7 +26,7 @@ from indicial.train.devices import best_device
 from indicial.train.equations import Equations
 from indicial.train.settings import Settings
 
-TOKENS = 2_500_000
+TOKENS = 1_600_000
 """How many a training sees, unless told otherwise: 24 trainings of up to a million parameters take
 about half an hour on two cores."""
 
