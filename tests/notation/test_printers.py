@@ -60,6 +60,12 @@ EXAMPLES = [
         r" \quad \text{for } \ell > 0",
     ),
     ("x = M · (a + b)", "x = M * (a + b)", "x = M · (a + b)", r"x = M \cdot (a + b)"),
+    (
+        "y[t] = M [t ≤ 2 ∧ ¬w = v ∨ t = 0]",
+        "y[t] = M * [t <= 2 and not w = v or t = 0]",
+        "y[t] = M · [t ≤ 2 and not w = v or t = 0]",
+        r"y[t] = M \cdot [t \le 2 \text{and } \text{not } w = v \text{or } t = 0]",
+    ),
 ]
 
 
