@@ -92,15 +92,18 @@ def test_other_sources_have_other_keys(tmp_path: Path, monkeypatch: pytest.Monke
         source.write_text(text)
         os.utime(source, (1, 1))
         store._makers.cache_clear()
+        store._edited_by.cache_clear()
         for _ in range(2):
             stored(("kind",), make)
             assert make.count == count
     # Edited while this process runs: whatever it derives is not what the sources say.
     source.touch()
+    store._edited_by.cache_clear()
     stored(("another",), make)
     stored(("another",), make)
     assert make.count == 4
     store._makers.cache_clear()
+    store._edited_by.cache_clear()
 
 
 def test_few_enough_files_stay(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -143,6 +143,12 @@ def _makers() -> str:
 
 def _edited() -> bool:
     """Whether somebody changed the sources since: what is derived is not what they say now."""
+    return _edited_by(int(time.monotonic()))
+
+
+@functools.lru_cache(maxsize=1)
+def _edited_by(second: int) -> bool:
+    """One look a second is enough, and much is stored within one."""
     return any(os.stat(path).st_mtime >= BEGUN for path in _sources())
 
 

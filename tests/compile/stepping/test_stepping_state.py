@@ -205,3 +205,49 @@ def test_positions_have_an_end() -> None:
         state, _ = module.step(state, w=0)
     with pytest.raises(IndicialError, match="there is no step after this: T is 5 at most"):
         module.step(state, w=0)
+
+
+@torch.no_grad()
+def test_a_beginning_is_made_again_when_a_parameter_changes() -> None:
+    module = compiled("transformer")
+
+    def first() -> torch.Tensor:
+        state = module.begin()
+        return torch.cat([state.out["P"], module.step(state, w=1)[1]["P"]])
+
+    def fresh() -> torch.Tensor:
+        module._decoders.clear()
+        return first()
+
+    before = first()
+    assert torch.equal(first(), before)
+    module.parameter("pos").mul_(2)  # in its place
+    changed = first()
+    assert not torch.equal(changed, before)
+    close(changed, fresh())
+    module.register_parameter("pos", torch.nn.Parameter(module.parameter("pos") / 3))  # another one
+    assert not torch.equal(first(), changed)
+    close(first(), fresh())
+    module.parameter("pos").data = module.parameter("pos").data * 5  # other memory
+    close(first(), fresh())
+    module.float()
+    assert first().dtype == torch.float32
+    with torch.inference_mode():
+        assert first().is_inference()
+    assert not first().is_inference()
+
+
+@torch.no_grad()
+def test_what_is_done_to_one_beginning_does_not_reach_the_next() -> None:
+    module = compiled("transformer")
+    state = module.begin()
+    expected = state.out["P"].clone()
+    state.out["P"].zero_()
+    state.out.clear()
+    for token in (1, 2):
+        module.step(module.step(state, w=token)[0], w=token)
+    again = module.begin()
+    assert torch.equal(again.out["P"], expected)
+    with torch.enable_grad():
+        assert module.begin().out["P"].requires_grad
+    assert not module.begin().out["P"].requires_grad

@@ -70,6 +70,8 @@ def as_tensor(
         text = f"{tensor.name} is on {value.device}, but the module is on {like.device}"
         raise refusal("input-device", text, tensor)
     if tensor.values is not None:
+        if value.dtype is torch.int64:
+            return value
         if value.is_floating_point() or value.is_complex() or value.dtype == torch.bool:
             text = f"{tensor.name} is {_short(value.dtype)}, but tokens are whole numbers"
             raise refusal("input-type", text, tensor, f"{tensor.name}: {_short(value.dtype)}")

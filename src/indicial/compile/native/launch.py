@@ -15,6 +15,7 @@ the cores, that may be for milliseconds. After such a wait a launch runs alone f
 from __future__ import annotations
 
 import ctypes
+import operator
 import time
 import weakref
 from collections.abc import Sequence
@@ -34,19 +35,53 @@ PAUSE = 64
 """How many calls run alone after one that waited; twice as many each time it happens again."""
 
 
+_pointer = torch.Tensor.data_ptr
+_version = operator.attrgetter("_version")
+
+
+def _marks(tensors: Sequence[torch.Tensor]) -> tuple[list[int], list[int]]:
+    """Where tensors are, and how often they were changed."""
+    pointers = list(map(_pointer, tensors))
+    try:
+        return pointers, list(map(_version, tensors))
+    except RuntimeError:  # made in inference mode: nobody counts
+        return pointers, [0 if t.is_inference() else t._version for t in tensors]
+
+
+@dataclass(frozen=True)
+class Held:
+    """Tensors as they were when something was made of them.
+
+    `memory` keeps what they were read from, so that nothing else can come to lie there and be taken
+    for them.
+    """
+
+    tensors: tuple[torch.Tensor, ...]
+    marks: tuple[list[int], list[int]]
+    shapes: list[torch.Size]
+    memory: tuple[torch.Tensor, ...]
+
+    @staticmethod
+    def of(tensors: Sequence[torch.Tensor]) -> Held:
+        memory = tuple(tensor.detach() for tensor in tensors)
+        return Held(tuple(tensors), _marks(tensors), [t.shape for t in tensors], memory)
+
+    def still(self, tensors: tuple[torch.Tensor, ...]) -> bool:
+        """Whether these are the same, with the same values."""
+        if self.marks != _marks(tensors):
+            return False
+        return tensors is self.tensors or [t.shape for t in tensors] == self.shapes
+
+
 @dataclass(frozen=True)
 class Weights:
     """The arguments that are the same at all steps, and the packed ones of them.
 
-    They hold until one is changed or exchanged. `held` keeps the memory that they were read from, so
-    that nothing else can come to lie there and be taken for them.
+    They hold until one is changed or exchanged.
     """
 
     given: Values
-    tensors: tuple[torch.Tensor, ...]
-    pointers: list[int]
-    versions: list[int]
-    held: tuple[torch.Tensor, ...]
+    held: Held
     places: tuple[tuple[int, torch.Tensor], ...]
     """Arguments by their number, without gaps."""
     packed: ctypes.c_void_p
@@ -71,30 +106,19 @@ class Weights:
         library = kernel.library
         packed = ctypes.c_void_p(library.packed(launch.reference))
         weakref.finalize(packed, library.unpack, packed.value)
-        held = tuple(tensor.detach() for tensor in tensors)
         seconds = 2e-4 + sum(tensor.nbytes for tensor in whole) / SLOWEST
-        return Weights(given, tensors, *_marks(tensors), held, places, packed, seconds)
+        return Weights(given, Held.of(tensors), places, packed, seconds)
 
     def still(self, names: Sequence[str], given: Values) -> Weights | None:
         """These, if they are what is given now; None if one was changed or exchanged."""
         if given is self.given:
-            return self if (self.pointers, self.versions) == _marks(self.tensors) else None
+            return self if self.held.still(self.held.tensors) else None
         tensors = tuple(given[name] for name in names)
         if any(t.is_inference() for t in tensors):
             return None  # nothing would tell if it had been changed
-        alike = [t.shape for t in tensors] == [t.shape for t in self.tensors]
-        if not alike or (self.pointers, self.versions) != _marks(tensors):
+        if not self.held.still(tensors):
             return None
-        return replace(self, given=given, tensors=tensors)
-
-
-def _marks(tensors: Sequence[torch.Tensor]) -> tuple[list[int], list[int]]:
-    """Where tensors are, and how often they were changed."""
-    pointers = [t.data_ptr() for t in tensors]
-    try:
-        return pointers, [t._version for t in tensors]
-    except RuntimeError:  # made in inference mode: nobody counts
-        return pointers, [0 if t.is_inference() else t._version for t in tensors]
+        return replace(self, given=given, held=replace(self.held, tensors=tensors))
 
 
 class Launch:
@@ -110,6 +134,8 @@ class Launch:
         self._threads: threads.Threads | None = None
         self._weights: Weights | None = None
         self._alone, self._pause = 0, PAUSE
+        self.grown: dict[int, weakref.ref[torch.Tensor]] = {}
+        """The caches whose places are written, by number."""
         self._run = kernel.library.run_packed
         self.call = Call(
             ctypes.addressof(self._products),

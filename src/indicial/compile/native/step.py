@@ -9,6 +9,7 @@ changes. Caches grow in place: their memory is handed over with room for one mor
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -85,6 +86,7 @@ class NativeStep:
         self._find_places({g.past: g.axis for g in caches})
         self._weights: Weights | None = None
         self._launches: list[Launch] = []
+        self._blanks: dict[tuple[str, int], torch.Tensor] = {}
 
     def _find_places(self, room: Mapping[str, int]) -> None:
         """The numbers of the arguments and results that each step brings."""
@@ -135,8 +137,11 @@ class NativeStep:
             alive.append(tensor)
         for number, name, axis in self._caches:
             tensor = caches[name]
+            if number in launch.grown and launch.grown[number]() is tensor:
+                continue
             memory[number] = tensor.data_ptr()
             rows[number] = tensor.stride(axis - 1) // tensor.stride(axis)
+            launch.grown[number] = weakref.ref(tensor)
         for number, name in enumerate(self.kernel.ragged):
             tensor = lengths[name].contiguous()
             launch.ends[number] = tensor.data_ptr()
@@ -145,16 +150,27 @@ class NativeStep:
             launch.numbers[number] = steps
         found = {}
         for name, shape, places in self._results:
-            if shape is None:
-                sizes = {**self.sizes, self.count: steps}
-                shape = [a.extent.value(sizes) for a in self.tensors[name].axes]
-            found[name] = whole = self.like.new_empty((members, *shape))
+            found[name] = whole = self._blank(name, shape, steps, members)
+            begin = whole.data_ptr()
             for number, at in places:
                 start = 0 if at is None else at * whole.stride(1) * whole.itemsize
-                memory[number], rows[number] = whole.data_ptr() + start, whole.stride(0)
+                memory[number], rows[number] = begin + start, whole.stride(0)
         launch.run(weights, members)
         self._launches.append(launch)
         return found
+
+    def _blank(
+        self, name: str, shape: Sequence[int] | None, steps: int, members: int
+    ) -> torch.Tensor:
+        """Memory for a result; like one that was made before, as that takes least time."""
+        if shape is None:
+            sizes = {**self.sizes, self.count: steps}
+            own = (a.extent.value(sizes) for a in self.tensors[name].axes)
+            return self.like.new_empty((members, *own))
+        known = self._blanks.get((name, members))
+        if known is None:
+            known = self._blanks[name, members] = self.like.new_empty((members, *shape))
+        return torch.empty_like(known)
 
     def _launch(self) -> Launch:
         """One that is not in use: threads of Python may take steps at the same time."""
@@ -226,6 +242,6 @@ def _layers(name: str, code: Code) -> dict[int | None, str]:
     """The tensors that a wanted one was written out as, by their place."""
     if name in code.tensors:
         return {None: name}
-    found = [n for n in code.tensors if n.partition("@")[0] == name]
-    numbers = sorted(int(n.partition("@")[2]) for n in found)
+    ends = [n.removeprefix(f"{name}@") for n in code.tensors if n.startswith(f"{name}@")]
+    numbers = sorted(int(end) for end in ends if end.isdigit())  # `1^{(1)}` is a part of layer 1
     return {number - numbers[0]: f"{name}@{number}" for number in numbers}

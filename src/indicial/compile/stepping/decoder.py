@@ -26,6 +26,7 @@ from indicial.compile.native.kernel import REALS
 from indicial.compile.native.scan import Unsupported
 from indicial.compile.native.step import Growing, NativeStep
 from indicial.compile.schedule.schedule import schedule
+from indicial.compile.stepping.begun import Begun
 from indicial.compile.stepping.codes import Stepping, derive
 from indicial.compile.stepping.given import Given
 from indicial.compile.stepping.prefill import Prefill
@@ -82,6 +83,7 @@ class Decoder:
         self._agos = tuple((a.name, a.tensor, a.steps) for a in self.stepping.ago)
         self._names = {(tensor, steps): name for name, tensor, steps in self._agos}
         self._natives: dict[object, NativeStep | None] = {}
+        self._begun = Begun(lambda: self._begin({}, None), self._parameters)
 
     @property
     def like(self) -> torch.Tensor:
@@ -105,6 +107,14 @@ class Decoder:
 
     def begin(self, given: Mapping[str, object], lengths: Lengths | None = None) -> State:
         """What does not depend on the steps, and what is known before the first."""
+        if given or lengths is not None or torch.is_grad_enabled():
+            return self._begin(given, lengths)
+        return self._begun.state()
+
+    def _parameters(self) -> tuple[torch.Tensor, ...]:
+        return tuple(getattr(self.module, key) for key in self.module.state_keys.values())
+
+    def _begin(self, given: Mapping[str, object], lengths: Lengths | None) -> State:
         module = self.module
         for name in given:
             if name in self.walk.inputs:

@@ -154,7 +154,9 @@ class Given:
         if extra not in (0, 1):
             raise self.wrong_axes(tensor, value)
         if not extra:
-            return state, value.expand(state.batch or 1, *value.shape)
+            if state.batch is None:
+                return state, value.unsqueeze(0)
+            return state, value.expand(state.batch, *value.shape)
         count = len(value)
         if state.batch == count:
             return state, value
@@ -169,7 +171,7 @@ class Given:
         if count is None:
             assert tensor.values is not None
             count = state.frame.vocabularies[tensor.name] = tensor.values.value(state.frame.sizes)
-        if value.device.type == "cpu" and value.numel() == 1 and 0 <= int(value) < count:
+        if value.is_cpu and value.numel() == 1 and 0 <= value.item() < count:
             return  # the quick way: at one member a look at all tokens costs as much as a product
         checks.check_tokens(tensor, value, count, None, state.batch is not None)
 

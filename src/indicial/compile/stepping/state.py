@@ -49,7 +49,7 @@ class Cache:
     def room(self, count: int) -> Cache:
         """A cache into which values up to number `count` can be written, once."""
         values = self.buffer.values
-        held = values.shape[self.axis]
+        held = values.size(self.axis)
         if self.buffer.writes != self.writes or count > held:
             shape = list(values.shape)
             shape[self.axis] = max(ROOM, held if count <= held else 2 * count)

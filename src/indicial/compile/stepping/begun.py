@@ -1,0 +1,50 @@
+"""The beginning of a decoder without inputs: it depends on the parameters only, and is made once.
+
+begun = Begun(make, parameters)
+begun.state()           what `make()` gives; made again when a parameter is changed or exchanged
+
+Who writes many texts begins each of them, and a beginning runs the whole program once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import torch
+
+from indicial.compile.module.result import result
+from indicial.compile.native.launch import Held
+from indicial.compile.stepping.state import State
+
+Parameters = Callable[[], tuple[torch.Tensor, ...]]
+
+
+class Begun:
+    """A state, and what it was made of."""
+
+    def __init__(self, make: Callable[[], State], parameters: Parameters) -> None:
+        self.make = make
+        self.parameters = parameters
+        self._known: tuple[object, Held, State] | None = None
+
+    def state(self) -> State:
+        now = self.parameters()
+        mode = torch.is_inference_mode_enabled(), *map(_precision, _devices(now))
+        if self._known is None or self._known[0] != mode or not self._known[1].still(now):
+            state = self.make()
+            if any(t.is_inference() or t.is_meta for t in now):
+                return state  # nothing would tell if one had been changed
+            self._known = mode, Held.of(now), state
+        known = self._known[2]
+        # What is given away may be changed by whoever has it.
+        out = {name: value.clone() for name, value in known.out.items()}
+        return replace(known, out=result(out, None))
+
+
+def _precision(kind: str) -> torch.dtype | None:
+    return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else None
+
+
+def _devices(tensors: tuple[torch.Tensor, ...]) -> set[str]:
+    return {tensor.device.type for tensor in tensors} - {"meta"}
