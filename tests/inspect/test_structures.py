@@ -121,18 +121,26 @@ def test_shares_of_a_world(transformer: ProgramModule) -> None:
     found = structures(transformer, sentences, tokenizer, later=1)
     weights = weights_of(transformer, {"w": padded(sentences, tokenizer)})
     for head, matrix in zip(found, weights, strict=True):
-        before, same = [], []
+        before, same, commas = [], [], []
         for text, one in enumerate(sentences):
             for place in range(2, len(one.words) + 1):
                 before.append(matrix.weights[text, place, place - 1])
+                seen = [p for p in range(1, place + 1) if one.words[p - 1] in (",", ".")]
+                commas.append(sum(matrix.weights[text, place, p] for p in seen))
                 earlier = [p for p in range(1, place) if one.words[p - 1] == one.words[place - 1]]
                 if earlier:
                     same.append(sum(matrix.weights[text, place, p] for p in earlier))
         assert head.shares["before"].share == pytest.approx(np.mean(before))
         assert head.shares["before"].places == len(before)
         assert head.shares["same"].share == pytest.approx(np.mean(same))
+        assert head.kinds["punct"].share == pytest.approx(np.mean(commas))
     evens = [1 / (place + 1) for one in sentences for place in range(2, len(one.words) + 1)]
     assert found[0].shares["itself"].even == pytest.approx(np.mean(evens))
+    # All words and the beginning together have all the weight.
+    for head in found:
+        words = sum(share.share for share in head.kinds.values())
+        assert words + head.shares["first"].share == pytest.approx(1)
+        assert sum(share.even for share in head.kinds.values()) == pytest.approx(1 - np.mean(evens))
 
 
 def test_words_that_are_cut_are_refused() -> None:

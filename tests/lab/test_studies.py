@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 import torch
@@ -154,14 +155,16 @@ def test_heads(here: Path) -> None:
     assert predicted is not None
     width = module.sizes.known["I"]
 
-    def loss() -> float:
+    def loss() -> tuple[float, float]:
         measure = Measure(module, predicted)
-        total, count = 0.0, 0
+        every: list[float] = []
+        at_verbs: list[float] = []
         for one in sentences:
             tokens = [*tokenizer.encode(" ".join(one.words)), tokenizer.eos]
-            total += float(measure({"w": torch.tensor([tokens])}).sum())
-            count += len(tokens)
-        return total / count
+            nats = measure({"w": torch.tensor([tokens])})[0].tolist()
+            every += nats
+            at_verbs += [nats[verb.at] for verb in one.verbs if verb.at - max(verb.subject) > 2]
+        return fmean(every), fmean(at_verbs)
 
     whole = loss()
     for layer in range(2):
@@ -170,7 +173,8 @@ def test_heads(here: Path) -> None:
             kept = matrix[layer].clone()
             with torch.no_grad():
                 matrix[layer][:, head * width : (head + 1) * width] = 0
-            assert costs[layer + 1, head] == pytest.approx(loss() - whole, abs=1e-5)
+            more = [now - before for now, before in zip(loss(), whole, strict=True)]
+            assert costs[layer + 1, head] == pytest.approx(more, abs=1e-5)
             with torch.no_grad():
                 matrix[layer] = kept
 
@@ -181,15 +185,19 @@ def test_a_sentence_about_a_head() -> None:
         return Head(1, 3, made, entropy=0.7)
 
     looking = head(itself=(0.2, 0.1), before=(0.65, 0.1), first=(0.1, 0.1))
-    assert heads.told(looking, {(1, 3): 0.25}) == (
+    assert heads.told(looking, {(1, 3): heads.Cost(0.25, -0.1)}) == (
         "1.3: 65% on the word before it (even weights: 10%), 20% on the word just read (even "
-        "weights: 10%); its weight is spread over 2.0 words; without it 0.250 nats per token more "
-        "are lost."
+        "weights: 10%); its weight is spread over 2.0 words; without it 0.250 nats more are lost "
+        "per token, 0.100 nats less are lost at verbs."
     )
     afar = head(itself=(0.1, 0.1), subject=(0.4, 0.1), noun=(0.05, 0.1))
     assert (
         "40% on a subject afar when its verb follows (even weights: 10%; on any other noun: 5%)"
         in (heads.told(afar, {}))
+    )
+    kinds = {"punct": Share(0.5, 0.1, 10), "det": Share(0.4, 0.3, 10)}
+    assert "of kinds of words, commas and full stops: 50% (even: 10%)" in (
+        heads.told(replace(afar, kinds=kinds), {})
     )
     assert "nothing that stands out" in heads.told(head(itself=(0.14, 0.1), first=(0.1, 0.1)), {})
 
@@ -236,7 +244,7 @@ def test_repetition(here: Path) -> None:
     # By hand: each word of the loop from the two before it, at temperature 1/2 the squares.
     loop, chance = repetition.Ring((3, 5, 7)), 1.0
     for two, word in (((5, 7), 3), ((7, 3), 5), ((3, 5), 7)):
-        odds = module(w=torch.tensor([*two, word]), want=["P"])["P"][-1].double() ** 2
+        odds = module(w=torch.tensor([*two, word]), want=["P"])["P"][-1].detach().double() ** 2
         chance *= float(odds[word] / odds.sum())
     assert repetition.round_probability(module, loop, 0.5) == pytest.approx(chance, rel=1e-4)
     assert repetition.round_probability(module, loop, 0) == 1

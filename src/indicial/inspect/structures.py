@@ -15,12 +15,15 @@ next; a place that reads none is the beginning of the text.
     same       earlier places that read the same word as this one
     subject    where a verb follows: the words of its subject, if they are three words back or more
     noun       at the same places: any other noun, the mean of one
+
+And by the kind of the words looked at: `found[0].kinds["punct"].share`, relations of Universal
+Dependencies as the world has them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -45,7 +48,7 @@ FINITE = ("aux", "aux:pass", "cop")
 NOUNS = (*SUBJECTS, "obj", "obl", "nmod", "conj", "appos")
 PRONOUNS = ("who", "whom", "himself", "herself", "themselves")
 AFAR = 3
-"""A subject so many words back is neither the word just read nor the one before."""
+"""So many words back is what no look at the last two words finds."""
 FIRST = 2
 """From this place on the place itself, the one before and the first are three."""
 
@@ -58,18 +61,25 @@ class Verb:
     subject: tuple[int, ...]
     others: tuple[tuple[int, ...], ...]
 
+    @property
+    def afar(self) -> bool:
+        """Whether its subject is neither the word before it nor the one before that."""
+        return self.at - max(self.subject) >= AFAR
+
 
 @dataclass(frozen=True)
 class Parsed:
-    """A sentence with its verbs."""
+    """A sentence with its verbs, and the relation of each word to its head."""
 
     words: tuple[str, ...]
     verbs: tuple[Verb, ...]
+    kinds: tuple[str, ...] = ()
 
     @staticmethod
     def of(sentence: Sentence, world: World) -> Parsed:
         tree = world.dependencies(sentence.derivation)
-        return Parsed(tuple(sentence.words), tuple(verbs(sentence.words, tree)))
+        kinds = tuple(relation for _, relation in tree)
+        return Parsed(tuple(sentence.words), tuple(verbs(sentence.words, tree)), kinds)
 
 
 def verbs(words: Sequence[str], tree: Sequence[Dependency]) -> list[Verb]:
@@ -122,6 +132,8 @@ class Head:
     """By the names above; what the sentences never have is left out."""
     entropy: float
     """Nats, the mean over places."""
+    kinds: dict[str, Share] = field(default_factory=dict)
+    """By the kind of the words that are looked at, over all places."""
 
     @property
     def title(self) -> str:
@@ -134,6 +146,7 @@ def structures(
     """All heads, on all sentences, each read by itself; place t reads word t - `later`."""
     (text,) = token_inputs(module.code)
     targets = [targets_of(one, later) for one in sentences]
+    kinds = sorted({kind for one in sentences for kind in one.kinds})
     found = []
     for head in weights_of(module, {text.name: padded(sentences, tokenizer)}):
         shares = {}
@@ -146,7 +159,8 @@ def structures(
             for row, one in zip(head.entropy(), sentences, strict=True)
         ]
         entropy = float(np.concatenate(entropies).mean())
-        found.append(Head(head.layer, head.head, shares, entropy))
+        by_kind = {kind: _kind_share(head.weights, sentences, kind, later) for kind in kinds}
+        found.append(Head(head.layer, head.head, shares, entropy, by_kind))
     return found
 
 
@@ -184,7 +198,7 @@ def targets_of(sentence: Parsed, later: int) -> dict[str, Array]:
             found["same"][place, earlier] = read[earlier] == read[place]
     for verb in sentence.verbs:
         place = verb.at - 1 + later  # it reads the word before the verb
-        if place < FIRST or verb.at - max(verb.subject) < AFAR:
+        if place < FIRST or not verb.afar:
             continue
         for word in verb.subject:
             found["subject"][place, word + later] = 1
@@ -203,3 +217,15 @@ def _share(weights: Array, targets: Sequence[Array]) -> Share | None:
         evens.append((target.sum(-1) / (1 + np.arange(count)))[places])
     share, even = np.concatenate(shares), np.concatenate(evens)
     return Share(float(share.mean()), float(even.mean()), len(share)) if len(share) else None
+
+
+def _kind_share(weights: Array, sentences: Sequence[Parsed], kind: str, later: int) -> Share:
+    """The share of words of one kind, wherever they stand; places that see none count as well."""
+    shares, evens = [], []
+    for row, one in zip(weights, sentences, strict=True):
+        count = len(one.words) + later
+        is_kind = np.array([False] * later + [own == kind for own in one.kinds])
+        shares.append((row[:count, :count] * is_kind).sum(-1)[FIRST:])
+        evens.append((np.cumsum(is_kind) / (1 + np.arange(count)))[FIRST:])
+    share = np.concatenate(shares)
+    return Share(float(share.mean()), float(np.concatenate(evens).mean()), len(share))

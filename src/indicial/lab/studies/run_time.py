@@ -191,7 +191,7 @@ def burst(
 
 def exponents(plan: Plan, several: Sequence[Timing]) -> dict[str, float]:
     """How operations and times grow with the length, over the longer half of the lengths."""
-    first = len(plan.lengths) // 2
+    first = (len(plan.lengths) - 1) // 2
     lengths = plan.lengths[first:]
     values: dict[str, list[float]] = {
         "operations": [one.operations for one in several[first:]],
@@ -215,7 +215,7 @@ def row(name: str, length: int, one: Timing) -> dict[str, str]:
 
 def told(name: str, plan: Plan, several: Sequence[Timing]) -> str:
     found = exponents(plan, several)
-    first, last = plan.lengths[len(plan.lengths) // 2], plan.lengths[-1]
+    first, last = plan.lengths[(len(plan.lengths) - 1) // 2], plan.lengths[-1]
     ratio = several[-1].backward / several[-1].forward
     return (
         f"{name}: from T = {first} to {last} operations grow like T^{found['operations']:.2f}, the "
