@@ -265,7 +265,7 @@ def _by_layer(identifier: str, body: str, sizes: Collection[str]) -> bool:
     `W[l - 1]` is one, `M[tokens]` is many.
     """
     every = re.findall(rf"(?<![\w.]){re.escape(identifier)}\b(\[[^\[\],:]+\])?", body)
-    numbers = {*sizes, *re.findall(r"\bfor (\w+) in range\(", body)}
+    numbers = {*sizes, *re.findall(r"\bfor (\w+) in (?:reversed\()?range\(", body)}
     return bool(every) and all(
         place and numbers.issuperset(re.findall(r"[^\W\d]\w*", place)) for place in every
     )

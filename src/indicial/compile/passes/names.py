@@ -48,7 +48,10 @@ class Names:
 
 
 def with_superscript(name: str, text: str) -> str:
-    """The name with one more item in its superscript."""
+    """The name with one more item in its superscript; one layer, `H^{2}@1`, gets one of its own."""
+    tensor, at, layer = name.partition("@")
+    if at:
+        return f"{tensor}@{with_superscript(layer, text)}"
     head, caret, above = _split(name)
     if not caret:
         return f"{name}^{text}" if len(text) == 1 else f"{name}^{{{text}}}"
