@@ -35,7 +35,7 @@ EXAMPLES = [
         "y = cases { x/2 if t = 0 and i != j, ‖x‖ otherwise }",
         "y = cases { x/2 if t = 0 and i != j, ||x|| otherwise }",
         "y = cases { x/2 if t = 0 and i ≠ j, ‖x‖ otherwise }",
-        r"y = \begin{cases} \frac{x}{2} & \text{if } t = 0 \text{and } i \neq j \\"
+        r"y = \begin{cases} \frac{x}{2} & \text{if } t = 0 \text{ and } i \neq j \\"
         r" \left\| x \right\| & \text{otherwise} \end{cases}",
     ),
     (
@@ -64,7 +64,7 @@ EXAMPLES = [
         "y[t] = M [t ≤ 2 ∧ ¬w = v ∨ t = 0]",
         "y[t] = M * [t <= 2 and not w = v or t = 0]",
         "y[t] = M · [t ≤ 2 and not w = v or t = 0]",
-        r"y[t] = M \cdot [t \le 2 \text{and } \text{not } w = v \text{or } t = 0]",
+        r"y[t] = M \cdot [t \le 2 \text{ and } \text{not } w = v \text{ or } t = 0]",
     ),
 ]
 

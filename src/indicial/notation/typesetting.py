@@ -119,9 +119,9 @@ class Typesetter:
             case Comparison():
                 return self.comparison(node)
             case Conjunction(parts):
-                return self.word(" and ").join(self.show(part, _NOT) for part in parts)
+                return self.between_words("and").join(self.show(part, _NOT) for part in parts)
             case Disjunction(parts):
-                return self.word(" or ").join(self.show(part, _AND) for part in parts)
+                return self.between_words("or").join(self.show(part, _AND) for part in parts)
             case Negation(body):
                 return self.word("not ") + self.show(body, _NOT)
             case Interval(lower, upper):
@@ -425,3 +425,7 @@ class Typesetter:
             return text
         lead = " " if text[0] == " " else ""
         return f"{lead}\\text{{{text.lstrip()}}} "
+
+    def between_words(self, word: str) -> str:
+        """`a and b`; TeX needs the blanks inside the braces."""
+        return f" \\text{{ {word} }} " if self.latex else f" {word} "
