@@ -12,7 +12,7 @@ import torch
 from indicial.tasks.blank import Blank
 from indicial.tasks.predictions import Measure
 from indicial.train.display import score_words
-from indicial.train.loop import Training
+from indicial.train.training import Training
 from tests.train.small import CHOICES, small_data, small_module, small_task
 
 DATA = small_data()

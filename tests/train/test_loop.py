@@ -16,9 +16,10 @@ from indicial import IndicialError
 from indicial.tasks.language import Language
 from indicial.tasks.task import Scores
 from indicial.train.choices import Choices
-from indicial.train.loop import Training, train
+from indicial.train.loop import train
 from indicial.train.metrics import Metrics, read_metrics
 from indicial.train.run import Run
+from indicial.train.training import Training
 from indicial.train.watchers import Report, Summary, Watcher
 
 DATA = small_data()
@@ -284,6 +285,21 @@ def test_an_output_that_nobody_reads_ends_in_order(tmp_path: Path, at: str) -> N
     assert [report.step for report in notes.reports] == list(range(1, last + 1))
     assert notes.summary is not None and notes.summary.step == last
     assert run.checkpoint("last").step == last
+
+
+@pytest.mark.parametrize(
+    "error",
+    [RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried"), MemoryError("numpy")],
+)
+def test_a_step_without_memory_says_what_to_make_smaller(error: Exception) -> None:
+    def loss(*_: object) -> Any:
+        raise error
+
+    task = small_task("trigram", data=DATA)
+    training = Training(task, small_module(task), CHOICES)
+    task.loss = loss  # type: ignore[method-assign]
+    with pytest.raises(IndicialError, match="no memory on cpu for a step of 8 x 24 tokens; make"):
+        training.step()
 
 
 def test_terms_are_in_the_reports(tmp_path: Path) -> None:

@@ -19,10 +19,10 @@ from indicial import IndicialError
 from indicial.cli import main
 from indicial.train.checkpoints import Checkpoint
 from indicial.train.joining import joined_processes
-from indicial.train.loop import Training
 from indicial.train.metrics import read_metrics
 from indicial.train.processes import ALONE, Processes
 from indicial.train.run import Run
+from indicial.train.training import Training
 
 QUICK = ["--max-steps", "6", "--context", "16", "--batch-size", "4", "--eval-every", "2",
          "--save-every", "3", "--learning-rate", "0.05"]  # fmt: skip

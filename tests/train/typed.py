@@ -13,7 +13,7 @@ import signal
 import sys
 from pathlib import Path
 
-from indicial.train.loop import Step, Training
+from indicial.train.training import Step, Training
 
 
 def main(folder: Path) -> None:

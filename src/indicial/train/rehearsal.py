@@ -15,8 +15,8 @@ import torch
 from indicial.compile.module.module import ProgramModule
 from indicial.tasks.language import Language
 from indicial.train.choices import Choices
-from indicial.train.loop import NotFinite, Training
 from indicial.train.processes import ALONE, Processes
+from indicial.train.training import NotFinite, Training
 
 REHEARSAL = 1.5
 """Seconds for measuring how long a step takes."""

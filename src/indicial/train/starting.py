@@ -24,6 +24,7 @@ from indicial.train import defaults
 from indicial.train.choices import Choices
 from indicial.train.devices import best_device
 from indicial.train.equations import Equations
+from indicial.train.memory import enough_memory
 from indicial.train.origin import Origin
 from indicial.train.places import check_free, free_folder
 from indicial.train.plans import make_plan
@@ -34,6 +35,8 @@ from indicial.train.settings import Settings
 from indicial.train.shared_data import Tell, read_data
 from indicial.train.watchers import Plan
 
+MOST = 1 << 27
+"""Tokens of a batch."""
 LITTLE = 1000
 """Tokens below which a text is told to be too short."""
 
@@ -100,6 +103,11 @@ def _task(
     found: Trainable, data: Data, settings: Settings, device: str, processes: Processes
 ) -> Language:
     context, batch_size = defaults.rows(data.train, settings, device)
+    if context * batch_size > MOST:
+        raise IndicialError(
+            f"a batch of {batch_size:,} x {context:,} tokens is more than any memory holds; make "
+            "--batch-size smaller (--accumulate makes up for it), or --context"
+        )
     return make_task(
         found.task,
         found.program,
@@ -143,15 +151,9 @@ def _module(found: Trainable, task: Language, settings: Settings, device: str) -
     chosen = defaults.sizes(found.program, told, found.sizes, settings.minutes, tokens, device)
     torch.manual_seed(settings.seed or 0)
     every = {**chosen, **task.sizes}
-    try:
+    listed = ", ".join(f"{name} = {value}" for name, value in every.items())
+    with enough_memory(f"on {device} for a model with {listed}; make a size smaller"):
         return found.program.compile(sizes=every, device=device)
-    except RuntimeError as error:  # torch's words for it differ from device to device
-        if "memory" not in str(error):
-            raise
-        listed = ", ".join(f"{name} = {value}" for name, value in every.items())
-        raise IndicialError(
-            f"there is no memory on {device} for a model with {listed}; make a size smaller"
-        ) from error
 
 
 def _choices(
