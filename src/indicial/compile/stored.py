@@ -39,7 +39,7 @@ PACKAGE = str(Path(__file__).parent.parent)
 FOLDERS = ("notation", "program", "compile")
 """The sources that decide what is derived."""
 
-KEPT = 5000
+KEPT = 2000
 """How many files stay; those that were made first make room."""
 
 BEGUN = time.time()
