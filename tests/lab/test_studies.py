@@ -55,16 +55,20 @@ TINY = replace(shaping.QUICK, seeds=1, steps=2)
 
 
 def test_shaping_stops_goes_on_and_says_what_came_of_it(here: Path) -> None:
-    study, folder = shaping.Shaping(replace(TINY, near=())), here / "s"
+    study, folder = shaping.Shaping(replace(TINY, focus=(0.1, 0.2), near=())), here / "s"
 
     def stopped(trials: Sequence[Trial], workers: int, view: View) -> dict[str, Outcome]:
         return train_here(trials[:1], workers, view)
 
     done, said = run(study, folder, stopped)
-    assert not done and "stopped; 1 of 2 trainings are finished" in said
+    assert not done and "stopped; 1 of 3 trainings are finished" in said
+    assert "nats/token" not in said  # there is nothing to compare it with
     before = (folder / "none-seed-0/result.json").stat().st_mtime_ns
+    done, said = run(study, folder, stopped)
+    assert not done and "3 trainings, 1 of them done already" in said
+    assert "focus  0.1" in said and "focus  0.2" not in said
     done, said = run(study, folder)
-    assert done and "2 trainings, 1 of them done already" in said
+    assert done and "focus  0.2" in said
     assert (folder / "none-seed-0/result.json").stat().st_mtime_ns == before
     assert {path.name for path in folder.iterdir()} >= FILES
     found = json.loads((folder / "study.json").read_text(encoding="utf-8"))["measured"]
@@ -205,10 +209,14 @@ def test_a_sentence_about_a_head() -> None:
 # ---------------------------------------------------------------------- run time, repetition
 
 
-def test_run_time(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    plan = replace(run_time.QUICK, lengths=(4, 8), rounds=1, window=0.0, threads=(1,))
+@pytest.mark.parametrize("busy", [0.0, 1.0])
+def test_run_time(here: Path, monkeypatch: pytest.MonkeyPatch, busy: float) -> None:
+    monkeypatch.setattr(run_time, "busy", lambda: busy)
+    plan = replace(run_time.QUICK, lengths=(4, 8), rounds=1, window=0.0, threads=(1, 1))
     done, said = run(run_time.RunTime(plan), here / "t")
     assert done and "operations grow like T^" in said
+    assert ("so threads were not compared" in said) == bool(busy)
+    assert ("×" in said) != bool(busy)
     assert {path.name for path in (here / "t").iterdir()} >= FILES
     # What is measured is not measured again.
     monkeypatch.setattr(run_time, "timing", None)

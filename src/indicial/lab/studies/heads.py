@@ -24,7 +24,7 @@ from indicial.data.world import World, world
 from indicial.inspect.pictures import matrix, new_figure
 from indicial.inspect.structures import NAMES, Head, Parsed, padded, structures
 from indicial.lab.studies.study import Findings, Place, Say
-from indicial.lab.studies.trainings import training
+from indicial.lab.studies.trainings import training, unfinished
 from indicial.lab.trials import Trial
 from indicial.program.messages import IndicialError
 from indicial.tasks.predictions import Measure, prediction
@@ -110,6 +110,9 @@ class Heads:
             eval_tokens=10_000, seed=plan.seed, device="cpu", out=str(folder / TRAINED),
         )  # fmt: skip
         return [training("transformer", settings)]
+
+    def enough(self, folder: Path) -> bool:
+        return not unfinished(self.trials(folder))
 
     def find(self, place: Place, say: Say) -> Findings:
         folder = Path(self.subject) if self.subject is not None else place.folder / TRAINED

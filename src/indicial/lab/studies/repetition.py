@@ -29,7 +29,7 @@ from indicial.decode.tokens import generate_tokens
 from indicial.lab.studies.drawing import LINES, axes_of
 from indicial.lab.studies.numbers import share_interval
 from indicial.lab.studies.study import Findings, Place, Say
-from indicial.lab.studies.trainings import training
+from indicial.lab.studies.trainings import training, unfinished
 from indicial.lab.trials import Trial
 from indicial.train.run import Run
 from indicial.train.settings import Settings
@@ -84,6 +84,9 @@ class Repetition:
             eval_tokens=10_000, seed=0, device="cpu", out=str(folder / TRAINED),
         )  # fmt: skip
         return [training("trigram", settings)]
+
+    def enough(self, folder: Path) -> bool:
+        return not unfinished(self.trials(folder))
 
     def find(self, place: Place, say: Say) -> Findings:
         plan, run = self.plan, Run.open(place.folder / TRAINED)

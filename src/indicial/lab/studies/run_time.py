@@ -4,7 +4,8 @@ model        T  operations  forward  backward  backward/forward  threads
 rnn        256      19.0 M     1.66      1.71              1.03    1.02×
 
 Forward and backward are the CPU time of one thread in milliseconds, which other processes disturb
-least. Two threads are compared with one by the clock, in turns.
+least. Two threads are compared with one by the clock, in turns; on a busy machine that would say
+nothing, and is left out.
 """
 
 from __future__ import annotations
@@ -34,13 +35,15 @@ if TYPE_CHECKING:
 MODELS = {"rnn": ("rnn", "language_model"), "causal_cnn": ("causal_cnn",)}
 MILLI, MILLION = 1e3, 1e6
 BUSY = "busy"
+MOST = 0.15
+"""The share of the machine that others may use while threads are compared."""
 
 
 @dataclass(frozen=True)
 class Plan:
     """Exponents are those of the longer half of the lengths: a call takes a millisecond by itself."""
 
-    lengths: tuple[int, ...] = (256, 1024, 4096, 16384, 65536)
+    lengths: tuple[int, ...] = (256, 1024, 4096, 16384)
     width: int = 128
     layers: int = 2
     vocabulary: int = 32
@@ -62,7 +65,7 @@ class Timing:
     forward: float
     """Seconds of CPU, one thread; the median over rounds."""
     backward: float
-    speedup: float
+    speedup: float | None
     """How many times as fast the largest number of threads is by the clock, both passes together."""
 
 
@@ -79,10 +82,14 @@ class RunTime:
     def trials(self, folder: Path) -> list[Trial]:
         return []
 
+    def enough(self, folder: Path) -> bool:
+        return True
+
     def find(self, place: Place, say: Say) -> Findings:
         plan = self.plan
         if BUSY not in place.kept:
             place.keep(**{BUSY: busy()})
+        threads = plan.threads if place.kept[BUSY] <= MOST else (1,)
         found: dict[str, list[Timing]] = {}
         for name, texts in MODELS.items():
             program = load(*texts)
@@ -94,7 +101,8 @@ class RunTime:
                     say(key)
                     module = module or compiled(program, plan)
                     operations = work(program, plan, length)
-                    place.keep(**{key: asdict(timing(module, plan, length, operations))})
+                    one = timing(module, plan, threads, length, operations)
+                    place.keep(**{key: asdict(one)})
                 found[name].append(Timing(**place.kept[key]))
         title = (
             f"Run time: one text at a time, width {plan.width}, {plan.vocabulary} words; the CNN "
@@ -106,7 +114,7 @@ class RunTime:
             [
                 NOTE,
                 *(told(name, plan, found[name]) for name in MODELS),
-                f"When it began, other processes used {place.kept[BUSY]:.0%} of the machine.",
+                told_busy(place.kept[BUSY]),
             ],
             {name: exponents(plan, several) for name, several in found.items()},
             lambda: figure(plan, found, title),
@@ -140,31 +148,32 @@ def work(program: Program, plan: Plan, length: int) -> int:
     return int(program.cost.work.value(known))
 
 
-def timing(module: ProgramModule, plan: Plan, length: int, operations: int) -> Timing:
+def timing(
+    module: ProgramModule, plan: Plan, threads: tuple[int, ...], length: int, operations: int
+) -> Timing:
     """All numbers of threads take turns, so that what slows the machine down slows each of them."""
     words = torch.randint(plan.vocabulary, (1, length), generator=torch.Generator().manual_seed(0))
     before = torch.get_num_threads()
     cpu: list[tuple[float, float]] = []
-    clock: dict[int, list[float]] = {threads: [] for threads in plan.threads}
+    clock: dict[int, list[float]] = {number: [] for number in threads}
     gc.disable()
     try:
-        for number in range(plan.rounds):
-            turn = number % len(plan.threads)
-            for threads in [*plan.threads[turn:], *plan.threads[:turn]]:
-                torch.set_num_threads(threads)
-                passes = burst(module, words, plan.window, time.perf_counter)
-                clock[threads].append(sum(passes))
+        for turn in range(plan.rounds):
+            first = turn % len(threads)
+            for number in [*threads[first:], *threads[:first]] if len(threads) > 1 else []:
+                torch.set_num_threads(number)
+                clock[number].append(sum(burst(module, words, plan.window, time.perf_counter)))
             torch.set_num_threads(1)
             cpu.append(burst(module, words, plan.window, time.thread_time))
     finally:
         gc.enable()
         torch.set_num_threads(before)
-    few, many = clock[plan.threads[0]], clock[plan.threads[-1]]
+    pairs = zip(clock[threads[0]], clock[threads[-1]], strict=True)
     return Timing(
         operations,
         median(forward for forward, _ in cpu),
         median(backward for _, backward in cpu),
-        median(slow / fast for slow, fast in zip(few, many, strict=True)),
+        median(slow / fast for slow, fast in pairs) if len(threads) > 1 else None,
     )
 
 
@@ -202,6 +211,7 @@ def exponents(plan: Plan, several: Sequence[Timing]) -> dict[str, float]:
 
 
 def row(name: str, length: int, one: Timing) -> dict[str, str]:
+    threads = {"threads": f"{one.speedup:.2f}×"} if one.speedup is not None else {}
     return {
         "model": name,
         "T": str(length),
@@ -209,46 +219,57 @@ def row(name: str, length: int, one: Timing) -> dict[str, str]:
         "forward": f"{one.forward * MILLI:.2f}",
         "backward": f"{one.backward * MILLI:.2f}",
         "backward/forward": f"{one.backward / one.forward:.2f}",
-        "threads": f"{one.speedup:.2f}×",
+        **threads,
     }
 
 
 def told(name: str, plan: Plan, several: Sequence[Timing]) -> str:
     found = exponents(plan, several)
     first, last = plan.lengths[(len(plan.lengths) - 1) // 2], plan.lengths[-1]
-    ratio = several[-1].backward / several[-1].forward
+    ratio, speedup = several[-1].backward / several[-1].forward, several[-1].speedup
+    threads = ""
+    if speedup is not None:
+        threads = f", and {plan.threads[-1]} threads are {speedup:.2f} times as fast as one"
     return (
         f"{name}: from T = {first} to {last} operations grow like T^{found['operations']:.2f}, the "
         f"forward time like T^{found['forward']:.2f}, the backward time like "
         f"T^{found['backward']:.2f}. At T = {last} backward takes {ratio:.1f} times as long as "
-        f"forward, and {plan.threads[-1]} threads are {several[-1].speedup:.2f} times as fast as "
-        f"{plan.threads[0]}."
+        f"forward{threads}."
     )
+
+
+def told_busy(share: float) -> str:
+    said = f"When it began, other processes used {share:.0%} of the machine"
+    return f"{said}, so threads were not compared." if share > MOST else f"{said}."
 
 
 def figure(plan: Plan, found: dict[str, list[Timing]], title: str) -> Any:
     """Milliseconds over the length, both scales logarithmic; a straight line is a power of T."""
-    drawn, (axes, other) = axes_of(2, title)
+    compared = all(one.speedup is not None for several in found.values() for one in several)
+    drawn, panels = axes_of(2 if compared else 1, title)
+    axes = panels[0]
     for (name, several), (colour, mark) in zip(found.items(), LINES, strict=False):
         for series, style in (("forward", "-"), ("backward", "--")):
             axes.plot(
                 plan.lengths, [MILLI * getattr(one, series) for one in several], style,
                 color=colour, marker=mark, markersize=5, linewidth=1.6, label=f"{name} {series}",
             )  # fmt: skip
-        speedups = [one.speedup for one in several]
-        other.plot(plan.lengths, speedups, color=colour, marker=mark, linewidth=1.6, label=name)
+        if compared:
+            speedups = [one.speedup for one in several]
+            panels[1].plot(plan.lengths, speedups, color=colour, marker=mark, label=name)
     rises = [length / plan.lengths[-1] for length in plan.lengths]
     slowest = MILLI * max(several[-1].backward for several in found.values())
     guide = [2 * slowest * rise for rise in rises]
     axes.plot(plan.lengths, guide, ":", color="#555555", linewidth=1.2, label="like T")
-    other.set_ylim(bottom=0)
-    other.axhline(1, color="#555555", linewidth=1.2, linestyle="--")
-    for panel in (axes, other):
+    if compared:
+        panels[1].set_ylim(bottom=0)
+        panels[1].axhline(1, color="#555555", linewidth=1.2, linestyle="--")
+        panels[1].set_ylabel(f"speed of {plan.threads[-1]} threads, of one is 1")
+    for panel in panels:
         panel.set_xscale("log", base=2)
         panel.set_xticks(plan.lengths, [str(length) for length in plan.lengths], fontsize=8)
         panel.set_xlabel("T")
         panel.legend(frameon=False, fontsize=8)
     axes.set_yscale("log")
     axes.set_ylabel("CPU time, one thread (ms)")
-    other.set_ylabel(f"speed of {plan.threads[-1]} threads, of one is 1")
     return drawn

@@ -41,8 +41,10 @@ def run_study(
         mistakes = [one.mistake for one in outcomes.values() if one.mistake]
         if mistakes:
             raise IndicialError(f"{len(mistakes)} trainings failed; the first: {mistakes[0]}")
-        if still := unfinished(trials):
-            view.say(f"stopped; {len(trials) - len(still)} of {len(trials)} trainings are finished")
+    still = unfinished(trials)
+    if still:
+        view.say(f"stopped; {len(trials) - len(still)} of {len(trials)} trainings are finished")
+        if not study.enough(folder):
             return False
     try:
         findings = study.find(place, view.say)
@@ -55,4 +57,4 @@ def run_study(
     view.say("")
     for path in place.write(findings):
         view.say(str(path))
-    return True
+    return not still

@@ -21,7 +21,7 @@ from indicial.lab.results import Result
 from indicial.lab.studies.drawing import LINES, axes_of, bars
 from indicial.lab.studies.numbers import Mean
 from indicial.lab.studies.study import Findings, Place, Say
-from indicial.lab.studies.trainings import training
+from indicial.lab.studies.trainings import training, unfinished
 from indicial.lab.trials import Trial
 from indicial.train.settings import Settings
 
@@ -134,21 +134,34 @@ class Shaping:
 
     # ------------------------------------------------------------------ what came of it
 
+    def finished(self, folder: Path) -> list[Setting]:
+        """Those of which all seeds are finished."""
+        left = {trial.folder for trial in unfinished(self.trials(folder))}
+        return [
+            setting
+            for setting in self.settings
+            if not any(folder / name in left for name in self._names(setting))
+        ]
+
+    def _names(self, setting: Setting) -> list[str]:
+        return [f"{setting.folder}-seed-{seed}" for seed in range(self.plan.seeds)]
+
+    def enough(self, folder: Path) -> bool:
+        done = self.finished(folder)
+        return len(done) > 1 and done[0].term == ALONE
+
     def find(self, place: Place, say: Say) -> Findings:
-        for trial in self.trials(place.folder):
-            name = trial.folder.name
+        settings = self.finished(place.folder)
+        for name in [name for setting in settings for name in self._names(setting)]:
             if name not in place.kept:
                 say(f"looking at the heads of {name}")
-                place.keep(**{name: asdict(measure(trial.folder))})
+                place.keep(**{name: asdict(measure(place.folder / name))})
         found = {
-            setting: [
-                Measured(**place.kept[f"{setting.folder}-seed-{seed}"])
-                for seed in range(self.plan.seeds)
-            ]
-            for setting in self.settings
+            setting: [Measured(**place.kept[name]) for name in self._names(setting)]
+            for setting in settings
         }
-        rows = [summary(setting, found) for setting in self.settings]
-        terms = dict.fromkeys(setting.term for setting in self.settings if setting.weight)
+        rows = [summary(setting, found) for setting in settings]
+        terms = dict.fromkeys(setting.term for setting in settings if setting.weight)
         plan = self.plan
         title = (
             f"Shaping: {plan.data}, {plan.steps:,} steps of {plan.batch_size} x {plan.context} "
@@ -292,6 +305,8 @@ def figure(rows: list[Row], title: str) -> Any:
                 for row, value in zip(rows, values, strict=True)
                 if row.setting.term == term and value is not None
             }
+            if not own:
+                continue
             bars(axes, list(own), list(own.values()), color=colour, marker=mark, label=term)
         axes.set_xscale("log")
         axes.set_xlabel("λ")

@@ -68,8 +68,11 @@ class Study(Protocol):
     def trials(self, folder: Path) -> list[Trial]:
         """The trainings that it needs; there may be none."""
 
+    def enough(self, folder: Path) -> bool:
+        """Whether the trainings that are finished say something already."""
+
     def find(self, place: Place, say: Say) -> Findings:
-        """Measures, once everything is trained. What it keeps in `place` is not measured again."""
+        """Measures what is trained. What it keeps in `place` is not measured again."""
 
 
 @dataclass

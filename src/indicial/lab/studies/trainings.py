@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 from indicial.lab.pool import finished
 from indicial.lab.trials import Trial
@@ -18,17 +19,23 @@ from indicial.train.settings import Settings
 
 def training(label: str, settings: Settings) -> Trial:
     """All that decides it is said in the settings, so nothing is asked for and nothing searched."""
-    program = trainable(settings.model, settings.set).program
+    equations = _equations(settings.model, tuple(settings.set.items()))
     return Trial(
         label=label,
-        model=program.title,
+        model=equations.title,
         asked=0,
         parameters=0,
         seed=settings.seed or 0,
         settings=settings,
-        equations=Equations.of(program),
+        equations=equations,
         work=float(settings.max_steps or 1),
     )
+
+
+@cache
+def _equations(model: tuple[str, ...], given: tuple[tuple[str, str], ...]) -> Equations:
+    """Seeds share them, and a study asks more than once."""
+    return Equations.of(trainable(model, dict(given)).program)
 
 
 def unfinished(trials: Sequence[Trial]) -> list[Trial]:
