@@ -204,6 +204,7 @@ def test_a_missing_file() -> None:
     write("book.txt", "x")
     write("n.txt", "x")
     write("texts/notes.txt", "x")
+    assert refusal("https://a.example/book.txt").endswith("download it first, and name the file")
     assert refusal("bok.txt") == "there is no file, folder or world bok.txt; did you mean book.txt?"
     assert refusal("texts/note.txt").endswith("did you mean texts/notes.txt?")
     assert refusal("text/notes.txt").endswith("did you mean texts?")
@@ -323,5 +324,8 @@ def test_no_files_at_all() -> None:
 
 
 def test_no_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", None)  # `<&-`
+    with pytest.raises(IndicialError, match="standard input is closed"):
+        open_source(["-"])
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
     assert refusal("-") == "standard input is empty: pipe a text into it, or name a file"

@@ -126,6 +126,12 @@ def test_more_context_than_positions(tmp_path: Path) -> None:
         (["--data", "{empty}"], "empty.txt"),
         (["--data", "{text}", "--stride", "8"], "the stride is 8"),
         (["--data", "{text}", "--context", "1"], "the context is 1"),
+        (
+            ["--data", "{text}", "--sentences", "5"],
+            "--sentences 5 is for the sentences of a built-in",
+        ),
+        (["--data", "{text}", "--seed", "5"], "--seed 5 is for the sentences of a built-in world"),
+        (["--data", "people", "--sentences", "0"], "--sentences 0: say how many"),
         (["--data", "{text}", "--tokens-out", "{text}/no/where"], "cannot write"),
     ],
 )

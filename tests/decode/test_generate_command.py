@@ -113,6 +113,8 @@ def test_beyond_the_last_position(tmp_path: Path, capsys: Caught) -> None:
         (["--interactive", "--json"], "not with --json"),
         (["--interactive", "--prompt", "a", "--prompt", "b"], "give one prompt"),
         (["--num-beams", "3", "--temperature", "0.5"], "temperature=0.5 has no meaning"),
+        (["--prompt-file", "-", "--prompt-file", "-"], "standard input can be read once"),
+        (["--interactive", "--prompt-file", "-"], "standard input can be read once"),
     ],
 )
 def test_wrong_calls(run: str, capsys: Caught, wrong: list[str], said: str) -> None:

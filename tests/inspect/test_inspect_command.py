@@ -47,6 +47,16 @@ def test_json_and_what_does_not_apply(
     assert not (Path(folder) / "gradients.png").exists()
 
 
+def test_a_text_that_is_too_short(
+    tmp_path: Path, book: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = run_folder(tmp_path, "rnn_lm", book)
+    book.write_text("ab", encoding="utf-8")
+    assert main(["inspect", folder, "--data", str(book)]) == 2
+    said = "has 3 tokens, and the model is looked at while it reads 12: give more text"
+    assert said in capsys.readouterr().err
+
+
 def test_data_that_is_gone(tmp_path: Path, book: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = run_folder(tmp_path, "rnn_lm", book)
     book.unlink()

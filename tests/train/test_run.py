@@ -1,6 +1,7 @@
 """The folder of a run: made, opened again, and refused in words."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -94,6 +95,28 @@ def test_tokenizer(tmp_path: Path) -> None:
         Run.open(tmp_path / "without").tokenizer()
 
 
+def test_the_tokenizer_of_another_run(tmp_path: Path) -> None:
+    from indicial.data.tokenizers import make_tokenizer
+
+    made = replace(description(), data={"vocabulary": 5})
+    run = Run.create(tmp_path / "run", made, make_tokenizer("characters", ["abba"]))
+    with pytest.raises(IndicialError, match=r"tokenizer.json has 4 tokens, .* trained with 5"):
+        run.tokenizer()
+    run.mend_tokenizer(make_tokenizer("characters", ["abc"]))
+    assert run.tokenizer().size == 5
+
+
+def test_numbers_among_the_settings(tmp_path: Path) -> None:
+    made = replace(description(), settings={"context": 12, "seed": "many"})
+    run = Run.create(tmp_path / "run", made)
+    assert run.number("context") == 12 and run.number("batch_size", 8) == 8
+    for name, value in {"seed": "'many'", "stride": "None"}.items():
+        with pytest.raises(
+            IndicialError, match=rf"says that {name} is {value}, which is no number"
+        ):
+            run.number(name)
+
+
 def test_a_folder_that_is_taken(tmp_path: Path) -> None:
     Run.create(tmp_path / "run", description())
     with pytest.raises(IndicialError, match=r"there is a run in .* already; resume it"):
@@ -133,6 +156,10 @@ def test_what_is_no_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         (
             lambda text: json.dumps({**json.loads(text), "settings": [1]}),
             "settings is [1], where names",
+        ),
+        (
+            lambda text: json.dumps({**json.loads(text), "data": {"train": 5}}),
+            "train is 5, where names",
         ),
         (lambda text: "", "is damaged"),
         (lambda text: text.replace('"sizes"', '"size"'), "says nothing about 'sizes'"),

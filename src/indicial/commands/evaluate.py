@@ -53,7 +53,7 @@ def add(commands: Commands[Any]) -> None:
                         help="tokens that a further row of a text counts (half of the context)")  # fmt: skip
     parser.add_argument("--sentences", type=int, metavar="N",
                         help="sentences of a world (10000)")  # fmt: skip
-    parser.add_argument("--seed", type=int, default=0, metavar="N",
+    parser.add_argument("--seed", type=int, metavar="N",
                         help="of the sentences of a world (0)")  # fmt: skip
     parser.add_argument("--checkpoint", choices=["best", "last"], default="best",
                         help="which weights of the run (best)")  # fmt: skip
@@ -66,7 +66,7 @@ def _evaluate(options: argparse.Namespace) -> int:
     from indicial.compile.native.threads import wait_asleep
 
     wait_asleep()
-    from indicial.decode.evaluate import SENTENCES, evaluate
+    from indicial.decode.evaluate import evaluate
     from indicial.train.run import Run
 
     run = Run.open(options.run_folder)
@@ -79,7 +79,7 @@ def _evaluate(options: argparse.Namespace) -> int:
             stride=options.stride,
             field=options.field,
             documents=options.documents,
-            sentences=SENTENCES if options.sentences is None else options.sentences,
+            sentences=options.sentences,
             seed=options.seed,
             progress=progress,
             each=each,

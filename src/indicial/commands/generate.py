@@ -135,6 +135,8 @@ def _prompts(options: argparse.Namespace) -> list[str]:
     """What was given, files behind texts; one empty prompt if nothing was."""
     from indicial.program.messages import IndicialError
 
+    if options.prompt_file.count("-") > 1 or ("-" in options.prompt_file and options.interactive):
+        raise IndicialError("standard input can be read once: give the prompt by --prompt")
     prompts = [*options.prompt, *map(_read, options.prompt_file)] or [""]
     if options.interactive:
         if len(prompts) > 1:
@@ -147,6 +149,8 @@ def _prompts(options: argparse.Namespace) -> list[str]:
 def _read(path: str) -> str:
     from indicial.program.messages import IndicialError
 
+    if path == "-" and sys.stdin is None:
+        raise IndicialError("standard input is closed: pipe the prompt into it, or use --prompt")
     try:
         text = sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
     except OSError as error:

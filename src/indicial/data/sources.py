@@ -207,6 +207,8 @@ def _folder(path: Path, name: str, raw: bool) -> list[File | None]:
 
 def _standard_input() -> File:
     """A copy of standard input, because data are read more than once; gone when the process ends."""
+    if sys.stdin is None:
+        raise IndicialError("standard input is closed: pipe a text into it, or name a file")
     checksum = hashlib.sha256()
     with tempfile.NamedTemporaryFile(dir=cache.temporary(), delete=False) as copy:
         while data := sys.stdin.buffer.read(CHUNK):
@@ -219,6 +221,8 @@ def _standard_input() -> File:
 
 def _missing(name: str, path: Path) -> str:
     """There is no such file: what there is, with nearly that name."""
+    if "://" in name:
+        return f"{name} is an address, not a file: download it first, and name the file"
     folder = path.parent
     while not folder.is_dir():
         path, folder = folder, folder.parent

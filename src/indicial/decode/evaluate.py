@@ -81,18 +81,19 @@ def evaluate(
     stride: int | None = None,
     field: str | None = None,
     documents: str = "auto",
-    sentences: int = SENTENCES,
-    seed: int = 0,
+    sentences: int | None = None,
+    seed: int | None = None,
     progress: Progress | None = None,
     each: Each | None = None,
 ) -> Evaluation:
-    """How well the model of a run predicts some data: files, a folder, or a world."""
+    """How well the model of a run predicts some data: files, a folder, or a world.
+
+    `sentences` (10,000) and `seed` (0) say which sentences of a world.
+    """
     run = run if isinstance(run, Run) else Run.open(run)
     tokenizer, module = run.tokenizer(), run.module(checkpoint)
     found = open_source(data, field, documents, raw=tokenizer.kind == "bytes")
-    if isinstance(found, World) and sentences < 1:
-        raise IndicialError(f"--sentences {sentences}: say how many, from 1 on")
-    source = Sentences(found, sentences, "evaluation", seed) if isinstance(found, World) else found
+    source = _source(found, sentences, seed)
     with tempfile.TemporaryDirectory() as folder:
         corpus = encoded(source, tokenizer, Path(folder))
         told = {"name": source.name, "validation": truth(source)}
@@ -114,6 +115,22 @@ def evaluate(
         )
 
 
+def _source(found: Files | World, sentences: int | None, seed: int | None) -> Files | Sentences:
+    """What is counted: of a world, some of its sentences."""
+    if isinstance(found, World):
+        if sentences is not None and sentences < 1:
+            raise IndicialError(f"--sentences {sentences}: say how many, from 1 on")
+        count = SENTENCES if sentences is None else sentences
+        return Sentences(found, count, "evaluation", seed or 0)
+    for flag, said in (("--sentences", sentences), ("--seed", seed)):
+        if said is not None:
+            raise IndicialError(
+                f"{flag} {said} is for the sentences of a built-in world, and {found.name} is none: "
+                "leave it out"
+            )
+    return found
+
+
 def encoded(source: Files | Sentences, tokenizer: Tokenizer, folder: Path) -> Corpus:
     """All of the data, as tokens of the run."""
     counts = write_tokens(folder, "all", source.pieces(), tokenizer)
@@ -132,15 +149,14 @@ def encoded(source: Files | Sentences, tokenizer: Tokenizer, folder: Path) -> Co
 
 def task_on(data: Data, run: Run, module: ProgramModule, context: int | None) -> Language:
     """The task of the run, on other data."""
-    said = run.description.settings
-    length = int(said["context"]) if context is None else context
+    length = run.number("context") if context is None else context
     task = make_task(
         run.description.task,
         run.program,
         data,
         context=length,
-        batch_size=int(said.get("batch_size", 8)),
-        seed=int(said.get("seed", 0)),
+        batch_size=run.number("batch_size", 8),
+        seed=run.number("seed", 0),
     )
     if task.prediction is None:
         raise IndicialError(

@@ -77,6 +77,12 @@ def _own(run: Run) -> Data:
 
 def _rows(data: Data, run: Run, module: ProgramModule, name: str, count: int) -> Texts:
     task = task_on(data, run, module, None)
+    context, there = task.checked.context, len(data.validation)
+    if there < context:
+        raise IndicialError(
+            f"{name} has {there} tokens, and the model is looked at while it reads {context}: give "
+            "more text, --data PATH"
+        )
     tokens = task.checked.batch(0, count).tokens
     inputs = {n: v.cpu() for n, v in task.inputs(tokens, 0).items()}
     return Texts(name, inputs, tokens)

@@ -89,9 +89,15 @@ class Description:
     def from_json(found: Mapping[str, Any]) -> Description:
         names = ("sizes", "task", "settings", "data", "versions", "created")
         for name in ("sizes", "settings", "data"):
-            if not isinstance(found[name], Mapping):
-                raise TypeError(f"{name} is {found[name]!r:.40}, where names with values belong")
+            _check_named(name, found[name])
+        for part in ("train", "validation"):
+            _check_named(part, found["data"].get(part, {}))
         return Description(Equations.from_json(found), **{name: found[name] for name in names})
+
+
+def _check_named(name: str, value: object) -> None:
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{name} is {value!r:.40}, where names with values belong")
 
 
 class Run:
@@ -183,7 +189,24 @@ class Run:
 
         if not (self.folder / TOKENIZER).is_file():
             raise IndicialError(f"the run {self.folder} has no {TOKENIZER}")
-        return load_tokenizer(self.folder)
+        found = load_tokenizer(self.folder)
+        known = self.description.data.get("vocabulary", found.size)
+        if found.size != known:
+            raise IndicialError(
+                f"{self.folder / TOKENIZER} has {found.size} tokens, and the model was trained with "
+                f"{known}: the file is damaged, or that of another run"
+            )
+        return found
+
+    def number(self, name: str, otherwise: int | None = None) -> int:
+        """A whole number among the settings: `run.number("context")`."""
+        value = self.description.settings.get(name, otherwise)
+        if not isinstance(value, int) or value < 0:
+            raise IndicialError(
+                f"{self.folder / FILE} says that {name} is {value!r}, which is no number: it is "
+                "damaged"
+            )
+        return value
 
     def mend_tokenizer(self, found: Tokenizer) -> None:
         """Writes the one that the data were cut with where it is lost: without it a model is mute."""
