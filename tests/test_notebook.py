@@ -5,30 +5,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
 from indicial.program.program import Program
+from tests.shells import fresh_shell, shown
 
 CELL = "input x[t,k]\nh[t,j] = tanh(W[j,I] h[t-1,I] + U[j,K] x[t,K])"
 
 
 @pytest.fixture
 def shell() -> Iterator[Any]:
-    InteractiveShell.clear_instance()
-    made = InteractiveShell.instance()
-    made.history_manager.enabled = False
-    with capture_output():
-        result = made.run_cell("%load_ext indicial")
-    assert result.success
-    yield made
-    InteractiveShell.clear_instance()
-
-
-def shown(shell: Any, cell: str) -> list[dict[str, str]]:
-    with capture_output() as captured:
-        assert shell.run_cell(cell).success
-    return [output.data for output in captured.outputs]
+    with fresh_shell() as made:
+        yield made
 
 
 def test_a_cell_defines_a_program(shell: Any) -> None:

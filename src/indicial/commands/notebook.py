@@ -26,8 +26,9 @@ and each block a cell that runs:
 
 The notebook is written beside the sheet, SHEET.ipynb. In it, change a number,
 run that cell again, and see what changes there and in the cells below. The
-sheet stays the one source: change it, and make the notebook again. `indicial
-check SHEET.ipynb` says the same as for the sheet.
+sheet stays the one source: change it, and make the notebook again; where only
+prose has changed, the outputs that are there are kept. `indicial check
+SHEET.ipynb` says the same as for the sheet.
 
 examples:
   indicial notebook sheet.md                  sheet.ipynb, nothing run yet
@@ -67,7 +68,7 @@ def _notebook(options: argparse.Namespace) -> int:
 
 
 def _make(sheet: Path, out: Path, run: bool) -> None:
-    from indicial.sheets.making import left_out, make, written
+    from indicial.sheets.making import keep_outputs, left_out, make, written
 
     notebook = make(sheet)
     for display in left_out(sheet):
@@ -77,6 +78,9 @@ def _make(sheet: Path, out: Path, run: bool) -> None:
         from indicial.sheets.running import run as run_cells
 
         notebook = run_cells(notebook)
+        done = "run"
+    else:
+        done = "as they were run" if keep_outputs(notebook, out) else "to run"
     out.write_text(written(notebook), encoding="utf-8")
     code = sum(1 for cell in notebook["cells"] if cell["cell_type"] == "code")
-    print(f"{out}: {len(notebook['cells'])} cells, {code} of them {'' if run else 'to '}run")
+    print(f"{out}: {len(notebook['cells'])} cells, {code} of them {done}")

@@ -69,6 +69,19 @@ def make(path: Path) -> Notebook:
     return {"cells": cells, "metadata": METADATA, "nbformat": 4, "nbformat_minor": 5}
 
 
+def keep_outputs(notebook: Notebook, earlier: Path) -> bool:
+    """Takes over the outputs of an earlier notebook if its code is the same: only prose has changed."""
+    try:
+        old = _code_cells(json.loads(earlier.read_text(encoding="utf-8")))
+        same = [c["source"] for c in old] == [c["source"] for c in _code_cells(notebook)]
+    except (OSError, ValueError, KeyError, TypeError):  # none there, or no notebook
+        return False
+    if same:
+        for cell, before in zip(_code_cells(notebook), old, strict=True):
+            cell["outputs"], cell["execution_count"] = before["outputs"], before["execution_count"]
+    return same
+
+
 def left_out(path: Path) -> list[Display]:
     """The displayed formulas that stay prose, so that no cell runs them."""
     document = read(path)
@@ -84,6 +97,10 @@ def written(notebook: Notebook) -> str:
 def lines(text: str) -> list[str]:
     """A text as a notebook keeps it."""
     return text.splitlines(keepends=True)
+
+
+def _code_cells(notebook: Notebook) -> list[dict[str, Any]]:
+    return [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
 
 
 @dataclass(frozen=True)
