@@ -6,6 +6,7 @@ import pytest
 import torch
 from emitting import batch, code, draw, tensors
 
+from indicial.compile.emit import doubling
 from indicial.compile.emit.doubling import linear_scan
 from indicial.compile.emit.source import Source, emit
 from indicial.compile.native import ops, toolchain
@@ -154,13 +155,18 @@ def test_rounds() -> None:
     assert sum(type(node).__name__.startswith("AddBackward") for node in nodes) == 10
 
 
+@pytest.mark.parametrize("seen", [True, False], ids=["seen", "traced"])
 @pytest.mark.parametrize("small", [0.0, 1e-30])
-def test_factors_whose_product_is_too_large(small: float) -> None:
+def test_factors_whose_product_is_too_large(
+    small: float, seen: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The state stays small where the product of all factors has no number: 4^100 in float32."""
+    monkeypatch.setattr(doubling, "_unseen", lambda values: not seen)
     a = torch.full((2, 100), 4.0, requires_grad=True)
     b = torch.full((2, 100), small)
     b[:, 60:] = torch.linspace(-1, 1, 40)
     a.data[:, 64::2] = 0.1
+    a.data[0, 70], a.data[1, 80] = 0.0, -3.0
     b.requires_grad_()
     found = linear_scan(a, b, 1)
     state = torch.zeros(2)

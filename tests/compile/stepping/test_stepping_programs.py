@@ -88,6 +88,14 @@ k[t,j] = K[j,I] e[w[t],I]
 h[t,j] = α[t,T] k[T,j]
 P(w_t | w_0, …, w_{t-1}) = softmax_{w_t} e[w_t,J] h[t,J]
 w[t] ~ P(w_t | …)""",
+    "layers with a superscript": """input x[t,k]
+H^{2}[0,t,j] = U[j,K] x[t,K]
+H^{2}[ℓ+1,t,j] = tanh(A[ℓ+1,j,I] H^{2}[ℓ,t,I] + B[ℓ+1,j,I] H^{2}[ℓ+1,t-1,I])
+c[t,j] = H^{2}[L,t,j]""",
+    "a layer that a parameter has not": """input x[t,j]
+parameter A[ℓ,j,i]
+h[0,t,j] = x[t,j]
+h[ℓ+1,t,j] = tanh(A[ℓ+1,j,I] h[ℓ,t,I] + 0.5 h[ℓ+1,t-1,j])""",
     "two inputs": """input x[t,k]
 input z[t,k]
 h[t,j] = tanh(W[j,I] h[t-1,I] + U[j,K] x[t,K] + V[j,K] z[t-1,K])""",

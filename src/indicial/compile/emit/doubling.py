@@ -11,11 +11,13 @@ launch for every step, and this is not. `schedule.linear` says which recurrences
 
 Factors are multiplied before they meet a state. Those up to 1, as gates are, can do no harm; the
 product of larger ones may leave the range of the numbers where no state does, because the state is
-small or 0. Then it goes step by step. A tracer cannot look at numbers and takes the rounds.
+small or 0. Then it goes step by step. A tracer cannot look at numbers; for it factors are fractions
+with powers of two of their own, whose products have a larger range.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -27,6 +29,9 @@ from indicial.compile.schedule.linear import Linear, linear
 from indicial.compile.schedule.plan import Call, Loop, Plan, Step
 from indicial.program.ir import Code, Read
 
+PARTS = 3
+"""In so many steps the smallest number becomes larger than the largest."""
+
 
 def linear_scan(
     a: torch.Tensor, b: torch.Tensor, dim: int, direction: int = 1, lag: int = 1
@@ -34,6 +39,8 @@ def linear_scan(
     """`h[t] = a[t] h[t-lag] + b[t]` along an axis; before the first step h is 0."""
     if direction < 0:
         return linear_scan(a.flip(dim), b.flip(dim), dim, 1, lag).flip(dim)
+    if _unseen(a):
+        return _wide_scan(a, b, dim, lag)
     steps, reach = b.shape[dim], lag
     factors, h = a, b
     while reach < steps:
@@ -44,16 +51,47 @@ def linear_scan(
             products = late * factors.narrow(dim, 0, steps - reach)
             factors = torch.cat([factors.narrow(dim, 0, reach), products], dim)
         reach *= 2
-    return _step_by_step(a, b, dim, lag) if _overflows(factors) else h
+    return h if bool(factors.isfinite().all()) else _step_by_step(a, b, dim, lag)
 
 
-def _overflows(factors: torch.Tensor) -> bool:
-    """Whether a product left the range of the numbers, where one can look."""
-    if torch.compiler.is_compiling() or factors.device.type == "meta":
-        return False
-    if torch._C._functorch.is_functorch_wrapped_tensor(factors):
-        return False
-    return not bool(factors.isfinite().all())
+def _unseen(values: torch.Tensor) -> bool:
+    """Whether nobody can look at the numbers."""
+    if torch.compiler.is_compiling() or values.device.type == "meta":
+        return True
+    return torch._C._functorch.is_functorch_wrapped_tensor(values)
+
+
+def _wide_scan(a: torch.Tensor, b: torch.Tensor, dim: int, lag: int) -> torch.Tensor:
+    """The same in rounds that no product of factors can leave the range of the numbers."""
+    steps, reach = b.shape[dim], lag
+    (factors, powers), h = _fractions(a, torch.zeros_like(a)), b
+    while reach < steps:
+        late, high = (x.narrow(dim, reach, steps - reach) for x in (factors, powers))
+        early, low = (x.narrow(dim, 0, steps - reach) for x in (factors, powers))
+        carried = _scaled(late * h.narrow(dim, 0, steps - reach), high)
+        h = torch.cat([h.narrow(dim, 0, reach), h.narrow(dim, reach, steps - reach) + carried], dim)
+        if 2 * reach < steps:
+            product, power = _fractions(late * early, high + low)
+            factors = torch.cat([factors.narrow(dim, 0, reach), product], dim)
+            powers = torch.cat([powers.narrow(dim, 0, reach), power], dim)
+        reach *= 2
+    return h
+
+
+def _fractions(values: torch.Tensor, powers: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """`values · 2^powers` with values between 1 and 2, or 0."""
+    size = values.detach().abs()
+    own = torch.where(size > 0, size.clamp(min=torch.finfo(size.dtype).tiny).log2().floor(), 0)
+    return _scaled(values, -own), powers + own
+
+
+def _scaled(values: torch.Tensor, powers: torch.Tensor) -> torch.Tensor:
+    """`values · 2^powers`, in parts: 2^300 is no number, but 2^300 · 2^-290 is one."""
+    most = math.frexp(torch.finfo(values.dtype).max)[1] - 1
+    for _ in range(PARTS):
+        part = powers.clamp(-most + 1, most)
+        values, powers = values * part.exp2(), powers - part
+    return values
 
 
 def _step_by_step(a: torch.Tensor, b: torch.Tensor, dim: int, lag: int) -> torch.Tensor:

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from indicial.compile.schedule.plan import Loop, Run, Step
 from indicial.compile.schedule.schedule import schedule
-from indicial.program.ir import Affine, Code, Expression, Flat, Read, Statement, Tensor
+from indicial.program.ir import Affine, Code, Constant, Expression, Flat, Read, Statement, Tensor
 from indicial.program.rewrite import rebuild, size_indices, substitute
 from indicial.program.sizes import Size
 
@@ -102,12 +102,28 @@ class _Unrolling:
         return replace(result, target=name, left=left)
 
     def leaf(self, node: Expression) -> Expression:
-        if not isinstance(node, Read) or node.tensor not in self.axes:
+        if not isinstance(node, Read):
             return node
+        if node.tensor not in self.axes:
+            return Constant(0.0, span=node.span) if self.outside(node) else node
         axis = self.axes[node.tensor]
         name = self.layer(node.tensor, node.places[axis])
         places = tuple(p for n, p in enumerate(node.places) if n != axis)
         return replace(node, tensor=name, places=places)
+
+    def outside(self, read: Read) -> bool:
+        """Whether a layer is read that there is not: the `W[L]` of a W with L layers, which is 0."""
+        tensor = self.code.tensors[read.tensor]
+        if self.code.of(read.tensor) or tensor.values is not None:
+            return False
+        for place, axis in zip(read.places, tensor.axes, strict=True):
+            if isinstance(place, Affine) and not place.terms:
+                ends = (place.offset, axis.lower, axis.lower + axis.extent)
+                if all(end.names <= self.sizes.keys() for end in ends):
+                    at, low, high = (end.value(self.sizes) for end in ends)
+                    if not low <= at < high:
+                        return True
+        return False
 
     def layer(self, tensor: str, place: object) -> str:
         """The name of one layer of a tensor."""
