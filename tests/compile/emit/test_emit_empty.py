@@ -75,3 +75,18 @@ def test_a_module_takes_an_empty_text(native: str, monkeypatch: pytest.MonkeyPat
     module = indicial.load("lstm").compile(J=3, K=2)
     assert module(x=torch.zeros(2, 0, 2))["h"].shape == (2, 0, 3)
     assert module(x=torch.zeros(2, 4, 2))["h"].shape == (2, 4, 3)
+
+
+@pytest.mark.parametrize("native", ["0", "1"])
+def test_the_gradient_of_an_empty_text_is_zero(
+    native: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a loop never runs, nothing that it computes has read a parameter."""
+    monkeypatch.setenv("INDICIAL_NATIVE", native)
+    text = "input x[t,j]\nh[t,1] = 2\nh[t,j] = tanh(h[t-1,j] A[j] + x[t,j])"
+    module = indicial.load(text).compile(J=2)
+    x = torch.zeros(2, 0, 2, requires_grad=True)
+    module(x=x)["h"].sum().backward()
+    assert x.grad is not None and x.grad.shape == x.shape
+    slope = module.parameter("A").grad
+    assert slope is not None and not slope.any()

@@ -157,7 +157,10 @@ class ProgramModule(nn.Module):
         for name, room in self._rooms.items():
             values[name] = room.cut(values[name], call.sizes)
         with own_precision(ready.walks, self._like):
-            return ready.source.run(values, call.x, call.sizes, call.lengths, call.draws)
+            found = ready.source.run(values, call.x, call.sizes, call.lengths, call.draws)
+        if empty_sizes(call.sizes) and torch.is_grad_enabled():
+            return _with_slopes(found, [*values.values(), *call.x.values()])
+        return found
 
     def _unbatched(
         self, found: dict[str, torch.Tensor], apart: frozenset[str], call: Call
@@ -285,6 +288,19 @@ class ProgramModule(nn.Module):
             copy.deepcopy({**self.__dict__, "_prepared": {}, "_decoders": {}}, memo)
         )
         return made
+
+
+def _with_slopes(
+    found: dict[str, torch.Tensor], given: Sequence[torch.Tensor]
+) -> dict[str, torch.Tensor]:
+    """What has no elements depends on nothing; a gradient of it is still asked for, and is 0."""
+    nothing = [v.flatten()[:0].sum() for v in given if v.is_floating_point()]
+    return {
+        name: value + sum(nothing)
+        if value.is_floating_point() and not value.requires_grad
+        else value
+        for name, value in found.items()
+    }
 
 
 # What `torch.compiler.assume_constant_result` does, without the seconds that importing it takes.
