@@ -53,7 +53,9 @@ def train(model: nn.Module, tokens: torch.Tensor, steps: int) -> float:
 @torch.no_grad()
 def validate(model: nn.Module, tokens: torch.Tensor) -> float:
     rows = tokens[: len(tokens) // CONTEXT * CONTEXT].view(-1, CONTEXT)
-    total = sum(model(part).item() * part.numel() for part in rows.split(64))
+    total = 0.0
+    for part in torch.split(rows, 64):
+        total += model(part).item() * part.numel()
     return total / rows.numel()
 
 
