@@ -166,7 +166,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     theirs = capsys.readouterr().out
     assert main(["check", str(out)]) == 0
     place = re.compile(
-        rf"^{re.escape(str(tmp_path))}\S+:\d+: |^{re.escape(str(sheet))}:\d+: ", re.M
+        rf"^{re.escape(str(tmp_path))}\S+:\d+:\s|^{re.escape(str(sheet))}:\d+:\s", re.M
     )
     ours, theirs = (
         " ".join(place.sub("", text).split()) for text in (capsys.readouterr().out, theirs)

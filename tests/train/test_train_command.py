@@ -30,6 +30,7 @@ QUICK = ("--max-steps", "4", "--set", "J=8", "--context", "16", "--batch-size", 
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a text, and nothing from elsewhere."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("INDICIAL_CACHE", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     (tmp_path / "text.txt").write_text("\n".join(sentences(120)) + "\n", encoding="utf-8")
     return tmp_path
