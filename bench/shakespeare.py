@@ -37,7 +37,6 @@ SETTING = [
 PLAIN = "plain PyTorch, nanoGPT's setting"
 OURS = {
     "transformer, nanoGPT's setting": ["transformer", *SETTING],
-    "transformer, 2 minutes": ["transformer", "--minutes", "2"],
     "UGRNN, half a minute": ["ugrnn", "--minutes", "0.5"],
 }
 
