@@ -166,7 +166,7 @@ def test_the_next_process_computes_the_same_and_derives_nothing(tmp_path: Path) 
     (first, made), (second, read) = (json.loads(one.stdout) for one in ran)
     assert first == second
     store._edited_by.cache_clear()
-    if store._edited():
+    if store._edited() and not os.environ.get("CI"):  # in CI nobody edits them
         pytest.skip("the sources were edited meanwhile, so nothing was stored")
     deriving = {
         f"indicial.compile.{name}" for name in ("passes.adjoint", "emit.program", "prepare")

@@ -24,7 +24,7 @@ from indicial.data.world import World, world
 from indicial.inspect.pictures import matrix, new_figure
 from indicial.inspect.structures import NAMES, Head, Parsed, padded, structures
 from indicial.lab.studies.study import Findings, Place, Say
-from indicial.lab.studies.trainings import training, unfinished
+from indicial.lab.studies.trainings import Terms, training, unfinished
 from indicial.lab.trials import Trial
 from indicial.program.messages import IndicialError
 from indicial.tasks.predictions import Measure, prediction
@@ -64,13 +64,8 @@ KINDS = {
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(Terms):
     steps: int = 2000
-    data: str = "people"
-    world_size: int = 100_000
-    context: int = 64
-    batch_size: int = 16
-    width: int = 64
     layers: int = 2
     heads: int = 4
     seed: int = 0

@@ -29,7 +29,7 @@ from indicial.decode.tokens import generate_tokens
 from indicial.lab.studies.drawing import LINES, axes_of
 from indicial.lab.studies.numbers import share_interval
 from indicial.lab.studies.study import Findings, Place, Say
-from indicial.lab.studies.trainings import training, unfinished
+from indicial.lab.studies.trainings import Terms, training, unfinished
 from indicial.lab.trials import Trial
 from indicial.train.run import Run
 from indicial.train.settings import Settings
@@ -46,13 +46,8 @@ SHOWN = 3
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(Terms):
     steps: int = 1000
-    data: str = "people"
-    world_size: int = 100_000
-    context: int = 64
-    batch_size: int = 16
-    width: int = 64
     hidden: int = 128
     temperatures: tuple[float, ...] = (0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.75, 1)
     texts: int = 200

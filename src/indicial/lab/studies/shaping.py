@@ -21,7 +21,7 @@ from indicial.lab.results import Result
 from indicial.lab.studies.drawing import LINES, axes_of, bars
 from indicial.lab.studies.numbers import Mean
 from indicial.lab.studies.study import Findings, Place, Say
-from indicial.lab.studies.trainings import training, unfinished
+from indicial.lab.studies.trainings import Terms, training, unfinished
 from indicial.lab.trials import Trial
 from indicial.train.settings import Settings
 
@@ -34,18 +34,13 @@ FAR = 100.0
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(Terms):
     """What is trained. λ of `near` are a thirtieth: a squared distance is a larger number."""
 
     focus: tuple[float, ...] = (0.01, 0.03, 0.1, 0.3)
     near: tuple[float, ...] = (0.0003, 0.001, 0.003, 0.01)
     seeds: int = 3
     steps: int = 600
-    data: str = "people"
-    world_size: int = 100_000
-    context: int = 64
-    batch_size: int = 16
-    width: int = 64
     layers: int = 2
     heads: int = 4
 

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 
 from indicial.lab.pool import finished
@@ -15,6 +16,17 @@ from indicial.lab.trials import Trial
 from indicial.tasks.programs import trainable
 from indicial.train.equations import Equations
 from indicial.train.settings import Settings
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What the trainings of all studies have in common unless a plan says otherwise."""
+
+    data: str = "people"
+    world_size: int = 100_000
+    context: int = 64
+    batch_size: int = 16
+    width: int = 64
 
 
 def training(label: str, settings: Settings) -> Trial:
