@@ -38,6 +38,7 @@ PLAIN = "plain PyTorch, nanoGPT's setting"
 OURS = {
     "transformer, nanoGPT's setting": ["transformer", *SETTING],
     "UGRNN, half a minute": ["ugrnn", "--minutes", "0.5"],
+    "UGRNN, two minutes": ["ugrnn", "--minutes", "2"],
 }
 
 
