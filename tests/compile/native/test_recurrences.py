@@ -10,8 +10,8 @@ import indicial
 from indicial import library
 from indicial.compile.emit.source import emit
 from indicial.compile.native import ops, toolchain
+from indicial.compile.native.body import needs_history
 from indicial.compile.native.routine import Native
-from indicial.compile.native.stages import needs_history
 from indicial.compile.prepare import prepare
 from indicial.compile.schedule.schedule import schedule
 from indicial.program.ir import Code

@@ -11,20 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from indicial.compile.explain.blackboard import equation, letters
+from indicial.compile.native.body import Body, body, needs_history
+from indicial.compile.native.linear_maps import Matmul, Output
 from indicial.compile.native.projections import Gathered, Projection
 from indicial.compile.native.recurrence import Recurrence
 from indicial.compile.native.routine import Native, Part, Stretch
-from indicial.compile.native.stages import (
-    Body,
-    Fused,
-    Matmul,
-    Output,
-    Single,
-    Stage,
-    body,
-    needs_history,
-    stages,
-)
+from indicial.compile.native.stages import Fused, Single, Stage, stages
 from indicial.compile.passes.forms import Distribution, Reduction
 from indicial.program.ir import Affine, Index, Read
 

@@ -10,15 +10,16 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from indicial.compile.native.c import Sizes
+from indicial.compile.native.body import Body, body, needs_history
 from indicial.compile.native.kernel import Kernel
 from indicial.compile.native.scan import Unsupported
-from indicial.compile.native.stages import Body, Stage, body, needs_history, stages, starts
-from indicial.compile.native.text import write
-from indicial.compile.native.writer import KernelPlan, Within
+from indicial.compile.native.stages import Stage, stages
+from indicial.compile.native.starts import Starts, starts
+from indicial.compile.native.writing.c import Sizes
+from indicial.compile.native.writing.kernel_plan import KernelPlan, Within
+from indicial.compile.native.writing.text import write
 from indicial.compile.schedule.plan import Loop
 from indicial.program.ir import Code, Read, Statement
-from indicial.program.sizes import Size
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Design:
     """A kernel before its sizes and its type are known."""
 
     body: Body
-    starts: Mapping[str, Sequence[tuple[Size, str]]]
+    starts: Starts
     arguments: Sequence[str]
     kept: Sequence[str]
     stages: Sequence[Stage]
@@ -89,7 +90,7 @@ def _arguments(
     code: Code,
     statements: Sequence[Statement],
     loop: Loop,
-    begin: Mapping[str, Sequence[tuple[Size, str]]],
+    begin: Starts,
 ) -> list[str]:
     found = {name for pairs in begin.values() for _, name in pairs}
     for statement in statements:

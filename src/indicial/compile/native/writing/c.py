@@ -52,6 +52,18 @@ class Sizes:
             return str(_whole(number))
         return "(" + " + ".join(self._term(m, c, member) for m, c in known.terms) + ")"
 
+    def place(self, place: Affine, indices: Mapping[str, str]) -> str:
+        """Index arithmetic, given what each index is called: `t-1` → `v - 1`."""
+        parts = []
+        for name, factor in place.terms:
+            if name not in indices:
+                raise Unsupported(f"the index {name} is bound nowhere")
+            text = indices[name]
+            parts.append(text if factor == 1 else f"{factor} * {text}")
+        if place.offset.terms or not parts:
+            parts.append(self.c(place.offset, member=True))
+        return parts[0] if len(parts) == 1 else "(" + " + ".join(parts) + ")"
+
     def varies(self, size: Size) -> bool:
         return bool(size.names & self.ragged)
 
@@ -89,18 +101,6 @@ class Scope:
     read: Callable[[Read], str]
     constants: Mapping[str, float]
 
-    def place(self, place: Affine, member: bool = True) -> str:
-        """Index arithmetic: `t-1` → `v - 1`."""
-        parts = []
-        for name, factor in place.terms:
-            if name not in self.indices:
-                raise Unsupported(f"the index {name} is bound nowhere")
-            text = self.indices[name]
-            parts.append(text if factor == 1 else f"{factor} * {text}")
-        if place.offset.terms or not parts:
-            parts.append(self.sizes.c(place.offset, member))
-        return parts[0] if len(parts) == 1 else "(" + " + ".join(parts) + ")"
-
     def number(self, value: float) -> str:
         if value != value or value in (float("inf"), float("-inf")):
             name = '__builtin_nan("")' if value != value else "__builtin_inf()"
@@ -115,7 +115,7 @@ class Scope:
             case SizeValue(size):
                 return f"({self.real}){self.sizes.c(size, member=True)}"
             case IndexValue(place):
-                return f"({self.real}){self.place(place)}"
+                return f"({self.real}){self.sizes.place(place, self.indices)}"
             case Read():
                 if node.tensor in self.constants:
                     return self.number(self.constants[node.tensor])

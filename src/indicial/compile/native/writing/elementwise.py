@@ -11,7 +11,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from indicial.compile.native.stages import Fused
-from indicial.compile.native.writer import Writer
+from indicial.compile.native.writing.reads import rows_first, scope
+from indicial.compile.native.writing.targets import (
+    members,
+    target_place,
+    target_row,
+    value_or_start,
+)
+from indicial.compile.native.writing.writer import Writer
 from indicial.program.ir import Statement
 
 
@@ -19,12 +26,12 @@ def write_fused(w: Writer, stage: Fused) -> None:
     """One loop for all statements of a stage."""
     statements = stage.statements
     w.comment(", ".join(s.target for s in statements))
-    stored = [s for s in statements if w.stored(s.target, statements)]
+    stored = [s for s in statements if w.plan.is_stored(s.target, statements)]
     indices = w.body.inner_indices(statements[0])
     names = [w.fresh("i") for _ in indices]
-    with w.members(*(stored or statements)):
-        rows = {s.target: w.target_row(s) for s in stored}
-        inside = w.rows_first(lambda: _write_values(w, statements, names, rows))
+    with members(w, *(stored or statements)):
+        rows = {s.target: target_row(w, s) for s in stored}
+        inside = rows_first(w, lambda: _write_values(w, statements, names, rows))
         w.nest(indices, dict(zip((i.name for i in indices), names, strict=True)), inside)
         w.registers = {}
 
@@ -36,12 +43,12 @@ def _write_values(
         own = w.body.inner_indices(statement)
         renamed = {i.name: name for i, name in zip(own, names, strict=True)}
         w.bound = statement.indices
-        scope = w.scope(renamed)
-        value = scope.c(statement.body)
+        here = scope(w, renamed)
+        value = here.c(statement.body)
         if statement.guard is not None:
-            value = f"({scope.truth(statement.guard)} ? {value} : 0)"
-        value = w.begun(statement, own, renamed, value)
+            value = f"({here.truth(statement.guard)} ? {value} : 0)"
+        value = value_or_start(w, statement, own, renamed, value)
         register = w.registers[statement.target] = w.fresh("x")
         w.line(f"const real {register} = {value};")
         if statement.target in rows:
-            w.line(f"{rows[statement.target]}[{w.target_place(statement, renamed)}] = {register};")
+            w.line(f"{rows[statement.target]}[{target_place(w, statement, renamed)}] = {register};")

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from indicial.compile.native import storage
-from indicial.compile.native.stages import Matmul, Output, Term
-from indicial.compile.native.storage import times, total
-from indicial.compile.native.writer import Writer
+from indicial.compile.native.linear_maps import Matmul, Output, Term
+from indicial.compile.native.writing import storage
+from indicial.compile.native.writing.reads import rows_first, scope
+from indicial.compile.native.writing.storage import times, total
+from indicial.compile.native.writing.targets import members, target_place, target_row
+from indicial.compile.native.writing.writer import Writer
 from indicial.program.ir import Affine, Read, Statement
-from indicial.program.sizes import Size
 
 
 def write_matmul(w: Writer, stage: Matmul) -> None:
@@ -38,7 +39,7 @@ def write_matmul(w: Writer, stage: Matmul) -> None:
         tensor, walked = w.body.code.tensors[name], w.body.axes[name]
         w.stores[name] = storage.column(result, column, n, tensor, w.sizes, walked)
     _pack(w, stage, weights, (k, n), widths, heights)
-    with w.members():
+    with members(w):
         for term, at in zip(stage.outputs[0].terms, _starts(widths), strict=True):
             _copy_operand(w, stage.outputs[0].statement, term, f"{operand}[m * {k} + {at}")
     w.line(f"multiply(call, members, {n}, {k}, {operand}, {weights}, {result});")
@@ -51,18 +52,18 @@ def _copy_operand(w: Writer, statement: Statement, term: Term, target: str) -> N
     names = {i.name: w.fresh("i") for i in term.summed}
 
     def copy() -> None:
-        value = w.scope(names).read(term.operand)
+        value = scope(w, names).read(term.operand)
         w.line(f"{target} + {w.flat(term.summed, names)}] = {value};")
 
-    w.nest(term.summed, names, w.rows_first(copy))
+    w.nest(term.summed, names, rows_first(w, copy))
 
 
 def _copy_out(w: Writer, statement: Statement, source: str) -> None:
     own = w.body.inner_indices(statement)
-    with w.members(statement):
-        row = w.target_row(statement)
+    with members(w, statement):
+        row = target_row(w, statement)
         names = {i.name: w.fresh("i") for i in own}
-        place = w.target_place(statement, names)
+        place = target_place(w, statement, names)
         w.nest(own, names, [f"{row}[{place}] = {source} + {w.flat(own, names)}];"])
 
 
@@ -90,19 +91,17 @@ def _pack(
 def _pack_weight(w: Writer, output: Output, term: Term, row: str, column: str, n: str) -> None:
     left = w.body.inner_indices(output.statement)
     names = {i.name: w.fresh("i") for i in (*term.summed, *left)}
-    scope = w.scope(names)
+    here = scope(w, names)
     store = w.stores[term.weight.tensor]
     parts = []
     axes = w.body.code.tensors[term.weight.tensor].axes
     for place, axis, stride in zip(term.weight.places, axes, store.strides, strict=True):
         assert isinstance(place, Affine) and stride is not None
-        text = scope.place(place)
-        parts.append(
-            times(text if axis.lower == Size() else f"({text} - {w.c(axis.lower)})", stride)
-        )
+        text = w.from_first(w.sizes.place(place, here.indices), axis.lower, member=False)
+        parts.append(times(text, stride))
     value = f"{store.pointer}[{total(parts)}]"
-    scale = scope.c(term.scale)
-    if scale != scope.number(1.0):
+    scale = here.c(term.scale)
+    if scale != here.number(1.0):
         value = f"{scale} * {value}"
     target = f"({row} + {w.flat(term.summed, names)}) * {n} + {column} + {w.flat(left, names)}"
     # In the order in which the weight lies in memory.

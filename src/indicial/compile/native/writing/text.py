@@ -15,13 +15,16 @@
 
 from __future__ import annotations
 
-from indicial.compile.native.elementwise import write_fused
-from indicial.compile.native.matrix import write_matmul
-from indicial.compile.native.reductions import write_reduction, write_softmax
+from indicial.compile.native.linear_maps import Matmul
 from indicial.compile.native.scan import Unsupported
-from indicial.compile.native.stages import Fused, Matmul, Single, Stage
-from indicial.compile.native.storage import total
-from indicial.compile.native.writer import KernelPlan, Writer
+from indicial.compile.native.stages import Fused, Single, Stage
+from indicial.compile.native.writing.elementwise import write_fused
+from indicial.compile.native.writing.kernel_plan import KernelPlan
+from indicial.compile.native.writing.matrix import write_matmul
+from indicial.compile.native.writing.reductions import write_reduction, write_softmax
+from indicial.compile.native.writing.storage import total
+from indicial.compile.native.writing.targets import write_starts
+from indicial.compile.native.writing.writer import Writer
 from indicial.compile.passes.forms import Distribution
 
 
@@ -34,7 +37,7 @@ def write(plan: KernelPlan) -> str:
     last = w.c(plan.lower + plan.extent - 1)
     forward = f"for (long v = {first}; v <= {last}; v++)"
     backward = f"for (long v = {last}; v >= {first}; v--)"
-    w.write_inner_starts()
+    write_starts(w)
     with w.block(forward if plan.direction > 0 else backward):
         for stage in plan.stages:
             _write_stage(w, stage)
@@ -43,7 +46,7 @@ def write(plan: KernelPlan) -> str:
 
 
 def _write_stage(w: Writer, stage: Stage) -> None:
-    begun = {name for name, _, _ in w.inner_starts()}
+    begun = {name for name, _, _ in w.plan.inner_starts()}
     if not isinstance(stage, Fused):
         outputs = stage.outputs if isinstance(stage, Matmul) else [stage]
         if begun & {output.statement.target for output in outputs}:

@@ -6,12 +6,13 @@ for s: y = Σ_m v[m] u[s,m]; α[s] = y          else one element after the other
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from indicial.compile.native.scan import Unsupported
-from indicial.compile.native.writer import Writer
+from indicial.compile.native.writing.reads import scope
+from indicial.compile.native.writing.targets import members, target_place, target_row
+from indicial.compile.native.writing.writer import Writer
 from indicial.compile.passes.forms import Distribution, Product, Reduction
 from indicial.program.ir import Affine, Index, Place, Statement
 
@@ -40,9 +41,9 @@ def write_reduction(w: Writer, statement: Statement, form: Product | Reduction) 
     w.comment(statement.target)
     own = w.body.inner_indices(statement)
     names = {i.name: w.fresh("i") for i in (*own, *form.indices)}
-    with w.members(statement):
+    with members(w, statement):
         w.bound = (*statement.indices, *form.indices)
-        target = f"{w.target_row(statement)}[{w.target_place(statement, names)}]"
+        target = f"{target_row(w, statement)}[{target_place(w, statement, names)}]"
         if _streams(own, form):
             last = form.indices[-1].name
             ahead = [{last: f"({names[last]} + {n})"} if n else {} for n in range(_AT_ONCE)]
@@ -53,14 +54,14 @@ def write_reduction(w: Writer, statement: Statement, form: Product | Reduction) 
 
 
 def _item(w: Writer, form: Product | Reduction, names: Mapping[str, str], target: str) -> _Item:
-    scope = w.scope(names)
-    condition = scope.truth(form.condition) if form.condition is not None else ""
+    here = scope(w, names)
+    condition = here.truth(form.condition) if form.condition is not None else ""
     if isinstance(form, Reduction):
-        value, scale = scope.c(form.read), ""
+        value, scale = here.c(form.read), ""
     else:
-        value = " * ".join(scope.c(f) for f in form.factors) or scope.number(1.0)
-        scale = scope.c(form.scale)
-        scale = "" if scale == scope.number(1.0) else scale
+        value = " * ".join(here.c(f) for f in form.factors) or here.number(1.0)
+        scale = here.c(form.scale)
+        scale = "" if scale == here.number(1.0) else scale
     return _Item(value, condition, scale, target)
 
 
@@ -94,9 +95,9 @@ def _write_streamed(
     (*outer, last), item = own, items[0]
     *slow, summed = form.indices
     s = names[summed.name]
-    with _loops(w, outer, names):
+    with w.loops(outer, names):
         w.nest([last], names, [f"{item.target} = 0;"])
-        with _loops(w, slow, names):
+        with w.loops(slow, names):
             w.line(f"long {s} = {w.c(summed.lower, True)};")
             end = w.c(summed.lower + summed.extent, True)
             with w.block(f"for (; {s} + {len(items)} <= {end}; {s} += {len(items)})"):
@@ -119,7 +120,7 @@ def _write_accumulated(
         raise Unsupported(f"no kernel knows {operator}")
     nothing = f"(real){_NOTHING[operator]}"
     value = f"({item.condition} ? {item.value} : {nothing})" if item.condition else item.value
-    with _loops(w, own, names):
+    with w.loops(own, names):
         y = _write_lanes(w, form.indices, names, operator, value)
         w.line(f"{item.target} = {y}{f' * {item.scale}' if item.scale else ''};")
 
@@ -135,7 +136,7 @@ def _write_lanes(
     inside += f" {lanes}[{lane}] = lanes_{operator}_of({lanes}[{lane}], {value});"
     w.line(f"real {lanes}[LANES];")
     w.line(f"lanes_fill({lanes}, (real){_NOTHING[operator]});")
-    with _loops(w, outer, names):
+    with w.loops(outer, names):
         w.line(f"long {block} = {w.c(last.lower, True)};")
         with w.block(f"for (; {block} + LANES <= {end}; {block} += LANES)"):
             w.line("#pragma omp simd")
@@ -144,31 +145,20 @@ def _write_lanes(
     return f"lanes_{operator}({lanes})"
 
 
-@contextmanager
-def _loops(w: Writer, indices: Sequence[Index], names: Mapping[str, str]) -> Iterator[None]:
-    for index in indices:
-        w.line(w.loop_head(index, names[index.name]) + " {")
-        w.depth += 1
-    yield
-    for _ in indices:
-        w.depth -= 1
-        w.line("}")
-
-
 def write_softmax(w: Writer, statement: Statement, form: Distribution) -> None:
     """The largest, the exponentials, their sum, the weights."""
     w.comment(statement.target)
     own = w.body.inner_indices(statement)
     over = {i.name for i in form.indices}
     names = {i.name: w.fresh("i") for i in own}
-    with w.members(statement):
+    with members(w, statement):
         w.bound = statement.indices
-        scope = w.scope(names)
-        value = scope.c(form.read)
-        condition = scope.truth(form.condition) if form.condition is not None else ""
-        target = f"{w.target_row(statement)}[{w.target_place(statement, names)}]"
+        here = scope(w, names)
+        value = here.c(form.read)
+        condition = here.truth(form.condition) if form.condition is not None else ""
+        target = f"{target_row(w, statement)}[{target_place(w, statement, names)}]"
         inner = [i for i in own if i.name in over]
-        with _loops(w, [i for i in own if i.name not in over], names):
+        with w.loops([i for i in own if i.name not in over], names):
             _write_weights(w, inner, names, _Item(value, condition, "", target))
 
 

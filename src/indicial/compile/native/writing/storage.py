@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from indicial.compile.native.c import Sizes
+from indicial.compile.native.writing.c import Sizes
 from indicial.program.ir import Tensor
 
 
@@ -83,10 +83,7 @@ def argument(pointer: str, tensor: Tensor, sizes: Sizes, batched: bool, row: str
 
 def ring(pointer: str, tensor: Tensor, sizes: Sizes, walked: int, slots: int) -> Store:
     """The last steps of a tensor that nobody else needs."""
-    extents = [sizes.c(a.extent) for n, a in enumerate(tensor.axes) if n != walked]
-    inner = iter(row_major(extents))
-    strides = tuple(None if n == walked else next(inner) for n in range(len(tensor.axes)))
-    width = times(*extents)
+    strides, width = _without_steps(tensor, sizes, walked)
     return Store(pointer, "m", width, strides, slots, times("members", width))
 
 
@@ -94,13 +91,14 @@ def column(
     pointer: str, offset: str, width: str, tensor: Tensor, sizes: Sizes, walked: int
 ) -> Store:
     """A tensor that is some columns of a product's result."""
-    extents = [sizes.c(a.extent) for n, a in enumerate(tensor.axes) if n != walked]
-    inner = iter(row_major(extents))
-    strides = tuple(None if n == walked else next(inner) for n in range(len(tensor.axes)))
+    strides, _ = _without_steps(tensor, sizes, walked)
     place = pointer if offset == "0" else f"({pointer} + {offset})"
     return Store(place, "m", width, strides)
 
 
-def elements(tensor: Tensor, sizes: Sizes, walked: int | None) -> str:
-    """How many elements one member has, without the walked axis."""
-    return times(*(sizes.c(a.extent) for n, a in enumerate(tensor.axes) if n != walked))
+def _without_steps(tensor: Tensor, sizes: Sizes, walked: int) -> tuple[tuple[str | None, ...], str]:
+    """The strides of what one member has at one step, and how many elements that is."""
+    extents = [sizes.c(a.extent) for n, a in enumerate(tensor.axes) if n != walked]
+    inner = iter(row_major(extents))
+    strides = tuple(None if n == walked else next(inner) for n in range(len(tensor.axes)))
+    return strides, times(*extents)

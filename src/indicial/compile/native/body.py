@@ -1,0 +1,177 @@
+"""The body of a loop over time: its statements, all walked by the loop's variable.
+
+    for t:  R[t,j] = … h[t-1,i] …       →   R[v,j] = … h[v-1,i] …
+            h[t+1,j] = … R[t,j] …           h[v+1,j] = … R[v,j] …
+
+What a step reads of itself decides the order within it; what is read at other distances than a
+fixed one has to be kept for all steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from indicial.compile.native.scan import Unsupported
+from indicial.compile.native.starts import is_start
+from indicial.compile.passes.forms import is_pointwise
+from indicial.compile.schedule.graph import needs
+from indicial.compile.schedule.plan import Loop
+from indicial.program.ir import (
+    Affine,
+    Code,
+    Constant,
+    Expression,
+    Flat,
+    Index,
+    Read,
+    Select,
+    Statement,
+)
+from indicial.program.rewrite import substitute
+
+
+@dataclass(frozen=True)
+class Body:
+    """A loop's statements, each walked by the loop's variable, and which tensors have members."""
+
+    code: Code
+    variable: str
+    statements: tuple[Statement, ...]
+    axes: dict[str, int]
+    """For each tensor that the loop computes, the axis that it walks."""
+    unbatched: frozenset[str]
+    now: frozenset[tuple[str, str]]
+    """Who reads what within a step: `("h", "G")`."""
+
+    def inner_indices(self, statement: Statement) -> list[Index]:
+        """The indices of the left side, in its order, without the one that the loop walks."""
+        known = {i.name: i for i in statement.indices}
+        result: list[Index] = []
+        for axis, place in enumerate(statement.left):
+            if axis == self.axes[statement.target]:
+                continue
+            if isinstance(place, Flat):
+                result += place.indices
+            elif place.terms:
+                result.append(known[place.terms[0][0]])
+        return result
+
+    def left_place(self, name: str) -> Affine:
+        """Where a tensor is written at this step: `v+1`."""
+        for statement in self.statements:
+            if statement.target == name:
+                place = statement.left[self.axes[name]]
+                assert isinstance(place, Affine)
+                return place
+        raise KeyError(name)
+
+    def is_now(self, read: Read) -> bool:
+        """Whether a read is of what this very step computes."""
+        axis = self.axes.get(read.tensor)
+        return axis is not None and read.places[axis] == self.left_place(read.tensor)
+
+    def is_earlier(self, read: Read) -> bool:
+        """Whether a read of the loop's own tensors is of one other step, which is finished."""
+        there = read.places[self.axes[read.tensor]]
+        if not isinstance(there, Affine):
+            return False
+        here = self.left_place(read.tensor)
+        return there.terms == ((self.variable, 1),) and there.offset != here.offset
+
+
+def body(code: Code, loop: Loop, unbatched: frozenset[str]) -> Body:
+    """The loop with its variable in the place of each statement's own index.
+
+    A tensor's statements that need no loop (a part of a join) run in it all the same.
+    """
+    inside = list(loop.statements())
+    others = [
+        s
+        for name in loop.axes
+        for s in code.of(name)
+        if not any(s is i for i in inside) and not is_start(s, loop)
+    ]
+    both = {id(s) for s in (*others, *inside)}
+    statements = _merged([_walked(s, loop) for s in code.statements if id(s) in both])
+    now = frozenset(_within_a_step(code, loop))
+    return Body(code, loop.variable, tuple(statements), dict(loop.axes), unbatched, now)
+
+
+def needs_history(body: Body) -> set[str]:
+    """The tensors of the loop that are read at more than a fixed distance: all steps are kept."""
+    found = set()
+    for statement in body.statements:
+        for part in (statement.body, statement.guard):
+            for node in part.walk() if part is not None else ():
+                if isinstance(node, Read) and node.tensor in body.axes:
+                    place = node.places[body.axes[node.tensor]]
+                    if not isinstance(place, Affine) or place.terms != ((body.variable, 1),):
+                        found.add(node.tensor)
+    return found
+
+
+def _within_a_step(code: Code, loop: Loop) -> Iterator[tuple[str, str]]:
+    for need in needs(code):
+        here, there = need.edge.ends
+        if here in loop.axes and there in loop.axes:
+            low, high = need.edge.distance(loop.axes[here], loop.axes[there])
+            shift = loop.offsets.get(there, 0) - loop.offsets.get(here, 0)
+            lag = high + shift if loop.direction > 0 else -(low + shift)
+            if lag >= 0:
+                yield here, there
+
+
+def _walked(statement: Statement, loop: Loop) -> Statement:
+    found = loop.fixed(statement)
+    if found is None:
+        raise Unsupported(f"{statement.target} is defined at one step only")
+    name, place = found
+    index = next(i for i in statement.indices if i.name == name)
+    moved = Index(loop.variable, index.lower - place.offset, index.extent)
+    left = tuple(_moved(p, name, place) for p in statement.left)
+    for part in left:
+        if isinstance(part, Affine) and (len(part.terms) > 1 or any(f != 1 for _, f in part.terms)):
+            raise Unsupported(f"{statement.target} has a sum of indices on its left side")
+    guard = statement.guard
+    return replace(
+        statement,
+        left=left,
+        indices=tuple(moved if i is index else i for i in statement.indices),
+        body=substitute(statement.body, {name: place}),
+        guard=substitute(guard, {name: place}) if guard is not None else None,
+    )
+
+
+def _moved(place: Affine | Flat, name: str, by: Affine) -> Affine | Flat:
+    if isinstance(place, Flat) or all(n != name for n, _ in place.terms):
+        return place
+    return Affine(by.terms, place.offset + by.offset)
+
+
+def _merged(statements: Sequence[Statement]) -> list[Statement]:
+    """Statements with guards for one tensor as one with cases; the first that holds wins."""
+    result: list[Statement] = []
+    for statement in statements:
+        same = [s for s in statements if s.target == statement.target]
+        if len(same) == 1 or all(s.guard is None for s in same):
+            result.append(statement)
+        elif statement is same[0]:
+            result.append(_cases(same))
+    return result
+
+
+def _cases(same: Sequence[Statement]) -> Statement:
+    first = same[0]
+    branches: list[tuple[Expression, Expression]] = []
+    otherwise: Expression = Constant(0.0)
+    for other in same:
+        if other.left != first.left or other.indices != first.indices:
+            raise Unsupported(f"{first.target} has cases over different ranges")
+        if not is_pointwise(other.body):
+            raise Unsupported(f"{first.target} has a sum in one of its cases")
+        if other.guard is None:
+            otherwise = other.body
+            break
+        branches.append((other.guard, other.body))
+    return replace(first, body=Select(tuple(branches), otherwise), guard=None)

@@ -1,0 +1,1 @@
+"""The text of a kernel: from the stages of a loop to C."""

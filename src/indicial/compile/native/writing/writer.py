@@ -1,0 +1,152 @@
+"""Writing the lines of a kernel: blocks, loops over indices, variables with fresh names.
+
+    w.nest([j], {"j": "i4"}, ["o1[i4] = 0;"])
+
+    #pragma omp simd
+    for (long i4 = 0; i4 < 256; i4++) {
+      o1[i4] = 0;
+    }
+
+How an element is read is in `reads.py`, how one is written in `targets.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+
+from indicial.compile.native.writing import storage
+from indicial.compile.native.writing.kernel_plan import KernelPlan
+from indicial.compile.native.writing.placing import place_tensors
+from indicial.compile.native.writing.storage import times, total
+from indicial.program.ir import Affine, Index
+from indicial.program.sizes import Size
+
+
+class Writer:
+    """The lines so far, and where everything is."""
+
+    def __init__(self, plan: KernelPlan) -> None:
+        self.plan = plan
+        self.body = plan.body
+        self.sizes = plan.sizes
+        self.real = plan.real
+        self.lines: list[str] = []
+        self.depth = 1
+        self.stores, self.scratch = place_tensors(plan)
+        """Where tensors are; memory of each part: a name, and how many numbers."""
+        self.zeros: list[str] = ["1"]
+        """How long the row of zeros must be: each of these at least."""
+        self.packing: list[str] = []
+        self.packed: list[tuple[str, str, str]] = []
+        """The weights of each product: a name, how many rows, how many columns."""
+        self.known: dict[str, str] = {}
+        """What has been found for this member: the variable of each address or token."""
+        self.registers: dict[str, str] = {}
+        """Of the tensors of this step that are at hand: the variable."""
+        self.bound: tuple[Index, ...] = ()
+        """The indices at the point of writing, with their ranges."""
+        self.count = 0
+
+    # ---- lines ----
+
+    def line(self, text: str) -> None:
+        self.lines.append("  " * self.depth + text)
+
+    def comment(self, text: str) -> None:
+        self.line(f"/* {text.replace('*/', '* /')} */")
+
+    def fresh(self, letter: str) -> str:
+        self.count += 1
+        return f"{letter}{self.count}"
+
+    def row(self, address: str) -> str:
+        """A row that is read: its address in a variable, which is found once for each member."""
+        return self._once("const real *restrict", "r", address)
+
+    def token(self, value: str) -> str:
+        """A token of the member, likewise."""
+        return self._once("const long", "k", value)
+
+    def _once(self, kind: str, letter: str, value: str) -> str:
+        if value not in self.known:
+            self.known[value] = self.fresh(letter)
+            self.line(f"{kind} {self.known[value]} = {value};")
+        return self.known[value]
+
+    @contextmanager
+    def aside(self, depth: int) -> Iterator[list[str]]:
+        """Lines for another place."""
+        before, self.lines = self.lines, []
+        depth_before, self.depth = self.depth, depth
+        yield self.lines
+        self.lines, self.depth = before, depth_before
+
+    # ---- blocks and loops ----
+
+    @contextmanager
+    def block(self, head: str) -> Iterator[None]:
+        self.line(f"{head} {{".lstrip())
+        self.depth += 1
+        yield
+        self.depth -= 1
+        self.line("}")
+
+    @contextmanager
+    def loops(self, indices: Sequence[Index], names: Mapping[str, str]) -> Iterator[None]:
+        """Loops over the indices, the first one outermost."""
+        with ExitStack() as opened:
+            for index in indices:
+                opened.enter_context(self.block(self._loop_head(index, names[index.name])))
+            yield
+
+    def nest(
+        self,
+        indices: Sequence[Index],
+        names: Mapping[str, str],
+        inside: Sequence[str],
+        simd: bool = True,
+    ) -> None:
+        """Loops over the indices around some lines, the last one vectorised (`simd`)."""
+        with self.loops(indices[:-1], names):
+            if simd and indices:
+                self.line("#pragma omp simd")
+            head = self._loop_head(indices[-1], names[indices[-1].name]) if indices else ""
+            with self.block(head):
+                for line in inside:
+                    self.line(line)
+
+    def _loop_head(self, index: Index, name: str) -> str:
+        low, high = self.c(index.lower, True), self.c(index.lower + index.extent, True)
+        return f"for (long {name} = {low}; {name} < {high}; {name}++)"
+
+    # ---- sizes and places ----
+
+    def c(self, size: Size, member: bool = False) -> str:
+        return self.sizes.c(size, member)
+
+    def step_place(self, place: Affine) -> str:
+        """A place that no index but the loop's own moves: `t-1` → `v - 1`."""
+        return self.sizes.place(place, {self.body.variable: "v"})
+
+    def from_first(self, text: str, lower: Size, member: bool = True) -> str:
+        """A place, counted from the first one of its range."""
+        return text if lower == Size() else f"({text} - {self.c(lower, member)})"
+
+    def in_range(self, text: str, lower: Size, extent: Size) -> str:
+        """The condition that a place is one of a range."""
+        low, high = self.c(lower, True), self.c(lower + extent, True)
+        return f"{text} >= {low} && {text} < {high}"
+
+    def flat(self, indices: Sequence[Index], names: Mapping[str, str]) -> str:
+        """The place of some indices in a row of all of them."""
+        strides = storage.row_major([self.c(i.extent) for i in indices])
+        return total([
+            times(self.from_first(names[i.name], i.lower), stride)
+            for i, stride in zip(indices, strides, strict=True)
+        ])  # fmt: skip
+
+    def stride(self, tensor: str, axis: int) -> str:
+        stride = self.stores[tensor].strides[axis]
+        assert stride is not None
+        return stride
