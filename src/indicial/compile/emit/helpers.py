@@ -81,6 +81,18 @@ def smallest(x: Tensor, dims: list[int]) -> Tensor:
     return x.amin(dims)
 
 
+def largest_place(x: Tensor, mask: Tensor, dim: int) -> Tensor:
+    """Where x is largest among the places at which the mask holds; a nan is, as for `amax`."""
+    most = torch.where(mask, x, -torch.inf).amax(dim, True)
+    return (mask & torch.where(most.isnan(), x.isnan(), x == most)).byte().argmax(dim)
+
+
+def smallest_place(x: Tensor, mask: Tensor, dim: int) -> Tensor:
+    """Where x is smallest among the places at which the mask holds; a nan is, as for `amin`."""
+    least = torch.where(mask, x, torch.inf).amin(dim, True)
+    return (mask & torch.where(least.isnan(), x.isnan(), x == least)).byte().argmax(dim)
+
+
 def stack(steps: dict[int, Tensor], first: int, count: int, outside: Tensor, dim: int) -> Tensor:
     """Steps one after the other along a new axis; those that are not there are as outside."""
     if count == 0:
@@ -106,7 +118,7 @@ HELPERS = {
     function.__name__: function
     for function in (
         embedding, linear_relu, log_likelihood, window, element, take, masked_softmax,
-        masked_log_softmax, largest, smallest,
+        masked_log_softmax, largest, smallest, largest_place, smallest_place,
         stack, batched, settled,
     )
 }  # fmt: skip

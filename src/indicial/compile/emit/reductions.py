@@ -22,7 +22,7 @@ from indicial.compile.emit.values import Environment, Value, aligned, expanded
 from indicial.program.ir import Apply, Expression, Index, IndexValue, Reduce, Softmax
 from indicial.program.rewrite import free_indices
 
-_NEUTRAL = {"prod": 1.0, "max": -math.inf, "argmax": -math.inf, "min": math.inf, "argmin": math.inf}
+_NEUTRAL = {"prod": 1.0, "max": -math.inf, "min": math.inf}
 
 
 class Reductions:
@@ -165,6 +165,8 @@ class Reductions:
         )
         if value.dims and set(value.dims) == set(dims):
             full = Value(value.node, value.dims)
+        if node.operator in ("argmax", "argmin"):
+            return self._place(node, full, mask, env)
         if mask is not None:
             neutral = torch.graph.literal(_NEUTRAL[node.operator])
             full = choose(torch, mask, full, neutral, env)
@@ -172,8 +174,6 @@ class Reductions:
         kept = tuple(d for d in full.dims if d not in names)
         if node.operator == "prod":
             return Value(self._product(full.node, axes), kept)
-        if node.operator in ("argmax", "argmin"):
-            return self._place(node, full, axes[0], kept, env)
         certain = all(torch.sizes.certain(env.ranges[n].extent - 1) for n in names)
         function = {"max": "amax", "min": "amin"}[node.operator]
         if certain:
@@ -188,18 +188,26 @@ class Reductions:
             x = self.torch.reduce("prod", x, [axis])
         return x
 
-    def _place(
-        self, node: Reduce, full: Value, axis: int, kept: tuple[str, ...], env: Environment
-    ) -> Value:
+    def _place(self, node: Reduce, full: Value, mask: Value | None, env: Environment) -> Value:
+        """The first place of the largest, or smallest, that counts."""
         torch = self.torch
-        x = full.node
-        found = torch.reduce(node.operator, x, [axis], INT)
-        lower = env.ranges[node.indices[0].name].lower
-        if lower.number != 0:
-            return self.elementwise.binary(
-                "+", Value(found, kept), Value(torch.sizes.node(lower)), env
+        index = node.indices[0].name
+        axis = full.dims.index(index)
+        if mask is None:
+            found = torch.reduce(node.operator, full.node, [axis], INT)
+        else:
+            # With the others at -∞, one of them could be found where all that count are at -∞.
+            name = {"argmax": "largest_place", "argmin": "smallest_place"}[node.operator]
+            shape = [s for n, s in enumerate(full.node.shape) if n != axis]
+            where = aligned(torch, mask, full.dims)
+            found = torch.helper(
+                name, f"{{}}, {{}}, {axis}", full.node, where, shape=shape, kind=INT, hint="place"
             )
-        return Value(found, kept)
+        place = Value(found, tuple(d for d in full.dims if d != index))
+        lower = env.ranges[index].lower
+        if lower.number == 0:
+            return place
+        return self.elementwise.binary("+", place, Value(torch.sizes.node(lower)), env)
 
     # ---- softmax ----
 

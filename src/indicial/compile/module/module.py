@@ -231,6 +231,9 @@ class ProgramModule(nn.Module):
         w: (B,) → P: (B, V), and without a batch w: () → P: (V,). An output is given as far ahead as it
         can be known: at w[t] the distribution P[t+1], if that reads no later token. Members that are
         not `active` stay where they are, so that texts of different lengths can go in together.
+
+        A parameter that was changed is noticed, also between two steps, but for a change that PyTorch
+        does not count, `p.data.mul_(2)`: that is noticed by the next `begin`.
         """
         before = self.begin() if state is None else state
         decoder = before.frame.decoder

@@ -120,7 +120,8 @@ class NativeStep:
         members: int,
     ) -> Values:
         """The wanted tensors; caches have room for one more value, which is written there."""
-        weights = self._weights and self._weights.still(self.weights, parameters)
+        known = self._weights  # another thread may forget it
+        weights = known and known.still(self.weights, parameters)
         if weights is None:
             weights = Weights.of(self.kernel, self.weights, parameters, self.like.dtype)
         self._weights = weights
@@ -158,6 +159,10 @@ class NativeStep:
         launch.run(weights, members)
         self._launches.append(launch)
         return found
+
+    def forget(self) -> None:
+        """Put the weights into order again before the next step."""
+        self._weights = None
 
     def _blank(
         self, name: str, shape: Sequence[int] | None, steps: int, members: int

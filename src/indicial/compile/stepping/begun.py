@@ -28,15 +28,24 @@ class Begun:
         self.parameters = parameters
         self._known: tuple[object, Held, State] | None = None
 
+    @property
+    def known(self) -> bool:
+        return self._known is not None
+
+    def forget(self) -> None:
+        """Make it again when it is asked for next."""
+        self._known = None
+
     def state(self) -> State:
         now = self.parameters()
         mode = torch.is_inference_mode_enabled(), *map(_precision, _devices(now))
-        if self._known is None or self._known[0] != mode or not self._known[1].still(now):
+        held = self._known  # another thread may forget it
+        if held is None or held[0] != mode or not held[1].still(now):
             state = self.make()
             if any(t.is_inference() or t.is_meta for t in now):
                 return state  # nothing would tell if one had been changed
-            self._known = mode, Held.of(now), state
-        known = self._known[2]
+            self._known = held = mode, Held.of(now), state
+        known = held[2]
         # What is given away may be changed by whoever has it.
         out = {name: value.clone() for name, value in known.out.items()}
         return replace(known, out=result(out, None))

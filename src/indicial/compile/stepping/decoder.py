@@ -33,6 +33,7 @@ from indicial.compile.stepping.prefill import Prefill
 from indicial.compile.stepping.sources import Text, beginning, step
 from indicial.compile.stepping.state import Buffer, Cache, Frame, State
 from indicial.compile.stepping.walked import Walk, walk_of
+from indicial.compile.stepping.watching import Watch
 from indicial.program.ir import Code, Read
 from indicial.program.meaning.arrays import BATCH, stored_shape
 from indicial.program.messages import IndicialError
@@ -84,6 +85,7 @@ class Decoder:
         self._names = {(tensor, steps): name for name, tensor, steps in self._agos}
         self._natives: dict[object, NativeStep | None] = {}
         self._begun = Begun(lambda: self._begin({}, None), self._parameters)
+        self._watch = Watch(self._parameters)
 
     @property
     def like(self) -> torch.Tensor:
@@ -107,6 +109,11 @@ class Decoder:
 
     def begin(self, given: Mapping[str, object], lengths: Lengths | None = None) -> State:
         """What does not depend on the steps, and what is known before the first."""
+        kept = [native for native in self._natives.values() if native is not None]
+        if (kept or self._begun.known) and self._watch.changed():
+            self._begun.forget()
+            for native in kept:
+                native.forget()
         if given or lengths is not None or torch.is_grad_enabled():
             return self._begin(given, lengths)
         return self._begun.state()

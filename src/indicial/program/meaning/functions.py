@@ -187,16 +187,15 @@ def combine(operator: str, items: Iterable[tuple[int, float]]) -> float:
     """A reduction of (index value, value of the body): `combine("argmax", [(3, 1.), (4, 1.)])` → 3.
 
     Nothing at all has the sum 0, the product 1, the maximum -inf and the minimum inf; it has no
-    mean and no place of its maximum: these are nan.
+    mean and no place of its maximum: these are nan. A place is the first of several, and where a
+    maximum is nan, it is the place of a nan.
     """
     pairs = list(items)
     values = [value for _, value in pairs]
     if operator == "mean":
         return _divide(_add(*values), float(len(values)))
     if operator in ("argmax", "argmin"):
-        best, where = _NAN, _NAN
-        for index, value in pairs:
-            if math.isnan(best) or (value > best if operator == "argmax" else value < best):
-                best, where = value, float(index)
-        return where
+        extreme = FUNCTIONS[operator.removeprefix("arg")](*values)
+        same = math.isnan if math.isnan(extreme) else extreme.__eq__
+        return next((float(index) for index, value in pairs if same(value)), _NAN)
     return FUNCTIONS[{"sum": "+", "prod": "*"}.get(operator, operator)](*values)
