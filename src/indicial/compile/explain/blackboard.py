@@ -15,9 +15,9 @@ from fractions import Fraction as Ratio
 from indicial.compile.passes.algebra import ZERO
 from indicial.compile.passes.names import index_name
 from indicial.notation import syntax
-from indicial.notation.letters import KEY
 from indicial.notation.syntax import Name, Number
-from indicial.notation.typesetting import Typesetter
+from indicial.notation.typesetting.expressions import Typesetter
+from indicial.notation.typesetting.letters import KEY
 from indicial.program.ir import (
     COMPARISONS,
     Affine,
