@@ -25,9 +25,11 @@ from indicial.program.lowering.lower import Lowering
 from indicial.program.lowering.places import describe
 from indicial.program.lowering.ranges import settle
 from indicial.program.messages import Messages
-from indicial.program.names import shapes
+from indicial.program.names.bounds import family_bounds, sizes_named
 from indicial.program.names.letters import index_name
-from indicial.program.names.outline import Definition, Outline, outline
+from indicial.program.names.occurrences import left_letters
+from indicial.program.names.outline import Definition, Outline
+from indicial.program.names.sorting import outline
 
 
 @dataclass
@@ -77,10 +79,10 @@ def analyse(
 def _survey(lowering: Lowering, statements: Sequence[s.Statement]) -> None:
     """What has to be known of the whole program before any equation is read."""
     outline = lowering.outline
-    lowering.bounds = shapes.family_bounds(outline, statements)
-    lowering.sizes_named = shapes.sizes_named(outline, statements)
+    lowering.bounds = family_bounds(outline, statements)
+    lowering.sizes_named = sizes_named(outline, statements)
     for definition in outline.definitions:
-        lowering.index_keys.update(shapes.left_letters(definition))
+        lowering.index_keys.update(left_letters(definition))
         lowering.layered.update(describe(i) for i in definition.items if isinstance(i, s.Add))
     for statement in statements:
         for node in statement.walk():

@@ -20,8 +20,9 @@ from indicial.notation.syntax import Equation, Name, Statement
 from indicial.program import ir
 from indicial.program.analyse import Analysis, analyse
 from indicial.program.messages import IndicialError, Message, Messages, in_order
+from indicial.program.names.cells import Resolver
 from indicial.program.names.constants import with_constants
-from indicial.program.names.fills import Resolver, fill, overridden
+from indicial.program.names.fills import fill, overridden
 from indicial.program.names.loops import unroll
 from indicial.program.names.outline import Outline
 from indicial.program.vectors import vectors

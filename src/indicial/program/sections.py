@@ -30,8 +30,9 @@ from indicial.program.messages import Messages
 from indicial.program.names.letters import GROUPS, index_name
 from indicial.program.names.loops import STEPS
 from indicial.program.names.naming import Reference
-from indicial.program.names.outline import Outline, outline
-from indicial.program.names.shapes import uses
+from indicial.program.names.occurrences import uses
+from indicial.program.names.outline import Outline
+from indicial.program.names.sorting import outline
 
 FRESH = ("problem", "exercise", "question", "task", "assignment")
 """Headings that begin with one of these words share nothing with what stood before."""

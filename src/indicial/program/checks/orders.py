@@ -20,7 +20,7 @@ from indicial.program import ir
 from indicial.program.checks.timing import reads
 from indicial.program.lowering.context import Context, RawStatement, TensorInfo
 from indicial.program.lowering.places import describe
-from indicial.program.names.shapes import recurrences
+from indicial.program.names.occurrences import recurrences
 
 FEATURES = "cdfijkmn"
 """Letters that may number the rows of a matrix as well as its columns."""

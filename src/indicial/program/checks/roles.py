@@ -18,7 +18,7 @@ from indicial.program.checks.suspicions import suspect
 from indicial.program.checks.timing import expanded, reads
 from indicial.program.lowering.context import Context, TensorInfo
 from indicial.program.lowering.lower import Lowering
-from indicial.program.names.shapes import counts
+from indicial.program.names.occurrences import counts
 
 
 def assign_roles(context: Context, lowering: Lowering) -> None:

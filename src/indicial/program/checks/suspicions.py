@@ -24,7 +24,7 @@ from indicial.program.checks.timing import expanded
 from indicial.program.lowering.context import Context, RawStatement, TensorInfo
 from indicial.program.lowering.lower import Lowering
 from indicial.program.names.letters import capital
-from indicial.program.names.shapes import recurrences
+from indicial.program.names.occurrences import recurrences
 from indicial.program.rewrite import free_indices
 
 BATCH = "b"

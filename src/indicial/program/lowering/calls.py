@@ -43,7 +43,7 @@ rmsnorm(x[J])[j] = x[j] / sqrt(mean_{j'} x[j']^2 + 0.00001)
 def prelude() -> dict[str, FunctionDefinition]:
     from indicial.notation.parse import parse_text
     from indicial.program.messages import Messages
-    from indicial.program.names.outline import outline
+    from indicial.program.names.sorting import outline
 
     parsed = parse_text(PRELUDE, "built in")
     return outline(parsed.statements, Messages(), document=False).functions

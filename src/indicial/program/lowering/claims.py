@@ -15,8 +15,8 @@ from indicial.notation.source import Span
 from indicial.program import ir
 from indicial.program.lowering.context import RawTest, Term, merge
 from indicial.program.lowering.scope import Scope
-from indicial.program.names import shapes
 from indicial.program.names.naming import Reference
+from indicial.program.names.occurrences import loose_letters
 
 if TYPE_CHECKING:
     from indicial.program.lowering.lower import Lowering
@@ -90,7 +90,7 @@ def _lower(
 ) -> list[RawTest]:
     loose: dict[str, s.Name] = {}
     for side in (*sides, *(extra or ())):
-        loose.update(shapes.loose_letters(lowering.outline, side, set()))
+        loose.update(loose_letters(lowering.outline, side, set()))
     for key, name in loose.items():
         known = key in lowering.index_keys or (kind != "step" and not _is_number(lowering, key))
         if known and key not in lowering.outline.labels:

@@ -15,29 +15,30 @@ from indicial.program.lowering.declarations import bind_items, literal_shape, li
 from indicial.program.lowering.lower import Lowering
 from indicial.program.lowering.places import Placed, describe, place
 from indicial.program.lowering.scope import Scope
-from indicial.program.names import shapes
 from indicial.program.names.letters import capital, index_name
 from indicial.program.names.naming import Reference
+from indicial.program.names.occurrences import counts, left_letters, uses
+from indicial.program.names.omissions import batch_lifts, lifts, trailing_slices
 from indicial.program.names.outline import Definition, Outline
 
 
 def lower_left_sides(lowering: Lowering) -> list[Scope | None]:
     """A scope for each definition, with the indices of its left side."""
     outline, context = lowering.outline, lowering.context
-    lifted = shapes.lifts(outline)
-    with_batch = shapes.batch_lifts(outline)
+    lifted = lifts(outline)
+    with_batch = batch_lifts(outline)
     arity: dict[str, int] = {}
     for definition in outline.definitions:
         count = _left_count(lowering, definition) + len(lifted.get(definition.key, []))
         arity[definition.key] = max(arity.get(definition.key, 0), count)
-    counted = shapes.counts(outline)
+    counted = counts(outline)
     for key, counter in counted.items():
         if key not in arity and key not in context.tensors and key not in lowering.sizes_named:
             arity[key] = max(counter, key=lambda n: (counter[n], n))
     for key, name in with_batch.items():
         _lift_batch(lowering, key, name, arity)
     reads = {k: max(c) for k, c in counted.items()}
-    lowering.trailing = shapes.trailing_slices(
+    lowering.trailing = trailing_slices(
         outline, {**reads, **{k: max(v, reads.get(k, 0)) for k, v in arity.items()}}
     )
     for number in lowering.trailing:
@@ -65,7 +66,7 @@ def lower_left_sides(lowering: Lowering) -> list[Scope | None]:
 def _first_span(outline: Outline, key: str, count: int) -> Span:
     """Where a name that is never defined is first read with so many indices."""
     for definition in outline.definitions:
-        for use in shapes.uses(outline, definition.body):
+        for use in uses(outline, definition.body):
             if use.reference.key == key and len(use.reference.items) == count:
                 return use.reference.span
     tested = [
@@ -73,7 +74,7 @@ def _first_span(outline: Outline, key: str, count: int) -> Span:
         *(part for c in outline.claims for part in (c.comparison, c.guard) if part is not None),
     ]
     for node in (*tested, *(right for _, right, _ in outline.draws)):
-        for use in shapes.uses(outline, node):
+        for use in uses(outline, node):
             if use.reference.key == key and len(use.reference.items) == count:
                 return use.reference.span
     return outline.definitions[0].span if outline.definitions else NOWHERE
@@ -98,8 +99,8 @@ def _lift_batch(lowering: Lowering, key: str, name: s.Name, arity: dict[str, int
 
 def _first_read(lowering: Lowering, key: str) -> Span:
     for definition in lowering.outline.definitions:
-        if "b" in shapes.left_letters(definition):
-            for use in shapes.uses(lowering.outline, definition.body):
+        if "b" in left_letters(definition):
+            for use in uses(lowering.outline, definition.body):
                 if use.reference.key == key:
                     return use.reference.span
     return lowering.outline.definitions[0].span

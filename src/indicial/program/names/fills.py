@@ -1,32 +1,24 @@
-"""Filling a hole with a recurrent program: `CELL = ugrnn`.
+"""Holes that a line fills with a recurrent program.
 
-    h[ℓ+1,t,J] = CELL_{Φ[ℓ]}(h[ℓ+1,t-1,J], h[ℓ,t,J])        with CELL = ugrnn becomes
+    CELL = ugrnn
+    h[t,J] = CELL_Φ(h[t-1,J], x[t,K])       →   the equations of ugrnn in the place of the call
 
-    CELL.R[ℓ+1,t,j] = tanh(CELL.W^{h,R}[ℓ,j,I] h[ℓ+1,t-1,I] + CELL.W^{x,R}[ℓ,j,K] h[ℓ,t,K] - …)
-    CELL.G[ℓ+1,t,j] = …
-    h[ℓ+1,t,j]      = CELL.G[ℓ+1,t,j] h[ℓ+1,t-1,j] + …
-
-The cell's state `h[t-1,·]` is the first argument, its input `x[t,·]` the second (several are
-joined), and `h[t,·]` is what the call gives. All else that the cell defines gets the indices of the
-call; a second state (the `c` of an LSTM) steps along with the first. It is a rewriting of
-equations, so that what is filled in is checked, explained and printed like anything else.
+It is a rewriting of equations (`cells.py`), so that what is filled in is checked, explained and
+printed like anything else.
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from indicial.notation import syntax as s
-from indicial.notation.parse import parse_name
-from indicial.notation.source import Span
 from indicial.program.messages import IndicialError, Messages
-from indicial.program.names.letters import family, index_name, is_capital
-from indicial.program.names.outline import Outline, outline
-from indicial.program.names.shapes import recurrences, uses
-
-Resolver = Callable[[str], list[s.Statement] | None]
+from indicial.program.names.cells import Cell, Filling, Resolver, find_cell
+from indicial.program.names.letters import is_hole
+from indicial.program.names.outline import Outline
+from indicial.program.names.sorting import outline
 
 
 def fill(
@@ -39,39 +31,25 @@ def fill(
     if not any(_may_fill(statement) for statement in statements):
         return statements
     sketch = outline(statements, Messages(), document)
-    chosen = sketch.fills
-    if not chosen:
+    if not sketch.fills:
         return statements
     cells: dict[str, Cell] = {}
-    for key, (value, span) in chosen.items():
-        cell = _cell(value, span, resolve, messages)
+    for key, (value, span) in sketch.fills.items():
+        cell = find_cell(value, span, resolve, messages)
         if cell is not None:
             cells[key] = cell
-    sites = [e for e in statements if isinstance(e, s.Equation) and _call_of(e, cells) is not None]
+    sites = [_site(statement, cells) for statement in statements]
     result: list[s.Statement] = []
-    for statement in statements:
-        call = _call_of(statement, cells) if isinstance(statement, s.Equation) else None
-        if call is None:
-            if isinstance(statement, s.Equation) and _is_fill(statement, chosen):
-                continue
+    for statement, site in zip(statements, sites, strict=True):
+        if site is not None:
+            same = [other.host for other in sites if other is not None and other.key == site.key]
+            name = site.key if len(same) == 1 else f"{site.key}{same.index(site.host) + 1}"
+            filling = Filling(cells[site.key], name, site.host, site.call, messages)
+            result.extend(filling.statements())
+        elif not _fills(statement, sketch.fills):
             result.append(statement)
-            continue
-        assert isinstance(statement, s.Equation) and isinstance(call.function, s.Name)
-        key = call.function.base
-        same = [e for e in sites if _call_key(e, cells) == key]
-        name = key if len(same) == 1 else f"{key}{same.index(statement) + 1}"
-        result.extend(_Filling(cells[key], name, statement, call, messages).statements())
-    _never_called(statements, sketch, _called(statements), messages)
+    _check_called(statements, sketch, messages)
     return result
-
-
-def _called(statements: Iterable[s.Statement]) -> set[str]:
-    return {
-        node.function.base
-        for statement in statements
-        for node in statement.walk()
-        if isinstance(node, s.Call) and isinstance(node.function, s.Name)
-    }
 
 
 def overridden(
@@ -83,8 +61,7 @@ def overridden(
         if key not in _called(result):
             raise IndicialError(f"there is no hole {key} to fill: nothing calls {key}(…)")
         line = s.Equation((s.Name(key), s.Name(value)), ("=",))
-        places = [n for n, st in enumerate(result) if isinstance(st, s.Equation) and _is_fill(st, fills)
-                  and isinstance(st.sides[0], s.Name) and st.sides[0].base == key]  # fmt: skip
+        places = [n for n, statement in enumerate(result) if _fills(statement, (key,))]
         if places:
             result[places[0]] = line
         else:
@@ -92,15 +69,57 @@ def overridden(
     return tuple(result)
 
 
-def _never_called(
-    statements: list[s.Statement], sketch: Outline, called: set[str], messages: Messages
-) -> None:
+@dataclass(frozen=True)
+class _Site:
+    """An equation whose right side is the call of a hole."""
+
+    key: str
+    host: s.Equation
+    call: s.Call
+
+
+def _site(statement: s.Statement, cells: Mapping[str, Cell]) -> _Site | None:
+    if not isinstance(statement, s.Equation):
+        return None
+    right = statement.sides[-1]
+    if not isinstance(right, s.Call) or not isinstance(right.function, s.Name):
+        return None
+    key = right.function.base
+    return _Site(key, statement, right) if key in cells else None
+
+
+def _may_fill(statement: s.Statement) -> bool:
+    """`CELL = lstm`: a word in capitals, and a word."""
+    if not isinstance(statement, s.Equation) or len(statement.sides) != 2:
+        return False
+    left, right = statement.sides
+    return is_hole(left) and isinstance(right, s.Name)
+
+
+def _fills(statement: s.Statement, holes: Collection[str]) -> bool:
+    """Whether a statement is the line that fills one of these holes."""
+    if not isinstance(statement, s.Equation):
+        return False
+    left, right = statement.sides[0], statement.sides[-1]
+    return isinstance(left, s.Name) and left.base in holes and isinstance(right, s.Name)
+
+
+def _called(statements: Iterable[s.Statement]) -> set[str]:
+    return {
+        node.function.base
+        for statement in statements
+        for node in statement.walk()
+        if isinstance(node, s.Call) and isinstance(node.function, s.Name)
+    }
+
+
+def _check_called(statements: Sequence[s.Statement], sketch: Outline, messages: Messages) -> None:
     """`CEL = ugrnn` beside `CELL(…)`: what is filled is not what is called."""
+    called = _called(statements)
     open_calls = [
         (node.function.base, node.function.span) for statement in statements for node in statement.walk()
         if isinstance(node, s.Call) and isinstance(node.function, s.Name)
-        and node.function.base not in sketch.fills and node.function.base.isupper()
-        and len(node.function.base) > 1
+        and node.function.base not in sketch.fills and is_hole(node.function)
     ]  # fmt: skip
     for name, at in open_calls:
         near = difflib.get_close_matches(name, [k for k in sketch.fills if k in called], 1, 0.6)
@@ -122,267 +141,3 @@ def _never_called(
             *((at, f"{name} is called here, and not filled") for name, at in open_calls),
             hint=f"did you mean {open_calls[0][0]}?" if open_calls else "take the line out, or call it",
         )  # fmt: skip
-
-
-def _may_fill(statement: s.Statement) -> bool:
-    """`CELL = lstm`: a word in capitals, and a word."""
-    if not isinstance(statement, s.Equation) or len(statement.sides) != 2:
-        return False
-    left, right = statement.sides
-    if not isinstance(left, s.Name) or not isinstance(right, s.Name):
-        return False
-    return len(left.base) > 1 and left.base.isupper()
-
-
-def _is_fill(equation: s.Equation, chosen: Mapping[str, object]) -> bool:
-    left = equation.sides[0]
-    return (
-        isinstance(left, s.Name) and left.base in chosen and isinstance(equation.sides[-1], s.Name)
-    )
-
-
-def _call_of(equation: s.Statement, cells: Mapping[str, Cell]) -> s.Call | None:
-    if not isinstance(equation, s.Equation):
-        return None
-    right = equation.sides[-1]
-    if (
-        isinstance(right, s.Call)
-        and isinstance(right.function, s.Name)
-        and right.function.base in cells
-    ):
-        return right
-    return None
-
-
-def _call_key(equation: s.Equation, cells: Mapping[str, Cell]) -> str:
-    call = _call_of(equation, cells)
-    return call.function.base if call is not None and isinstance(call.function, s.Name) else ""
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A recurrent program as a function of a state and an input."""
-
-    name: str
-    outline: Outline
-    state: str
-    inputs: tuple[str, ...]
-    time: str
-    """The family that it recurs over."""
-
-
-def _cell(name: str, span: Span, resolve: Resolver, messages: Messages) -> Cell | None:
-    statements = resolve(name)
-    if statements is None:
-        messages.error("unknown-cell", f"there is no model {name} to fill this with", span,
-                       hint="`indicial models` lists them: rnn, ugrnn, gru, lstm, …")  # fmt: skip
-        return None
-    inner = outline(statements, messages, document=False)
-    over = recurrences(inner)
-    if len(over) != 1 or not inner.inputs:
-        messages.error(
-            "unknown-cell", f"{name} is no cell: it must recur over one index and read an input",
-            span, hint="a cell has a line like `h[t,j] = … h[t-1,I] … x[t,K] …`",
-        )  # fmt: skip
-        return None
-    time = next(iter(over))
-    state = "h" if "h" in inner.defined else inner.definitions[-1].key
-    return Cell(name, inner, state, tuple(inner.inputs), time)
-
-
-class _Filling:
-    """One call of a hole, with a cell put in its place."""
-
-    def __init__(
-        self, cell: Cell, name: str, host: s.Equation, call: s.Call, messages: Messages
-    ) -> None:
-        self.cell = cell
-        self.name = name
-        self.host = host
-        self.call = call
-        self.messages = messages
-        self.extra: list[s.Statement] = []
-        assert isinstance(call.function, s.Name)
-        group = [g for g in call.function.sub if isinstance(g, s.Index)]
-        self.group: tuple[s.Expression, ...] = group[0].items if group else ()
-
-    def statements(self) -> list[s.Statement]:
-        left = self.host.sides[0]
-        if len(self.call.arguments) < 2 or not isinstance(left, s.Index):
-            self.messages.error(
-                "cell-call",
-                f"{self.name} is filled by {self.cell.name}, which needs a state and an input",
-                self.call.span, hint=f"write h[t,J] = {self.name}(h[t-1,J], x[t,K])",
-            )  # fmt: skip
-            return [self.host]
-        self.left = left
-        self.state_argument = self.call.arguments[0]
-        self.input_argument = self._one_input()
-        self.letters = self._letters()
-        result: list[s.Statement] = list(self.extra)
-        for definition in self.cell.outline.definitions:
-            if any(isinstance(i, s.Number | s.Negative) for i in definition.items):
-                continue  # the cell's own start: the host says how its states begin
-            equation = definition.equation
-            sides = tuple(self._rewrite(side) for side in equation.sides)
-            sides = (
-                replace(sides[0], span=left.span),
-                *sides[1:],
-            )  # it is the host that defines it
-            result.append(replace(equation, sides=sides))
-        for reference, value in self.cell.outline.constants.values():
-            moved = self._parameter(reference.key, ())
-            result.append(s.Declaration("constant", (moved,), None, value, span=reference.span))
-        return result
-
-    def _one_input(self) -> s.Expression:
-        """The cell's input: the second argument, or all further ones joined."""
-        rest = self.call.arguments[1:]
-        if len(rest) == 1 and not isinstance(_inside(rest[0]), s.Join):
-            return rest[0]
-        parts = tuple(p for a in rest for p in (_joined(_inside(a))))
-        name = s.Name(f"{self.name}.x", span=self.call.span)
-        joined = s.Index(name, (*self.left.items[:-1], s.Name("Z")), span=self.call.span)
-        self.extra.append(
-            s.Equation((joined, s.Join(parts, span=self.call.span)), ("=",), span=self.call.span)
-        )
-        return joined
-
-    def _letters(self) -> dict[str, tuple[str, int]]:
-        """For the families of the cell's slices the host's letters: `h[t-1,N]` makes j an n.
-
-        A second letter for the state (the I of `W[j,I] h[t-1,I]`) gets a prime: `W[n,N'] h[t-1,N']`.
-        """
-        found: dict[str, tuple[str, int]] = {}
-        state, given = _slice_letter(self.left), _slice_letter(self.input_argument)
-        for definition in self.cell.outline.definitions:
-            if definition.key == self.cell.state and definition.items and state:
-                found.setdefault(_family(definition.items[-1]), (state, 0))
-        for definition in self.cell.outline.definitions:
-            for node in definition.equation.sides:
-                for use in uses(self.cell.outline, node):
-                    key, items = use.reference.key, use.reference.items
-                    if use.kind != "tensor" or not items:
-                        continue
-                    letter = _family(items[-1])
-                    if key == self.cell.state and state and letter and letter not in found:
-                        primes = sum(1 for base, _ in found.values() if base == state)
-                        found[letter] = (state, primes)
-        for definition in self.cell.outline.definitions:
-            for use in uses(self.cell.outline, definition.body):
-                if use.reference.key in self.cell.inputs and use.reference.items and given:
-                    letter = _family(use.reference.items[-1])
-                    primes = sum(1 for base, _ in found.values() if base == given)
-                    found.setdefault(letter, (given, primes))
-        return found
-
-    def _renamed(self, item: s.Expression) -> s.Expression:
-        name = index_name(item)
-        if name is None:
-            return item if isinstance(item, s.Name) else item.rebuild(self._renamed)
-        target = self.letters.get(family(name))
-        if target is None:
-            return item
-        base, primes = target
-        base = base.upper() if is_capital(name.base) else base
-        return replace(name, base=base, primes=name.primes + primes)
-
-    def _rewrite(self, node: s.Expression) -> s.Expression:
-        if isinstance(node, s.Name | s.Index | s.Call):
-            use = self.cell.outline.use(node)
-            if use is not None and use.kind == "tensor":
-                moved = self._tensor(use.reference.key, use.reference.items, node.span)
-                return (
-                    s.Power(moved, use.reference.power)
-                    if use.reference.power is not None
-                    else moved
-                )
-        if isinstance(node, s.Name):
-            return node
-        if isinstance(node, s.Reduction):
-            moved = node.rebuild(self._rewrite, keep=("under", "upper"))
-            return replace(moved, under=tuple(self._renamed(u) for u in node.under))
-        return node.rebuild(self._rewrite, keep=("function",))
-
-    def _tensor(self, key: str, items: tuple[s.Expression, ...], span: Span) -> s.Expression:
-        cell = self.cell
-        items = tuple(self._renamed(item) for item in items)
-        if key in cell.inputs:
-            return _sliced(self.input_argument, items[1:])
-        if key in cell.outline.defined:
-            position = next((n for n, i in enumerate(items) if _family(i) == cell.time), None)
-            if position is None:
-                return self._own(key, self.left, items, span)
-            rest = (*items[:position], *items[position + 1 :])
-            stepped = not isinstance(items[position], s.Name)
-            if key == cell.state:
-                return _sliced(self.state_argument if stepped else self.left, rest)
-            return self._own(key, self.state_argument if stepped else self.left, rest, span)
-        if not items and key in ("σ", "tanh"):
-            return s.Name(key, span=span)
-        if not items and len(key) == 1 and (is_capital(key) or key in "tijk"):
-            return s.Name(key, span=span)
-        return self._parameter(key, items, span)
-
-    def _own(
-        self, key: str, like: s.Expression, rest: tuple[s.Expression, ...], span: Span
-    ) -> s.Expression:
-        """A tensor of the cell's own, with the indices of the call in front."""
-        outer = like.items[:-1] if isinstance(like, s.Index) else ()
-        scripts = _scripts(like)
-        return s.Index(_prefixed(key, self.name, span), (*scripts, *outer, *rest), span=span)
-
-    def _parameter(
-        self, key: str, items: tuple[s.Expression, ...], span: Span | None = None
-    ) -> s.Expression:
-        name = _prefixed(key, self.name, span or self.call.span)
-        every = (*self.group, *items)
-        return s.Index(name, every, span=span or self.call.span) if every else name
-
-
-def _family(item: s.Expression) -> str:
-    name = index_name(item)
-    if name is None and isinstance(item, s.Add):
-        name = index_name(item.terms[0])
-    return family(name) if name is not None else ""
-
-
-def _slice_letter(node: s.Expression) -> str:
-    """The letter of an argument's slice: `n` for `h[t-1,N]`."""
-    node = _inside(node)
-    name = index_name(node.items[-1]) if isinstance(node, s.Index) else None
-    if name is None or not is_capital(name.base) or name.sub or name.primes:
-        return ""
-    return name.base.lower()
-
-
-def _inside(node: s.Expression) -> s.Expression:
-    return node.body if isinstance(node, s.Group) else node
-
-
-def _joined(node: s.Expression) -> tuple[s.Expression, ...]:
-    return node.parts if isinstance(node, s.Join) else (node,)
-
-
-def _scripts(node: s.Expression) -> tuple[s.Expression, ...]:
-    """The indices that the host writes as subscripts: the `ℓ+1` of `h_{ℓ+1}[t,J]`."""
-    base = node.base if isinstance(node, s.Index) else node
-    if not isinstance(base, s.Name):
-        return ()
-    return tuple(i for i in base.sub if not isinstance(i, s.Name) or index_name(i) is not None)
-
-
-def _prefixed(key: str, name: str, span: Span) -> s.Name:
-    parsed = parse_name(key) or s.Name(key)
-    return replace(parsed, base=f"{name}.{parsed.base}", span=span)
-
-
-def _sliced(argument: s.Expression, rest: tuple[s.Expression, ...]) -> s.Expression:
-    """An argument with its slice's capital replaced by the index at which it is read.
-
-    It stands where the author wrote it, at the call: messages must not point into the cell.
-    """
-    argument = _inside(argument)
-    if not isinstance(argument, s.Index) or not rest:
-        return argument
-    return replace(argument, items=(*argument.items[: -len(rest)], *rest))

@@ -11,16 +11,21 @@ from collections.abc import Iterator
 from indicial.notation.kept import kept
 from indicial.notation.printers import name_key
 from indicial.notation.syntax import (
+    Add,
     Call,
     Declaration,
     Equation,
     Expression,
     Index,
+    Interval,
     Name,
+    Negative,
     Node,
     Number,
+    Product,
     Reduction,
     Statement,
+    TupleLiteral,
 )
 
 WORDS = frozenset({"in", "out", "max", "min", "at", "is", "to", "on", "an"})
@@ -49,6 +54,29 @@ def index_name(node: Expression) -> Name | None:
     if all(isinstance(s, Number) or _worded(s) for s in node.sub):
         return node
     return None
+
+
+def index_expression(node: Expression, tensors: frozenset[str] | set[str] = frozenset()) -> bool:
+    """Whether something in round brackets can be an index: `t-1`, `J`, `w`, `2t+Δt`, `w_t`.
+
+    A name of a tensor is not (`k_a + k_b` is a factor): `tensors` are the keys that are known.
+    """
+    if isinstance(node, Number):
+        return True
+    if isinstance(node, Name):
+        return not node.accents and node.base not in tensors and not node.sup
+    if isinstance(node, Add):
+        return all(index_expression(t, tensors) for t in node.terms)
+    if isinstance(node, Negative):
+        return index_expression(node.body, tensors)
+    if isinstance(node, Product):
+        return all(index_expression(f, tensors) for f in node.factors)
+    return isinstance(node, TupleLiteral | Interval)
+
+
+def is_hole(node: Expression) -> bool:
+    """A word in capitals, which a cell can fill: the `CELL` of `CELL = lstm`."""
+    return isinstance(node, Name) and len(node.base) > 1 and node.base.isupper()
 
 
 def _worded(node: Expression) -> bool:

@@ -18,8 +18,9 @@ from indicial.notation.faults import Skipped
 from indicial.notation.printers import name_key
 from indicial.program.messages import Messages
 from indicial.program.names.letters import index_name
-from indicial.program.names.outline import Outline, outline
-from indicial.program.names.shapes import loose_letters
+from indicial.program.names.occurrences import loose_letters
+from indicial.program.names.outline import Outline
+from indicial.program.names.sorting import outline
 
 STEPS = {"+=": 1, "-=": -1}
 

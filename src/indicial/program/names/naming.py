@@ -27,7 +27,6 @@ from indicial.notation.syntax import (
     Fraction,
     Group,
     Index,
-    Interval,
     Name,
     Negative,
     Number,
@@ -223,21 +222,10 @@ class Naming:
             elif script not in scripts:
                 continue
             elif isinstance(script, Number):
-                if not seen.indexed:
-                    if (
-                        1 < len(script.text) <= MOST_DIGITS
-                        and seen.digit_lengths == {len(script.text)}
-                        and script.text.isdigit()
-                    ):
-                        inside.extend(Number(d, span=script.span) for d in script.text)
-                    else:
-                        kept.append(script)
-                elif 1 < len(script.text) <= MOST_DIGITS and seen.digit_lengths == {
-                    len(script.text)
-                }:
+                if _is_digits(script, seen):
                     inside.extend(Number(d, span=script.span) for d in script.text)
                 else:
-                    inside.append(script)
+                    (inside if seen.indexed else kept).append(script)
             elif isinstance(script, Name) and not is_letter(script.base):
                 inside.extend(Name(c, span=script.span) for c in script.base)
             elif self._live_index(script) or seen.indexed:
@@ -283,17 +271,20 @@ class Naming:
             return name.sup, None
         if isinstance(script, Name) and (is_capital(script.base) or script.base in GROUPS):
             return name.sup, None
-        if (
-            isinstance(script, Name)
-            and script.base not in self.live
-            and not isinstance(script, Number)
-        ):
+        if isinstance(script, Name) and script.base not in self.live:
             return name.sup, None
         if isinstance(script, Number) and not seen.numbered:
             return (), script
         if seen.without_sup or not seen.indexed or grouped:
             return (), script
         return name.sup, None
+
+
+def _is_digits(script: Number, seen: _Seen) -> bool:
+    """Whether a number below a name is an index for each digit: the `21` of `α_{21}`."""
+    length = len(script.text)
+    alike = seen.digit_lengths == {length} and (seen.indexed or script.text.isdigit())
+    return alike and 1 < length <= MOST_DIGITS
 
 
 def _step(sup: tuple[Expression, ...]) -> tuple[str, bool] | None:
@@ -336,21 +327,3 @@ def _is_group(script: Expression) -> bool:
     """`Φ`, `Φ[ℓ]`, `Φ.c`."""
     base = script.base if isinstance(script, Index) else script
     return isinstance(base, Name) and base.base.split(".")[0] in GROUPS and not base.sub
-
-
-def index_expression(node: Expression, tensors: frozenset[str] | set[str] = frozenset()) -> bool:
-    """Whether something in round brackets can be an index: `t-1`, `J`, `w`, `2t+Δt`, `w_t`.
-
-    A name of a tensor is not (`k_a + k_b` is a factor): `tensors` are the keys that are known.
-    """
-    if isinstance(node, Number):
-        return True
-    if isinstance(node, Name):
-        return not node.accents and node.base not in tensors and not node.sup
-    if isinstance(node, Add):
-        return all(index_expression(t, tensors) for t in node.terms)
-    if isinstance(node, Negative):
-        return index_expression(node.body, tensors)
-    if isinstance(node, Product):
-        return all(index_expression(f, tensors) for f in node.factors)
-    return isinstance(node, TupleLiteral | Interval)

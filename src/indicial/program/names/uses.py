@@ -30,8 +30,8 @@ from indicial.notation.syntax import (
     Reduction,
     Statement,
 )
-from indicial.program.names.letters import index_name, is_capital, is_letter
-from indicial.program.names.naming import Naming, Reference, index_expression
+from indicial.program.names.letters import index_expression, index_name, is_capital, is_letter
+from indicial.program.names.naming import Naming, Reference
 
 ELEMENTWISE = frozenset(
     [
@@ -91,7 +91,7 @@ class Uses:
     known: dict[int, tuple[Expression, Use | None]] | None = None
     """Answers that were given, by node, once nothing that they depend on changes any more."""
     inside: dict[int, tuple[Node, list[Use]]] = field(default_factory=dict)
-    """All uses in a piece of syntax, by node: see `shapes.uses`."""
+    """All uses in a piece of syntax, by node: see `occurrences.uses`."""
 
     def use(self, node: Expression) -> Use | None:
         """How a name with its brackets is used; None if the node is not a name with brackets."""

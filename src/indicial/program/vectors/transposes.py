@@ -17,7 +17,8 @@ from indicial.notation import syntax as s
 from indicial.notation.printers import name_key
 from indicial.program.messages import Messages
 from indicial.program.names.letters import index_name, is_capital, is_letter
-from indicial.program.names.outline import DISTRIBUTIONS, outline
+from indicial.program.names.outline import DISTRIBUTIONS
+from indicial.program.names.sorting import outline
 from indicial.program.names.uses import BUILT_IN, PROBABILITY
 
 Change = Callable[[s.Expression], s.Expression]

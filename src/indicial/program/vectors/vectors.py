@@ -18,7 +18,8 @@ from dataclasses import replace
 from indicial.notation import syntax as s
 from indicial.notation.faults import Skipped
 from indicial.program.messages import Messages
-from indicial.program.names.outline import DISTRIBUTIONS, outline
+from indicial.program.names.outline import DISTRIBUTIONS
+from indicial.program.names.sorting import outline
 from indicial.program.vectors import transposes
 from indicial.program.vectors.alignment import MATRIX, NUMBER, Shape
 from indicial.program.vectors.conflicts import Conflicts

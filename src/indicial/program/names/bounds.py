@@ -1,0 +1,166 @@
+"""What a text says of ranges and sizes.
+
+Σ_{t=1}^T …, w_1, …, w_T        t runs from 1 to T in this program
+2 J + 1                         J is a size
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from indicial.notation import syntax as s
+from indicial.notation.printers import name_key
+from indicial.program.names.letters import GROUPS, family, index_name, is_capital
+from indicial.program.names.occurrences import recurrences
+from indicial.program.names.outline import Outline
+
+Bounds = dict[str, tuple[int, int]]
+"""For each family where its range begins, and how far from its size it ends."""
+
+
+def family_bounds(outline: Outline, statements: Iterable[s.Statement]) -> Bounds:
+    """Where a family's range begins and ends: (1, 0) is 1..T, (0, -1) is 0..T-1, (0, 0) is 0..T."""
+    explicit: Bounds = {}
+    listed: Bounds = {}
+    for statement in statements:
+        for node in statement.walk():
+            if isinstance(node, s.Reduction) and node.upper is not None:
+                last = node.under[-1] if node.under else None
+                if isinstance(last, s.Comparison) and last.operators == ("=",):
+                    for letter in (*node.under[:-1], last.operands[0]):
+                        _explicit(letter, last.operands[1], node.upper, explicit)
+            elif isinstance(node, s.Call):
+                _listed(node.arguments, listed)
+                _listed(node.given or (), listed)
+            elif isinstance(node, s.TupleLiteral | s.SetLiteral):
+                _listed(node.items, listed)
+        if isinstance(statement, s.Declaration) and statement.keyword == "range":
+            value = statement.value
+            for item in statement.items:
+                if isinstance(value, s.Interval):
+                    _explicit(item, value.lower, value.upper, explicit)
+    return {**_from_one(outline), **listed, **explicit}
+
+
+def _from_one(outline: Outline) -> Bounds:
+    """`α_1(j) = …` beside `α_t(j) = … α_{t-1}(i) …`, and no `α_0`: time begins at 1."""
+    numbers: dict[tuple[str, int], set[str]] = defaultdict(set)
+    letters: dict[tuple[str, int], str] = {}
+    for definition in outline.definitions:
+        for position, item in enumerate(definition.items):
+            name = index_name(item)
+            if isinstance(item, s.Number):
+                numbers[definition.key, position].add(item.text)
+            elif name is not None:
+                letters.setdefault((definition.key, position), family(name))
+    over = recurrences(outline) if numbers else set()
+    return {
+        letters[where]: (1, 0)
+        for where, found in numbers.items()
+        if "1" in found and "0" not in found and letters.get(where) in over
+    }
+
+
+def _explicit(letter: s.Expression, lower: s.Expression, upper: s.Expression, into: Bounds) -> None:
+    name = index_name(letter)
+    if name is None or not isinstance(lower, s.Number) or not lower.text.isdigit():
+        return
+    end, offset = upper, 0
+    if isinstance(upper, s.Add) and len(upper.terms) == 2:
+        end, rest = upper.terms
+        if (
+            isinstance(rest, s.Negative)
+            and isinstance(rest.body, s.Number)
+            and rest.body.text == "1"
+        ):
+            offset = -1
+        else:
+            return
+    if not isinstance(end, s.Name):
+        return
+    if len(lower.text) < 10:
+        into[family(name)] = (int(lower.text), offset)
+
+
+def _listed(items: tuple[s.Expression, ...], into: Bounds) -> None:
+    """`w_1, …, w_T`: from 1 to T. `w_0, …, w_{t-1}`: from 0."""
+    for first, dots, last in zip(items, items[1:], items[2:], strict=False):
+        if not isinstance(dots, s.Dots):
+            continue
+        a, b = _place_of(first), _place_of(last)
+        if not isinstance(a, s.Number) or not a.text.isdigit() or len(a.text) > 9 or b is None:
+            continue
+        name = index_name(b)
+        if name is None and isinstance(b, s.Add):
+            name = index_name(b.terms[0])
+        if name is None or name.base in GROUPS:
+            continue
+        start = int(a.text)
+        if is_capital(name.base) and isinstance(b, s.Name):
+            into[family(name)] = (start, 0)
+        elif start > 0:
+            into.setdefault(family(name), (start, 0))
+
+
+def _place_of(node: s.Expression) -> s.Expression | None:
+    if isinstance(node, s.Name) and len(node.sub) == 1:
+        return node.sub[0]
+    if isinstance(node, s.Index) and len(node.items) == 1:
+        return node.items[0]
+    return node if isinstance(node, s.Number) else None
+
+
+# ---------------------------------------------------------------------- sizes
+
+
+def sizes_named(outline: Outline, statements: Iterable[s.Statement]) -> dict[str, s.Name]:
+    """The names that are sizes outside brackets: bare capitals, and ends of ranges."""
+    result: dict[str, s.Name] = {}
+    taken = {d.key for d in outline.definitions if not d.items} | set(outline.constants)
+    taken |= set(outline.functions) | set(outline.parameters)
+    taken |= {r.key for r in outline.parameter_list}
+    taken |= {key for key, (reference, _) in outline.inputs.items() if not reference.items}
+    families = _index_families(outline, statements)
+    for statement in statements:
+        for node in statement.walk():
+            if isinstance(node, s.Name) and is_capital(node.base) and index_name(node) is not None:
+                key = name_key(node)
+                if key not in taken and family(node) in families:
+                    result.setdefault(key, node)
+            if isinstance(node, s.Reduction) and isinstance(node.upper, s.Name):
+                end = index_name(node.upper)
+                if end is not None and name_key(end) not in taken:
+                    result.setdefault(name_key(end), end)
+    for key, (_, span) in outline.sizes.items():
+        result.setdefault(key, s.Name(key, span=span))
+    for _, domain in outline.inputs.values():
+        # `input w[t] in V`, and then `ln V`.
+        if isinstance(domain, s.Name) and name_key(domain) not in taken | outline.bracketed:
+            result.setdefault(name_key(domain), domain)
+    return result
+
+
+def _index_families(outline: Outline, statements: Iterable[s.Statement]) -> set[str]:
+    """The families of all letters that are an index somewhere."""
+    found: set[str] = set()
+    for statement in statements:
+        for node in statement.walk():
+            items: tuple[s.Expression, ...] = ()
+            if isinstance(node, s.Index):
+                items = node.items
+            elif isinstance(node, s.Reduction):
+                items = node.under
+            elif isinstance(node, s.Call):
+                items = tuple(a for a in node.arguments if index_name(a) is not None)
+            elif isinstance(node, s.Name):
+                items = tuple(i for i in node.sub if not isinstance(i, s.Number))
+            sure = isinstance(node, s.Index | s.Reduction)
+            for item in items:
+                for name in item.walk():
+                    if isinstance(name, s.Name) and index_name(name) is not None:
+                        # A capital is an index for sure only in square brackets: not in f(Q, K).
+                        found.update({family(name)} if sure or not is_capital(name.base) else ())
+                    elif isinstance(name, s.Name) and name.bare and len(name.base) < 4:
+                        found.update(c for c in name.base if c in outline.naming.live)
+    return found

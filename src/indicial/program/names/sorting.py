@@ -1,0 +1,268 @@
+"""Statements → the outline: what each of them is.
+
+    h[t,j] = …                     Definition("h", (t, j), …)
+    A = B = C                      Definition("A", …, C) and the claim B = C
+    f(x[J])[j] = …                 FunctionDefinition("f", …)
+    CELL = ugrnn                   a hole and what fills it
+    Φ = (W, B)                     the list of parameters
+    Φ^* = argmin_Φ E_{…} X         Definition("loss", (), X)
+    w[t] ~ P(w_t | …)              how w is generated
+    k_a ~ N(μ_a, 1)                a draw
+
+What round brackets are (indices, arguments, a factor) is decided in `uses.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from indicial.notation.printers import name_key, unicode
+from indicial.notation.syntax import (
+    Call,
+    Claim,
+    Comparison,
+    Declaration,
+    Dots,
+    Equation,
+    Expectation,
+    Expression,
+    Group,
+    Index,
+    Name,
+    Reduction,
+    SetLiteral,
+    Statement,
+    TupleLiteral,
+)
+from indicial.program.messages import Messages
+from indicial.program.names.letters import GROUPS, family, index_name, is_capital, is_hole
+from indicial.program.names.naming import Naming
+from indicial.program.names.outline import DISTRIBUTIONS, Definition, Outline, probability_key
+from indicial.program.names.uses import PROBABILITY, FunctionDefinition, parameter_used, survey
+
+
+def outline(statements: Iterable[Statement], messages: Messages, document: bool) -> Outline:
+    """Sorts statements; what cannot be placed becomes a message."""
+    statements = tuple(statements)
+    before = len(messages.items)
+    result = Outline(Naming(statements), document=document, statements=statements)
+    survey(statements, result)
+    for statement in statements:
+        if isinstance(statement, Declaration):
+            _declare(statement, result, messages)
+        elif isinstance(statement, Claim):
+            result.claims.append(statement)
+    for statement in statements:
+        if isinstance(statement, Equation):
+            _equation(statement, result, messages)
+    result.known = {}
+    result.silent = len(messages.items) == before
+    return result
+
+
+def _declare(statement: Declaration, result: Outline, messages: Messages) -> None:
+    keyword, value = statement.keyword, statement.value
+    for item in statement.items:
+        if keyword == "label":
+            if isinstance(item, Name):
+                _label(item, statement.domain, result)
+            continue
+        use = result.use(item)
+        if use is None or use.kind != "tensor":
+            messages.error("declaration", f"`{keyword}` declares a name", item.span,
+                           hint=f"write for example `{keyword} x[t,k]`")  # fmt: skip
+            continue
+        reference = use.reference
+        if keyword in ("input", "vector", "matrix"):
+            result.inputs[reference.key] = (reference, statement.domain)
+        elif keyword == "parameter":
+            result.parameters[reference.key] = reference
+        elif keyword == "constant":
+            if value is None:
+                messages.error("declaration", f"the constant {reference.key} has no value",
+                               item.span, hint=f"write `constant {reference.key} = 0.1`")  # fmt: skip
+            else:
+                result.constants[reference.key] = (reference, value)
+        elif keyword == "size":
+            result.sizes[reference.key] = (value, item.span)
+        elif keyword == "range":
+            name = index_name(item)
+            if name is None or value is None:
+                messages.error("declaration", "`range` gives an index its first and last value",
+                               item.span, hint="write for example `range Δt = -1..1`")  # fmt: skip
+            else:
+                result.ranges[family(name)] = (value, name)
+
+
+def _label(item: Name, domain: Expression | None, result: Outline) -> None:
+    """The next number of its family; a label that is declared again gives its old one back."""
+    key = name_key(item)
+    of_family = name_key(domain) if isinstance(domain, Name) else ""
+    if key in result.labels:
+        result.label_counts[result.labels[key][1]] -= 1
+    result.labels[key] = (result.label_counts[of_family], of_family, item.span)
+    result.label_counts[of_family] += 1
+
+
+def _equation(equation: Equation, result: Outline, messages: Messages) -> None:
+    left, right = equation.sides[0], equation.sides[-1]
+    group = left if isinstance(left, Name) and left.base in GROUPS else None
+    if isinstance(left, Dots):
+        _continue(equation, result, messages)
+    elif equation.relations == ("~",):
+        _drawn(equation, result, messages)
+    elif group is not None and isinstance(right, Reduction) and right.operator == "argmin":
+        _objective(equation, result)
+    elif group is not None and not group.sub and isinstance(right, TupleLiteral | Group):
+        _parameter_list(right, equation, result)
+    elif (function := _function(left, equation, result)) is not None:
+        if function.key in result.functions:
+            messages.error("defined-twice", f"{function.key} is defined twice", equation.span,
+                           (result.functions[function.key].span, "first here"))  # fmt: skip
+        result.functions[function.key] = function
+    else:
+        _define(equation, result)
+
+
+def _parameter_list(right: TupleLiteral | Group, equation: Equation, result: Outline) -> None:
+    listed = right.body if isinstance(right, Group) else right
+    items = listed.items if isinstance(listed, TupleLiteral) else (listed,)
+    result.list_span = equation.span
+    for item in items:
+        use = result.use(item)
+        if use is not None and use.kind == "tensor":
+            result.parameter_list.append(use.reference)
+
+
+def _define(equation: Equation, result: Outline) -> None:
+    """A definition, a hole with what fills it, or an equation that can only be tested."""
+    left, right = equation.sides[0], equation.sides[-1]
+    use = result.use(left)
+    if use is None or use.kind in ("function", "factor"):
+        if len(equation.sides) > 1:
+            result.tests.append(equation)
+        return
+    key, items = use.reference.key, use.reference.items
+    cell = right if isinstance(right, Name) and right.bare and len(right.base) > 1 else None
+    if cell is not None and is_hole(left) and not items:
+        result.fills[key] = (cell.base, cell.span)
+        return
+    relations, sides = equation.relations, equation.sides
+    if "≈" in relations[1:] and relations[0] == "=":
+        # `α = k^⊤ q ≈ μ^⊤ q`: the last side that is equal defines; what is only near is not.
+        near = relations.index("≈")
+        result.tests.append(replace(equation, sides=sides[near:], relations=relations[near:]))
+        relations, sides = relations[:near], sides[: near + 1]
+    if use.reference.power is not None:
+        result.tests.append(equation)
+        return
+    probability = use.call if use.kind == "probability" else None
+    if probability is not None:
+        key, items = probability_key(key, probability), probability.arguments
+    between = tuple(zip(relations, sides[1:-1], strict=False))
+    labels = frozenset(result.labels)
+    result.define(
+        Definition(
+            key, items, left, sides[-1], equation, between, relations[-1], probability, labels
+        )
+    )
+
+
+def _continue(equation: Equation, result: Outline, messages: Messages) -> None:
+    """A display that begins with `=` goes on with the last definition: all its sides are claims."""
+    if not result.definitions:
+        messages.error("no-left-side", "this begins with `=`, and nothing stands before it",
+                       equation.span, hint="write the left side again")  # fmt: skip
+        return
+    last = result.definitions[-1]
+    added = tuple(zip(equation.relations, equation.sides[1:], strict=False))
+    body = (*last.between, (last.relation, last.body), *added)
+    result.definitions[-1] = replace(
+        last, between=body[:-1], body=body[-1][1], relation=body[-1][0]
+    )
+
+
+def _drawn(equation: Equation, result: Outline, messages: Messages) -> None:
+    use = result.use(equation.sides[0])
+    right = equation.sides[1]
+    if use is None or use.kind != "tensor":
+        messages.error("draw", "only a name can be drawn", equation.sides[0].span)
+        return
+    if (
+        isinstance(right, Call)
+        and isinstance(right.function, Name)
+        and right.function.base in PROBABILITY
+    ):
+        result.generated.append((use.reference, right, equation))
+        return
+    base = right.function if isinstance(right, Call) else right
+    if not isinstance(base, Name) or base.base not in DISTRIBUTIONS:
+        messages.error(
+            "draw",
+            f"{unicode(right)} is no distribution that is known here",
+            right.span,
+            hint="use N(mean, variance), uniform(low, high), bernoulli(p), orthonormal, permutation, or "
+            "P(…)",
+        )
+        return
+    assert isinstance(right, Call | Name)
+    result.draws.append((use.reference, right, equation))
+
+
+def _objective(equation: Equation, result: Outline) -> None:
+    """`Φ^* = argmin_Φ E X` says `loss = X`; an earlier side of the chain is a claim."""
+    bodies: list[Expression] = []
+    for side in equation.sides[1:]:
+        body = side.body if isinstance(side, Reduction) and side.operator == "argmin" else side
+        drawn: list[Expression] = []
+        while isinstance(body, Expectation | Group):
+            if isinstance(body, Expectation):
+                drawn += [n for d in body.draws for n in _drawn_indices(d)]
+            body = body.body
+        if drawn:
+            # `t ~ {1, …, T}`: the expectation over an index is its mean.
+            body = Reduction("mean", tuple(drawn), None, body, span=body.span)
+        bodies.append(body)
+    between = tuple(zip(equation.relations, bodies[:-1], strict=False))
+    left = Name("loss", span=equation.sides[0].span)
+    result.define(Definition("loss", (), left, bodies[-1], equation, between))
+
+
+def _drawn_indices(draw: Expression) -> list[Expression]:
+    """The indices that an expectation draws from a set: the t of `t ~ {1, …, T}`."""
+    if not isinstance(draw, Comparison) or not isinstance(draw.operands[-1], SetLiteral):
+        return []
+    left = draw.operands[0]
+    names = left.items if isinstance(left, TupleLiteral) else (left,)
+    return [n for n in names if index_name(n) is not None]
+
+
+def _function(left: Expression, equation: Equation, result: Outline) -> FunctionDefinition | None:
+    """The left side as the head of a function: `f(x[J], y)[j]`, or `f(x)` whose body uses x."""
+    items: tuple[Expression, ...] = ()
+    call = left
+    if isinstance(left, Index):
+        call, items = left.base, left.items
+    if not isinstance(call, Call) or not isinstance(call.function, Name) or call.given is not None:
+        return None
+    if call.function.base in PROBABILITY:
+        return None
+    sliced = all(
+        (isinstance(a, Index) and isinstance(a.base, Name) and all(
+            (n := index_name(i)) is not None and is_capital(n.base) for i in a.items
+        )) or isinstance(a, Name)
+        for a in call.arguments
+    )  # fmt: skip
+    any_slice = any(isinstance(a, Index) for a in call.arguments)
+    if not sliced or not (any_slice or parameter_used(call, equation.sides[1:])):
+        return None
+    parameters = tuple(
+        (name_key(a.base), tuple(i for i in a.items if isinstance(i, Name)))
+        if isinstance(a, Index) and isinstance(a.base, Name)
+        else (name_key(a) if isinstance(a, Name) else "", ())
+        for a in call.arguments
+    )
+    names = tuple(n for i in items if (n := index_name(i)) is not None)
+    key = result.naming.read(call.function).key
+    return FunctionDefinition(key, parameters, names, equation.sides[-1], equation.span)
