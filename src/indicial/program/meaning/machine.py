@@ -9,21 +9,17 @@ a list (`demand`).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from operator import sub
 from typing import TYPE_CHECKING, Any, cast
 
 from indicial.notation.source import NOWHERE, Span
 from indicial.program.ir import (
-    Affine,
     Apply,
-    Axis,
     Code,
     Constant,
     Expression,
-    Flat,
     Gather,
-    Index,
     IndexValue,
     Join,
     Place,
@@ -43,13 +39,12 @@ from indicial.program.meaning.functions import (
     operations,
     reduce_operations,
 )
-from indicial.program.rewrite import free_indices, is_constant, size_indices
-from indicial.program.sizes import Size
+from indicial.program.meaning.indexing import Environment, Indexing
+from indicial.program.rewrite import free_indices, is_constant
 
 if TYPE_CHECKING:
     from indicial.program.meaning.arrays import Array
 
-Environment = dict[str, int]
 NO_TOKEN = -1.0
 """What the place of a token outside the text reads as, where its number is asked for."""
 
@@ -62,20 +57,14 @@ class CycleError(InterpretError):
         self.path = tuple(path)
 
 
-class Machine(Demand):
+class Machine(Demand, Indexing):
     """The evaluation of one program on one example."""
 
     def __init__(self, code: Code, given: Given) -> None:
-        super().__init__()
-        self.code = code
+        Demand.__init__(self)
+        Indexing.__init__(self, code, given)
         self.arrays = given.arrays
-        self.sizes = given.sizes
-        self.lengths = given.lengths  # by the value of a written batch index
         self.nodes: dict[int, tuple[Reduce | Softmax, tuple[str, ...]]] = {}
-        self.fixed: dict[int, tuple[Size, int]] = {}
-        self.ranges: dict[int, tuple[Index | Axis, range]] = {}
-        self.first: dict[str, tuple[int, ...]] = {}
-        self.boxes: dict[str, list[range] | None] = {}
         self.folded: dict[int, tuple[Expression, bool]] = {}
         self.statements: dict[str, list[Statement]] = {}
         for statement in code.statements:
@@ -111,13 +100,6 @@ class Machine(Demand):
                     self.demand((name, element))
                 result[place] = self.outside(name, self.stored(name, element))
         return cast("Array", result)
-
-    def lowers(self, name: str) -> tuple[int, ...]:
-        """Where each axis of a tensor begins."""
-        if name not in self.first:
-            axes = self.code.tensors[name].axes
-            self.first[name] = tuple(self.size(axis.lower, {}) for axis in axes)
-        return self.first[name]
 
     def adopt(self, other: Machine, changed: set[str]) -> None:
         """Takes over what another machine knows, but for the elements of these tensors."""
@@ -161,99 +143,7 @@ class Machine(Demand):
                 return statement, env
         return None, {}
 
-    def solve(self, place: Affine | Flat, value: int, env: Environment) -> bool:
-        """Let the place have this value, if it can: `ℓ+1` at 3 makes `ℓ` 2 in the environment."""
-        if isinstance(place, Flat):
-            for index in reversed(place.indices):
-                values = self.range(index, env)
-                if not values:
-                    return False
-                value, digit = divmod(value, len(values))
-                if env.setdefault(index.name, values[digit]) != values[digit]:
-                    return False
-            return value == 0
-        rest = value - self.size(place.offset, env)
-        if not place.terms:
-            return rest == 0
-        ((name, factor),) = place.terms
-        if rest % factor:
-            return False
-        return env.setdefault(name, rest // factor) == rest // factor
-
-    # ---- sizes, ranges, places ----
-
-    def size(self, size: Size, env: Environment) -> int:
-        found = self.fixed.get(id(size))
-        if found is not None:
-            return found[1]
-        names = size.names
-        sizes = self.sizes
-        if self.lengths and BATCH in env:
-            own = {
-                n: of[env[BATCH]] for n, of in self.lengths.items() if env[BATCH] in range(len(of))
-            }
-            sizes = {**sizes, **own}
-        if not names <= sizes.keys():
-            unknown = ", ".join(sorted(names - sizes.keys()))
-            raise InterpretError(f"nothing that was given says how large {unknown} is")
-        try:
-            value = size.value(sizes, env)
-        except ValueError as error:
-            raise InterpretError(str(error)) from None
-        except KeyError as error:
-            raise InterpretError(f"{size} needs {error.args[0]}, which nothing gives") from None
-        if not self.varies(size):
-            # Kept by identity, which is faster than by value; the pair keeps the identity alive.
-            self.fixed[id(size)] = (size, value)
-        return value
-
-    def varies(self, size: Size) -> bool:
-        """Whether a size depends on the values of indices."""
-        return bool(size_indices(size)) or not size.names.isdisjoint(self.lengths)
-
-    def range(self, index: Index | Axis, env: Environment) -> range:
-        found = self.ranges.get(id(index))
-        if found is not None:
-            return found[1]
-        lower = self.size(index.lower, env)
-        values = range(lower, lower + self.size(index.extent, env))
-        if not self.varies(index.lower) and not self.varies(index.extent):
-            self.ranges[id(index)] = (index, values)  # as for sizes
-        return values
-
-    def domain(self, indices: tuple[Index, ...], env: Environment) -> Iterator[None]:
-        """Bind the indices in `env` to all their values in turn, the last one fastest."""
-        if not indices:
-            yield
-            return
-        first, *rest = indices
-        for value in self.range(first, env):
-            env[first.name] = value
-            yield from self.domain(tuple(rest), env)
-
-    def inside(self, name: str, element: tuple[int, ...]) -> bool:
-        axes = self.code.tensors[name].axes
-        if name not in self.boxes:
-            sizes = [size for axis in axes for size in (axis.lower, axis.extent)]
-            same = not any(self.varies(size) for size in sizes)
-            self.boxes[name] = [self.range(axis, {}) for axis in axes] if same else None
-        box = self.boxes[name]
-        if box is None:
-            env = {axis.letter: value for axis, value in zip(axes, element, strict=True)}
-            box = [self.range(axis, env) for axis in axes]
-        return all(value in values for value, values in zip(element, box, strict=True))
-
-    def place(self, place: Affine | Flat, env: Environment) -> int:
-        if isinstance(place, Flat):
-            value = 0
-            for index in place.indices:
-                values = self.range(index, env)
-                value = value * len(values) + env[index.name] - values.start
-            return value
-        value = self.size(place.offset, env) if place.offset.terms else 0
-        for name, factor in place.terms:
-            value += factor * env[name]
-        return value
+    # ---- where reads go ----
 
     def element(self, places: tuple[Place, ...], env: Environment) -> tuple[int, ...] | None:
         """Where a read goes; None if a token on the way is outside the text."""
