@@ -86,13 +86,13 @@ def _member(
 
 def conjunction(lowering: Lowering, node: s.Conjunction, scope: Scope) -> Term:
     terms = [lowering.lower(p, scope) for p in node.parts]
-    return lowering._apply("and", terms, node.span)
+    return lowering.apply("and", terms, node.span)
 
 
 def disjunction(lowering: Lowering, node: s.Disjunction, scope: Scope) -> Term:
     """One is enough: conditions are 1 or 0, so their maximum says it."""
     terms = [lowering.lower(p, scope) for p in node.parts]
-    return lowering._apply("max", terms, node.span)
+    return lowering.apply("max", terms, node.span)
 
 
 def negation(lowering: Lowering, node: s.Negation, scope: Scope) -> Term:

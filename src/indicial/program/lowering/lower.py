@@ -15,22 +15,23 @@ from collections.abc import Callable
 from functools import partial
 
 from indicial.notation import syntax as s
-from indicial.notation.printers import name_key, unicode
+from indicial.notation.printers import unicode
 from indicial.notation.source import Span
 from indicial.program import ir
-from indicial.program.lowering import calls, cases, claims, inlining, reductions
-from indicial.program.lowering.context import Context, Term, merge
-from indicial.program.lowering.places import describe, place
+from indicial.program.lowering import (
+    calls,
+    cases,
+    claims,
+    inlining,
+    norms,
+    probabilities,
+    reductions,
+)
+from indicial.program.lowering.context import ZERO, Context, Term, merge
 from indicial.program.lowering.reads import Reading
 from indicial.program.lowering.scope import Scope
-from indicial.program.names.letters import index_name
 from indicial.program.names.naming import Reference
-from indicial.program.names.outline import probability_key
-from indicial.program.names.uses import Use
 from indicial.program.rewrite import substitute
-from indicial.program.sizes import Size
-
-ZERO = ir.Constant(0.0)
 
 
 class Lowering(Reading):
@@ -51,7 +52,7 @@ class Lowering(Reading):
             s.Fraction: self._fraction,
             s.Power: self._power,
             s.Transpose: lambda node, scope: self.lower(node.body, scope),
-            s.Norm: self._norm,
+            s.Norm: partial(norms.norm, self),
             s.Reduction: partial(reductions.reduction, self),
             s.Expectation: lambda node, scope: self.lower(node.body, scope),
             s.Cases: partial(cases.cases, self),
@@ -86,8 +87,7 @@ class Lowering(Reading):
 
     def whole(self, node: s.Expression, scope: Scope) -> ir.Expression:
         """A side of an equation: nothing may stay open."""
-        term = self.term(node, scope)
-        return self.finish(term, scope)
+        return self.finish(self.term(node, scope), scope)
 
     def condition(self, node: s.Expression, scope: Scope) -> ir.Expression:
         return self.whole(node, scope)
@@ -129,18 +129,16 @@ class Lowering(Reading):
         for key, opened in term.opens.items():
             span = opened.sites[0][0] if opened.sites else expression.span
             letter = opened.variable.family
-            if scope.number in self.broken:
-                expression = substitute(expression, {opened.variable.name: ir.Affine()})
-                continue
-            self.messages.error(
-                "left-alone",
-                f"{key} stands alone: it is not on the left, and the product has no other {key}",
-                (span, f"the only {key}"),
-                *((beside, f"no {key} here") for beside in opened.beside),
-                *self.left_site(scope, f"no {key} here"),
-                hint=f"sum over it with Σ_{{{letter}}}, use it a second time in the same product, "
-                     f"or write it on the left",
-            )  # fmt: skip
+            if scope.number not in self.broken:
+                self.messages.error(
+                    "left-alone",
+                    f"{key} stands alone: it is not on the left, and the product has no other {key}",
+                    (span, f"the only {key}"),
+                    *((beside, f"no {key} here") for beside in opened.beside),
+                    *self.left_site(scope, f"no {key} here"),
+                    hint=f"sum over it with Σ_{{{letter}}}, use it a second time in the same product, "
+                         f"or write it on the left",
+                )  # fmt: skip
             expression = substitute(expression, {opened.variable.name: ir.Affine()})
         return expression
 
@@ -149,22 +147,17 @@ class Lowering(Reading):
         info = self.context.tensors.get(tensor)
         if info is None or axis >= len(info.axes):
             return False
-        if any(
-            isinstance(p, ir.Affine) and p.shift and p.shift[1] > 0 for p, _ in info.axes[axis].left
-        ):
+        shifts = [p.shift for p, _ in info.axes[axis].left if isinstance(p, ir.Affine)]
+        if any(shift is not None and shift[1] > 0 for shift in shifts):
             return True
-        if info.axes[axis].letter in self.layered or self.shifted_left(tensor, axis):
+        if info.axes[axis].letter in self.layered or self._shifted_left(tensor, axis):
             return True
         return self.bounds.get(of_family) not in (None, (0, -1))
 
-    def shifted_left(self, tensor: str, axis: int) -> bool:
+    def _shifted_left(self, tensor: str, axis: int) -> bool:
         """Whether the tensor is defined at `ℓ+1` along this axis."""
-        for definition in self.outline.definitions:
-            if definition.key == tensor and axis < len(definition.items):
-                item = definition.items[axis]
-                if isinstance(item, s.Add):
-                    return True
-        return False
+        items = [d.items for d in self.outline.definitions if d.key == tensor]
+        return any(axis < len(i) and isinstance(i[axis], s.Add) for i in items)
 
     # ------------------------------------------------------------------ names
 
@@ -179,7 +172,7 @@ class Lowering(Reading):
                                 hint="give the expression a name on a line of its own")  # fmt: skip
             return Term(ZERO)
         if use.kind == "probability":
-            result = self._probability(use, scope, node.span)
+            result = probabilities.probability(self, use, scope, node.span)
         elif use.kind == "function":
             result = calls.call(self, use, scope, node)
         elif use.kind == "factor":
@@ -192,7 +185,7 @@ class Lowering(Reading):
         power = use.reference.power
         if power is not None:
             if use.reference.key == "e" and "e" not in self.outline.bracketed:
-                return self._apply("exp", [self.term(power, scope)], node.span)
+                return self.apply("exp", [self.term(power, scope)], node.span)
             return self._raise(result, power, scope, node.span)
         return result
 
@@ -211,9 +204,7 @@ class Lowering(Reading):
         bare = not reference.items and info is not None and bool(info.axes)
         if bare and key in self.sizes_named:
             # `L_ℓ[t,j] / L`: a capital without brackets is the size, whatever else it names.
-            return Term(
-                ir.SizeValue(self.size_of(self.sizes_named[key], scope), span=reference.span)
-            )
+            return self._size_value(reference, scope)
         if info is not None and not (bare and key in scope.variables):
             return self.read(reference, scope)
         if not reference.items:
@@ -224,65 +215,14 @@ class Lowering(Reading):
                 return Term(ir.Constant(float(self.outline.labels[key][0]), span=reference.span))
             if key == "π":
                 return Term(ir.Constant(math.pi, span=reference.span))
-            size = self._size_key(key, scope)
-            if size is not None:
-                return Term(ir.SizeValue(size, span=reference.span))
+            if key in self.sizes_named:
+                return self._size_value(reference, scope)
         return self.read(reference, scope)
 
-    def _size_key(self, key: str, scope: Scope) -> Size | None:
+    def _size_value(self, reference: Reference, scope: Scope) -> Term:
         """A capital outside brackets: the size of its family in this equation, or of that name."""
-        if key in self.sizes_named:
-            return self.size_of(self.sizes_named[key], scope)
-        return None
-
-    # ------------------------------------------------------------------ probabilities
-
-    def _probability(self, use: Use, scope: Scope, span: Span) -> Term:
-        """`P(w_t | …)` on a right side: the distribution at the actual token."""
-        assert use.call is not None
-        key = probability_key(use.reference.key, use.call)
-        argument = use.call.arguments[0]
-        token = self.token_of(argument)
-        defined = key in self.outline.defined
-        if token is None and not defined:
-            letters = (*use.call.arguments, *(use.call.given or ()))
-            over = tuple(
-                a for a in letters if isinstance(a, s.Name) and name_key(a) in scope.variables
-            )
-            if index_name(argument) is not None and argument in over:
-                # `Σ_y P(y) …`: a distribution over what the Σ binds.
-                result = self.read(Reference(use.reference.key, over, span), scope)
-                self.context.tensors[use.reference.key].probability = True
-                return result
-        if token is None or len(use.call.arguments) != 1:
-            if defined and key in self.context.tensors and isinstance(argument, s.Name):
-                info = self.context.tensors[key]
-                name = index_name(argument)
-                if name is not None and name_key(name) in scope.variables and len(info.axes) == 1:
-                    return self.read(Reference(key, (argument,), span), scope)
-                if not info.axes:
-                    return self.read(Reference(key, (), span), scope)
-            open_key = unicode(use.call)
-            info = self.tensor(open_key, 0, span)
-            info.probability = True
-            info.guess = "an open probability: nothing here says what it is"
-            return Term(ir.Read(open_key, (), span=span))
-        reference, bound = token
-        info = self.context.tensors.get(key) or self.tensor(key, len(reference.items) + 1, span)
-        info.probability = True
-        vocabulary = place(self, argument, scope)
-        placed = [place(self, i, scope) for i in reference.items]
-        lifted = [place(self, i, scope) for i in info.lifted]
-        if len(lifted) + len(placed) + 1 != len(info.axes):
-            self.wrong_count(info, Reference(key, (*reference.items, argument), span),
-                             [describe(i) for i in reference.items] + ["@"])  # fmt: skip
-            return Term(ZERO)
-        spans = [span] * len(lifted) + [i.span for i in reference.items] + [argument.span]
-        result = self.read_at(info, [*lifted, *placed, vocabulary], spans, scope)
-        if bound in scope.tokens:
-            self.context.classes.union(info.axes[-1].size, scope.tokens[bound].size, span)
-        assert isinstance(result.expression, ir.Read)
-        return Term(ir.Read(key, result.expression.places, span=span), result.opens)
+        size = self.size_of(self.sizes_named[reference.key], scope)
+        return Term(ir.SizeValue(size, span=reference.span))
 
     # ------------------------------------------------------------------ arithmetic
 
@@ -290,37 +230,31 @@ class Lowering(Reading):
         inner = self.term(node.body, scope)
         return Term(inner.expression, merge([inner], brackets=True))
 
-    def _apply(self, function: str, terms: list[Term], span: Span) -> Term:
+    def apply(self, function: str, terms: list[Term], span: Span) -> Term:
         arguments = tuple(t.expression for t in terms)
         return Term(ir.Apply(function, arguments, span=span), merge(terms, brackets=True))
 
     def _add(self, node: s.Add, scope: Scope) -> Term:
-        return self._apply("+", [self.term(t, scope) for t in node.terms], node.span)
+        return self.apply("+", [self.term(t, scope) for t in node.terms], node.span)
 
     def _negative(self, node: s.Negative, scope: Scope) -> Term:
-        inner = self.term(node.body, scope)
-        return Term(
-            ir.Apply("neg", (inner.expression,), span=node.span), merge([inner], brackets=True)
-        )
+        return self.apply("neg", [self.term(node.body, scope)], node.span)
 
     def _product(self, node: s.Product, scope: Scope) -> Term:
         return self.close([self.lower(f, scope) for f in node.factors], node.span)
 
     def _hadamard(self, node: s.Hadamard, scope: Scope) -> Term:
-        return self._apply("*", [self.term(f, scope) for f in node.factors], node.span)
+        return self.apply("*", [self.term(f, scope) for f in node.factors], node.span)
 
     def _fraction(self, node: s.Fraction, scope: Scope) -> Term:
         above, below = self.term(node.above, scope), self.term(node.below, scope)
+        body = ir.Apply("/", (above.expression, below.expression), span=node.span)
         if isinstance(above.expression, ir.Constant) and above.expression.value == 1.0:
-            body: ir.Expression = ir.Apply(
-                "/", (above.expression, below.expression), span=node.span
-            )
             return Term(body, merge([below], brackets=True))
         both = merge(
             [Term(ZERO, merge([above], brackets=True)), Term(ZERO, merge([below], brackets=True))],
             brackets=False,
         )
-        body = ir.Apply("/", (above.expression, below.expression), span=node.span)
         closed = self.close([Term(body, both)], node.span)
         return Term(closed.expression, merge([closed], brackets=True))
 
@@ -336,46 +270,7 @@ class Lowering(Reading):
         return self._raise(base, node.exponent, scope, node.span)
 
     def _raise(self, base: Term, exponent: s.Expression, scope: Scope, span: Span) -> Term:
-        return self._apply("^", [self.close([base], span), self.term(exponent, scope)], span)
-
-    def _norm(self, node: s.Norm, scope: Scope) -> Term:
-        """`‖x[t,J]‖`: over all slices of its body, also those that are on the left."""
-        inner_scope = scope.slicing()
-        inner = self.term(self._whole_tensor(node.body), inner_scope)
-        variables = [o.variable for o in inner.opens.values()]
-        body = inner.expression
-        if not variables and isinstance(body, ir.Read) and not body.places:
-            return self._apply("abs", [inner], node.span)
-        order = node.order.text if isinstance(node.order, s.Number) else "2"
-        indices = tuple(v.index for v in variables)
-        if not indices:
-            return self._apply("abs", [inner], node.span)
-        if order == "1":
-            body = ir.Reduce(
-                "sum", indices, None, ir.Apply("abs", (body,), span=node.span), span=node.span
-            )
-        elif order == "∞":
-            body = ir.Reduce(
-                "max", indices, None, ir.Apply("abs", (body,), span=node.span), span=node.span
-            )
-        else:
-            square = ir.Apply("^", (body, ir.Constant(2.0)), span=node.span)
-            total = ir.Reduce("sum", indices, None, square, span=node.span)
-            body = ir.Apply("sqrt", (total,), span=node.span)
-        return Term(body)
-
-    def _whole_tensor(self, node: s.Expression) -> s.Expression:
-        """A bare name in a norm means all its elements: `‖x‖` is `‖x[I]‖` where x has an index."""
-        use = self.outline.use(node) if isinstance(node, s.Name) else None
-        info = self.context.tensors.get(use.reference.key) if use is not None else None
-        if use is None or info is None or not info.axes or use.reference.items:
-            return node
-        letters = tuple(
-            s.Name("I", primes=number, span=node.span) for number in range(len(info.axes))
-        )
-        return s.Index(node, letters, span=node.span)
-
-    # ------------------------------------------------------------------ cases, conditions, joins
+        return self.apply("^", [self.close([base], span), self.term(exponent, scope)], span)
 
 
 def _number(text: str) -> float:

@@ -12,6 +12,7 @@ from indicial.notation.printers import name_key
 from indicial.notation.source import Span
 from indicial.program import ir
 from indicial.program.lowering.context import (
+    ZERO,
     AxisInfo,
     Context,
     Note,
@@ -25,8 +26,6 @@ from indicial.program.lowering.scope import Scope, token_name
 from indicial.program.names.letters import capital, family, index_name, is_capital
 from indicial.program.names.naming import Reference
 from indicial.program.sizes import Size
-
-ZERO = ir.Constant(0.0)
 
 
 class Reading:
