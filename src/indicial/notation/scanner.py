@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 
+from indicial.notation import delimiters
 from indicial.notation.faults import Fault
 from indicial.notation.headings import Heading, plain_title, starts_program
 from indicial.notation.macros import DEFINITION, Braces, Macro, definition, definitions
@@ -22,11 +23,6 @@ _TEX = re.compile(r"\\(?:[A-Za-z@]+|.)|\$\$?|%[^\n]*", re.DOTALL)
 _PROSE = re.compile(
     r"\\(?:[A-Za-z@]+|.)|\$\$?|^[ \t]{0,12}(?:`{3,}|~{3,})[^\n]*|`+|<!--|<pre\b", re.DOTALL | re.M
 )
-_BLANK_LINE = r"\n[ \t\r]*\n"
-_DOLLAR = re.compile(rf"\\.|\$|{_BLANK_LINE}", re.DOTALL)
-_DOLLARS = re.compile(rf"\\.|\$\$|{_BLANK_LINE}", re.DOTALL)
-_SQUARE = re.compile(rf"\\[\[\]]|\\.|{_BLANK_LINE}", re.DOTALL)
-_ROUND = re.compile(rf"\\[()]|\\.|{_BLANK_LINE}", re.DOTALL)
 _ENVIRONMENT = re.compile(r"[ \t]*\{(?P<name>[A-Za-z]+)(?P<star>\*?)\}")
 _OPTIONS = re.compile(r"(?:[ \t]*<[^<>\n]*>|[ \t]*\[[^\[\]\n]*\])*[ \t]*")
 _INPUT = re.compile(r"[ \t]*(?:\{(?P<braced>[^{}\n]*)\}|[ \t](?P<bare>[^\s{}\\%]+))")
@@ -131,7 +127,7 @@ class _Scanner:
 
     def dollars(self, start: int) -> None:
         """`$$ … $$`."""
-        end = self.close(_DOLLARS, "$$", "$$", start)
+        end = delimiters.closing(self.text, "$$", start)
         if end is None:
             self.unclosed("$$", start)
         else:
@@ -139,57 +135,29 @@ class _Scanner:
 
     def square(self, start: int) -> None:
         r"""`\[ … \]`; in Markdown only from line to line end: else it is an escaped bracket."""
-        end = self.close(_SQUARE, r"\]", r"\[", start)
-        if not self.tex:
-            before, after = self.line_before(start), self.line_after(end or start)
-            if end is None or before.strip(" \t>-*+") or after.strip(" \t\r.,;"):
-                return
+        end = delimiters.closing(self.text, r"\[", start)
+        if not self.tex and (end is None or not delimiters.is_display(self.text, start, end)):
+            return
         if end is None:
             self.unclosed(r"\[", start)
         else:
             self.add(start, end, (start + 2, end - 2))
 
-    def close(self, pattern: re.Pattern[str], sign: str, again: str, start: int) -> int | None:
-        """The end of the bracket, which may hold blank lines only if it stands on its own line."""
-        own_line = not self.line_before(start).strip(" \t>") and not self.line_after(
-            start + 2
-        ).strip(" \t\r")
-        blank = False
-        for match in pattern.finditer(self.text, start + 2):
-            found = match.group()
-            if found == sign:
-                if blank and _has_prose(self.text[start : match.start()]):
-                    return None
-                return match.end()
-            if found == again:
-                return None
-            if found[0] == "\n":
-                if not own_line:
-                    return None
-                blank = True
-        return None
-
     def dollar(self, start: int) -> None:
         """`$ … $`; in Markdown with no blank inside the dollars, unless it is alone on its line."""
-        match = _DOLLAR.search(self.text, self.position)
-        while match is not None and match.group()[0] == "\\":
-            match = _DOLLAR.search(self.text, match.end())
-        if match is None or match.group() != "$" or match.start() == start + 1:
-            return
-        end = match.end()
-        if not self.tex:
-            tight = not (self.text[start + 1].isspace() or self.text[end - 2].isspace())
-            money = self.text[end : end + 1].isdigit()
-            alone = not (self.line_before(start).strip() or self.line_after(end).strip(" \t\r.,;"))
-            if money or not (tight or (alone and "\n" not in self.text[start:end])):
-                return
-        self.add_inline(start, end, (start + 1, end - 1))
+        end = delimiters.closing_dollar(self.text, start)
+        if end is not None and (self.tex or not delimiters.is_money(self.text, start, end)):
+            self.add_inline(start, end, (start + 1, end - 1))
 
     def round(self, start: int) -> None:
         r"""`\( … \)`."""
-        end = self.close(_ROUND, r"\)", r"\(", start)
+        end = delimiters.closing(self.text, r"\(", start)
         if end is not None:
             self.add_inline(start, end, (start + 2, end - 2))
+
+    def unclosed(self, sign: str, start: int) -> None:
+        span = Span(self.source, start, start + len(sign))
+        self.found.faults.append(Fault("open-display", f"`{sign}` is never closed", (span,)))
 
     # -- commands ---------------------------------------------------------------------------
 
@@ -322,7 +290,7 @@ class _Scanner:
     def verb(self, start: int) -> None:
         r"""`\verb|…|` with any sign for the bars."""
         bar = self.text[self.position : self.position + 1]
-        line = self.line_after(self.position + 1)
+        line = delimiters.line_after(self.text, self.position + 1)
         if bar and not bar.isspace() and bar in line:
             self.position += 2 + line.index(bar)
             self.found.hidden.append((start, self.position))
@@ -348,26 +316,3 @@ class _Scanner:
         self.position = start + length if end is None else end
         if end is not None:
             self.found.hidden.append((start, end))
-
-    # -- small things -----------------------------------------------------------------------
-
-    def line_before(self, offset: int) -> str:
-        """The last signs of the line in front of the offset."""
-        near = self.text[max(0, offset - 80) : offset]
-        return near.rpartition("\n")[2]
-
-    def line_after(self, offset: int) -> str:
-        """The next signs of the line behind the offset."""
-        return self.text[offset : offset + 400].partition("\n")[0]
-
-    def unclosed(self, sign: str, start: int) -> None:
-        span = Span(self.source, start, start + len(sign))
-        self.found.faults.append(Fault("open-display", f"`{sign}` is never closed", (span,)))
-
-
-def _has_prose(text: str) -> bool:
-    """Whether a line of a would-be display is a sentence: then its end is another's beginning."""
-    return any(
-        "\\" not in line and sum(len(word) > 1 and word.isalpha() for word in line.split()) >= 4
-        for line in text.splitlines()
-    )
