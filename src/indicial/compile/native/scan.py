@@ -29,7 +29,7 @@ from indicial.program.ir import (
     Tensor,
 )
 from indicial.program.meaning.differing import dependent
-from indicial.program.rewrite import rebuild, size_indices, substitute
+from indicial.program.rewrite import move_place, rebuild, size_indices, substitute
 from indicial.program.sizes import Size
 
 if TYPE_CHECKING:
@@ -323,13 +323,8 @@ class _Extraction:
 def _moved(place: object, places: Mapping[str, Affine]) -> Affine:
     if not isinstance(place, Affine):
         raise Unsupported("several indices share a place on the left")
-    moved = Affine((), place.offset)
-    for name, factor in place.terms:
-        by = places.get(name, Affine(((name, 1),)))
-        terms = dict(moved.terms)
-        for inner, times in by.terms:
-            terms[inner] = terms.get(inner, 0) + factor * times
-        moved = Affine(tuple(terms.items()), moved.offset + by.offset * factor)
+    moved = move_place(place, places)
+    assert isinstance(moved, Affine)
     return moved
 
 
