@@ -9,6 +9,7 @@ import pytest
 import torch
 from safetensors.numpy import load_file
 
+from indicial import load
 from indicial.cli import main
 from indicial.export import onnx_file
 from indicial.export.onnx_check import opened
@@ -73,13 +74,32 @@ def test_attention_is_traced(tmp_path: Path) -> None:
 
 def test_what_looks_both_ways_needs_a_length(tmp_path: Path) -> None:
     module = deepcopy(model("blank_rnn")).float()
-    with pytest.raises(IndicialError, match="say --length N"):
+    with pytest.raises(IndicialError) as refused:
         export_onnx(module, tmp_path / "model.onnx")
+    without, *_, why, remedy = str(refused.value).splitlines()
+    assert without == "nothing could be exported"
+    assert why.startswith("  without model.onnx: it goes along the text step by step")
+    assert remedy == "    say --length N to have it for texts of exactly N tokens"
     assert not (tmp_path / "model.onnx").exists()
     found = export_onnx(module, tmp_path / "model.onnx", length=4)
     assert found.files[0].inputs[0].shape == ("batch", 4)
     assert found.files[0].difference < 1e-5
-    assert found.missing[0].startswith("step: ")
+    assert [missing.name for missing in found.missing] == ["model-step.onnx"]
+
+
+def test_a_state_that_grows_needs_a_length(tmp_path: Path) -> None:
+    lines = [
+        "input w[t] in V",
+        "h[t,j] = tanh(e[w[t],j] + Σ_{s < t} a[j] h[s,j])",
+        "P(w_t | w_0, …, w_{t-1}) = softmax_{w_t} e[w_t,J] h[t-1,J]",
+    ]
+    module = load("\n".join(lines)).compile(V=3, J=2)
+    found = export_onnx(module, tmp_path / "model.onnx")
+    assert [file.path.name for file in found.files] == ["model-step.onnx"]
+    (missing,) = found.missing
+    assert missing.lines()[1] == "  say --length N to have it for texts of exactly N tokens"
+    found = export_onnx(module, tmp_path / "model.onnx", length=3)
+    assert found.files[0].inputs[0].shape == ("batch", 3) and found.missing == ()
 
 
 def test_packages_that_are_not_there(

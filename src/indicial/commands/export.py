@@ -100,8 +100,7 @@ def _onnx(found: OnnxExport, path: Path) -> str:
         lines.append(f"{begin_path(path)}")
         lines.append("  the state of one example before its first token")
     for missing in found.missing:
-        name, _, reason = missing.partition(": ")
-        lines.append(f"without {name}: {reason.splitlines()[0]}")
+        lines += missing.lines()
     worst = max(file.difference for file in found.files)
     lines.append(
         f"run with onnxruntime: its numbers differ from the model's by {worst:.1g} at most"

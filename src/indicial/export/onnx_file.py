@@ -61,10 +61,27 @@ class OnnxFile:
 
 
 @dataclass(frozen=True)
+class Missing:
+    """A file that there is not: why, and what to do about it, if something can be done."""
+
+    name: str
+    reason: str
+    remedy: str = ""
+
+    def lines(self) -> list[str]:
+        why = f"without {self.name}: {self.reason.splitlines()[0]}"
+        return [why, f"  {self.remedy}"] if self.remedy else [why]
+
+
+@dataclass(frozen=True)
 class OnnxExport:
     files: tuple[OnnxFile, ...]
-    missing: tuple[str, ...]
-    """What could not be exported, and why."""
+    missing: tuple[Missing, ...]
+    """What could not be exported."""
+
+
+class OneLength(IndicialError):
+    """There is no file for any length; there may be one for texts that are all as long."""
 
 
 def check_packages() -> None:
@@ -100,13 +117,14 @@ class _Exporter:
 
         files, missing = [], []
         step = None
+        path = self.path.with_name(f"{self.path.stem}-step{self.path.suffix}")
         if self.steps is None:
-            missing.append(f"step: {self.file.steps}")
+            missing.append(Missing(path.name, str(self.file.steps)))
         elif self.steps.has_counter:
-            missing.append("step: the equations of a step compute with the number of steps")
+            why = "the equations of a step compute with the number of steps"
+            missing.append(Missing(path.name, why))
         else:
             step = self.step(self.steps)
-            path = self.path.with_name(f"{self.path.stem}-step{self.path.suffix}")
             self.save(step, path)
             files.append(check_step(self.module, self.model, self.steps, path))
             self.save_begin(self.steps)
@@ -115,10 +133,12 @@ class _Exporter:
             files.insert(0, check_forward(self.module, self.file, self.path, self.length))
         except IndicialError as error:
             self.path.unlink(missing_ok=True)
-            fix = "" if self.length is not None else "; say --length N for texts of N tokens"
-            missing.append(f"forward: {error}{fix}")
+            longer = isinstance(error, OneLength) and self.length is None
+            remedy = "say --length N to have it for texts of exactly N tokens" if longer else ""
+            missing.append(Missing(self.path.name, str(error), remedy))
         if not files:
-            raise IndicialError("\n  ".join(["nothing could be exported", *missing]))
+            lines = [line for one in missing for line in one.lines()]
+            raise IndicialError("\n  ".join(["nothing could be exported", *lines]))
         return OnnxExport(tuple(files), tuple(missing))
 
     def forward(self, step: Any) -> Any:
@@ -127,11 +147,11 @@ class _Exporter:
             return self.traced()
         steps = self.steps
         if steps is None or step is None:
-            raise IndicialError("it goes along the text step by step, and there is no step of it")
+            raise OneLength("it goes along the text step by step, and there is no step of it")
         growing = [slot.key for slot in steps.slots if slot.grows is not None]
         if growing:
             grown = ", ".join(growing)
-            raise IndicialError(f"its state grows ({grown}), which an ONNX Scan cannot hold")
+            raise OneLength(f"its state grows ({grown}), which an ONNX Scan cannot hold")
         state, first = self.model.begin(1)
         firsts = listed(first) if len(steps.early) == len(steps.outputs) else None
         return scanned(step, steps, {k: v[0] for k, v in state.items()}, firsts)
@@ -238,7 +258,7 @@ def traced(
             )
         except torch.onnx.errors.OnnxExporterError as error:
             why = str(error.__cause__ or error).splitlines()[0]
-            raise IndicialError(f"torch cannot trace it: {why}") from error
+            raise OneLength(f"torch cannot trace it: {why}") from error
     assert program is not None
     return program.model_proto
 
