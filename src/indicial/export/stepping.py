@@ -100,7 +100,7 @@ def _count(decoder: Decoder, slots: list[Slot]) -> str:
     for slot in slots:
         if slot.grows is not None:
             held = f"state[{quoted(slot.key)}].shape[{slot.grows}]"
-            more = 1 - decoder.bases[slot.name]
+            more = 1 - decoder.slots.bases[slot.name]
             return f"{held} + {more}" if more > 0 else f"{held} - {-more}" if more else held
     return ""
 

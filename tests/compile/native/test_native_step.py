@@ -57,7 +57,7 @@ def test_a_step_is_one_kernel(name: str) -> None:
         for step in range(STEPS):
             state, out = module.step(state, **{n: given[n][:, step] for n in walked})
             found.append(out[output])
-    assert all(decoder(module)._natives.values())
+    assert all(decoder(module).natives.made.values())
     axes = [axis.extent.name for axis in program.code.tensors[output].axes]
     for step in range(STEPS):
         expected = whole.select(axes.index("T") + 1, step)
@@ -74,7 +74,7 @@ def test_changed_weights_are_noticed() -> None:
         after = module.step(None, w=3)[1]["P"]
     assert not torch.allclose(before, after)
     torch.testing.assert_close(after, module(w=[3, 0], want=["P"])["P"][1])
-    assert all(decoder(module)._natives.values())
+    assert all(decoder(module).natives.made.values())
 
 
 def test_two_states_go_on_from_one() -> None:
@@ -94,5 +94,5 @@ def test_what_has_too_many_layers_is_emitted() -> None:
     module = indicial.load("transformer").compile(V=5, J=4, L=40, K=1, I=4, D=4, T=4).eval()
     with torch.no_grad():
         _, out = module.step(None, w=1)
-    assert list(decoder(module)._natives.values()) == [None]
+    assert list(decoder(module).natives.made.values()) == [None]
     torch.testing.assert_close(out["P"], module(w=[1, 0], want=["P"])["P"][1])

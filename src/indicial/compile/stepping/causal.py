@@ -30,6 +30,7 @@ from indicial.program.ir import (
 )
 from indicial.program.meaning.differing import dependent
 from indicial.program.messages import IndicialError, Message
+from indicial.program.rewrite import tensors_read
 
 
 class LookAhead(IndicialError):
@@ -44,6 +45,21 @@ class Causal:
     walk: Walk
     axes: dict[str, int]
     offsets: dict[str, int]
+
+    def most(self, room: int) -> int | None:
+        """How many steps parameters along the walk have room for; None if there are none."""
+        size = self.walk.size
+        long = {
+            name
+            for name, tensor in self.code.tensors.items()
+            if tensor.role == "parameter" and any(size in a.extent.names for a in tensor.axes)
+        }
+        ahead = [
+            self.offsets[s.target]
+            for s in self.code.statements
+            if s.target in self.offsets and tensors_read([s]) & long
+        ]
+        return room - max(ahead) if ahead else None
 
 
 def causal(code: Code, walk: Walk, outputs: Collection[str]) -> Causal:

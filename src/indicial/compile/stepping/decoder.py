@@ -21,22 +21,21 @@ from indicial.compile.module import checks
 from indicial.compile.module.call import Lengths
 from indicial.compile.module.precision import own_precision
 from indicial.compile.module.result import Result, result
-from indicial.compile.native import toolchain
-from indicial.compile.native.kernel import REALS
-from indicial.compile.native.scan import Unsupported
-from indicial.compile.native.step import Growing, NativeStep
 from indicial.compile.schedule.schedule import schedule
 from indicial.compile.stepping.begun import Begun
 from indicial.compile.stepping.codes import Stepping, derive
 from indicial.compile.stepping.given import Given
+from indicial.compile.stepping.native_steps import NativeSteps
 from indicial.compile.stepping.prefill import Prefill
+from indicial.compile.stepping.slot_values import SlotValues
 from indicial.compile.stepping.sources import Text, beginning, step
-from indicial.compile.stepping.state import Buffer, Cache, Frame, State
+from indicial.compile.stepping.state import Cache, Frame, State
 from indicial.compile.stepping.walked import Walk, walk_of
 from indicial.compile.stepping.watching import Watch
-from indicial.program.ir import Code, Read
-from indicial.program.meaning.arrays import BATCH, stored_shape
+from indicial.program.ir import Code
+from indicial.program.meaning.arrays import BATCH
 from indicial.program.messages import IndicialError
+from indicial.program.rewrite import tensors_read
 
 if TYPE_CHECKING:
     from indicial.compile.module.module import ProgramModule
@@ -73,17 +72,14 @@ class Decoder:
         self.stepping: Stepping = derive(module.code, self.walk, outputs, ragged)
         self.ragged = ragged
         self.given = Given(module.code, self.stepping)
-        self.caches = {m.past: m for m in self.stepping.many if m.reach is None}
-        self.windows = {m.past: m for m in self.stepping.many if m.reach is not None}
+        self.slots = SlotValues(self.stepping)
         self.walks = any(loop.kind == "scanned" for loop in schedule(module.code, outputs).loops())
-        self.most = self._most()
-        self.inside = tuple(self.stepping.inside)
-        self.outside = tuple(past for past in self.caches if past not in self.inside)
-        self.bases = {past: self.stepping.base(many) for past, many in self.caches.items()}
-        self._ranks = {name: len(self._axes(name)) for name in outputs}
-        self._agos = tuple((a.name, a.tensor, a.steps) for a in self.stepping.ago)
-        self._names = {(tensor, steps): name for name, tensor, steps in self._agos}
-        self._natives: dict[object, NativeStep | None] = {}
+        room = module.sizes.known.get(self.walk.size)
+        self.most = None if room is None else self.stepping.causal.most(room)
+        """How many steps the parameters have room for."""
+        tensors = self.stepping.step.tensors
+        self._ranks = {name: len(tensors[name].axes) for name in outputs}
+        self.natives = NativeSteps(self.stepping, lambda: self.in_place.want)
         self._begun = Begun(lambda: self._begin({}, None), self._parameters)
         self._watch = Watch(self._parameters)
 
@@ -105,15 +101,21 @@ class Decoder:
     def in_place(self) -> Text:
         return step(self.stepping, self.ragged, pure=False)
 
+    @cached_property
+    def each(self) -> Text:
+        return step(self.stepping, self.ragged, pure=False, own=True)
+
+    @cached_property
+    def pure_each(self) -> Text:
+        return step(self.stepping, self.ragged, pure=True, own=True)
+
     # ---- beginning ----
 
     def begin(self, given: Mapping[str, object], lengths: Lengths | None = None) -> State:
         """What does not depend on the steps, and what is known before the first."""
-        kept = [native for native in self._natives.values() if native is not None]
-        if (kept or self._begun.known) and self._watch.changed():
+        if (self.natives.known or self._begun.known) and self._watch.changed():
             self._begun.forget()
-            for native in kept:
-                native.forget()
+            self.natives.forget()
         if given or lengths is not None or torch.is_grad_enabled():
             return self._begin(given, lengths)
         return self._begun.state()
@@ -144,55 +146,15 @@ class Decoder:
             (values if tensors[name].role == "input" else parameters)[name] = value
         frame = Frame(self, parameters, call.sizes, self.like)
         state = State(frame, 0, batch, values, {}, call.lengths, self._out(found, batch, True))
-        return self._filled(state, found)
+        self.slots.fill(state, found)
+        return state
 
     @cached_property
     def _needed_inputs(self) -> list[str]:
-        read = {
-            node.tensor
-            for s in (*self.stepping.beginning.statements, *self.stepping.step.statements)
-            for node in s.body.walk()
-            if isinstance(node, Read)
-        }
+        stepping = self.stepping
+        read = tensors_read((*stepping.beginning.statements, *stepping.step.statements))
         inputs = [n for n, t in self.code.tensors.items() if t.role == "input"]
         return [n for n in inputs if n in read and n not in self.walk.inputs]
-
-    def _filled(self, state: State, found: Mapping[str, torch.Tensor]) -> State:
-        """The slots as the first step finds them."""
-        begun = self.stepping.begun
-        for name, _, _ in self._agos:
-            state.values[name] = self._start(state, name, found.get(begun.get(name, "")))
-        for past, many in self.windows.items():
-            seen = found.get(begun.get(many.seen, ""))
-            if seen is not None:
-                seen = seen.narrow(
-                    seen.dim() - len(self._axes(past)) + many.axis, 1, many.reach or 0
-                )
-            state.values[past] = self._start(state, past, seen)
-        for past, many in self.caches.items():
-            value = self._start(state, past, found.get(begun.get(many.seen, "")))
-            state.caches[past] = Cache(Buffer(value), many.axis + 1, -1)
-        return state
-
-    def _axes(self, name: str) -> Sequence[object]:
-        return self.stepping.step.tensors[name].axes
-
-    def _start(self, state: State, name: str, value: torch.Tensor | None) -> torch.Tensor:
-        """A slot's first value, for each member; where nothing starts it, 0 or no token."""
-        tensor = self.stepping.step.tensors[name]
-        front = state.batch or 1
-        if value is None:
-            sizes = {**state.frame.sizes, self.stepping.count: 1}
-            for axis in tensor.axes:
-                for size in axis.extent.names - sizes.keys():
-                    raise IndicialError(f"nothing says how large {size} is: compile(…, {size}=…)")
-            shape = (front, *stored_shape(tensor, sizes))
-            if tensor.values is not None:
-                return torch.full(shape, -1, dtype=torch.long, device=self.like.device)
-            return self.like.new_zeros(shape)
-        if value.dim() == len(tensor.axes):
-            value = value.unsqueeze(0)
-        return value.expand(front, *value.shape[1:])
 
     # ---- steps ----
 
@@ -216,34 +178,34 @@ class Decoder:
         self._check_room(steps)
         if torch.is_grad_enabled():
             return self._step_pure(state, x, steps)
-        native = self._native(state)
+        native, bases = self.natives.of(state), self.slots.bases
         caches, memory = {}, {}
-        for past in self.inside:
-            caches[past] = cache = state.caches[past].room(self.bases[past] + steps)
+        for past in self.slots.inside:
+            caches[past] = cache = state.caches[past].room(bases[past] + steps)
             memory[past] = cache.buffer.values
-        for past in self.outside:
-            x[past] = state.caches[past].first(self.bases[past] + steps - 1)
+        for past in self.slots.outside:
+            x[past] = state.caches[past].first(bases[past] + steps - 1)
         if native is not None:
             found = native.run(
                 state.frame.parameters, x, memory, steps, state.lengths, state.batch or 1
             )
         else:
-            for past in self.inside:
-                x[past] = caches[past].first(self.bases[past] + steps)
+            for past in self.slots.inside:
+                x[past] = caches[past].first(bases[past] + steps)
             found = self._run(self.in_place, state, x, steps, state.lengths)
-        for past in self.outside:
-            now = self._now(found, x, past)
-            caches[past] = state.caches[past].written(self.bases[past] + steps, now)
+        for past in self.slots.outside:
+            now = self.slots.present(past, found, x)
+            caches[past] = state.caches[past].written(bases[past] + steps, now)
         return self._after(state, steps, found, x, caches)
 
     def _step_pure(self, state: State, x: dict[str, torch.Tensor], steps: int) -> State:
         """A step through which a gradient may go: nothing is written in place."""
-        for past, base in self.bases.items():
+        for past, base in self.slots.bases.items():
             x[past] = state.caches[past].first(base + steps - 1)
         found = self._run(self.pure, state, x, steps, state.lengths)
         caches = {
-            past: state.caches[past].joined(base + steps, self._now(found, x, past))
-            for past, base in self.bases.items()
+            past: state.caches[past].joined(base + steps, self.slots.present(past, found, x))
+            for past, base in self.slots.bases.items()
         }
         return self._after(state, steps, found, x, caches)
 
@@ -255,7 +217,7 @@ class Decoder:
         x: Mapping[str, torch.Tensor],
         caches: dict[str, Cache],
     ) -> State:
-        values = self._moved(state, found, x)
+        values = self.slots.moved(state, found, x)
         out = self._out(found, state.batch, False)
         return State(state.frame, steps, state.batch, values, caches, state.lengths, out)
 
@@ -272,25 +234,13 @@ class Decoder:
         with own_precision(self.walks, frame.like):
             return text.source.run(frame.parameters, x, sizes, lengths, {})
 
-    def _moved(
-        self, state: State, found: Mapping[str, torch.Tensor], x: Mapping[str, torch.Tensor]
-    ) -> dict[str, torch.Tensor]:
-        """The slots, one step on."""
-        values = state.values.copy()
-        for name, tensor, back in self._agos:
-            if back > 1:
-                values[name] = state.values[self._names[tensor, back - 1]]
-            else:
-                values[name] = found[tensor] if tensor in found else x[tensor]
-        for past, many in self.windows.items():
-            values[past] = found[many.seen].narrow(many.axis + 1, 1, many.reach or 0)
-        return values
-
-    def _now(
-        self, found: Mapping[str, torch.Tensor], x: Mapping[str, torch.Tensor], past: str
-    ) -> torch.Tensor:
-        tensor = self.caches[past].tensor
-        return found[tensor] if tensor in found else x[tensor]
+    def _check_room(self, steps: int) -> None:
+        if self.most is None or steps <= self.most:
+            return
+        size = self.walk.size
+        most = self.module.sizes.known[size]
+        text = f"there is no step after this: {size} is {most} at most: compile(…, {size}=…)"
+        raise checks.refusal("steps", text)
 
     # ---- steps of members that are not at the same one ----
 
@@ -317,16 +267,17 @@ class Decoder:
         steps = int(after.max())
         self._check_room(steps if going is None else int((before + going).max()))
         pure = torch.is_grad_enabled()
-        rooms = {past: state.caches[past].room(base + steps) for past, base in self.bases.items()}
-        for past, base in self.bases.items():
-            x[past] = rooms[past].first(base + steps - (past not in self.inside))
+        slots = self.slots
+        rooms = {past: state.caches[past].room(base + steps) for past, base in slots.bases.items()}
+        for past, base in slots.bases.items():
+            x[past] = rooms[past].first(base + steps - (past not in slots.inside))
         lengths = {**state.lengths, self.stepping.count: after}
         found = self._run(self.pure_each if pure else self.each, state, x, steps, lengths)
         caches = {
-            past: room.placed(self.bases[past] + after - 1, self._now(found, x, past), pure)
+            past: room.placed(slots.bases[past] + after - 1, slots.present(past, found, x), pure)
             for past, room in rooms.items()
         }
-        values = self._moved(state, found, x)
+        values = slots.moved(state, found, x)
         out = self._out(found, state.batch, False)
         if going is not None:
             after = torch.where(going, after, before)
@@ -337,14 +288,6 @@ class Decoder:
                     out[name] = _chosen(going, out[name], held)
         longest = int(after.max())
         return State(state.frame, longest, state.batch, values, caches, state.lengths, out, after)
-
-    @cached_property
-    def each(self) -> Text:
-        return step(self.stepping, self.ragged, pure=False, own=True)
-
-    @cached_property
-    def pure_each(self) -> Text:
-        return step(self.stepping, self.ragged, pure=True, own=True)
 
     # ---- many steps ----
 
@@ -369,31 +312,7 @@ class Decoder:
     def prefill(self) -> Prefill:
         return Prefill(self.stepping, self.ragged, self.walks)
 
-    # ---- what goes in, what comes out ----
-
-    def _native(self, state: State) -> NativeStep | None:
-        """The kernel of a step, where there is one; a frame remembers it."""
-        frame = state.frame
-        if not frame.kernel:
-            ragged = frozenset(state.lengths)
-            key = (frame.like.dtype, frame.like.device, ragged, *frame.sizes.values())
-            if key not in self._natives:
-                self._natives[key] = self._built(frame, ragged)
-            frame.kernel.append(self._natives[key])
-        return frame.kernel[0]
-
-    def _built(self, frame: Frame, ragged: frozenset[str]) -> NativeStep | None:
-        if frame.like.device.type != "cpu" or frame.like.dtype not in REALS:
-            return None
-        if not toolchain.available() or self.stepping.count in ragged:
-            return None
-        grow = [m for m in self.stepping.many if m.past in self.inside]
-        caches = [Growing(m.past, m.seen, m.axis) for m in grow]
-        code, want, count = self.stepping.step, self.in_place.want, self.stepping.count
-        try:
-            return NativeStep(code, want, caches, frame.sizes, count, frame.like.dtype, ragged)
-        except Unsupported:
-            return None
+    # ---- what comes out ----
 
     def _out(self, found: Mapping[str, torch.Tensor], batch: int | None, beginning: bool) -> Result:
         values = {}
@@ -406,36 +325,6 @@ class Decoder:
                 value = value.expand(batch, *value.shape)
             values[name] = value
         return result(values, None)
-
-    # ---- how far ----
-
-    def _most(self) -> int | None:
-        """How many steps the parameters have room for."""
-        size = self.walk.size
-        room = self.module.sizes.known.get(size)
-        if room is None:
-            return None
-        code, offsets = self.stepping.causal.code, self.stepping.causal.offsets
-        long = {
-            n for n, t in code.tensors.items()
-            if t.role == "parameter" and any(size in a.extent.names for a in t.axes)
-        }  # fmt: skip
-        ahead = [
-            offsets[s.target]
-            for s in code.statements
-            if s.target in offsets
-            for node in s.body.walk()
-            if isinstance(node, Read) and node.tensor in long
-        ]
-        return room - max(ahead) if ahead else None
-
-    def _check_room(self, steps: int) -> None:
-        if self.most is None or steps <= self.most:
-            return
-        size = self.walk.size
-        most = self.module.sizes.known[size]
-        text = f"there is no step after this: {size} is {most} at most: compile(…, {size}=…)"
-        raise checks.refusal("steps", text)
 
 
 def _chosen(going: torch.Tensor, new: torch.Tensor, old: torch.Tensor) -> torch.Tensor:
