@@ -60,6 +60,20 @@ PROGRAMS = {
         D[s,t] = min(D[s-1,t] + 1, D[s,t-1] + 1, D[s-1,t-1] + x[t,0])
         y = D[2,2]
     """,
+    "a table from both sides": """
+        M[t,0] = x[t,0]
+        M[0,k] = a[k]
+        M[t,k] = tanh(M[t-1,k] + M[t,k-1] + x[t,k])
+    """,
+    "a table with starts on both sides": """
+        M[t,-1] = x[t,0]
+        M[-1,k] = a[k]
+        M[t,k] = tanh(M[t-1,k] + M[t,k-1] x[t,k] - M[t-1,k-1])
+    """,
+    "a start of one element": """
+        h[-1,0] = 2
+        h[t,k] = tanh(h[t-1,k] + W[k,K'] h[t-1,K'] + x[t,k])
+    """,
     "all layers of a stack that shrinks": """
         range Δt = 0..1
         h_0[t,k] = x[t,k]

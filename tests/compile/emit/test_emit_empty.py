@@ -64,7 +64,13 @@ def test_awkward_programs(name: str) -> None:
 
 
 @pytest.mark.skipif(not toolchain.available(), reason="no C compiler")
-@pytest.mark.parametrize("name", ["a number inside the range", "numbers and starts", "backwards"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a number inside the range", "numbers and starts", "backwards", "a table from both sides",
+        "a table with starts on both sides", "a start of one element",
+    ],
+)  # fmt: skip
 def test_kernels(name: str) -> None:
     agree(code(awkward.text(awkward.PROGRAMS[name])), kernels=True)
 
@@ -75,6 +81,29 @@ def test_a_module_takes_an_empty_text(native: str, monkeypatch: pytest.MonkeyPat
     module = indicial.load("lstm").compile(J=3, K=2)
     assert module(x=torch.zeros(2, 0, 2))["h"].shape == (2, 0, 3)
     assert module(x=torch.zeros(2, 4, 2))["h"].shape == (2, 4, 3)
+
+
+EDITS = """
+input x[t] in V, y[u] in V
+D[t,0] = t
+D[0,u] = u
+D[t,u] = min(D[t-1,u] + 1, D[t,u-1] + 1, D[t-1,u-1] + [x[t] ≠ y[u]])
+"""
+
+
+@pytest.mark.parametrize("native", ["0", "1"])
+def test_the_distance_of_texts_of_which_one_is_empty(
+    native: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("INDICIAL_NATIVE", native)
+    program = indicial.load(EDITS)
+    module = program.compile(V=3).double()
+    for first, second in ((0, 0), (0, 2), (2, 0), (1, 3)):
+        given = {"x": np.arange(first) % 3, "y": np.arange(second) % 2}
+        expected = program.interpret(given, {}, sizes={"V": 3, "T": first, "U": second})["D"]
+        found = module(**{n: torch.tensor(v) for n, v in given.items()})["D"]
+        assert found.shape == expected.shape
+        np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("native", ["0", "1"])

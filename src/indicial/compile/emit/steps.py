@@ -23,7 +23,7 @@ from indicial.compile.emit.values import Environment
 from indicial.compile.emit.writing import Writing
 from indicial.compile.schedule.plan import Loop
 from indicial.program.ir import Affine, Gather, Index, Statement
-from indicial.program.sizes import Size
+from indicial.program.sizes import Size, Strided
 
 
 class Steps:
@@ -147,9 +147,29 @@ class Steps:
         if store.walk is None or store.walk.current is not None:
             return None
         place = statement.left[store.walk.axis]
-        if isinstance(place, Affine) and not place.terms:
+        if isinstance(place, Affine) and not place.terms and self.alike(store, [statement]):
             return place.offset
         return None
+
+    def alike(self, store: Store, statements: Sequence[Statement]) -> bool:
+        """Whether statements define as much of a step as all do together.
+
+        `h[-1,0] = 1` does not: its step has other elements besides, which are 0. Along a stack that
+        shrinks steps differ anyway.
+        """
+        assert store.walk is not None
+        axes = [a for a in store.axes if a != store.walk.axis]
+        boxes = {id(s): self.box(s, axes) for s in self.code.of(store.target)}
+        sizes = [size for box in boxes.values() for pair in box for size in pair]
+        if any(isinstance(atom, Strided) for size in sizes for atom in size.atoms):
+            return True
+        whole = hull(self.torch, list(boxes.values()))
+        return all(boxes[id(s)] == whole for s in statements)
+
+    def box(self, statement: Statement, axes: Sequence[int]) -> tuple[Bounds, ...]:
+        env = Environment().bind(statement.indices)
+        places = [statement.left[axis] for axis in axes]
+        return tuple(bounds_of(p, env) for p in places if not isinstance(p, Gather))
 
     def enter(self, store: Store, key: Size, definition: Definition) -> None:
         """A definition outside the loop becomes an entry."""
@@ -233,7 +253,11 @@ class Steps:
         """The ranges of the other axes at the loop's variable, as the statements in it say."""
         inside = [s for s in walk.loop.statements() if s.target == store.target]
         if len(inside) > 1 or store.definitions:
-            return tuple(self.tensors.formula(store, walk))
+            # A step has what is defined outside too: M[0,j] = … is beyond a range without elements.
+            axis = store.axes.index(walk.axis)
+            every = [d.array.bounds for d in store.definitions]
+            others = [tuple(b for n, b in enumerate(own) if n != axis) for own in every]
+            return hull(self.torch, [tuple(self.tensors.formula(store, walk)), *others])
         loops = [*self.writing.loops, walk.loop]
         fixed = {f.index: f.place for f in fixings(inside[0], loops) if f.index}
         env = Environment(fixed=fixed)
@@ -280,7 +304,9 @@ class Steps:
         rest = []
         for definition in store.definitions:
             first, extent = definition.array.bounds[axis]
-            if extent.number == 1 and definition.mask is None and definition.test is None:
+            plain = definition.mask is None and definition.test is None
+            own = [s for n, s in enumerate(self.code.of(store.target)) if n == definition.order]
+            if extent.number == 1 and plain and self.alike(store, own):
                 self.enter(store, first, definition)
             else:
                 rest.append(definition)

@@ -53,10 +53,14 @@ def prepare_source(code: Code, key: Key, expected: Expected | None = None) -> Pr
 
 
 def _expect_gradients(code: Code, plan: Plan, expected: Expected) -> None:
-    """Gradients of parameters will be asked for; if not, some kernels are compiled in vain."""
+    """Gradients of parameters will be asked for; if not, some kernels are compiled in vain.
+
+    Those of the last loop are asked for first. It is also the largest in most models, and what
+    takes longest should not begin last.
+    """
     owned = frozenset(n for n, tensor in code.tensors.items() if tensor.role == "parameter")
     changing = dependent(code, owned)
-    for call in plan.calls():
+    for call in reversed(list(plan.calls())):
         if call.expect is not None:
             needed = [n for n, piece in enumerate(call.arguments) if piece.tensor in changing]
             call.expect(expected.dtype, expected.sizes, expected.ragged, needed)
