@@ -19,14 +19,11 @@ from indicial.program.lowering.holes import hole
 from indicial.program.lowering.inlining import inline
 from indicial.program.lowering.places import place
 from indicial.program.lowering.scope import Scope
-from indicial.program.names.uses import ELEMENTWISE, FunctionDefinition, Use
+from indicial.program.names.uses import ALIASES, FunctionDefinition, Use
 
 if TYPE_CHECKING:
     from indicial.program.lowering.lower import Lowering
 
-
-ALIASES = {"log": "ln", "sg": "stop"}
-"""Functions with two names."""
 
 ARITY = {"min": (1, 99), "max": (1, 99)}
 
@@ -57,7 +54,7 @@ def call(lowering: Lowering, use: Use, scope: Scope, node: s.Expression) -> Term
     if own is not None:
         return inline(lowering, own, use, scope, node.span)
     key = ALIASES.get(key, key)
-    if key in ELEMENTWISE:
+    if key in ir.ELEMENTWISE:
         return _elementwise(lowering, key, use.call, scope, node.span)
     if key == "dropout":
         return _dropout(lowering, use.call, scope, node.span)

@@ -30,34 +30,15 @@ from indicial.notation.syntax import (
     Reduction,
     Statement,
 )
+from indicial.program.ir import ELEMENTWISE
 from indicial.program.names.letters import index_expression, index_name, is_capital, is_letter
 from indicial.program.names.naming import Naming, Reference
 
-ELEMENTWISE = frozenset(
-    [
-        "tanh",
-        "σ",
-        "ReLU",
-        "GELU",
-        "exp",
-        "ln",
-        "log",
-        "sqrt",
-        "abs",
-        "sign",
-        "cos",
-        "sin",
-        "min",
-        "max",
-        "softplus",
-        "floor",
-        "erf",
-        "stop",
-        "sg",
-    ]
+ALIASES = {"log": "ln", "sg": "stop"}
+"""Functions that have a second name."""
+BUILT_IN = frozenset(
+    [*ELEMENTWISE, *ALIASES, "onehot", "dropout", "softmax", "layernorm", "rmsnorm"]
 )
-SPECIAL = frozenset(["onehot", "dropout", "softmax"])
-BUILT_IN = ELEMENTWISE | SPECIAL | {"layernorm", "rmsnorm"}
 PROBABILITY = frozenset({"P", "p", "Pr", "ℙ", "𝒫"})
 FUNCTION_LETTERS = frozenset("fgφψ")
 """Letters that are a function where nothing says otherwise; any other letter is a factor."""
