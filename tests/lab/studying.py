@@ -18,8 +18,7 @@ def train_here(trials: Sequence[Trial], workers: int, view: View) -> dict[str, O
     """What `run_trials` does, without processes."""
     found = {}
     for trial in trials:
-        told = {"model": trial.model, "asked": trial.asked, "settings": trial.settings.said()}
-        child._run(told, Sender(io.StringIO()))
+        child._run(trial.to_json(), Sender(io.StringIO()))
         found[trial.label] = Outcome(Result.read(trial.folder))
         assert asdict(trial.settings)["out"] == str(trial.folder)
     return found

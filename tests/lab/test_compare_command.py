@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -9,11 +10,19 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from indicial.cli import main
+from indicial.lab import child
+from indicial.lab.events import Sender
+from indicial.lab.results import Result
+from indicial.lab.views import ending
+from indicial.train.loop import train
 from indicial.train.run import Run
+from indicial.train.watchers import Summary
+from tests.lab.test_views import trials
 from tests.train.small import sentences
 
 QUICK = ("--data", "text.txt", "--parameters", "2k", "--context", "16", "--batch-size", "4")
@@ -89,6 +98,75 @@ def test_stopped_and_gone_on_with(here: Path, capsys: pytest.CaptureFixture[str]
     assert Run.open("c/rnn-2k-seed-0").checkpoint("last").step == 312
 
 
+def test_standard_input(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It can be read once, and there are several trainings."""
+    text = (here / "text.txt").read_bytes()
+    few = (*QUICK[2:], "--data", "-", "--tokens-budget", "256", "--seeds", "1", "--out", "c")
+    for models in (["rnn"], ["rnn", "gru"]):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text)))
+        status, out, err = run(capsys, *models, *few)
+        assert status == 0, out + err
+    assert "1 of them done already" in out
+    piped = Run.open("c/gru-2k-seed-0").description
+    assert piped.settings["data"] == ["-"] and piped.data["name"] == "standard input"
+    run(capsys, "gru", *QUICK, "--tokens-budget", "256", "--seeds", "1", "--out", "file")
+    named = Run.open("file/gru-2k-seed-0").description
+    assert named.data["train"]["digest"] == piped.data["train"]["digest"]
+
+
+def test_an_output_that_is_closed_is_as_ctrl_c(here: Path) -> None:
+    """`indicial compare … | head`"""
+    call = ["rnn", *QUICK, "--tokens-budget", "100M", "--seeds", "1", "--out", "c"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "indicial", "compare", *call],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stdout is not None and process.stderr is not None
+    for line in process.stdout:
+        if "step" in line and "/1562500" in line:
+            break
+    process.stdout.close()
+    err = process.stderr.read()
+    assert process.wait() == 130
+    assert err == (
+        "the output cannot be written any more (Broken pipe)\n"
+        "stopped; to go on: the same call with --out c\n"
+    )
+    assert Run.open("c/rnn-2k-seed-0").checkpoint("last").step > 0
+    assert "rnn" in (here / "c/table.md").read_text(encoding="utf-8")
+
+
+def test_stopped_while_it_is_measured(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All steps are done, so there is something to tell, and only the measuring is left to do."""
+    settings = {"model": ["rnn"], "data": ["text.txt"], "max_steps": 3, "set": {"J": 8},
+                "context": 16, "batch_size": 4, "out": "r"}  # fmt: skip
+    told = {"model": "rnn", "asked": 2000, "settings": settings}
+
+    def train_and_stop(*arguments: Any) -> Summary:
+        summary = train(*arguments)
+        signal.raise_signal(signal.SIGTERM)
+        return summary
+
+    def result() -> Result:
+        file = io.StringIO()
+        child._run(told, Sender(file))
+        last = json.loads(file.getvalue().splitlines()[-1])
+        return Result.from_json(last["result"])
+
+    with monkeypatch.context() as stopping:
+        stopping.setattr(child, "train", train_and_stop)
+        stopped = result()
+    assert (stopped.step, stopped.of, stopped.finished) == (3, 3, False)
+    (trial,) = trials("rnn")
+    assert ending(trial, stopped, None).startswith(
+        f"rnn: trained, but stopped while it was measured, loss {stopped.loss:.3f}"
+    )
+    assert Result.read(Path("r")) is None
+    assert result().finished and Result.read(Path("r")) is not None
+
+
 def test_a_training_does_not_outlive_the_command(here: Path) -> None:
     call = ["rnn", *QUICK, "--tokens-budget", "100M", "--seeds", "1", "--out", "c"]
     process = subprocess.Popen(
@@ -127,9 +205,3 @@ def test_calls_that_are_wrong(
     status, _, err = run(capsys, *arguments)
     assert status == 2 and said in err
     assert not (here / "runs").exists()
-
-
-def test_help_fits(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["compare", "--help"])
-    assert max(map(len, capsys.readouterr().out.splitlines())) <= 100

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from indicial import IndicialError, load
@@ -77,12 +79,20 @@ def test_a_whole_number_may_be_a_constant() -> None:
         ("ugrnn", {"CELL": "gru"}, None, "no hole CELL"),
         ("stacked", {"CELL": "gruu"}, None, "no model gruu"),
         ("ugrn", {}, None, "did you mean ugrnn?"),
+        ("rnn rnn", {}, None, "rnn is named twice"),
+        ("./a.eq a.eq", {}, None, "a.eq is named twice"),
     ],
 )  # fmt: skip
 def test_what_lacks_is_said(names: str, given: dict[str, str], task: str | None, said: str) -> None:
     with pytest.raises(IndicialError) as error:
         trainable(names.split(), given, task)
     assert said in str(error.value)
+
+
+def test_a_text_without_equations(tmp_path: Path) -> None:
+    (tmp_path / "empty.eq").write_text("# to be written\n", encoding="utf-8")
+    with pytest.raises(IndicialError, match=r"there are no equations in .*empty\.eq"):
+        trainable([str(tmp_path / "empty.eq")])
 
 
 def test_what_is_proposed_does_not_look_ahead() -> None:

@@ -80,6 +80,14 @@ def test_train_and_resume(here: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert status == 2 and "there is a run in half already. To go on with it: --resume half" in err
     status, _, err = run(capsys, "--resume", "half", "--learning-rate", "1")
     assert status == 2 and "To train its weights in another way: --from half" in err
+    status, _, err = run(capsys, "--resume", "half", "--set", "J=16")
+    assert status == 2 and "--set J=16: half was begun with J=8, and" in err
+    status, _, err = run(capsys, "gru", "--resume", "half")
+    assert status == 2 and "gru: half was begun with ugrnn, and" in err
+    status, _, err = run(capsys, "--resume", "half", "--max-steps", "3")
+    assert status == 2 and "--max-steps 3: half has done 4 steps already" in err
+    status, out, err = run(capsys, "--resume", "half")
+    assert status == 0 and "all 4 steps are done; to train on: --max-steps" in err
     (here / "text.txt").write_text("\n".join(sentences(130)) + "\n", encoding="utf-8")
     status, _, err = run(capsys, "--resume", "half")
     assert status == 2 and "the data changed since half was begun" in err
@@ -107,8 +115,25 @@ def test_fine_tuning_takes_weights_sizes_and_tokens(
     assert status == 0 and "from one, step 4: 4 of 13 tensors; anew: W^{h,f}" in err
     status, _, err = run(capsys, "gru", "--from", "one", "--data", "more.txt", "--tokens", "bpe")
     assert status == 2 and "leave --tokens out" in err
+    (here / "greek.txt").write_text("μῆνιν ἄειδε θεὰ\n" * 50, encoding="utf-8")
+    status, _, err = run(capsys, "gru", "--from", "one", "--data", "greek.txt")
+    assert status == 2 and "characters to learn from are none that one knows" in err
     status, _, err = run(capsys, "gru", "--from", "on", "--data", "more.txt")
     assert status == 2 and "there is no run on; did you mean one?" in err
+
+
+def test_more_steps_need_be_said_once(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A run that was stopped on its way to them goes on to them."""
+    assert run(capsys, "rnn", "--data", "text.txt", *QUICK, "--out", "a")[0] == 0
+    more = ("--resume", "a", "--max-steps", "8")
+    assert run(capsys, *more)[0] == 0
+    for checkpoint in Path("a/checkpoints").glob("step-00000008*"):
+        checkpoint.rename(here / checkpoint.name)
+    status, out, err = run(capsys, "--resume", "a")
+    assert status == 0 and "finished after step 8 of 8" in out
+    assert "steps are done" not in err
+    status, _, err = run(capsys, *more)
+    assert status == 0 and "all 8 steps are done" in err
 
 
 def test_a_run_of_standard_input_goes_on(
@@ -285,6 +310,11 @@ def test_rehearsing_changes_nothing() -> None:
 
 def test_the_device_that_is_there() -> None:
     assert best_device("cpu") == "cpu"
+    for wrong in ("cpu:7", "cpu:0"):
+        with pytest.raises(
+            IndicialError, match=f"--device {wrong}: there is one cpu; say --device cpu"
+        ):
+            best_device(wrong)
     if not torch.cuda.is_available():
         with pytest.raises(IndicialError, match="none that torch can use"):
             best_device("cuda")

@@ -26,25 +26,28 @@ if TYPE_CHECKING:
     from indicial.train.settings import Settings
 
 TEXT = """\
-Train several models on equal terms, side by side, and compare what comes of them.
+Train several models on equal terms, side by side, and compare what comes of
+them.
 
-Equal terms: nearly the same number of parameters (all of them, word vectors too: the width is
-chosen for it), the same data, the same batches, as many tokens, and the learning rate by the same
-rule, from the width. Each training is a process with one thread. Ctrl-C saves and prints what there
-is; the same call with --out FOLDER goes on, and what is finished is not repeated.
+Equal terms: nearly the same number of parameters (all of them, word vectors
+too: the width is chosen for it), the same data, the same batches, as many
+tokens, and the learning rate by the same rule, from the width. Each training is
+a process with one thread. Ctrl-C saves and prints what there is; the same call
+with --out FOLDER goes on, and what is finished is not repeated.
 
 examples:
   indicial compare ugrnn transformer --data people --minutes 2 --samples
   indicial compare rnn ugrnn gru lstm --parameters 100k,300k,1M --data people
-  indicial compare gru cell.eq --data book.txt         a cell of your own beside a known one
+  indicial compare gru cell.eq --data book.txt     your own beside a known one
   indicial compare transformer:L=2 transformer:L=6 --data people
   indicial compare transformer transformer+focus:λ=0.1 --data people
 
-The folder gets a table (table.md), pictures, every number (compare.json), and a run for each
-training, which `generate` and `evaluate` take.
+The folder gets a table (table.md), pictures, every number (compare.json), and a
+run for each training, which `generate` and `evaluate` take.
 
-Designs, and runs of the same equations, are compared as they are; nothing is trained. It is told
-what is the same in their attention and what is not (docs/design.md):
+Designs, and runs of the same equations, are compared as they are; nothing is
+trained. It is told what is the same in their attention and what is not
+(docs/design.md):
 
   indicial compare position learned.json --figure both.svg
   indicial compare mine.json runs/first-1 --text "ABC="
@@ -98,16 +101,13 @@ def _compare(options: argparse.Namespace) -> int:
         return compare_designs(designs, options.text, options.figure, options.json)
     others = [name for name in vars(options) if name not in ("text", "figure", "json")]
     _only(options, others, "models are compared in a folder, with pictures (--out)")
-    from rich.console import Console
-
     from indicial.lab.pool import finished, run_trials
     from indicial.lab.views import make_view
 
     comparison = _comparison(options)
     before = {trial.label: finished(trial) for trial in comparison.trials}
     left = [trial for trial in comparison.trials if before[trial.label] is None]
-    console = Console()
-    view = make_view(left, console)
+    view = make_view(left)
     _tell_plan(comparison, view, len(left))
     comparison.keep([result for result in before.values() if result is not None])
     outcomes = run_trials(left, _workers(options), view) if left else {}
@@ -116,10 +116,14 @@ def _compare(options: argparse.Namespace) -> int:
     _tell_results(comparison, results, view, options.samples)
     if any(outcome.mistake for outcome in outcomes.values()):
         return 1
-    if len(results) < len(found) or not all(result.finished for result in results):
-        view.say(f"stopped; to go on: the same call with --out {comparison.folder}")
-        return STOPPED
-    return 0
+    if len(results) == len(found) and all(result.finished for result in results):
+        return 0
+    end = f"stopped; to go on: the same call with --out {comparison.folder}"
+    if view.lost is None:
+        view.say(end)
+    else:
+        _tell_unread(end, view.lost)
+    return STOPPED
 
 
 # ---------------------------------------------------------------------- the call
@@ -240,22 +244,40 @@ def _tell_results(comparison: Comparison, results: list[Result], view: View, sam
         return
     there = {(result.model, result.asked, result.seed) for result in results}
     runs = [t for t in comparison.trials if (t.model, t.asked, t.seed) in there]
-    if samples:
+    paths = comparison.write(results)
+    if samples and view.lost is None:
         _tell_samples([t for t in runs if t.seed == 0 and t.asked == runs[-1].asked], view)
     found = groups(results)
     view.say(f"\n{tables.plain(tables.rows(found))}\n")
     for note in tables.notes(found):
         view.console.print(note, highlight=False, markup=False)
-    for path in comparison.write(results):
+    for path in paths:
         view.say(str(path))
     view.say(f"to hear more: indicial generate {runs[0].folder}")
 
 
+def _tell_unread(end: str, lost: OSError) -> None:
+    """How it ended, where the output can tell it no more: `indicial compare … | head`."""
+    import contextlib
+    import sys
+
+    from indicial.train.output import discard_stdout
+
+    discard_stdout()
+    with contextlib.suppress(OSError):  # it may be closed as well
+        print(f"the output cannot be written any more ({lost.strerror or lost})", file=sys.stderr)
+        print(end, file=sys.stderr)
+
+
 def _tell_samples(trials: list[Trial], view: View) -> None:
     from indicial.lab.samples import explained, samples
+    from indicial.program.messages import IndicialError
 
     for trial in trials:
         view.say(f"\n{trial.model}")
-        view.say(samples(trial.folder, min(100, view.console.width)))
+        try:
+            view.say(samples(trial.folder, min(100, view.console.width)))
+        except IndicialError as error:  # one that fills in blanks writes nothing
+            view.say(f"  {error}")
     if trials and (mark := explained(trials[0].folder)):
         view.say(f"\n{mark}")

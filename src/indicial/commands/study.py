@@ -124,10 +124,9 @@ def _run(make: Callable[[argparse.Namespace], Study], options: argparse.Namespac
     from indicial.compile.native.threads import wait_asleep
 
     wait_asleep()
-    from rich.console import Console
-
     from indicial.lab.studies.running import run_study
     from indicial.program.messages import IndicialError
+    from indicial.train.output import Output
 
     if options.workers is not None and options.workers < 1:
         raise IndicialError(f"--workers takes a number from 1 on; it was given {options.workers}")
@@ -135,7 +134,7 @@ def _run(make: Callable[[argparse.Namespace], Study], options: argparse.Namespac
     study = make(options)
     quick = "-quick" if options.quick else ""
     folder = Path(options.out or f"runs/study-{study.name}{quick}")
-    return 0 if run_study(study, folder, workers, Console()) else STOPPED
+    return 0 if run_study(study, folder, workers, Output()) else STOPPED
 
 
 def _shaping(options: argparse.Namespace) -> Study:

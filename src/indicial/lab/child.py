@@ -2,19 +2,25 @@
 
     python -m indicial.lab.child < trial.json > events.jsonl
 
-It begins, or goes on where it was stopped, and leaves `result.json` when it is finished.
+It begins, or goes on where it was stopped, and leaves `result.json` when it is finished. SIGTERM
+while it trains or is measured at the end: what is known of it so far is told.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from indicial.data.corpus import Data
+from indicial.data.prepare import open_data
 from indicial.lab.events import Sender
 from indicial.lab.results import Result
 from indicial.program.messages import IndicialError
@@ -40,31 +46,68 @@ def main() -> int:
     except IndicialError as error:
         sender.send("failed", text=str(error))
         return 1
+    except Stopped:
+        return 128 + signal.SIGTERM
     return 0
+
+
+class Stopped(Exception):
+    """SIGTERM where there is nothing to be saved."""
 
 
 def _run(told: dict[str, Any], sender: Sender) -> None:
     settings = Settings.read(told["settings"])
     assert settings.out is not None
-    begun = (Path(settings.out) / FILE).exists()
-    ready = resume(settings.out, Settings()) if begun else begin(settings)
-    metrics = ready.run.metrics
-    watchers = [Metrics(metrics), Curves(metrics), sender]
-    summary = train(ready.task, ready.module, ready.choices, ready.run, watchers, ready.plan)
-    finished = summary.reason != "stopped"
-    result = _result(told, ready, summary, _scores(ready, summary), sender, finished)
+    begun, data = (Path(settings.out) / FILE).exists(), _data(told)
+    ready = resume(settings.out, Settings(), data=data) if begun else begin(settings, data=data)
+    summary, scores, finished = _trained(ready, sender)
+    result = _result(told, ready, summary, scores, sender, finished)
     if finished:
         result.write(ready.run.folder)
     sender.send("result", result=result.__dict__)
 
 
-def _scores(ready: Ready, summary: Summary) -> Scores:
-    """The best weights on the whole validation part; of what was stopped, what is known of it."""
-    task, choices = ready.task, ready.choices
-    torch.manual_seed(choices.seed)
-    if summary.reason != "stopped":
-        return task.validate(ready.run.module("best", device=choices.device))
-    return summary.best or task.validate(ready.module, choices.eval_tokens)
+def _data(told: dict[str, Any]) -> Data | None:
+    """As the process that asks has prepared them."""
+    if "data" not in told:
+        return None
+    folder, description = told["data"]
+    return open_data(Path(folder), description)
+
+
+def _trained(ready: Ready, sender: Sender) -> tuple[Summary, Scores, bool]:
+    """How it ended, how good it is, and whether that is the last word."""
+    metrics, task, choices = ready.run.metrics, ready.task, ready.choices
+    watchers = [Metrics(metrics), Curves(metrics), sender]
+    with _breaking_off():
+        try:
+            summary = train(task, ready.module, choices, ready.run, watchers, ready.plan)
+            torch.manual_seed(choices.seed)
+            if summary.reason == "stopped":
+                known = summary.best or task.validate(ready.module, choices.eval_tokens)
+                return summary, known, False
+            # The best weights, on the whole validation part.
+            return summary, task.validate(ready.run.module("best", device=choices.device)), True
+        except Stopped:
+            ended = sender.summary
+            last = None if ended is None else ended.best or ended.last
+            if ended is None or last is None:
+                raise
+            return ended, last, False
+
+
+@contextmanager
+def _breaking_off() -> Iterator[None]:
+    """SIGTERM raises `Stopped`; not while steps are made, for `train` listens itself, and saves."""
+
+    def heard(*_: object) -> None:
+        raise Stopped
+
+    before = signal.signal(signal.SIGTERM, heard)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _result(

@@ -29,6 +29,7 @@ class Sender(Watcher):
     def __init__(self, file: IO[str]) -> None:
         self.file = file
         self.last: Report | None = None
+        self.summary: Summary | None = None
         self._said = 0.0
         self._broken = False
 
@@ -49,6 +50,7 @@ class Sender(Watcher):
         self.send("note", text=text)
 
     def ended(self, summary: Summary) -> None:
+        self.summary = summary
         self.send("ended", summary=asdict(summary))
 
     def send(self, event: str, **values: Any) -> None:

@@ -4,7 +4,8 @@
 >>> outcomes[trials[0].label].result.loss
 1.532…
 
-One that was stopped goes on. Ctrl-C ends all in order: each saves, and what there is comes back.
+One that was stopped goes on. Ctrl-C, or an output that nobody reads any more, ends all in order:
+each saves, and what there is comes back.
 `finished` finds those that need not be run again.
 """
 
@@ -67,11 +68,9 @@ class _Running:
 
     def _read(self, told: queue.Queue[tuple[_Running, Any]]) -> None:
         assert self.process.stdin is not None and self.process.stdout is not None
-        trial = self.trial
-        start = {"model": trial.model, "asked": trial.asked, "settings": trial.settings.said()}
         try:
             with self.process.stdin as stdin:
-                stdin.write(json.dumps(start).encode())
+                stdin.write(json.dumps(self.trial.to_json()).encode())
         except OSError:
             pass  # it ended before it read anything; why is in `printed`
         for line in self.process.stdout:
@@ -113,7 +112,8 @@ def run_trials(trials: Sequence[Trial], workers: int, view: View) -> dict[str, O
                 one = _Running(left.pop(), told)
                 one.watcher = view.watcher(one.trial)
                 running.append(one)
-            if interrupts.asked is not None and not asked:
+            wanted = interrupts.asked is not None or view.lost is not None
+            if wanted and not asked:
                 asked = True
                 for one in running:
                     one.process.send_signal(signal.SIGTERM)
@@ -122,11 +122,13 @@ def run_trials(trials: Sequence[Trial], workers: int, view: View) -> dict[str, O
             except queue.Empty:
                 continue
             if found is not None:
-                source.hears(found)
+                with view.telling():
+                    source.hears(found)
                 continue
             running.remove(source)
             outcome = outcomes[source.trial.label] = source.end(asked)
-            view.ended(source.trial, outcome.result, outcome.mistake)
+            with view.telling():
+                view.ended(source.trial, outcome.result, outcome.mistake)
     return outcomes
 
 

@@ -14,6 +14,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from indicial.data.corpus import Data
 from indicial.lab.contenders import Contender
@@ -48,6 +49,15 @@ class Trial:
     equations: Equations
     work: float
     """Operations that a token takes: what is long is begun first."""
+    data: Data | None = None
+    """What the settings name, prepared already: standard input can be read but once."""
+
+    def to_json(self) -> dict[str, Any]:
+        """What a process is told to train it."""
+        told = {"model": self.model, "asked": self.asked, "settings": self.settings.said()}
+        if self.data is None:
+            return told
+        return {**told, "data": [str(self.data.folder), self.data.description]}
 
     @property
     def folder(self) -> Path:
@@ -90,7 +100,15 @@ def make_trials(
                 label += f", seed {seed}" if seeds > 1 else ""
                 found.append(
                     Trial(
-                        label, model.name, asked, number, seed, settings, equations, work / context
+                        label=label,
+                        model=model.name,
+                        asked=asked,
+                        parameters=number,
+                        seed=seed,
+                        settings=settings,
+                        equations=equations,
+                        work=work / context,
+                        data=data,
                     )
                 )
     return found

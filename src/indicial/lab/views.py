@@ -8,7 +8,8 @@ with make_view(trials, console) as view:
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 from rich.console import Console, ConsoleOptions, RenderResult
@@ -20,6 +21,7 @@ from indicial.lab.trials import Trial
 from indicial.tasks.task import Scores
 from indicial.train.chart import short
 from indicial.train.display import Board, Picture, PlainLines, clock
+from indicial.train.output import Output
 from indicial.train.watchers import Plan, Report, Summary, Watcher
 
 NARROWEST = 36
@@ -37,6 +39,17 @@ class View:
         self.share: dict[str, float] = {}
         """How much of each training is done."""
         self.begun = time.monotonic()
+        self.lost: OSError | None = None
+        """Why nobody can be told any more: `indicial compare … | head`, a closed terminal."""
+
+    @contextmanager
+    def telling(self) -> Iterator[None]:
+        """Whatever is said in here may not be heard; then nothing is said any more."""
+        try:
+            yield
+        except OSError as error:
+            self.lost = error
+            self.console.quiet = True
 
     def __enter__(self) -> View:
         self.begun = time.monotonic()
@@ -69,7 +82,11 @@ def ending(trial: Trial, result: Result | None, mistake: str | None) -> str:
         return f"{trial.label}: {mistake}"
     if result is None:
         return f"{trial.label}: stopped before it had begun"
-    stopped = "" if result.finished else f"stopped at step {result.step:,} of {result.of:,}, "
+    stopped = f"stopped at step {result.step:,} of {result.of:,}, "
+    if result.finished:
+        stopped = ""
+    elif result.step == result.of:
+        stopped = "trained, but stopped while it was measured, "
     above = result.above_entropy
     entropy = "" if above is None else f", {above:.3f} nats/word above the entropy"
     rate = short(result.tokens_per_second)
@@ -123,7 +140,8 @@ class Boards(View):
         return super().__enter__()
 
     def __exit__(self, *_: object) -> None:
-        self.picture.__exit__()
+        with self.telling():
+            self.picture.__exit__()
 
     def watcher(self, trial: Trial) -> Watcher:
         board = _TrialBoard(trial, self)
@@ -173,7 +191,7 @@ class _Several(Picture):
 
 def make_view(trials: Sequence[Trial], console: Console | None = None) -> View:
     """Boards where there is a terminal, lines where there is none."""
-    console = console or Console()
+    console = console or Output()
     if console.is_terminal and not console.is_dumb_terminal:
         return Boards(trials, console)
     return Lines(trials, console)

@@ -12,6 +12,7 @@ library that says it, if it has the states for it.
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -52,7 +53,11 @@ def trainable(
     what: Sequence[str], given: Mapping[str, str] | None = None, task: str | None = None
 ) -> Trainable:
     """The program for a task; without one, the task that the equations speak of."""
-    sizes, constants, fills = told_apart(load(*what), given or {})
+    _check_once(what)
+    written = load(*what)
+    if not written.equations and not written.errors:
+        raise IndicialError(f"there are no equations in {', '.join(what)}")
+    sizes, constants, fills = told_apart(written, given or {})
     program = load(*what, fills=fills, constants=constants)
     head = _head(program.code, task)
     if head:
@@ -68,6 +73,18 @@ def trainable(
             "Train it with --task blank"
         )
     return Trainable(program, task or own, program.sizes(sizes), constants)
+
+
+def _check_once(what: Sequence[str]) -> None:
+    """Equations joined with themselves say nothing new, so something else was meant."""
+    names = [os.path.normpath(name) for name in what]
+    for name in names:
+        if names.count(name) > 1:
+            raise IndicialError(
+                f"{name} is named twice, and texts that are named together become one program. "
+                f"Layers of a cell: stacked --set CELL=ugrnn --set L=2; models side by side: "
+                "indicial compare"
+            )
 
 
 def told_apart(

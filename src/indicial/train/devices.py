@@ -18,7 +18,7 @@ def best_device(said: str | None, processes: int = 1) -> str:
         if processes > 1:  # they cannot share the one GPU that mps is
             return "cuda" if there["cuda"] else "cpu"
         return next((name for name, is_there in there.items() if is_there), "cpu")
-    kind = said.partition(":")[0]
+    kind, colon, number = said.partition(":")
     try:
         torch.device(said)
     except RuntimeError:
@@ -27,4 +27,8 @@ def best_device(said: str | None, processes: int = 1) -> str:
         raise IndicialError(f"--device is cpu, cuda, cuda:1 or mps; it was given {said}")
     if not there.get(kind, True):
         raise IndicialError(f"--device {said}: there is none that torch can use here")
+    count = torch.cuda.device_count() if kind == "cuda" else 1
+    if colon and (kind == "cpu" or int(number) >= count):  # torch takes any number for the CPU
+        counted = f"are {count}, from cuda:0 on" if count > 1 else f"is one {kind}"
+        raise IndicialError(f"--device {said}: there {counted}; say --device {kind}")
     return said

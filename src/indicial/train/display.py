@@ -230,11 +230,11 @@ def plan_lines(plan: Plan) -> list[str]:
     """What is going to happen, in a few lines."""
     sizes = ", ".join(f"{name} = {value}" for name, value in plan.sizes.items())
     time_ = f", about {clock(plan.seconds)}" if plan.seconds is not None else ""
-    rows = plan.batch_size * plan.accumulate
+    rows, steps = plan.batch_size * plan.accumulate, f"{plan.steps:,} step{'s' * (plan.steps != 1)}"
     lines = [
         f"{plan.model}, {short(plan.parameters)} parameters: {sizes}",
         f"{plan.data}; {plan.tokenizer}; {short(plan.tokens)} tokens to learn from",
-        f"{plan.steps:,} steps of {rows} x {plan.context} tokens, {_few(plan.epochs)} epochs{time_}",
+        f"{steps} of {rows} x {plan.context} tokens, {_few(plan.epochs)} epochs{time_}",
         f"{plan.optimizer}, learning rate {plan.learning_rate:.2g}; {plan.device}, {plan.precision}",
     ]
     if plan.first:

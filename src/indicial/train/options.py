@@ -115,13 +115,13 @@ MODEL = [
 ]  # fmt: skip
 DATA = [
     Option(
-        "data", WORDS, "text: files, folders, .gz, .jsonl, .csv, - for standard input, or the name "
-        "of a world", "PATH",
+        "data", WORDS, "text: files, folders, .gz, .jsonl, .csv, - for standard input, or a "
+        "built-in world (people, village)", "PATH",
     ),
     Option("field", WORD, "the field of .jsonl or .csv that holds the text", "NAME"),
     Option("tokens", WORD, "what a token is (by the data)", choices=("auto", "bytes", "characters", "bpe")),
     Option(
-        "documents", WORD, "what a document is (by the data)",
+        "documents", WORD, "what a document is (a file, a row of .jsonl or .csv)",
         choices=("auto", "file", "lines", "blank-lines"),
     ),
     Option("vocabulary", WHOLE, "how many tokens bpe makes (by the data)", "N", least=2),

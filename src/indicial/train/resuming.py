@@ -13,6 +13,7 @@ from pathlib import Path
 
 import torch
 
+from indicial.data.corpus import Data
 from indicial.program.messages import IndicialError
 from indicial.tasks.registry import make_task
 from indicial.train.choices import Choices
@@ -32,8 +33,12 @@ def resume(
     settings: Settings,
     tell: Tell = lambda text: None,
     processes: Processes = ALONE,
+    data: Data | None = None,
 ) -> Ready:
-    """A run that goes on as it began; only what changes nothing in it may be said anew."""
+    """A run that goes on as it began; only what changes nothing in it may be said anew.
+
+    `data` are those of the run, if they are prepared already.
+    """
     run = _open_run(folder, processes)
     kept = Settings.kept(run.description.settings)
     _check_same(folder, settings, kept)
@@ -41,6 +46,9 @@ def resume(
     if settings.device is not None:
         choices = replace(choices, device=best_device(settings.device, processes.of))
     processes.rows(choices.batch_size, said=True)
+    latest = run.checkpoints.latest()
+    first = processes.share(latest.step if latest is not None else 0)
+    _check_left(folder, first, settings.max_steps)
     if settings.max_steps is not None and settings.max_steps != choices.max_steps:
         tell(
             f"the learning rate was planned for {choices.max_steps} steps and is now for "
@@ -48,7 +56,7 @@ def resume(
         )
         choices = replace(choices, max_steps=settings.max_steps)
     tokenizer = run.folder if kept.from_ is not None else None
-    data = read_run_data(run, settings, tell, tokenizer, processes)
+    data = data or read_run_data(run, settings, tell, tokenizer, processes)
     before = [run.description.data.get(p, {}).get("digest") for p in ("train", "validation")]
     if before != [data.train.digest, data.validation.digest]:
         raise IndicialError(
@@ -68,11 +76,13 @@ def resume(
     torch.manual_seed(choices.seed)
     device = processes.device(choices.device)
     module = program.compile(sizes=run.description.sizes, device=device)
-    latest = run.checkpoints.latest()
     if latest is None and kept.from_ is not None:  # it was stopped before it had begun
         tell(Origin(Run.open(kept.from_)).fill(module))
-    first = latest.step if latest is not None else 0
     left = choices.max_steps - first
+    if settings.max_steps is not None:
+        run.keep_setting("max_steps", choices.max_steps)
+    if left <= 0:
+        tell(f"all {first:,} steps are done; to train on: --max-steps with more than {first}")
     per_step = rehearse(task, module, choices, processes) if left > FEW else None
     return Ready(
         task, module, choices, run, make_plan(task, module, choices, run.folder, per_step, first)
@@ -86,6 +96,14 @@ def _open_run(folder: str, processes: Processes) -> Run:
     return found or Run(Path(told[0]), Description.from_json(told[1]))
 
 
+def _check_left(folder: str, done: int, most: int | None) -> None:
+    if most is not None and most < done:
+        raise IndicialError(
+            f"--max-steps {most}: {folder} has done {done:,} steps already, and steps are not taken "
+            "back; say a larger number, or leave it out"
+        )
+
+
 MAY_CHANGE = ("out", "device", "fsdp", "max_steps", "data", "tensorboard")
 
 
@@ -93,10 +111,17 @@ def _check_same(folder: str, said: Settings, kept: Settings) -> None:
     for name, value in said.said().items():
         if name in MAY_CHANGE or kept.said().get(name) == value:
             continue
-        flag = name.replace("_", "-")
         before = kept.said().get(name)
-        was = f"was begun with {before}" if before is not None else "was begun without it"
+        flag = "" if name == "model" else f"--{name.replace('_', '-')} "
+        was = f"was begun with {_typed(before)}" if before is not None else "was begun without it"
         raise IndicialError(
-            f"--{flag} {value}: {folder} {was}, and --resume goes on as it began. To train its "
+            f"{flag}{_typed(value)}: {folder} {was}, and --resume goes on as it began. To train its "
             f"weights in another way: --from {folder}"
         )
+
+
+def _typed(value: object) -> str:
+    """A setting as it is typed: `{"J": "32"}` → `J=32`."""
+    if isinstance(value, dict):
+        return " ".join(f"{name}={given}" for name, given in value.items())
+    return " ".join(map(str, value)) if isinstance(value, list) else str(value)

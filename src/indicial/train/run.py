@@ -22,7 +22,7 @@ import os
 import platform
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -125,17 +125,33 @@ class Run:
             )
         if run.folder.exists() and (not run.folder.is_dir() or any(run.folder.iterdir())):
             raise IndicialError(f"{folder} holds other things and is no run; choose a new folder")
-        text = json.dumps(description.to_json(), ensure_ascii=False, indent=1, allow_nan=False)
         try:
             run.folder.mkdir(parents=True, exist_ok=True)
             if tokenizer is not None:
                 tokenizer.save(run.folder)
-            partial = run.folder / f".{FILE}"
-            partial.write_text(text + "\n", encoding="utf-8")
-            os.replace(partial, run.folder / FILE)
+            run._describe()
         except OSError as error:
             raise IndicialError(f"cannot make a run in {folder}: {error.strerror}") from error
         return run
+
+    def _describe(self) -> None:
+        """Writes `run.json`, whole or not at all."""
+        told = self.description.to_json()
+        text = json.dumps(told, ensure_ascii=False, indent=1, allow_nan=False)
+        partial = self.folder / f".{FILE}"
+        partial.write_text(text + "\n", encoding="utf-8")
+        os.replace(partial, self.folder / FILE)
+
+    def keep_setting(self, name: str, value: Any) -> None:
+        """A setting that was said anew: who goes on later need not say it again."""
+        settings = {**self.description.settings, name: value}
+        self.description = replace(self.description, settings=settings)
+        if not writes():
+            return
+        try:
+            self._describe()
+        except OSError as error:
+            raise IndicialError(f"cannot write {self.folder / FILE}: {error.strerror}") from error
 
     @staticmethod
     def open(folder: str | os.PathLike[str]) -> Run:

@@ -53,9 +53,15 @@ class Ready:
 
 
 def begin(
-    settings: Settings, tell: Tell = lambda text: None, processes: Processes = ALONE
+    settings: Settings,
+    tell: Tell = lambda text: None,
+    processes: Processes = ALONE,
+    data: Data | None = None,
 ) -> Ready:
-    """A new run. Its folder is made at the end, when nothing is left that could be wrong."""
+    """A new run. Its folder is made at the end, when nothing is left that could be wrong.
+
+    `data` are what the settings name, if they are prepared already.
+    """
     if not settings.model:
         raise IndicialError("say what to train: a model of the library (`ugrnn`) or an .eq file")
     if not settings.data:
@@ -68,7 +74,8 @@ def begin(
     if origin is not None:
         found = replace(found, sizes={**origin.sizes(found.program), **found.sizes})
     cut_as = origin.run.folder if origin is not None else None
-    data = read_data(settings, tell, cut_as, processes)
+    data = data or read_data(settings, tell, cut_as, processes)
+    _check_known(data, settings)
     for note in (*data.description.get("notes", ()), *_little(data)):
         tell(f"note: {note}")
     if settings.world_size is not None and data.world is None:
@@ -118,6 +125,15 @@ def _task(
     )
 
 
+def _check_known(data: Data, settings: Settings) -> None:
+    """With the characters of another run: what it has no token for cannot be learned."""
+    if 2 * data.train.unknown > data.train.characters:
+        raise IndicialError(
+            f"{data.train.unknown:,} of the {data.train.characters:,} characters to learn from are "
+            f"none that {settings.from_} knows. Train a new model on them, without --from"
+        )
+
+
 def _little(data: Data) -> list[str]:
     """What to know of a text that is too short to learn much from."""
     count, other = len(data.train), len(data.validation)
@@ -125,7 +141,7 @@ def _little(data: Data) -> list[str]:
         return []
     return [
         f"{count} tokens to learn from are few: the model will know them by heart and little else, "
-        f"and how it does on the {other} kept back for validation is chance. Give some thousand "
+        f"and how it does on the {other:,} kept back for validation is chance. Give some thousand "
         "characters at least, or try --data people"
     ]
 
