@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,32 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
     status = main(arguments)
     printed = capsys.readouterr()
     return status, printed.out, printed.err
+
+
+COMMANDS = [
+    "", "check", "models", "notebook", "explain", "try", "train", "generate", "evaluate", "compare",
+    "inspect", "attend", "trace", "design", "study", "study shaping", "study heads",
+    "study run_time", "study repetition", "export",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_fits_a_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit) as end:
+        main([*command.split(), "--help"])
+    lines = capsys.readouterr().out.splitlines()
+    assert end.value.code == 0 and len(lines) > 3
+    assert [line for line in lines if len(line) > 80] == []
+
+
+def test_every_command_has_its_help_looked_at(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    listed = re.findall(r"^    (\w+) ", capsys.readouterr().out, re.MULTILINE)
+    assert len(listed) > 9 and set(listed) <= set(COMMANDS)
 
 
 # ---------------------------------------------------------------------- explain
@@ -55,6 +82,22 @@ def test_explain_each_program_of_a_document(
     status, _, err = run(capsys, "explain", str(note), "--set", "Q=9")
     assert status == 2
     assert "no size Q" in err
+
+
+@pytest.mark.parametrize("command", ["explain", "try", "check"])
+@pytest.mark.parametrize("model", ["rnn", "h[t,j] = tanh(W[j,I] h[t-1,I] + x[t,j])"])
+def test_a_size_takes_a_number(
+    capsys: pytest.CaptureFixture[str], command: str, model: str
+) -> None:
+    status, _, err = run(capsys, command, model, "--set", "J=abc")
+    assert status == 2
+    assert "--set J=abc: J is a size, which takes a whole number from 1" in err
+
+
+def test_a_hole_takes_a_cell(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "explain", "stacked", "--set", "CELL=gru")[0] == 0
+    status, _, err = run(capsys, "explain", "stacked", "--set", "CEL=gru")
+    assert status == 2 and "there is no hole CEL to fill" in err
 
 
 def test_explain_shows_mistakes_like_check(

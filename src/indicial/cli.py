@@ -38,7 +38,7 @@ examples:
   indicial explain transformer         its equations, names, sizes and costs
   indicial explain ugrnn --set J=256   the costs as numbers
   indicial try "y[j] = W[j,I] x[I]"    run equations on small random values
-  indicial train ugrnn --data people   train a model on a built-in world, or on text
+  indicial train ugrnn --data people   train a model, here on a built-in world
   indicial generate runs/people        text from a trained model
   indicial compare rnn gru --data people   models on equal terms, side by side
 """

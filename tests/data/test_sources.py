@@ -223,8 +223,8 @@ def test_not_utf8() -> None:
     write("a.txt", before.encode() + b"a\xe9b")
     assert refusal("a.txt") == (
         "a.txt is not UTF-8: byte 1200001 is 0xE9. Convert it (if it is Latin-1: "
-        "iconv -f ISO-8859-1 -t UTF-8 a.txt > converted.txt), or take its bytes as they are with "
-        "--tokens bytes"
+        "iconv -f ISO-8859-1 -t UTF-8 a.txt > converted.txt); a model trained with --tokens bytes "
+        "reads any file as it is"
     )
     assert "byte 3 is 0xC3" in refusal(write("b.txt", b"abc\xc3"))  # the end is missing
     assert refusal(write("c.txt", "text".encode("utf-16"))) == (
@@ -234,9 +234,20 @@ def test_not_utf8() -> None:
 
 def test_nul() -> None:
     assert refusal(write("a.txt", b"abc\0def")) == (
-        "a.txt has a NUL at byte 3, so it is no text: give a text file, or take its bytes as they "
-        "are with --tokens bytes"
+        "a.txt has a NUL at byte 3, so it is no text: give a text file (a model trained with "
+        "--tokens bytes reads any file)"
     )
+
+
+def test_a_file_that_is_named_twice_is_read_once() -> None:
+    write("texts/a.txt", "one")
+    write("b.txt", "two")
+    found = open_source(["texts", "b.txt", "texts/../b.txt", "texts/a.txt"])
+    assert isinstance(found, Files)
+    assert list(found.documents()) == ["one", "two"]
+    assert found.notes == ("texts/../b.txt and 1 more: named twice, and read once",)
+    again = open_source(["b.txt", "b.txt"])
+    assert list(again.documents()) == ["two"]  # type: ignore[union-attr]
 
 
 def test_folders_without_text() -> None:
@@ -246,7 +257,7 @@ def test_folders_without_text() -> None:
     assert refusal("empty") == "the folder empty has no text: it has no files with anything in them"
     assert refusal("pictures") == (
         "the folder pictures has no text: the 2 files in it are not text "
-        "(--tokens bytes takes them as they are)"
+        "(a model trained with --tokens bytes reads any file)"
     )
 
 
@@ -263,6 +274,9 @@ def test_malformed_json() -> None:
     )
     assert "line 1: not an object with fields" in refusal(write("b.jsonl", "[1, 2]\n"))
     assert "line 1: not JSON" in refusal(write("c.jsonl", "[" * 100_000))
+    assert "(jq -c '.[]' d.json > rows.jsonl makes a line of each)" in refusal(
+        write("d.json", '[{"text": "x"}, {"text": "y"}]'), field="text"
+    )
 
 
 def test_fields() -> None:
@@ -279,7 +293,9 @@ def test_fields() -> None:
     assert "b.jsonl, line 2: there is no field 'text'; the fields are txt" in refusal("b.jsonl")
     write("a.csv", "title,body\nx,y\nz\n")
     assert "the fields title, body (by its first line): say which" in refusal("a.csv")
-    assert "a.csv, line 3: there is no field 'body'" in refusal("a.csv", field="body")
+    assert refusal("a.csv", field="body") == (
+        "a.csv, line 3: the row ends before the column 'body'; the columns are title, body"
+    )
     assert "a.csv, line 2: there is no field 'text'" in refusal("a.csv", field="text")
     assert "b.csv, row in line 2: unexpected end of data" in refusal(
         write("b.csv", 'text\n"open\n')

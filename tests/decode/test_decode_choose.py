@@ -91,6 +91,15 @@ def test_greedy_ignores_what_shapes_draws() -> None:
     assert Chooser(Decoding(temperature=0, repetition_penalty=2.0))(p, seen, None).tolist() == [2]
 
 
+@pytest.mark.parametrize("temperature", [1e-320, 1e-100, 1e300])
+def test_the_farthest_temperatures(temperature: float) -> None:
+    """Next to 0 is as 0, and next to infinity every token is as likely as any other."""
+    choose = Chooser(Decoding(temperature=temperature))
+    p = np.array([[0.1, 0.5, 0.4]])
+    found = {choose(p, None, np.array([u])).item() for u in (0.0, 0.34, 0.99)}
+    assert found == ({1} if temperature < 1 else {0, 1, 2})
+
+
 @pytest.mark.parametrize("settings", [Decoding(temperature=0), Decoding(), Decoding(top_k=2)])
 def test_not_a_number_is_said(settings: Decoding) -> None:
     with pytest.raises(IndicialError, match="not numbers"):
@@ -108,6 +117,8 @@ def test_not_a_number_is_said(settings: Decoding) -> None:
         ({"top_k": -3}, "top_k is -3"),
         ({"repetition_penalty": 0}, "repetition_penalty is 0"),
         ({"seed": -1}, "the seed is -1"),
+        ({"num_beams": 2, "length_penalty": 1e6}, "length_penalty is 1000000.0; it is a number from -50"),
+        ({"num_beams": 2, "length_penalty": float("nan")}, "length_penalty is nan"),
         ({"early_stopping": "perhaps"}, "early_stopping is perhaps"),
         ({"temperature": 0, "num_return_sequences": 3}, "one likeliest text, not 3"),
         ({"temperature": 0, "do_sample": True}, "nothing is drawn"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,14 @@ def test_a_module_has_no_words(tmp_path: Path) -> None:
     _, module = make_run(tmp_path / "run", "rnn_lm")
     with pytest.raises(IndicialError, match="tokenizer=…"):
         generate(module, "ab")
+
+
+def test_who_fills_in_blanks_does_not_write(tmp_path: Path) -> None:
+    run, _ = make_run(tmp_path / "run", "rnn_lm")
+    run.description = replace(run.description, task="blank")
+    for write in (lambda: generate(run, "ab"), lambda: Session(Speaker.of(run), Decoding())):
+        with pytest.raises(IndicialError, match="trained to fill in blanks"):
+            write()
 
 
 def test_texts_begin_as_in_training(tmp_path: Path) -> None:

@@ -10,11 +10,13 @@ import pytest
 import torch
 
 from indicial.cli import main
+from indicial.commands.evaluate import _page
 from indicial.compile.module.module import ProgramModule
 from indicial.data.tokenizers import Bytes
 from indicial.data.world import world
-from indicial.decode.evaluate import evaluate
+from indicial.decode.evaluate import Evaluation, evaluate
 from indicial.program.messages import IndicialError
+from indicial.tasks.task import Scores
 from tests.decode.runs import CHARACTERS, make_run
 
 SAID = {"context": 8, "batch_size": 3}
@@ -89,6 +91,28 @@ def test_batches_and_documents_do_not_matter(tmp_path: Path) -> None:
     assert totals == pytest.approx([totals[0]] * 3, rel=1e-4)
 
 
+def test_documents_are_as_in_training_unless_said(tmp_path: Path) -> None:
+    """The model has never seen the newline between two lines."""
+    run, _ = make_run(tmp_path / "run", "rnn_lm", **SAID, documents="lines")
+    (tmp_path / "text.txt").write_text("ab\ncäb\n", encoding="utf-8")
+    (tmp_path / "rows.jsonl").write_text('"a\\nb"\n"c"\n', encoding="utf-8")
+    counts = {
+        (name, said): evaluate(run, [str(tmp_path / name)], documents=said).documents
+        for name, said in (("text.txt", None), ("text.txt", "file"), ("rows.jsonl", None))
+    }
+    assert list(counts.values()) == [2, 1, 2]
+
+
+def test_what_was_left_out_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    make_run(tmp_path / "run", "rnn_lm", **SAID)
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    (folder / "a.txt").write_text("abc", encoding="utf-8")
+    (folder / "b.png").write_bytes(b"\x89PNG\0")
+    assert main(["evaluate", str(tmp_path / "run"), "--data", str(folder)]) == 0
+    assert "note: 1 file is not text and left out" in capsys.readouterr().err
+
+
 def test_a_world_has_an_entropy(tmp_path: Path) -> None:
     """Measured on the sentences themselves, so that chance plays no part in the distance."""
     run, _ = make_run(tmp_path / "run", "trigram", Bytes(), context=24, batch_size=64)
@@ -146,6 +170,29 @@ def test_wrong_calls(
     printed = capsys.readouterr()
     assert said in printed.err
     assert printed.out == ""
+
+
+def test_half_a_name_is_no_option(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It would write the tokens into a file `bytes`."""
+    with pytest.raises(SystemExit) as end:
+        main(["evaluate", str(tmp_path), "--data", "a.txt", "--tokens", "bytes"])
+    assert end.value.code == 2
+    assert "there is no --tokens; did you mean --tokens-out?" in capsys.readouterr().err
+
+
+def test_only_what_was_left_blank_is_counted() -> None:
+    found = Evaluation("a", Scores(10.0, 3, 5.0), 20, 1, 20, 20, 0, 8, 4, "stream")
+    assert _page(found).startswith("a: 20 tokens in 1 document, 3 of them left blank\n")
+
+
+def test_what_is_no_text_gets_no_advice_that_cannot_be_taken(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_run(tmp_path / "run", "rnn_lm", **SAID)
+    for data in (b"ab\xe9", b"ab\0"):
+        (tmp_path / "text.txt").write_bytes(data)
+        assert main(["evaluate", str(tmp_path / "run"), "--data", str(tmp_path / "text.txt")]) == 2
+        assert "a model trained with --tokens bytes reads" in capsys.readouterr().err
 
 
 def test_json_and_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

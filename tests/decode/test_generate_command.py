@@ -163,6 +163,12 @@ def test_in_turns(run: str, capsys: Caught, monkeypatch: pytest.MonkeyPatch) -> 
     assert "the text has 'x'" in printed.err
 
 
+def test_in_turns_with_nobody(run: str, capsys: Caught, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", None)
+    assert main(["generate", run, "--interactive"]) == 2
+    assert "standard input is closed" in capsys.readouterr().err
+
+
 def test_a_terminal_is_not_told_what_to_do(
     tmp_path: Path, capsys: Caught, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,6 +1,7 @@
 """`model.py` beside the module it came from, in a Python that has no Indicial."""
 
 import json
+import re
 import subprocess
 import sys
 from copy import deepcopy
@@ -98,7 +99,8 @@ def test_too_long_a_text_is_refused() -> None:
 
 def test_a_model_without_steps_says_why() -> None:
     made = torch_file(random(load("bidirectional").compile(sizes={"J": 2, "K": 3})))
-    assert isinstance(made.steps, str) and "looks ahead" in made.steps
+    assert isinstance(made.steps, str) and "\n" not in made.steps
+    assert re.search(r"looks ahead at \S+ \[looks-ahead\]$", made.steps)  # whole, though it is long
     assert "def step(" not in made.text
 
 

@@ -286,7 +286,7 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["attend", "position", ""], "the text is empty"),
         (["attend", "position", "A", "--places", "3-1"], "--places takes FIRST-LAST"),
         (["attend", "position", "A", "--figure", "a.txt"], "ends in .svg, .png or .pdf"),
-        (["trace", "position", "A", "--want", "alhpa"], "no tensor alhpa"),
+        (["trace", "position", "A", "--want", "alhpa"], "did you mean alpha (α)?"),
         (["compare", "position"], "a design or a run is compared with one other; this names 1"),
         (["attend", "transformer", "A"], "train it first"),
         (["attend", "position"], "say the text"),

@@ -47,6 +47,20 @@ def test_json_and_what_does_not_apply(
     assert not (Path(folder) / "gradients.png").exists()
 
 
+def test_a_model_that_fills_in_blanks(
+    tmp_path: Path, book: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It reads three inputs, and has a token more than the tokenizer knows."""
+    folder = str(tmp_path / "run")
+    few = ["--max-steps", "1", "--context", "12", "--set", "J=8", "--set", "L=1", "--out", folder]
+    assert main(["train", "encoder", "--data", str(book), *few]) == 0
+    capsys.readouterr()
+    assert main(["inspect", folder, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [one["name"] for one in told["gradients"]] == ["L[0,t,j]"]
+    assert {len(one["near"]) for one in told["neighbours"]} == {5}
+
+
 def test_a_text_that_is_too_short(
     tmp_path: Path, book: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

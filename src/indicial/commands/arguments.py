@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
+    from indicial.program.program import Program
     from indicial.train.options import Option
 
 
@@ -21,6 +22,10 @@ class Parser(argparse.ArgumentParser):
 
     other_names: Mapping[str, str] = MappingProxyType({})
     """What others call an option; only used to say how it is called here: `{"lr": "learning-rate"}`."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        # The beginning of a name stands for no option: `evaluate --tokens bytes` would write a file.
+        super().__init__(*arguments, **{"allow_abbrev": False, **named})
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         found, rest = super().parse_known_args(args, namespace)
@@ -89,3 +94,17 @@ def settings(options: argparse.Namespace) -> tuple[dict[str, int], dict[str, str
         else:
             fills[name] = value
     return sizes, fills
+
+
+def check_fills(program: Program, fills: Mapping[str, str]) -> None:
+    """`--set J=abc`: J is a size and no hole. `program` is what is filled, as it was before."""
+    from indicial.notation.parse import canonical_name
+    from indicial.program.messages import IndicialError
+
+    for name, value in fills.items():
+        known = program.analysis.code.sizes
+        if (name in known or canonical_name(name) in known) and name not in program.holes:
+            raise IndicialError(
+                f"--set {name}={value}: {name} is a size, which takes a whole number from 1, "
+                f"such as {name}=64"
+            )

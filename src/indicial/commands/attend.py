@@ -29,7 +29,7 @@ the weights of the places it looks at.
   indicial attend runs/people "Anna knows Ben" --layer 1 --head 0
   indicial attend runs/people "Anna knows Ben" --figure attention.svg
   indicial attend runs/translation "Anna kennt Ben" --target "Anna knows Ben"
-  indicial attend runs/captions "a dog" --input M=dog.npy    an image, as numbers
+  indicial attend runs/captions "a dog" --input M=dog.npy   an image, as numbers
   indicial attend position ABCA          a design that was made by hand
   indicial attend mine.json ABCA         a design that was saved
 

@@ -15,7 +15,7 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from indicial.commands.arguments import Commands, command, filling, settings
+from indicial.commands.arguments import Commands, check_fills, command, filling, settings
 
 if TYPE_CHECKING:
     from indicial.claims.verdict import Verdict
@@ -84,6 +84,9 @@ def _check(options: argparse.Namespace) -> int:
 
     sizes, fills = settings(options)
     files = [file for name in options.files for file in _files(name)]
+    if fills:
+        for what in [files] if options.join else [[file] for file in files]:
+            check_fills(load(*what), fills)
     if options.join:
         documents = [[load(*files, fills=fills)]]
     elif fills:

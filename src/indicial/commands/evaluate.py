@@ -45,8 +45,8 @@ def add(commands: Commands[Any]) -> None:
     parser.add_argument("--data", nargs="+", required=True, metavar="PATH",
                         help="files, a folder, - for standard input, or a world")  # fmt: skip
     parser.add_argument("--field", metavar="NAME", help="the field or column that holds the text")
-    parser.add_argument("--documents", default="auto", metavar="UNIT",
-                        help="what a document is: auto, file, lines, blank-lines (auto)")  # fmt: skip
+    parser.add_argument("--documents", metavar="UNIT",
+                        help="what a document is: auto, file, lines, blank-lines (as in training)")  # fmt: skip
     parser.add_argument("--context", type=int, metavar="N",
                         help="tokens of a row (as in training)")  # fmt: skip
     parser.add_argument("--stride", type=int, metavar="N",
@@ -86,6 +86,8 @@ def _evaluate(options: argparse.Namespace) -> int:
         )
     for damaged in run.checkpoints.damaged:
         print(f"note: {damaged}", file=sys.stderr)
+    for note in found.notes:
+        print(f"note: {note}", file=sys.stderr)
     if options.json:
         told = {"run": options.run_folder, "checkpoint": options.checkpoint, **found.to_json()}
         print(json.dumps(told, ensure_ascii=False, indent=2))
@@ -96,8 +98,9 @@ def _evaluate(options: argparse.Namespace) -> int:
 
 def _page(found: Evaluation) -> str:
     scores = found.scores
+    blank = f", {scores.count:,} of them left blank" if scores.count < found.tokens else ""
     lines = [
-        f"{found.name}: {_count(scores.count, 'token')} in {_count(found.documents, 'document')}",
+        f"{found.name}: {_count(found.tokens, 'token')} in {_count(found.documents, 'document')}{blank}",
         f"  {scores.per_token:.4f} nats per token, perplexity {scores.perplexity:.2f}",
         f"  {scores.bits_per_character:.4f} bits per character, "
         f"{found.bits_per_byte:.4f} bits per byte",

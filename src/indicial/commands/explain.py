@@ -14,15 +14,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from indicial.commands.arguments import Commands, command, filling, settings
+from indicial.commands.arguments import Commands, check_fills, command, filling, settings
 
 if TYPE_CHECKING:
     from indicial.program.program import Program
 
 EXPLAIN = """\
-Explains a model of the library, a file or several of them joined: the equations, what each name
-was taken for, the ranges, what is read outside them, and what it costs: as formulas, and with
-sizes as numbers. A name with a question mark was guessed.
+Explains a model of the library, a file or several of them joined: the
+equations, what each name was taken for, the ranges, what is read outside them,
+and what it costs: as formulas, and with sizes as numbers. A name with a
+question mark was guessed.
 
   indicial explain transformer
   indicial explain ugrnn --set J=256 --set K=64 --set T=128
@@ -30,20 +31,23 @@ sizes as numbers. A name with a question mark was guessed.
   indicial explain lstm --graph lstm.svg    a drawing of what needs what
   indicial explain lstm --gradient          the equations of backpropagation
 
-exit status: 0, 1 if the equations have mistakes (they are shown), 2 for a wrong call.
+exit status: 0, 1 if the equations have mistakes (they are shown), 2 for a
+wrong call.
 """
 
 TRY = """\
-Runs equations on small random values and shows every result as a heat map. Without an argument
-it takes the equations from the clipboard or, if there are none, from the keyboard. LaTeX and plain
-notation are told apart by themselves, and names that nothing defines are guessed by convention.
+Runs equations on small random values and shows every result as a heat map.
+Without an argument it takes the equations from the clipboard or, if there are
+none, from the keyboard. LaTeX and plain notation are told apart by themselves,
+and names that nothing defines are guessed by convention.
 
   indicial try                               what you just copied
   indicial try "y[j] = tanh(W[j,I] x[I])"
   indicial try ugrnn --set T=6 --seed 3
   indicial try - < notes.txt
 
-exit status: 0, 1 if the equations have mistakes (they are shown), 2 for a wrong call.
+exit status: 0, 1 if the equations have mistakes (they are shown), 2 for a
+wrong call.
 """
 
 
@@ -134,6 +138,8 @@ def _programs(what: Sequence[str], fills: dict[str, str]) -> list[Program]:
     from indicial.library.loading import load, load_document
     from indicial.program.messages import IndicialError
 
+    if fills:
+        check_fills(load(*what), fills)
     programs = [load(*what, fills=fills)] if len(what) > 1 or fills else load_document(what[0])
     found = [p for p in programs if p.equations or p.errors]
     if not found:
@@ -201,7 +207,7 @@ def _show_mistakes(programs: Sequence[Program]) -> None:
 
 def _try(options: argparse.Namespace) -> int:
     from indicial.inspect.trial import trial
-    from indicial.paste import pasted, written
+    from indicial.paste import pasted
     from indicial.program.explain.explain import equations
     from indicial.program.messages import IndicialError
 
@@ -210,9 +216,9 @@ def _try(options: argparse.Namespace) -> int:
     if what is None or what == "-":
         text, where = pasted(sys.stdin, only_stdin=what == "-")
         print(f"from {where}:\n")
-        programs = [written(text, fills)]
+        programs = [_filled(text, fills)]
     elif "=" in what or "\n" in what or "~" in what:
-        programs = [written(what, fills)]
+        programs = [_filled(what, fills)]
     else:
         programs = _programs([what], fills)
     good = [p for p in programs if not p.errors]
@@ -230,6 +236,14 @@ def _try(options: argparse.Namespace) -> int:
         print("\n".join([*lines, ""]))
     _show_mistakes(programs)
     return 0 if len(good) == len(programs) else 1
+
+
+def _filled(text: str, fills: dict[str, str]) -> Program:
+    from indicial.paste import written
+
+    if fills:
+        check_fills(written(text, {}), fills)
+    return written(text, fills)
 
 
 def _show_warnings(program: Program) -> None:

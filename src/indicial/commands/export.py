@@ -81,7 +81,7 @@ def _torch(module: Any, path: Path) -> str:
         f"  Model.forward({', '.join(arguments_of(made.inputs))}) → {', '.join(made.outputs)}",
     ]
     if isinstance(made.steps, str):
-        lines.append(f"  without step: {made.steps.splitlines()[0]}")
+        lines.append(f"  without step: {made.steps}")
     else:
         token = ", ".join(arguments_of(made.steps.inputs))
         lines.append("  Model.begin(batch) → state, out")

@@ -139,6 +139,8 @@ def _prompts(options: argparse.Namespace) -> list[str]:
         raise IndicialError("standard input can be read once: give the prompt by --prompt")
     prompts = [*options.prompt, *map(_read, options.prompt_file)] or [""]
     if options.interactive:
+        if sys.stdin is None:
+            raise IndicialError("standard input is closed, so nobody can go on typing")
         if len(prompts) > 1:
             raise IndicialError("an interactive text has one beginning: give one prompt")
         if options.json:
@@ -156,7 +158,8 @@ def _read(path: str) -> str:
     except OSError as error:
         raise IndicialError(f"cannot read the prompt {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise IndicialError(f"the prompt {path} is not UTF-8 text: {error}") from error
+        byte = f"byte {error.start} is 0x{error.object[error.start]:02X}"
+        raise IndicialError(f"the prompt {path} is not UTF-8 text: {byte}") from error
     return text.removesuffix("\n")
 
 

@@ -16,9 +16,9 @@ TEXT = """\
 Makes a notebook of a problem sheet in Markdown. Prose becomes Markdown cells,
 and each block a cell that runs:
 
-  ```indicial            a cell %%indicial NAME NUMBER: its equations are typeset
-                         and checked together with the parts before it, and its
-                         claims tried; NAME is made of the heading
+  ```indicial            a cell %%indicial NAME NUMBER: its equations are
+                         typeset and checked together with the parts before
+                         it, and its claims tried; NAME is made of the heading
   ```python, ```pycon    a cell of Python
   ```console             a cell %indicial … or !… for each command
   any with file=NAME     a cell that writes the file

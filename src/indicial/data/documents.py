@@ -170,14 +170,20 @@ def _texts(
             text: object = row
         elif isinstance(row, dict):
             field = field or _only_text(file, row)
-            if field not in row or (row[field] is None and kind_of(file, field) != "jsonl"):
+            if row.get(field, "") is None and kind_of(file, field) != "jsonl":
+                raise IndicialError(
+                    f"{where}: the row ends before the column {field!r}; the columns are {_listed(row)}"
+                )
+            if field not in row:
                 raise IndicialError(
                     f"{where}: there is no field {field!r}; the fields are {_listed(row)}. "
                     "Name the one that holds the text with --field"
                 )
             text = row[field]
         else:
-            raise IndicialError(f'{where}: not an object with fields, such as {{"text": "…"}}')
+            listed = isinstance(row, list)
+            how = f" (jq -c '.[]' {file.name} > rows.jsonl makes a line of each)" if listed else ""
+            raise IndicialError(f'{where}: not an object with fields, such as {{"text": "…"}}{how}')
         if text is not None:
             yield _checked(text, where, field, surrogates)
 

@@ -115,14 +115,14 @@ def _refuse_binary(file: File, data: bytes, offset: int) -> None:
         )
     if (place := data.find(b"\0")) >= 0:
         raise IndicialError(
-            f"{file.name} has a NUL at byte {offset + place}, so it is no text: give a text file, or "
-            "take its bytes as they are with --tokens bytes"
+            f"{file.name} has a NUL at byte {offset + place}, so it is no text: give a text file (a "
+            "model trained with --tokens bytes reads any file)"
         )
 
 
 def _not_utf8(file: File, place: int, error: UnicodeDecodeError) -> IndicialError:
     return IndicialError(
         f"{file.name} is not UTF-8: byte {place} is 0x{error.object[error.start]:02X}. Convert it "
-        f"(if it is Latin-1: iconv -f ISO-8859-1 -t UTF-8 {file.name} > converted.txt), or take its "
-        "bytes as they are with --tokens bytes"
+        f"(if it is Latin-1: iconv -f ISO-8859-1 -t UTF-8 {file.name} > converted.txt); a model "
+        "trained with --tokens bytes reads any file as it is"
     )

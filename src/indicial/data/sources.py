@@ -151,7 +151,9 @@ def open_source(
         found = _files(name, raw)
         left_out += found.count(None)
         files += [file for file in found if file is not None]
-    source = Files(tuple(files), field, documents, raw, _said(left_out))
+    kept, again = _each_once(files)
+    notes = (*_said(left_out), *_repeated(again))
+    source = Files(tuple(kept), field, documents, raw, notes)
     _check(source)
     return source
 
@@ -160,6 +162,25 @@ def _said(left_out: int) -> tuple[str, ...]:
     if not left_out:
         return ()
     return (f"{left_out} file{'s are' if left_out > 1 else ' is'} not text and left out",)
+
+
+def _each_once(files: Sequence[File]) -> tuple[list[File], list[File]]:
+    """The files, and those that were named before: what is read twice would count twice."""
+    kept: list[File] = []
+    again: list[File] = []
+    seen: set[Path] = set()
+    for file in files:
+        place = file.path.resolve()
+        (again if place in seen else kept).append(file)
+        seen.add(place)
+    return kept, again
+
+
+def _repeated(again: Sequence[File]) -> tuple[str, ...]:
+    if not again:
+        return ()
+    rest = f" and {len(again) - 1} more" if len(again) > 1 else ""
+    return (f"{again[0].name}{rest}: named twice, and read once",)
 
 
 def _files(name: str, raw: bool) -> list[File | None]:
@@ -197,7 +218,8 @@ def _folder(path: Path, name: str, raw: bool) -> list[File | None]:
                 found.append(file if raw or is_text(file) else None)
     if not any(found):
         held = (
-            f"the {len(found)} files in it are not text (--tokens bytes takes them as they are)"
+            f"the {len(found)} files in it are not text (a model trained with --tokens bytes reads "
+            "any file)"
             if found
             else "it has no files with anything in them"
         )

@@ -53,7 +53,9 @@ class Chooser:
         if not settings.samples:
             return scores
         if settings.temperature != 1:
-            scores = scores / settings.temperature
+            # From the likeliest down: whatever the temperature is, that one stays finite.
+            with np.errstate(over="ignore"):
+                scores = (scores - scores.max(axis=1, keepdims=True)) / settings.temperature
         if settings.top_k:
             scores = top_k(scores, settings.top_k)
         if settings.top_p < 1:

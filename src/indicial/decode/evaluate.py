@@ -15,7 +15,7 @@ import math
 import os
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ import numpy as np
 
 from indicial.compile.module.module import ProgramModule
 from indicial.data.corpus import Corpus, Data, open_array
+from indicial.data.documents import DOCUMENTS
 from indicial.data.encode import token_type, write_tokens
 from indicial.data.sources import Files, Sentences, open_source
 from indicial.data.tokenizers import Tokenizer
@@ -48,6 +49,8 @@ class Evaluation:
 
     name: str
     scores: Scores
+    tokens: int
+    """All that were read; where words are left blank, only those are counted in `scores`."""
     documents: int
     characters: int
     bytes: int
@@ -56,6 +59,8 @@ class Evaluation:
     context: int
     stride: int
     layout: str
+    notes: tuple[str, ...] = ()
+    """What to know of how the data were read."""
 
     @property
     def bits_per_byte(self) -> float:
@@ -80,7 +85,7 @@ def evaluate(
     context: int | None = None,
     stride: int | None = None,
     field: str | None = None,
-    documents: str = "auto",
+    documents: str | None = None,
     sentences: int | None = None,
     seed: int | None = None,
     progress: Progress | None = None,
@@ -88,11 +93,12 @@ def evaluate(
 ) -> Evaluation:
     """How well the model of a run predicts some data: files, a folder, or a world.
 
-    `sentences` (10,000) and `seed` (0) say which sentences of a world.
+    `sentences` (10,000) and `seed` (0) say which sentences of a world. What a document of plain text
+    is, it is as in training, unless `documents` says otherwise.
     """
     run = run if isinstance(run, Run) else Run.open(run)
     tokenizer, module = run.tokenizer(), run.module(checkpoint)
-    found = open_source(data, field, documents, raw=tokenizer.kind == "bytes")
+    found = open_for(run, tokenizer, data, field, documents)
     source = _source(found, sentences, seed)
     with tempfile.TemporaryDirectory() as folder:
         corpus = encoded(source, tokenizer, Path(folder))
@@ -105,6 +111,7 @@ def evaluate(
         return Evaluation(
             source.name,
             scores,
+            len(corpus),
             corpus.documents,
             corpus.characters,
             corpus.bytes,
@@ -112,7 +119,20 @@ def evaluate(
             task.context,
             stride,
             task.checked.layout,
+            source.notes,
         )
+
+
+def open_for(
+    run: Run, tokenizer: Tokenizer, data: Sequence[str], field: str | None, documents: str | None
+) -> Files | World:
+    """Data for a model that is trained: a text is cut into documents as in training, if nobody says."""
+    raw = tokenizer.kind == "bytes"
+    if documents is not None:
+        return open_source(data, field, documents, raw)
+    found = open_source(data, field, raw=raw)
+    said = run.description.settings.get("documents")
+    return replace(found, unit=said) if isinstance(found, Files) and said in DOCUMENTS else found
 
 
 def _source(found: Files | World, sentences: int | None, seed: int | None) -> Files | Sentences:

@@ -29,6 +29,7 @@ class Session:
     def __init__(self, speaker: Speaker, settings: Decoding) -> None:
         if settings.num_beams > 1 or settings.num_return_sequences > 1:
             raise IndicialError("a conversation has one text: no beams and no several texts")
+        speaker.check_writes()
         self.tokenizer = speaker.tokenizer
         self._speaker = speaker
         self.settings = settings

@@ -17,6 +17,9 @@ from typing import Literal
 
 from indicial.program.messages import IndicialError
 
+PENALTY = 50
+"""A length to a higher power than this may be no number any more."""
+
 
 @dataclass(frozen=True)
 class Decoding:
@@ -57,8 +60,9 @@ class Decoding:
         if not 0 < self.repetition_penalty < math.inf:
             text = "it is more than 0, and 1 for none"
             raise IndicialError(f"repetition_penalty is {self.repetition_penalty}; {text}")
-        if not math.isfinite(self.length_penalty):
-            raise IndicialError(f"length_penalty is {self.length_penalty}; it is a number")
+        if not abs(self.length_penalty) <= PENALTY:  # not so for nan
+            text = f"it is a number from -{PENALTY} to {PENALTY}"
+            raise IndicialError(f"length_penalty is {self.length_penalty}; {text}")
         if self.early_stopping not in (True, False, "never"):
             text = "it is true, false or never"
             raise IndicialError(f"early_stopping is {self.early_stopping}; {text}")

@@ -61,6 +61,7 @@ class Speaker:
         *,
         leads: bool = False,
         ends_within: bool = False,
+        fills: bool = False,
     ) -> None:
         self.module = module
         self.tokenizer = tokenizer
@@ -68,6 +69,8 @@ class Speaker:
         """Whether every text of the training began with the end of another."""
         self.ends_within = ends_within
         """Whether texts began and ended anywhere in what the model saw in training."""
+        self.fills = fills
+        """Whether it was trained to fill in blanks, from the words on both sides."""
 
     @staticmethod
     def of(
@@ -91,9 +94,18 @@ class Speaker:
         leads = self.leads or (not tokens and self.ends_within)
         return [self.tokenizer.eos] * leads + tokens
 
+    def check_writes(self) -> None:
+        """Complain about a model that cannot go on from the words before alone."""
+        if self.fills:
+            raise IndicialError(
+                "this model was trained to fill in blanks, from the words on both sides, so it cannot "
+                "write a text from left to right; `indicial evaluate` and `indicial inspect` take it"
+            )
+
     def generate(
         self, prompts: Sequence[str], settings: Decoding, heard: Heard | None = None
     ) -> list[Text]:
+        self.check_writes()
         tokens = [self.encode(prompt) for prompt in prompts]
         copies = settings.num_return_sequences
         streams = [TextStream(self.tokenizer, prompt) for prompt in tokens for _ in range(copies)]
@@ -118,12 +130,13 @@ class Speaker:
 
 
 def beginning(run: Run) -> dict[str, bool]:
-    """How texts began in training: with the end of another always, or now and then."""
+    """How texts began in training, with the end of another always or now and then; and the task."""
     said, data = run.description.settings, run.description.data
     several = data.get("train", {}).get("documents", 1) > 1
     return {
         "leads": bool(said.get("begins_with_eos")),
         "ends_within": said.get("layout") == "stream" and several,
+        "fills": run.description.task == "blank",
     }
 
 

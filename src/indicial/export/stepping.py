@@ -11,6 +11,7 @@ its first value and for its value after a step.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import takewhile
 
 from indicial.compile.emit.printing import quoted
 from indicial.compile.module.module import ProgramModule
@@ -74,7 +75,13 @@ def steps_of(module: ProgramModule, want: tuple[str, ...]) -> Steps | str:
             return f"a step reads {held}, which is not handed over step by step"
         return _steps(module, decoder, stepping)
     except IndicialError as error:
-        return str(error)
+        return in_short(str(error))
+
+
+def in_short(message: str) -> str:
+    """What a message says in one line, without the equations that it shows: `11 | h[t,j] = …`."""
+    lines = takewhile(lambda line: " | " not in line, message.splitlines())
+    return " ".join(line.strip() for line in lines)
 
 
 def _steps(module: ProgramModule, decoder: Decoder, stepping: Stepping) -> Steps:

@@ -54,7 +54,8 @@ def nearest(
     vectors = module.parameter(name).detach().cpu().double().movedim(axis, 0).flatten(1)
     if vectors.shape[1] < 2:
         return f"{name} has one number for each token, so all are alike or opposite"
-    cosines = torch.nn.functional.normalize(vectors, dim=1)
+    # A blank is one more token behind the words, and none of them.
+    cosines = torch.nn.functional.normalize(vectors[: tokenizer.size], dim=1)
     result = []
     for token in tokens:
         alike = cosines @ cosines[token]

@@ -17,10 +17,10 @@ import torch
 from indicial.compile.module.module import ProgramModule
 from indicial.data.corpus import Data
 from indicial.data.prepare import find_data
-from indicial.data.sources import Sentences, open_source
+from indicial.data.sources import Sentences
 from indicial.data.tokenizers import Ints
 from indicial.data.world import World
-from indicial.decode.evaluate import SENTENCES, encoded, task_on
+from indicial.decode.evaluate import SENTENCES, encoded, open_for, task_on
 from indicial.program.messages import IndicialError
 from indicial.train.run import Run
 from indicial.train.settings import Settings
@@ -50,7 +50,7 @@ def texts_for(
         own = _own(run)
         return _rows(own, run, module, f"the validation part of {own.name}", count)
     tokenizer = run.tokenizer()
-    found = open_source(data, field, "auto", raw=tokenizer.kind == "bytes")
+    found = open_for(run, tokenizer, data, field, None)
     source = Sentences(found, SENTENCES, "evaluation", 0) if isinstance(found, World) else found
     with tempfile.TemporaryDirectory() as folder:
         corpus = encoded(source, tokenizer, Path(folder))
@@ -83,6 +83,6 @@ def _rows(data: Data, run: Run, module: ProgramModule, name: str, count: int) ->
             f"{name} has {there} tokens, and the model is looked at while it reads {context}: give "
             "more text, --data PATH"
         )
-    tokens = task.checked.batch(0, count).tokens
-    inputs = {n: v.cpu() for n, v in task.inputs(tokens, 0).items()}
-    return Texts(name, inputs, tokens)
+    block = task.checked.batch(0, count)
+    inputs = {n: v.cpu() for n, v in task.block_inputs(block, 0).items()}
+    return Texts(name, inputs, block.tokens)

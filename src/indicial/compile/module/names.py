@@ -16,6 +16,7 @@ from collections.abc import Container, Iterable, Sequence
 
 from indicial.compile.emit.names import identifier
 from indicial.notation.parse import canonical_name
+from indicial.notation.signs import ASCII_LETTERS
 from indicial.program.ir import Code, Tensor
 from indicial.program.messages import IndicialError
 
@@ -49,7 +50,15 @@ def _near(name: str, names: Sequence[str]) -> str:
     close = close or difflib.get_close_matches(name, names, 1)
     if close:
         return f"; did you mean {close[0]}?"
+    spelled = {_typed(n): n for n in names}  # `alhpa` is nothing like α, but like alpha
+    if meant := difflib.get_close_matches(_typed(name), spelled, 1):
+        return f"; did you mean {meant[0]} ({spelled[meant[0]]})?"
     return f"; it has {', '.join(names)}" if names else "; it has none"
+
+
+def _typed(name: str) -> str:
+    """`"α^K"` → `"alpha^K"`: as it is typed where there are no Greek letters."""
+    return "".join(ASCII_LETTERS.get(letter, letter) for letter in name)
 
 
 def attribute_names(names: Iterable[str], taken: Container[str]) -> dict[str, str]:
