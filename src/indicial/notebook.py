@@ -160,9 +160,9 @@ def _part(shell: Any, asked: Line, cell: str, sheet: Sheet) -> None:
 
 def outcome_text(outcome: Outcome) -> str:
     """What came of a part, for a terminal: messages, equations, verdicts as `indicial check` has them."""
-    shown = [print_unicode(s) for s in outcome.statements if isinstance(s, Equation)]
+    shown = [s for s in outcome.statements if isinstance(s, Equation)]
     paragraphs = [m.render() for m in outcome.messages]
-    paragraphs += ["\n".join(shown)] if shown else []
+    paragraphs += [print_unicode(shown)] if shown else []
     paragraphs += ["\n".join(map(words, outcome.verdicts))] if outcome.verdicts else []
     paragraphs += [BELOW, "\n".join(map(words, outcome.below))] if outcome.below else []
     return "\n\n".join(paragraphs)

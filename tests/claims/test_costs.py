@@ -35,6 +35,14 @@ W^{QK}[k,j,j'] = W^Q[k,I,j] W^K[k,I,j']
         ("work = O(T)", HOLDS),
         ("work = O(T J^2 + T J K)", HOLDS),
         ("work ≤ O(T J K)", REFUTED),
+        ("work ≥ O(T)", HOLDS),
+        ("work ≥ O(T^2)", REFUTED),
+        ("work > O(T)", REFUTED),
+        ("work > O(1)", HOLDS),
+        ("work < O(T^2)", HOLDS),
+        ("work < O(T)", REFUTED),
+        ("work ≠ O(T^2)", HOLDS),
+        ("memory ≤ O(T J) ≤ work", HOLDS),
         ("T^2 ≥ 2 T - 1", HOLDS),
         ("T^2 ≥ 2 T", REFUTED),
         ("parameters of lstm = 4 J^2 + 4 J K + 4 J", HOLDS),
@@ -43,7 +51,11 @@ W^{QK}[k,j,j'] = W^Q[k,I,j] W^K[k,I,j']
     ],
 )
 def test_a_recurrence(claim: str, status: str) -> None:
-    assert verdict(f"{RNN}claim {claim}").status == status
+    assert {one.status for one in verdicts(f"{RNN}claim {claim}")} == {status}
+
+
+def test_a_growth_says_what_was_found() -> None:
+    assert "is O(T), not ≥ O(T²)" in verdict(f"{RNN}claim work ≥ O(T^2)").found
 
 
 def test_a_name_of_the_program_is_not_its_cost() -> None:
@@ -79,6 +91,22 @@ def test_the_sizes_that_break_it_are_small() -> None:
     assert found is not None
     assert set(found.sizes.values()) == {1}
     assert (found.left, found.right, found.difference) == ("3", "2", "1")
+
+
+def test_the_sizes_that_break_it_are_the_least() -> None:
+    """Between the sizes that are tried, 8 and 64, each is brought down by itself."""
+    broken = verdict("input x[n]\nclaim N ≤ 20").broken
+    assert broken is not None and broken.sizes == {"N": 21}
+    broken = verdict(f"{RNN}claim parameters ≤ 30").broken
+    assert broken is not None
+    J, K = broken.sizes["J"], broken.sizes["K"]
+    assert J * J + J * K + J > 30
+    assert (J - 1) ** 2 + (J - 1) * (K + 1) <= 30 and J * J + J * (K - 1) + J <= 30
+
+
+def test_a_second_size_of_a_letter_is_the_first() -> None:
+    text = "size N = 8\ny[n] = a[n]\nz[n] = b[n]\n"
+    assert verdict(f"{text}claim elements of z = 8").status == HOLDS
 
 
 def test_work_of_a_part_is_what_explain_says() -> None:

@@ -1,6 +1,9 @@
 """What breaks a claim is small, and could have been drawn."""
 
+import ast
+
 import numpy as np
+import pytest
 from claiming import verdict
 
 from indicial import load
@@ -54,6 +57,16 @@ def test_what_is_uniform_stays_in_its_range() -> None:
     found = verdict("u[i] ~ uniform(1.05, 1.08)\nclaim u[i] ≤ 1.06").broken
     assert found is not None
     assert 1.06 < float(found.draw["u"].strip("[]")) <= 1.08
+
+
+def test_what_is_shown_is_what_breaks_it() -> None:
+    halves = verdict("input x[n]\nclaim floor(x[n]) = x[n]").broken
+    assert halves is not None and halves.draw == {"x": "[0.5]"}
+    narrow = verdict("input x[n]\nclaim x[n]^4 + 0.2499 ≥ x[n]^2").broken
+    assert narrow is not None
+    (x,) = ast.literal_eval(narrow.draw["x"])
+    assert x**4 + 0.2499 < x**2
+    assert float(narrow.left) == pytest.approx(x**4 + 0.2499, abs=1e-6)
 
 
 def test_the_message_shows_place_values_and_draw() -> None:

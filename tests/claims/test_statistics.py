@@ -140,6 +140,10 @@ def test_digits_follow_the_error(value: float, error: float, text: str) -> None:
     assert with_error(value, error) == text
 
 
+def test_no_minus_before_nothing() -> None:
+    assert with_error(-0.00001, 0.001) == "0.0000 ± 0.0010"
+
+
 def test_one_broken_element_is_enough() -> None:
     """The mean at i = 1 is plainly wrong; that the one at i = 0 is near its bound changes nothing."""
     text = "size I = 2\nx[i] ~ N(0.1 + 9 i, 1)\nclaim mean of x[i] ≈ 0 within 0.1"

@@ -1,5 +1,6 @@
 """Claims about values: the true ones hold, the false ones break, and never by the compiler alone."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -145,6 +146,24 @@ def test_sizes_that_are_given_stay() -> None:
     found = verdict(f"{SOFTMAX}claim α[n] ≥ 0", sizes={"N": 5})
     assert found.found.endswith("sizes N = 5")
     assert verdict(f"size N = 4\n{SOFTMAX}claim α[n] ≥ 0").found.endswith("sizes N = 4")
+
+
+def test_a_size_that_is_given_is_that_of_all_its_letters() -> None:
+    """No equation ties the n of y to that of x; still nobody says that it is another."""
+    text = "input x[n], y[n]\nsize N = 8\n"
+    held, other = verdicts(f"{text}claim x[n] = x[n]\nclaim y[n] = y[n]")
+    assert "= 8" in held.found and "= 8" in other.found
+    set_ = verdicts("input x[n], y[n]\nclaim x[n] = x[n]\nclaim y[n] = y[n]", sizes={"N": 5})
+    assert all(one.found.endswith("= 5") for one in set_)
+
+
+def test_what_is_no_number_is_told() -> None:
+    root, fine = verdicts("input x[n]\nclaim sqrt(x[n])^2 = x[n]\nclaim sqrt(x[n]^2) ≥ x[n]")
+    assert root.status == fine.status == HOLDS
+    assert re.search(r"\(at \d+ of them a side is no number somewhere\)", root.found)
+    assert "no number" not in fine.found
+    guarded = verdict("input x[n]\nclaim sqrt(x[n])^2 = x[n] for x[n] ≥ 0")
+    assert "no number" not in guarded.found
 
 
 def test_the_same_seed_gives_the_same_verdict() -> None:

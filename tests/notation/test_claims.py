@@ -103,3 +103,9 @@ def test_other_names_stay_names(text: str, names: set[str] | None) -> None:
 )
 def test_slips(text: str, message: str) -> None:
     assert [f.message for f in parse_text(text).faults] == [message]
+
+
+def test_a_forgotten_colon() -> None:
+    (fault,) = parse_text("claim false x[n] = 1").faults
+    assert "no colon behind `false`" in fault.message
+    assert parse_text("claim false[n] = 1").faults == ()

@@ -108,6 +108,23 @@ def test_a_list_of_statements() -> None:
         assert parse_text(surface(both), latex=is_latex).statements == both
 
 
+def test_a_long_chain_in_a_list_has_a_line_for_each_side() -> None:
+    text = (
+        "s = a b\n"
+        "z[t] = W[t,I] (a x[I] + b y[I])\n"
+        "  = a W[t,I] x[I] + b W[t,I] y[I]\n"
+        "  = Σ_i (a W[t,i] x[i] + b W[t,i] y[i])\n"
+        "u = v = w"
+    )
+    chain = parse_text(text).statements
+    assert unicode(chain) == text
+    rows = latex(chain).splitlines()
+    assert [row.count("&=") for row in rows] == [0, 1, 1, 1, 1, 1, 0]
+    assert rows[3].startswith("&= ") and "u &= v = w" in rows
+    for surface, is_latex in SURFACES:
+        assert parse_text(surface(chain), latex=is_latex).statements == chain
+
+
 def test_trees_that_no_parser_makes_get_brackets() -> None:
     total = Add((Name("a"), Negative(Name("b"))))
     assert unicode(Product((Number("2"), total))) == "2 (a - b)"

@@ -229,6 +229,14 @@ def test_a_cell_that_fails_is_named(tmp_path: Path) -> None:
     assert "ZeroDivisionError: division by zero (in the cell '1 / 0')" in str(caught.value)
 
 
+def test_what_comes_in_pieces_is_one_output(tmp_path: Path) -> None:
+    path = tmp_path / "sheet.md"
+    text = "import time\nfor n in range(3):\n    print(n, flush=True)\n    time.sleep(0.3)"
+    path.write_text(f"```python\n{text}\n```\n", encoding="utf-8")
+    (cell,) = code_cells(run(make(path)))
+    assert [output["text"] for output in cell["outputs"]] == [["0\n", "1\n", "2\n"]]
+
+
 def test_what_the_sheet_leaves_open_is_not_kept(tmp_path: Path) -> None:
     path = tmp_path / "sheet.md"
     path.write_text("```pycon\n>>> print('a')\na\n>>> print('b')\nb...\n```\n", encoding="utf-8")

@@ -37,6 +37,8 @@ Lookup = Callable[[str], Code | None]
 TRIED = (1, 2, 3, 4, 8, 64)
 """The values of each size, where a claim cannot be settled by its coefficients."""
 MOST_TRIED = 6**5
+MIRRORED = {"≤": "≥", "<": ">", "≥": "≤", ">": "<"}
+"""The relation with its sides exchanged."""
 
 
 def is_about_costs(test: Test) -> bool:
@@ -53,7 +55,7 @@ def is_about_sizes(test: Test) -> bool:
 def try_costs(code: Code, test: Test, lookup: Lookup, given: Mapping[str, int]) -> Verdict:
     """Settles a claim about costs."""
     try:
-        if isinstance(test.right, Growth):
+        if isinstance(test.left, Growth) or isinstance(test.right, Growth):
             return _growth(_Terms(code, lookup), test)
         return _compared(_Terms(code, lookup), test, given)
     except _Inexact as error:
@@ -184,18 +186,33 @@ def _of(found: Cost, what: str) -> Size:
 
 
 def _growth(terms: _Terms, test: Test) -> Verdict:
-    assert isinstance(test.right, Growth)
-    left, right = terms.size(test.left), terms.size(test.right.body)
-    if left is None or right is None:
-        raise IndicialError("O(…) holds a product of sizes, and stands against a cost")
-    keep = right.names or left.names
-    found, stated = order(left, keep), order(right, keep)
-    both = order(left + right, keep)
-    holds = found == stated if test.relation in ("=", "≈") else both == stated
+    """`work ≤ O(T^2)`: it grows no faster; `O(T^2) ≥ work` says the same."""
+    cost_side, bound, relation = test.left, test.right, test.relation
+    if isinstance(cost_side, Growth):
+        cost_side, bound, relation = bound, cost_side, MIRRORED.get(relation, relation)
+    size = terms.size(bound.body) if isinstance(bound, Growth) else None
+    left = None if isinstance(cost_side, Growth) else terms.size(cost_side)
+    if left is None or size is None:
+        raise IndicialError("O(…) holds a product of sizes, and stands alone against a cost")
+    keep = size.names or left.names
+    found, stated = order(left, keep), order(size, keep)
+    both = order(left + size, keep)
     text = f"{left} is {found}"
-    if holds:
+    if _grows(relation, found, stated, both):
         return Verdict(test, HOLDS, text)
-    return Verdict(test, REFUTED, f"{text}, not {stated}", Counterexample(found, stated, ""))
+    text += f", not {stated}" if relation in ("=", "≈") else f", not {relation} {stated}"
+    sides = (found, stated) if cost_side is test.left else (stated, found)
+    return Verdict(test, REFUTED, text, Counterexample(*sides, ""))
+
+
+def _grows(relation: str, found: str, stated: str, both: str) -> bool:
+    """Whether a growth is as stated; `both` is that of their sum, which is the faster of the two."""
+    match relation:
+        case "≤" | "<":
+            return both == stated and (relation == "≤" or found != stated)
+        case "≥" | ">":
+            return both == found and (relation == "≥" or found != stated)
+    return (found == stated) == (relation != "≠")
 
 
 def _compared(terms: _Terms, test: Test, given: Mapping[str, int]) -> Verdict:
@@ -208,22 +225,44 @@ def _compared(terms: _Terms, test: Test, given: Mapping[str, int]) -> Verdict:
             return Verdict(test, HOLDS, f"{left} {test.relation} {right}, at all sizes{counted}")
     count = 0
     for sizes in _grid(terms.names(test), given):
-        if test.guard is not None and not terms.value(test.guard, sizes):
+        holds = _holds(terms, test, sizes)
+        if holds is None:
             continue
         count += 1
-        one, other = terms.value(test.left, sizes), terms.value(test.right, sizes)
-        allowed = 0.0 if test.tolerance is None else terms.value(test.tolerance, sizes)
-        near = test.relation == "≈" and abs(one - other) <= allowed
-        if not near and not FUNCTIONS["=" if test.relation == "≈" else test.relation](one, other):
-            broken = Counterexample(f"{one:g}", f"{other:g}", f"{abs(one - other):g}", {}, sizes)
+        if not holds:
+            least = _least(terms, test, sizes, given)
+            one, other = terms.value(test.left, least), terms.value(test.right, least)
+            broken = Counterexample(f"{one:g}", f"{other:g}", f"{abs(one - other):g}", {}, least)
             against = f"{_shown(left)} against {_shown(right)}{counted}"
             return Verdict(test, REFUTED, against, broken)
+        one, other = terms.value(test.left, sizes), terms.value(test.right, sizes)
     if not count:
         return Verdict(test, UNTRIED, "the condition holds at none of the sizes that were tried")
     if count == 1:
         return Verdict(test, HOLDS, f"{one:g} against {other:g}{counted}")
     tried = f"{_shown(left)} against {_shown(right)}, tried at {count:,} sizes"
     return Verdict(test, HOLDS, tried + counted)
+
+
+def _holds(terms: _Terms, test: Test, sizes: Mapping[str, int]) -> bool | None:
+    """Whether a claim holds at some sizes; None where its condition does not."""
+    if test.guard is not None and not terms.value(test.guard, sizes):
+        return None
+    one, other = terms.value(test.left, sizes), terms.value(test.right, sizes)
+    if test.relation != "≈":
+        return bool(FUNCTIONS[test.relation](one, other))
+    allowed = 0.0 if test.tolerance is None else terms.value(test.tolerance, sizes)
+    return abs(one - other) <= allowed
+
+
+def _least(
+    terms: _Terms, test: Test, sizes: dict[str, int], given: Mapping[str, int]
+) -> dict[str, int]:
+    """Sizes that break a claim, each made as small as the others allow."""
+    for name in [name for name in sizes if name not in given]:
+        smaller = ({**sizes, name: value} for value in range(1, sizes[name]))
+        sizes = next((one for one in smaller if _holds(terms, test, one) is False), sizes)
+    return sizes
 
 
 def _counted(test: Test) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from indicial.program.explain.facts import tied_sizes
 from indicial.program.ir import Code, Expression, Read, Reduce, SizeValue, Softmax, Test
 from indicial.program.rewrite import tensors_read
 from indicial.program.sizes import Size
@@ -37,13 +38,17 @@ def part(code: Code, names: Iterable[str]) -> Code:
 
 
 def claimed(code: Code, test: Test) -> Code:
-    """The part of a program that a claim is about, and the sizes that it depends on."""
+    """The part of a program that a claim is about, and the sizes that it depends on.
+
+    A second size of a letter is taken as the first also where the claim does not read the first.
+    """
     sides = [e for e in (test.left, test.right, test.guard, test.tolerance) if e is not None]
     found = replace(part(code, [n for side in sides for n in read_in(side)]), tests=(test,))
     names: set[str] = set()
     for size in _sizes(found, sides):
         names |= size.names
-    return replace(found, sizes={n: value for n, value in code.sizes.items() if n in names})
+    known = tied_sizes(code, {n: value for n, value in code.sizes.items() if value is not None})
+    return replace(found, sizes={n: known.get(n) for n in code.sizes if n in names})
 
 
 def read_in(expression: Expression) -> Iterator[str]:

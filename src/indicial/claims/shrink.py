@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 TRIES = 64
 """Draws at each smaller size."""
-SIMPLE = (0.0, 1.0, -1.0, 2.0, -2.0, 3.0, -3.0)
+SIMPLE = (0.0, 1.0, -1.0, 2.0, -2.0, 3.0, -3.0, 0.5, -0.5)
 MOST_SECONDS = 2.0
 """A counterexample need not be the smallest there is."""
 
@@ -105,7 +105,8 @@ def _rounder_element(
     import numpy as np
 
     value = float(draw[name][place])
-    for simpler in dict.fromkeys((*SIMPLE, round(value), round(value, 1))):
+    rounded = (round(value), round(value, 1), round(value, 2), float(f"{value:.4g}"))
+    for simpler in dict.fromkeys((*SIMPLE, *rounded)):  # the last is what `shown` prints
         if simpler == value:
             return draw
         changed = np.array(draw[name])

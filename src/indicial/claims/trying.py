@@ -13,6 +13,7 @@ from indicial import library
 from indicial.claims.costs import is_about_costs, is_about_sizes, try_costs
 from indicial.claims.verdict import UNTRIED, Verdict
 from indicial.library.loading import load
+from indicial.program.explain.facts import tied_sizes
 from indicial.program.ir import Code, Test
 from indicial.program.messages import IndicialError
 from indicial.program.program import Program
@@ -71,7 +72,8 @@ def _tried(
     try:
         if is_about_costs(test) or is_about_sizes(test):
             fixed = {name: value for name, value in code.sizes.items() if value is not None}
-            return try_costs(code, test, lambda n: _other(n, programs), {**fixed, **sizes})
+            given = tied_sizes(code, {**fixed, **sizes})
+            return try_costs(code, test, lambda n: _other(n, programs), given)
         return _on_draws(code, test, sizes, seed, draws)
     except IndicialError as error:
         return Verdict(test, UNTRIED, str(error))
@@ -86,8 +88,8 @@ def _on_draws(
     from indicial.claims.statistics import try_statistics
     from indicial.claims.values import try_values
 
+    code = replace(code, sizes={n: sizes.get(n, value) for n, value in code.sizes.items()})
     about = claimed(code, test)
-    about = replace(about, sizes={n: sizes.get(n, value) for n, value in about.sizes.items()})
     experiment = Experiment(about, test)
     if experiment.summaries:
         tried = corners(about, WORK_OF_MANY, few=True)

@@ -56,6 +56,8 @@ class Judged:
     broken: Truths
     tried: Truths
     """Where both sides are finite and the guard holds."""
+    undefined: Truths
+    """Where the guard holds and a side is no finite number: nothing is said about that."""
 
 
 def judge(relation: str, sides: Sides) -> Judged:
@@ -64,7 +66,8 @@ def judge(relation: str, sides: Sides) -> Judged:
 
     left, right = sides.left, sides.right
     with np.errstate(invalid="ignore", over="ignore"):
-        tried = np.isfinite(left) & np.isfinite(right) & sides.guard
+        finite = np.isfinite(left) & np.isfinite(right)
+        tried = finite & sides.guard
         gap = np.where(tried, left - right, 0.0)
         scale = np.maximum(1.0, np.maximum(np.abs(left), np.abs(right)))
     allowed = ROUNDING * np.where(tried, scale, 1.0)
@@ -81,7 +84,7 @@ def judge(relation: str, sides: Sides) -> Judged:
         broken = missed >= (0.0 if sides.tolerance is None else allowed)
     else:
         broken = missed > allowed
-    return Judged(missed, allowed, broken & tried, tried)
+    return Judged(missed, allowed, broken & tried, tried, sides.guard & ~finite)
 
 
 @dataclass
@@ -89,6 +92,8 @@ class _Tally:
     """The nearest that a claim came to breaking, so far."""
 
     draws: int = 0
+    undefined: int = 0
+    """Of these, those at which a side is no finite number somewhere."""
     sizes: list[dict[str, int]] = field(default_factory=list)
     tried: bool = False
     missed: float = -math.inf
@@ -97,6 +102,7 @@ class _Tally:
     def add(self, judged: Judged, relation: str) -> None:
         import numpy as np
 
+        self.undefined += int(judged.undefined.reshape(len(judged.undefined), -1).any(1).sum())
         if not judged.tried.any():
             return
         self.tried = True
@@ -198,6 +204,8 @@ def _held(relation: str, tally: _Tally) -> str:
         near = f"least margin {max(0.0, -tally.missed):.2g}"
     tried = listed(tally.sizes)
     count = f"{tally.draws:,} draw{'' if tally.draws == 1 else 's'}"
+    if tally.undefined:
+        count += f" (at {tally.undefined:,} of them a side is no number somewhere)"
     return f"{near}, {count}" + (f", sizes {tried}" if tried else "")
 
 

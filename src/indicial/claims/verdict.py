@@ -80,7 +80,7 @@ class Verdict:
         whole = ((self.test.span, ""),)
         match self.status:
             case "undecided":
-                hint = "give it more draws with --draws, or a wider tolerance"
+                hint = "give it more draws with --draws, or a wider tolerance: `within 0.01`"
                 return Message("error", "claim", f"undecided: {self.found}", whole, hint)
             case "untried":
                 said = f"this claim was not tried: {self.found}"
@@ -152,7 +152,8 @@ def with_error(value: float, error: float) -> str:
     digits = max(0, -math.floor(math.log10(error)))
     if f"{error:e}"[0] == "1":
         digits += 1
-    return f"{value:.{digits}f} ± {error:.{digits}f}"
+    rounded = round(value, digits) + 0.0  # no -0
+    return f"{rounded:.{digits}f} ± {error:.{digits}f}"
 
 
 def shown(values: np.ndarray[Any, Any], label: Callable[[int], str] | None = None) -> str:

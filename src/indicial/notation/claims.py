@@ -48,6 +48,9 @@ class ClaimParser(ExpressionParser):
         """`claim false: a ≈ b within 0.01`: whether it is false, its sides, its tolerance."""
         self.i = 1 if self.peek().text == "claim" else 0
         false = self.peek().text == "false" and self.ahead(":", 1)
+        if self.peek().text == "false" and self.tokens[self.i + 1].kind in ("word", "number"):
+            raise Refusal("claim", "there is no colon behind `false`", (self.peek().span,),
+                          "write `claim false: a ≥ b`")  # fmt: skip
         self.i += 2 if false else 0
         comparison = self.comparison()
         tolerance = None

@@ -19,6 +19,9 @@ from indicial.notation.typesetting.letters import ASCII, KEY, LATEX, UNICODE, Su
 
 Printable = Node | Sequence[Node]
 
+WIDE = 70
+"""In a list, a chain `a = b = c` that is longer has a line for each of its sides."""
+
 
 def plain(node: Printable) -> str:
     """ASCII only: `h[t,j] = tanh(W^{h,R}[j,I] h[t-1,I])`."""
@@ -31,7 +34,7 @@ def unicode(node: Printable) -> str:
 
 
 def latex(node: Printable) -> str:
-    """LaTeX for a display; a list of statements becomes an `aligned`."""
+    """LaTeX for a display; a list of statements becomes an `aligned`, a long chain several rows."""
     return _print(node, LATEX)
 
 
@@ -49,7 +52,7 @@ def _print(node: Printable, surface: Surface) -> str:
     printer = _Printer(surface)
     if isinstance(node, Node):
         return printer.node(node)
-    lines = [printer.node(part, aligned=surface.latex) for part in node]
+    lines = [printer.node(part, listed=True) for part in node]
     if not surface.latex:
         return "\n".join(lines)
     return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}"
@@ -58,9 +61,9 @@ def _print(node: Printable, surface: Surface) -> str:
 class _Printer(Typesetter):
     """Statements as well."""
 
-    def node(self, node: Node, aligned: bool = False) -> str:
+    def node(self, node: Node, listed: bool = False) -> str:
         if isinstance(node, Equation):
-            return self.equation(node, aligned)
+            return self.equation(node, listed)
         if isinstance(node, Declaration):
             return self.declaration(node)
         if isinstance(node, Claim):
@@ -69,12 +72,19 @@ class _Printer(Typesetter):
             return self.show(node)
         raise TypeError(f"nothing to print in {type(node).__name__}")
 
-    def equation(self, node: Equation, aligned: bool) -> str:
-        text = "" if isinstance(node.sides[0], Dots) else self.show(node.sides[0])
-        for relation, side in zip(node.relations, node.sides[1:], strict=True):
-            sign = ("&" if aligned else "") + self.surface.signs[relation]
-            text += f" {sign} {self.show(side)}" if text else f"{sign} {self.show(side)}"
-            aligned = False
+    def equation(self, node: Equation, listed: bool) -> str:
+        sides = [self.show(side) for side in node.sides]
+        sides[0] = "" if isinstance(node.sides[0], Dots) else sides[0]
+        rows = listed and len(sides) > 2 and sum(map(len, sides)) > WIDE
+        text = sides[0]
+        for number, (relation, side) in enumerate(zip(node.relations, sides[1:], strict=True)):
+            sign = self.surface.signs[relation]
+            if self.latex and listed and (rows or not number):
+                sign = f"&{sign}"
+            joint = " " if text else ""
+            if number and rows:
+                joint = " \\\\\n" if self.latex else "\n  "
+            text += f"{joint}{sign} {side}"
         if node.guard is not None:
             text += " \\quad" if self.latex else ""
             text += self.word(" for ") + self.show(node.guard)

@@ -29,7 +29,7 @@ def run(notebook: Notebook) -> Notebook:
     for count, (cell, outputs) in enumerate(zip(cells, _outputs(notebook), strict=True), start=1):
         if VARIES not in cell["metadata"].get("tags", ()):
             cell["execution_count"] = count
-            cell["outputs"] = [_kept(output) for output in outputs]
+            cell["outputs"] = [_kept(output) for output in _joined(outputs)]
     return ran
 
 
@@ -70,6 +70,17 @@ def _failed(notebook: Any) -> str:
         if any(output.output_type == "error" for output in cell.get("outputs", ())):
             return str(cell.source).partition("\n")[0]
     return ""
+
+
+def _joined(outputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What a kernel sends of one stream in pieces, cut where it happened to be, is one output."""
+    found: list[dict[str, Any]] = []
+    for output in map(dict, outputs):
+        if found and output.get("name") and output["name"] == found[-1].get("name"):
+            found[-1]["text"] += output["text"]
+        else:
+            found.append(output)
+    return found
 
 
 def _kept(output: dict[str, Any]) -> dict[str, Any]:
