@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections import Counter
 
+from indicial.compile.emit.blocks import Block, live_uses
 from indicial.compile.emit.graph import Node
 from indicial.compile.emit.merge import LINEAR
 from indicial.compile.emit.operations import Torch
-from indicial.compile.emit.printing import Block, live_uses
 from indicial.compile.emit.rebuild import Rebuilder
 
 IN_PLACE = "ReLU in place"

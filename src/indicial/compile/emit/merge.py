@@ -12,10 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from indicial.compile.emit.blocks import Assign, Block, Line, Return
 from indicial.compile.emit.graph import NUMBER, Node
 from indicial.compile.emit.operations import Torch
 from indicial.compile.emit.patterns.pattern import Finding
-from indicial.compile.emit.printing import WIDTH, Assign, Block, Line, Return
+from indicial.compile.emit.printing import WIDTH
 from indicial.compile.emit.rebuild import Rebuilder
 from indicial.program.sizes import Size
 

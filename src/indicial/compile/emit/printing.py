@@ -13,9 +13,20 @@ import json
 import math
 import textwrap
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from indicial.compile.emit.blocks import (
+    Assign,
+    Block,
+    Comment,
+    Line,
+    Return,
+    all_roots,
+    flat,
+    reached,
+    roots,
+)
 from indicial.compile.emit.graph import NUMBER, Node, Scope
 from indicial.compile.emit.names import Names
 from indicial.compile.emit.sizes import loose_names, replaced
@@ -24,47 +35,6 @@ from indicial.program.sizes import Size
 WIDTH = 100
 SHORT = 24
 """A view that takes no more than this is written again where it is used again."""
-
-
-@dataclass(frozen=True)
-class Assign:
-    """`target = node`; a target may be an entry, `h[{}]` with its key."""
-
-    target: str
-    node: Node
-    key: Node | None = None
-    tensor: str = ""
-    """The name in the program."""
-
-
-@dataclass(frozen=True)
-class Line:
-    """A line as it is, with nodes in its gaps."""
-
-    template: str
-    arguments: tuple[Node, ...] = ()
-
-
-@dataclass(frozen=True)
-class Return:
-    """`return {"h": h}`."""
-
-    names: tuple[str, ...]
-    arguments: tuple[Node, ...]
-
-
-@dataclass(frozen=True)
-class Comment:
-    text: str
-
-
-@dataclass
-class Block:
-    """Items one after the other; `header` is the line that they are indented below."""
-
-    scope: Scope
-    header: Line = field(default_factory=lambda: Line(""))
-    items: list[Assign | Line | Return | Comment | Block] = field(default_factory=list)
 
 
 @dataclass
@@ -92,7 +62,7 @@ class Printer:
         self.inlined: list[tuple[Node, str]] = []
 
     def print(self, block: Block, indent: int = 4) -> list[str]:
-        self.live = _reached([root for item in _flat(block) for root in _roots(item)])
+        self.live = reached(all_roots(block))
         self._count(block)
         self.number = -1
         return self._block(block, indent)
@@ -107,8 +77,8 @@ class Printer:
         """How often each node is used, and by which item for the last time."""
         assigned: set[int] = set()
         counted: set[int] = set()
-        for number, item in enumerate(_flat(block)):
-            nodes = _roots(item)
+        for number, item in enumerate(flat(block)):
+            nodes = roots(item)
             if isinstance(item, Assign) and id(item.node) in self.live:
                 nodes = [*nodes, item.node]
             self.uses.update(id(n) for n in nodes)
@@ -309,49 +279,3 @@ def braced(start: str, items: Sequence[str], end: str) -> list[str]:
         return [line]
     margin = " " * (len(start) - len(start.lstrip()))
     return [start, *(f"{margin}    {item}," for item in items), margin + end]
-
-
-def _flat(block: Block) -> Iterator[Assign | Line | Return | Comment]:
-    """All items in the order in which they are printed, headers among them."""
-    for item in block.items:
-        if isinstance(item, Block):
-            yield item.header
-            yield from _flat(item)
-        else:
-            yield item
-
-
-def _roots(item: Assign | Line | Return | Comment) -> list[Node]:
-    """The nodes that an item needs, whether or not anybody reads what it makes."""
-    if isinstance(item, Comment):
-        return []
-    if isinstance(item, Assign):
-        return [item.node, item.key] if item.key is not None else []
-    return list(item.arguments)
-
-
-def live_uses(block: Block) -> Counter[int]:
-    """How many nodes and lines read each node, of those that are needed at all."""
-    roots = [root for item in _flat(block) for root in _roots(item)]
-    live = _reached(roots)
-    uses = Counter(id(root) for root in roots)
-    seen: set[int] = set()
-    waiting = list(roots)
-    while waiting:
-        node = waiting.pop()
-        if id(node) not in seen:
-            seen.add(id(node))
-            uses.update(id(a) for a in node.arguments if id(a) in live)
-            waiting.extend(node.arguments)
-    return uses
-
-
-def _reached(roots: Sequence[Node]) -> set[int]:
-    found: set[int] = set()
-    waiting = list(roots)
-    while waiting:
-        node = waiting.pop()
-        if id(node) not in found:
-            found.add(id(node))
-            waiting.extend(node.arguments)
-    return found

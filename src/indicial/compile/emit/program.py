@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
+from indicial.compile.emit.blocks import Assign, Block, Line
 from indicial.compile.emit.calls import call
 from indicial.compile.emit.conditions import Conditions
 from indicial.compile.emit.definitions import Definitions
@@ -21,7 +22,6 @@ from indicial.compile.emit.names import Names
 from indicial.compile.emit.patterns.convolution import CONVOLUTION, Convolution
 from indicial.compile.emit.patterns.pattern import Finding, Missed
 from indicial.compile.emit.picks import choose
-from indicial.compile.emit.printing import Assign, Block, Line
 from indicial.compile.emit.ragged import at_letters, with_starts
 from indicial.compile.emit.sizes import Variable
 from indicial.compile.emit.steps import Steps

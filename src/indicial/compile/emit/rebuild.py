@@ -6,8 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 
+from indicial.compile.emit.blocks import Assign, Block, Line, Return
 from indicial.compile.emit.graph import Graph, Node
-from indicial.compile.emit.printing import Assign, Block, Line, Return
 
 
 class Rebuilder(ABC):

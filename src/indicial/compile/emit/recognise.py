@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Sequence
 
+from indicial.compile.emit.blocks import Assign, Block, live_uses
 from indicial.compile.emit.graph import Node
 from indicial.compile.emit.in_place import IN_PLACE
 from indicial.compile.emit.merge import MERGED
@@ -23,7 +24,6 @@ from indicial.compile.emit.patterns.embedding import EMBEDDING
 from indicial.compile.emit.patterns.gelu import GELU
 from indicial.compile.emit.patterns.layer_norm import LAYER_NORM
 from indicial.compile.emit.patterns.pattern import Finding, Found, Pattern, Surroundings
-from indicial.compile.emit.printing import Assign, Block, live_uses
 from indicial.compile.emit.rebuild import Rebuilder
 
 PATTERNS = (ATTENTION, LAYER_NORM, CROSS_ENTROPY, GELU, BIAS, EMBEDDING)

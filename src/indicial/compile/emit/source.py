@@ -19,6 +19,7 @@ import inspect
 import re
 from collections.abc import Collection, Sequence
 
+from indicial.compile.emit.blocks import Line, Return
 from indicial.compile.emit.helpers import HELPERS
 from indicial.compile.emit.in_place import IN_PLACE, in_place
 from indicial.compile.emit.lift import MEMBER, lift
@@ -27,7 +28,7 @@ from indicial.compile.emit.merge import MERGED, merged
 from indicial.compile.emit.names import Names
 from indicial.compile.emit.patterns.convolution import CONVOLUTION
 from indicial.compile.emit.patterns.pattern import Finding
-from indicial.compile.emit.printing import WIDTH, Line, Printer, Return, quoted
+from indicial.compile.emit.printing import WIDTH, Printer, quoted
 from indicial.compile.emit.program import Emission
 from indicial.compile.emit.recognise import NAMES, recognise
 from indicial.compile.emit.running import Source
