@@ -90,3 +90,21 @@ def test_the_header_can_be_included() -> None:
     pointers = [ctypes.c_void_p(array.ctypes.data) for array in (c, a, b, packed)]
     toolchain.load(source).kernel(*pointers)
     np.testing.assert_array_equal(c, a @ b)
+
+
+def test_fewer_optimizations_change_no_bit() -> None:
+    """A product and a sum are one operation, as with more of them: it is that which is fast."""
+    source = products.SOURCE.format(real="float")
+    rng = np.random.default_rng(1)
+    a, b = (rng.standard_normal(shape).astype(np.float32) for shape in ((7, 37), (37, 70)))
+    found = []
+    for quick in (True, False):
+        library = toolchain.load(source, quick=quick)
+        packed, c = np.zeros(96 * 37, np.float32), np.zeros((7, 70), np.float32)
+        at = [ctypes.c_void_p(array.ctypes.data) for array in (c, a, b, packed)]
+        k, n = ctypes.c_long(37), ctypes.c_long(70)
+        library.pack(at[3], at[2], k, n, n, ctypes.c_long(1))
+        library.multiply(at[0], n, at[1], k, at[3], ctypes.c_long(7), n, k, 0)
+        found.append(c)
+    np.testing.assert_array_equal(*found)
+    np.testing.assert_allclose(found[0], a @ b, rtol=1e-4, atol=1e-5)

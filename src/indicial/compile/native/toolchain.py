@@ -35,7 +35,7 @@ import shlex
 import shutil
 import subprocess
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from indicial.compile.native import cache
@@ -55,6 +55,14 @@ FLAGS = (
     "-fno-stack-protector",
     "-Werror=implicit-function-declaration",
 )
+QUICK = (
+    "-O1",
+    "-fexpensive-optimizations",
+    "-ftree-loop-vectorize",
+    "-fvect-cost-model=very-cheap",
+)
+"""For gcc in the place of -O2: less than two thirds of its time, and fused operations all the same."""
+
 TUNING = (
     ("-march=native", "-mprefer-vector-width=512"),
     ("-march=native",),
@@ -80,6 +88,13 @@ class Compiler:
     command: tuple[str, ...]
     flags: tuple[str, ...]
     identity: str
+
+    def quick(self) -> Compiler:
+        """The one for texts that write out their vectors, which gain nothing from more."""
+        if "__clang__" in self.identity:
+            return self
+        flags = [flag for own in self.flags for flag in (QUICK if own == "-O2" else (own,))]
+        return replace(self, flags=tuple(flags))
 
     def compile(self, source: str, output: Path) -> None:
         """Write the shared library for a C text to `output`."""
@@ -108,9 +123,9 @@ def find_compiler() -> Compiler:
     return _find_compiler((chosen,) if chosen else ("cc", "gcc", "clang"), os.environ.get("PATH"))
 
 
-def load(source: str) -> ctypes.CDLL:
+def load(source: str, *, quick: bool = False) -> ctypes.CDLL:
     """Compile a C text, or find it compiled, and load it."""
-    compiler = find_compiler()
+    compiler = find_compiler().quick() if quick else find_compiler()
     started = _started.get((compiler, source))
     if started is None:
         return _loaded(compiler, source)
@@ -121,9 +136,9 @@ def load(source: str) -> ctypes.CDLL:
         raise
 
 
-def start(source: str) -> None:
+def start(source: str, *, quick: bool = False) -> None:
     """Do what `load` does in the background: compilers run beside each other, and beside Python."""
-    compiler = find_compiler()
+    compiler = find_compiler().quick() if quick else find_compiler()
     key = (compiler, source)
     if key not in _started:
         _started[key] = _pool().submit(_loaded, compiler, source)
