@@ -167,3 +167,5 @@ def test_which_index_the_steps_go_along() -> None:
         torch.testing.assert_close(out["y"], torch.as_tensor(whole["y"][t]))
     with pytest.raises(IndicialError, match="no input has an axis q to walk along"):
         module.begin(along="q")
+    with pytest.raises(IndicialError, match="c does not go along t, which has the size T"):
+        module.begin(x=given["x"], along="t", want=["c"])

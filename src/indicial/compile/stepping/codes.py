@@ -93,6 +93,10 @@ def derive(
     simple = simplified(code)
     bounded = causal(with_support(simple, walk), walk, outputs)
     found = causal(with_keys(bounded), walk, outputs)
+    for name in outputs:
+        if name not in found.axes:
+            text = f"{name} does not go along {walk.letter}, which has the size {walk.size}"
+            raise IndicialError(f"{text}: a step has nothing of it")
     whole = with_keys(replace(bounded, code=simple))
     count = _count(found.code)
     slots = Slots(found)
