@@ -61,6 +61,23 @@ def test_a_model_that_fills_in_blanks(
     assert {len(one["near"]) for one in told["neighbours"]} == {5}
 
 
+def test_a_model_with_a_loss_alone(
+    tmp_path: Path, book: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What needs a probability does not apply; the rest is told."""
+    equations = tmp_path / "near.eq"
+    equations.write_text("input w[t] in V\nloss = 1/T Σ_t Σ_j (e[w[t],j] - c[j])^2\n")
+    few = ["--max-steps", "1", "--context", "12", "--set", "J=4", "--out", str(tmp_path / "run")]
+    assert main(["train", str(equations), "--data", str(book), *few]) == 0
+    capsys.readouterr()
+    assert main(["inspect", str(tmp_path / "run"), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert "no distribution" in told["gradients"]["not_applicable"]
+    assert [one["name"] for one in told["parameters"]] == ["e[·,j]", "c[j]"]
+    assert main(["evaluate", str(tmp_path / "run"), "--data", str(book)]) == 2
+    assert "no nats to count" in capsys.readouterr().err
+
+
 def test_a_text_that_is_too_short(
     tmp_path: Path, book: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

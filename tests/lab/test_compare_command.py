@@ -22,6 +22,7 @@ from indicial.lab.views import ending
 from indicial.train.loop import train
 from indicial.train.run import Run
 from indicial.train.watchers import Summary
+from tests.decode.runs import make_run
 from tests.lab.test_views import trials
 from tests.train.small import sentences
 
@@ -185,6 +186,22 @@ def test_a_training_does_not_outlive_the_command(here: Path) -> None:
     assert Run.open("c/rnn-2k-seed-0").checkpoint("last").step > 0
 
 
+def test_the_name_of_a_model_means_the_model(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Though there are runs of these names, after `train rnn --out rnn`."""
+    for name in ("rnn", "gru"):
+        (here / name).mkdir()
+        (here / name / "run.json").write_text("{}", encoding="utf-8")
+    status, _, err = run(capsys, "rnn", "gru", "--data", "text.txt", "--parameters", "10")
+    assert status == 2 and "cannot have about 10 parameters" in err
+    make_run(here / "one", "rnn_lm")
+    status, _, err = run(capsys, "one", "one")
+    assert status == 2 and "has no attention, which is what two designs or runs" in err
+    status, _, err = run(capsys, "./rnn", "gru")
+    assert status == 2 and "gru is neither a design nor a run" in err
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -196,6 +213,7 @@ def test_a_training_does_not_outlive_the_command(here: Path) -> None:
         (["rnn", "--data", "text.txt", "--minutes", "1", "--tokens-budget", "1M"], "one of them"),
         (["rnn", "--data", "text.txt", "--seeds", "0"], "--seeds takes a number from 1 on"),
         (["rnn", "--data", "text.txt", "--minutes", "soon"], "--minutes takes a number"),
+        (["rnn", "--data", "text.txt", "--workers", "0"], "--workers takes a number from 1 on"),
         (["rnn", "--data", "text.txt", "--out", "."], "holds other things"),
     ],
 )  # fmt: skip

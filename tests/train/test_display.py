@@ -98,6 +98,15 @@ def test_live() -> None:
     assert last.index("step 2,000 of 2,000") < last.index("stopped after step 2,000")
 
 
+@pytest.mark.parametrize(
+    ("step", "reason", "said"),
+    [(1200, "stopped", True), (2000, "stopped", False), (1200, "patience", False)],
+)
+def test_who_stopped_a_run_is_told_how_to_go_on(step: int, reason: str, said: bool) -> None:
+    lines = display.summary_lines(summary(FOLDER, step, reason))
+    assert (lines[-1] == f"to go on: indicial train --resume {FOLDER}") == said
+
+
 def test_a_run_that_goes_on_shows_what_was_before(tmp_path: Path) -> None:
     feed(Metrics(tmp_path / "metrics.jsonl"), tmp_path, 700)
     resumed = Board()

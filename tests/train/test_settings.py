@@ -47,9 +47,10 @@ def test_values_as_typed() -> None:
         ("max_steps", True, "--max-steps takes a number"),
         ("learning_rate", "nan", "--learning-rate takes a number"),
         ("learning_rate", "-1", "from 1e-12 on"),
-        ("optimizer", "adam", "takes one of adamw, muon; did you mean adamw?"),
+        ("optimizer", "adam", "takes one of adamw, muon; it was given adam; did you mean adamw?"),
         ("clip_each", "yes", "is either on or off: true or false"),
         ("set", ["J"], "--set takes NAME=VALUE, such as J=256"),
+        ("set", ["J=8", "L=2", "J=16"], "--set says J twice, 8 and 16: keep one of them"),
     ],
 )
 def test_what_is_wrong_is_said(name: str, value: object, said: str) -> None:

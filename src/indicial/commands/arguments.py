@@ -87,9 +87,14 @@ def settings(options: argparse.Namespace) -> tuple[dict[str, int], dict[str, str
         name, equals, value = setting.partition("=")
         if not equals or not name or not value:
             raise IndicialError(f"--set takes NAME=VALUE, not {setting!r}")
+        if name in sizes or name in fills:
+            raise IndicialError(f"--set says {name} twice: keep one of them")
         if value.replace(".", "", 1).lstrip("+-").isdigit():
             if not value.isdigit() or not 0 < int(value) < 10**9:
-                raise IndicialError(f"the size {name} must be a whole number from 1, not {value}")
+                raise IndicialError(
+                    f"--set {name}={value}: a size is a whole number from 1 (constants of the "
+                    "equations are set where they are trained)"
+                )
             sizes[name] = int(value)
         else:
             fills[name] = value

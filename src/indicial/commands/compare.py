@@ -104,13 +104,14 @@ def _compare(options: argparse.Namespace) -> int:
     from indicial.lab.pool import finished, run_trials
     from indicial.lab.views import make_view
 
+    workers = _workers(options)
     comparison = _comparison(options)
     before = {trial.label: finished(trial) for trial in comparison.trials}
     left = [trial for trial in comparison.trials if before[trial.label] is None]
     view = make_view(left)
     _tell_plan(comparison, view, len(left))
     comparison.keep([result for result in before.values() if result is not None])
-    outcomes = run_trials(left, _workers(options), view) if left else {}
+    outcomes = run_trials(left, workers, view) if left else {}
     found = {**before, **{label: outcome.result for label, outcome in outcomes.items()}}
     results = [result for trial in comparison.trials if (result := found[trial.label])]
     _tell_results(comparison, results, view, options.samples)

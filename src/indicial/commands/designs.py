@@ -55,12 +55,14 @@ def design_meant(word: str) -> Iterator[None]:
 def two_designs(words: list[str]) -> tuple[Design, Design] | None:
     """Both designs, if designs or runs are what the words name; None if they name models.
 
-    A run beside a design is taken for one: its equations with what it learned.
+    A run beside a design is taken for one: its equations with what it learned. The name of a model
+    means the model; a run in a folder of that name is `./ugrnn`.
     """
     from indicial.designs.design import Design
+    from indicial.library import names
     from indicial.program.messages import IndicialError
 
-    runs = [(Path(word) / "run.json").is_file() for word in words]
+    runs = [word not in names() and (Path(word) / "run.json").is_file() for word in words]
     found = [None if run else named_design(word) for word, run in zip(words, runs, strict=True)]
     if not any(runs) and not any(found):
         return None

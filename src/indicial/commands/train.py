@@ -119,11 +119,9 @@ def _tell_unread(summary: Summary) -> None:
     from indicial.train.output import discard_stdout
 
     discard_stdout()
-    notes = [f"the output cannot be written any more ({summary.lost})"]
-    if summary.step < summary.of:
-        notes.append(f"to go on: indicial train --resume {summary.folder}")
+    note = f"the output cannot be written any more ({summary.lost})"
     with contextlib.suppress(OSError):  # it may be closed as well
-        for line in summary_lines(replace(summary, notes=(*notes, *summary.notes))):
+        for line in summary_lines(replace(summary, notes=(note, *summary.notes))):
             _tell(line)
 
 

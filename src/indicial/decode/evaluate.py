@@ -106,6 +106,11 @@ def evaluate(
         world = found if isinstance(found, World) else None
         both = Data(corpus, corpus, tokenizer, world, told)
         task = task_on(both, run, module, context)
+        if task.prediction is None:
+            raise IndicialError(
+                f"the equations of {run.folder} say a loss but no probability of a word, such as "
+                "P(w[t] | w[0], …, w[t-1]) = softmax_{w_t} …, so there are no nats to count"
+            )
         stride = max(1, task.checked.context // 2) if stride is None else stride
         scores = measured(task, module, stride, progress, each)
         return Evaluation(
@@ -178,11 +183,6 @@ def task_on(data: Data, run: Run, module: ProgramModule, context: int | None) ->
         batch_size=run.number("batch_size", 8),
         seed=run.number("seed", 0),
     )
-    if task.prediction is None:
-        raise IndicialError(
-            f"the equations of {run.folder} say a loss but no probability of a word, such as "
-            "P(w[t] | w[0], …, w[t-1]) = softmax_{w_t} …, so there are no nats to count"
-        )
     most = min((module.sizes.known.get(name, length) for name in task.lengths), default=length)
     if length > most:
         raise IndicialError(

@@ -92,6 +92,11 @@ def _attention(design: Design) -> str:
     """The name of the weights; in layers, or several times, is too much to compare."""
     found = attentions(design.program.code)
     title = design.program.title
+    if not found:
+        raise IndicialError(
+            f"{title} has no attention, which is what two designs or runs are compared by; how well "
+            "each of two runs predicts a text, `indicial evaluate` says"
+        )
     if len(found) != 1:
         raise IndicialError(f"{title} has {len(found)} attentions; designs with one are compared")
     if found[0].layer is not None:

@@ -260,6 +260,8 @@ def summary_lines(summary: Summary) -> list[str]:
         lines.append(f"best validation{at}: {', '.join(words[:2])}")
         lines += [f"  {', '.join(words[2:])}"] if words[2:] else []
     lines += [*summary.notes, f"the run is in {summary.folder}"]
+    if summary.reason == "stopped" and summary.step < summary.of:
+        lines.append(f"to go on: indicial train --resume {summary.folder}")
     return lines
 
 

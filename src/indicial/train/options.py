@@ -79,8 +79,8 @@ class Option:
         word = str(value)
         if self.choices and word not in self.choices:
             close = difflib.get_close_matches(word, self.choices, 1)
-            meant = f"; did you mean {close[0]}?" if close else ""
-            raise self._wrong(value, f"takes one of {', '.join(self.choices)}{meant}")
+            error = self._wrong(value, f"takes one of {', '.join(self.choices)}")
+            raise IndicialError(f"{error}; did you mean {close[0]}?") if close else error
         return word
 
     def _pairs(self, value: object) -> dict[str, str]:
@@ -92,7 +92,12 @@ class Option:
             name, equals, given = str(item).partition("=")
             if not (equals and name.strip() and given.strip()):
                 raise self._wrong(item, "takes NAME=VALUE, such as J=256 or CELL=lstm")
-            found[name.strip()] = given.strip()
+            name, given = name.strip(), given.strip()
+            if found.get(name, given) != given:
+                raise IndicialError(
+                    f"{self.flag} says {name} twice, {found[name]} and {given}: keep one of them"
+                )
+            found[name] = given
         return found
 
     def _wrong(self, value: object, what: str) -> IndicialError:
