@@ -74,6 +74,14 @@ class Moment:
         """The step at which a tensor is now."""
         return self.place + self.causal.offsets[tensor]
 
+    def present_in(self, statement: Statement, tensor: str) -> Size:
+        """The same in a statement that may be about one step only: in `h[1,j] = x[0,j]` x is at 1."""
+        offsets = self.causal.offsets
+        left = statement.left[self.causal.axes[statement.target]]
+        if self.first or not isinstance(left, Affine) or left.terms:
+            return self.present(tensor)
+        return left.offset - offsets[statement.target] + offsets[tensor]
+
     # ---- statements ----
 
     def define(self, statement: Statement) -> None:
@@ -214,7 +222,7 @@ class Moment:
         if not isinstance(at, Affine):
             raise unknown_end(self.walk.size, scope.statement, read.span)
         rest = tuple(p for n, p in enumerate(places) if n != axis)
-        lag = add(Affine((), self.present(read.tensor)), at, -1)
+        lag = add(Affine((), self.present_in(scope.statement, read.tensor)), at, -1)
         if not lag.terms and lag.offset.number is not None:
             return self.single(read, int(lag.offset.number), rest)
         many = self.slots.along(read.tensor)
