@@ -65,6 +65,9 @@ h[t,j] = tanh(W[j,I] h[t-1,I] - h[t-2,j] + U[j,K] x[t,K])""",
 range Δt = 1..3
 h[-1,j] = a[j]
 h[t,j] = tanh(W[ΔT,j,I] h[t-ΔT,I] + U[j,K] x[t,K])""",
+    "a window of one state": """input x[t,k]
+range Δt = 1..1
+h[t,j] = tanh(W[ΔT,j,I] h[t-ΔT,I] + U[j,K] x[t,K])""",
     "the step as a number": """input x[t,k]
 y[t,k] = t x[t,k] + x[t-2,k]
 z[t,k] = cases { y[t,k] if t > 2, 0 otherwise }

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from indicial.compile.passes.names import derived_name
 from indicial.compile.stepping.causal import Causal, reads
-from indicial.program.ir import Affine, Axis, Tensor
+from indicial.program.ir import Affine, Axis, Place, Statement, Tensor
 from indicial.program.sizes import Size
 
 
@@ -107,7 +107,7 @@ def _reaches(causal: Causal) -> tuple[dict[str, int | None], set[int]]:
     for edge in reads(causal.code, causal.walk, causal.axes):
         reader, read = edge.ends
         low, high = edge.distance(causal.axes[reader], causal.axes[read])
-        if low == high:
+        if low == high and not _by_index(edge.read.places[causal.axes[read]], edge.statement):
             continue
         ahead = causal.offsets[read] - causal.offsets[reader]
         if ahead - high <= 0:
@@ -116,3 +116,9 @@ def _reaches(causal: Causal) -> tuple[dict[str, int | None], set[int]]:
         endless = low == -math.inf or known is None
         result[read] = None if endless else max(int(ahead - low), known or 0)
     return result, now
+
+
+def _by_index(place: Place, statement: Statement) -> bool:
+    """Whether a place moves with an index that is summed: `t-Δt`, be it only one value of it."""
+    own = {index.name for index in statement.indices}
+    return isinstance(place, Affine) and any(name not in own for name, _ in place.terms)
