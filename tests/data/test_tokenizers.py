@@ -137,6 +137,14 @@ def test_half_a_pair(tokenizer: Bytes | BPE) -> None:
         tokenizer.encode("a\ud800b")
 
 
+@pytest.mark.parametrize("kind", ["characters", "bpe"])
+def test_a_byte_that_is_no_text(kind: str) -> None:
+    """`--prompt $'caf\\xe9'`: Python hands it over as half of a pair."""
+    tokenizer = make_tokenizer(kind, ["cafe"])
+    with pytest.raises(IndicialError, match="the text has the byte 0xE9 where it is no UTF-8"):
+        tokenizer.encode("caf\udce9")
+
+
 def test_bytes_that_are_no_text() -> None:
     raw = bytes(range(256))
     text = raw.decode("utf-8", "surrogateescape")

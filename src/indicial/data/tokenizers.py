@@ -68,6 +68,11 @@ class Tokenizer(ABC):
     def check(self, text: str) -> None:
         """Complain about a text that this tokenizer cannot say."""
         if half := next((c for c in text if "\ud800" <= c <= "\udfff"), None):
+            if "\udc80" <= half <= "\udcff":  # how Python hands over what the shell gave
+                raise IndicialError(
+                    f"the text has the byte 0x{ord(half) - 0xDC00:02X} where it is no UTF-8: give "
+                    "the text in UTF-8"
+                )
             raise IndicialError(
                 f"the text has {shown(half)}, half of a pair that is no character by itself: "
                 "remove it"
@@ -131,6 +136,7 @@ class Characters(Tokenizer):
         self._tokens[codes] = np.arange(2, self.size)
 
     def check(self, text: str) -> None:
+        super().check(text)
         known = set(self.alphabet)
         if strange := next((c for c in text if c not in known), None):
             raise IndicialError(
