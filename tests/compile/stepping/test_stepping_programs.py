@@ -55,7 +55,7 @@ h[t,j] = tanh(W[j,I] h[t-1,I] + U[j,K] x[t,K])""",
 c[0,j] = a[j]
 c[t,j] = tanh(W[j,I] c[t-1,I] + U[j,K] x[t,K])""",
     "a step that reads the first": """input x[t,k]
-h[2,j] = V[j,K] x[0,K] + h[1,j]
+h[2,j] = V[j,K] x[0,K] + a[j]
 h[t,j] = tanh(W[j,I] h[t-1,I] + U[j,K] x[t,K])""",
     "two steps back": """input x[t,k]
 h[-1,j] = a[j]
