@@ -69,9 +69,9 @@ def test_short_trainings_take_small_batches_of_short_rows(monkeypatch: pytest.Mo
     monkeypatch.setattr(defaults, "_cores", lambda kind: 2)
     seen = [
         defaults.rows(corpus([10**6]), Settings(minutes=minutes), "cpu")
-        for minutes in (0.01, 0.5, 1.9, 2, 60)
+        for minutes in (0.01, 0.49, 0.5, 1.9, 2, 60)
     ]
-    assert seen == [(64, 8), (64, 16), (64, 31), (128, 16), (128, 16)]
+    assert seen == [(32, 16), (32, 31), (64, 16), (64, 31), (128, 16), (128, 16)]
 
 
 def test_recurrences_take_larger_steps() -> None:

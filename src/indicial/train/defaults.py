@@ -44,8 +44,8 @@ STEP_TOKENS = {"cpu": 2048, "mps": 8192, "cuda": 32768}
 MINUTE_TOKENS = 1024
 """Of one that takes a minute of one core; the square root of more for more."""
 LEAST_TOKENS = 512
-SHORT = 4.0
-"""Minutes of one core below which rows are short."""
+SHORT_ROWS = ((1.0, 32), (4.0, 64), (math.inf, 128))
+"""Minutes of one core, and how long a row is at most in a training that takes less."""
 SHARE = 0.88
 """Of the time, what the steps take; the rest is for validation and for beginning."""
 RATES = {
@@ -134,10 +134,10 @@ def default_layers(code: Code, found: Roles, width: int) -> int:
 
 def default_context(corpus: Corpus, kind: str, time: float) -> int:
     """A few short documents, or 128 tokens of long ones; less in a short training (`time` in
-    minutes of one core), more where there is a GPU."""
+    minutes of one core, or without end), more where there is a GPU."""
     lengths = np.diff(np.append(np.asarray(corpus.starts), len(corpus)))
     long = int(np.quantile(lengths, 0.99)) if len(lengths) else 0
-    most = 256 if kind != "cpu" else 64 if time < SHORT else 128
+    most = 256 if kind != "cpu" else next(row for less, row in SHORT_ROWS if time < less)
     fitting = min(most, max(64, 16 * math.ceil(long / 16)))
     return max(2, min(fitting, len(corpus) // 4))
 
