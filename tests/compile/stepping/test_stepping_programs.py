@@ -65,6 +65,10 @@ h[t,j] = tanh(W[j,I] h[t-1,I] - h[t-2,j] + U[j,K] x[t,K])""",
 range Δt = 1..3
 h[-1,j] = a[j]
 h[t,j] = tanh(W[ΔT,j,I] h[t-ΔT,I] + U[j,K] x[t,K])""",
+    "a table that begins outside": """input x[t,k]
+M[t,0] = x[t,0]
+M[t,k] = tanh(M[t-1,k] + M[t,k-1] - M[t-1,k-1] + x[t,k])
+y[t,j] = M[t,0] b[j]""",
     "a window of one state": """input x[t,k]
 range Δt = 1..1
 h[t,j] = tanh(W[ΔT,j,I] h[t-ΔT,I] + U[j,K] x[t,K])""",

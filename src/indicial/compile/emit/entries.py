@@ -54,6 +54,10 @@ class Entries:
             inside = sizes.certain(key - walk.first) and sizes.certain(walk.last - key)
         else:
             inside = False
+        if walk.current is not None and walk.span is not None and key.number is not None:
+            # While the loop runs, a step with a number is there or not yet.
+            low, high = walk.span
+            inside &= sizes.certain(low - 1 - key) or sizes.certain(key - 1 - high)
         if inside or key in walk.singles:
             found = self.graph.make(
                 "{}[{}]", entries, node, shape=shape, kind=kind, light=True, hint=store.target

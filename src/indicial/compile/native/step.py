@@ -92,6 +92,9 @@ class NativeStep:
         """The numbers of the arguments and results that each step brings."""
         kernel, number = self.kernel, self.kernel.arguments.index
         changing = [n for n in kernel.arguments if n not in self.weights]
+        for name in changing:
+            if name not in self.tensors:  # `M@-1`, where a table begins
+                raise Unsupported(f"{name} is read, and no step is given it")
         self._caches = [(number(n), n, room[n] + 1) for n in changing if n in room]
         own = [n for n in changing if n not in room]
         # One axis has no rows: where the memory begins is all there is to know.
