@@ -37,7 +37,7 @@ TEXTS = {
 
 
 def program(name: str) -> Program:
-    lines = [line.strip() for line in TEXTS[name].strip().splitlines()]
+    lines = [line.strip() for line in TEXTS.get(name, name).strip().splitlines()]
     found = Program.of_text("\n".join(["input x[t,k]", *lines, "o[t,k] = h[t,k] + x[t,k]"]))
     assert not found.errors, found.errors[0].render()
     return found
@@ -55,6 +55,29 @@ def test_three_ways_agree(name: str) -> None:
 @pytest.mark.parametrize("name", TEXTS)
 def test_each_text_gives_what_it_gives_alone(name: str) -> None:
     Ragged(program(name).code, seed=1).check()
+
+
+STEPS_WITH_A_NUMBER = {
+    "one that reads the step before": "h[2,k] = x[2,k] + h[1,k]\nh[t,k] = tanh(x[t,k] + h[t-1,k])",
+    "a number": "h[2,k] = 5\nh[t,k] = tanh(x[t,k] + h[t-1,k])",
+    "three": """
+        h[2,k] = a[k]
+        h[0,k] = x[0,k]
+        h[1,k] = 2 x[0,k]
+        h[t,k] = tanh(W[k,I] x[t,I] + W[k,I] h[t-1,I] + h[t-2,k])
+    """,
+    "one on the way back": "h[3,k] = x[0,k]\nh[t,k] = tanh(x[t,k] + h[t+1,k])",
+    "one from the end, on the way back": "h[T-2,k] = x[0,k]\nh[t,k] = tanh(x[t,k] + h[t+1,k])",
+    "one from the end": "h[T-2,k] = x[0,k]\nh[t,k] = tanh(x[t,k] + h[t-1,k])",
+}
+
+
+@pytest.mark.parametrize("text", STEPS_WITH_A_NUMBER.values(), ids=STEPS_WITH_A_NUMBER)
+def test_a_text_may_end_before_a_step_with_a_number(text: str) -> None:
+    ways = Ways(program(text).code)
+    sizes = dict.fromkeys(ways.code.sizes, 3)
+    for steps in (1, 2, 3, 4, 5):
+        ways.agree({**sizes, "T": steps}, members=2)
 
 
 def test_a_derivative_has_no_place_for_the_first_layer() -> None:

@@ -263,6 +263,8 @@ class Entries:
         ((first, extent),) = hull(self.torch, boxes)
         last = first + extent - 1
         complete = walk.current is None and self.torch.sizes.certain(extent - 1)
+        if (first.names | extent.names) & self.torch.sizes.largest.keys():
+            complete = False  # `h[2,j] = …` may be an equation for a step that no step comes to
         if walk.span is not None:
             low, high = walk.span
             while low - 1 in walk.singles:

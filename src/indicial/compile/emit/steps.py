@@ -8,7 +8,7 @@ for t in range(T):
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from indicial.compile.emit.axes import ALL, Item
 from indicial.compile.emit.blocks import Assign, Line
@@ -218,6 +218,11 @@ class Steps:
         for key in missing if bounds is not None else ():
             assert bounds is not None
             node = self.found(store, walk, key, bounds)
+            if not self.apart(key, key, walk.singles):  # `h[3,j] = …` and h[T], of three steps
+                node = self.torch.graph.make(
+                    "{}.get({}, {})", self.tensors.now(walk), self.sizes.node(key), node,
+                    shape=node.shape, kind=node.kind,
+                )  # fmt: skip
             self.writing.add(
                 Assign(f"{walk.entries}[{{}}]", node, self.sizes.node(key), store.target)
             )
@@ -318,12 +323,13 @@ class Steps:
             walk = store.walk
             assert walk is not None and walk.current is not None and walk.span is not None
             low, high = walk.span
-            apart = all(
-                self.sizes.certain(low - 1 - key) or self.sizes.certain(key - 1 - high)
-                for key in walk.singles
-            )
-            if store.definitions or not apart:
+            if store.definitions or not self.apart(low, high, walk.singles):
                 self.outside(store, walk, walk.current)
+
+    def apart(self, low: Size, high: Size, keys: Iterable[Size]) -> bool:
+        """Whether no key lies between these steps, whatever the sizes are."""
+        certain = self.sizes.certain
+        return all(certain(low - 1 - key) or certain(key - 1 - high) for key in keys)
 
     def finish(self, stores: Sequence[Store]) -> None:
         """At the end of a step: what was walked inside it becomes an entry."""

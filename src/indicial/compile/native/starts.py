@@ -52,13 +52,15 @@ def _read_inside(loop: Loop, code: Code, start: Statement) -> bool:
     return any(n.definer is start and id(n.reader) in inside for n in needs(code))
 
 
-def is_inside(name: str, place: Size, axis: Axis) -> bool:
-    """Whether a start lies in the range of its tensor; `Unsupported` where that is not certain."""
+def is_inside(name: str, place: Size, axis: Axis, direction: int) -> bool:
+    """Whether a start lies in the range of its tensor; `Unsupported` where that is not certain.
+
+    On the far side it need not be: no step looks for `h[2,j]` there if there are only two.
+    """
     low, high = (place - axis.lower).number, (place - axis.lower - axis.extent).number
-    if low is not None and low < 0:
+    if (low is not None and low < 0) or (high is not None and high >= 0):
         return False
-    if high is not None and high >= 0:
-        return False
-    if low is None and high is None:
+    near = low is not None or high == -1 if direction > 0 else high is not None or low == 0
+    if not near:
         raise Unsupported(f"{name} starts at {place}, which may be inside its range or not")
     return True

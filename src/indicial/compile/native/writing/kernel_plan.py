@@ -96,4 +96,5 @@ class KernelPlan:
         ]
 
     def _is_inner(self, name: str, place: Size) -> bool:
-        return is_inside(name, place, self.body.code.tensors[name].axes[self.body.axes[name]])
+        axis = self.body.code.tensors[name].axes[self.body.axes[name]]
+        return is_inside(name, place, axis, self.direction)

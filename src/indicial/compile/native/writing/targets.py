@@ -124,9 +124,12 @@ def write_starts(w: Writer) -> None:
             for number, n in enumerate(others)
         ]
         names = {i.name: w.fresh("i") for i in indices}
-        with members(w):
-            at = w.c(place, True)
-            base = w.stores[name].base([(walked, w.from_first(at, axes[walked].lower))], at)
+        at = w.c(place, True)
+        number = w.from_first(at, axes[walked].lower)
+        # A short text may end before it: `h[2,j]` of two steps, `h[T-2,j]` of one.
+        there = f"0 <= {number} && {number} < {w.c(axes[walked].extent, True)}"
+        with members(w), w.block(f"if ({there})"):
+            base = w.stores[name].base([(walked, number)], at)
             row = w.fresh("o")
             w.line(f"real *{row} = {base};")
             parts = [
