@@ -215,7 +215,7 @@ def _rows(path: Path) -> list[Row]:
     found.sort(key=lambda item: item[0].span.start)
     result: list[Row] = []
     for display, parsed, inline in found:
-        formulas = [unicode([s]) for s in parsed.statements]
+        formulas = [unicode(s) for s in parsed.statements]
         reasons = [s.reason for s in parsed.skipped]
         row = Row(number, display.span.line, inline, formulas, reasons, faults=len(parsed.faults))
         if not formulas and not reasons and not parsed.faults:
