@@ -151,17 +151,22 @@ def test_clipped_steps_are_counted() -> None:
 def test_no_better_for_long_is_the_end(tmp_path: Path) -> None:
     choices = dataclasses.replace(CHOICES, learning_rate=1e-12, eval_every=1, patience=3)
     task, module, run = begin(tmp_path / "run", "ugrnn", choices=choices)
-    notes = Notes()
+    looks: list[float] = []
 
     def worse(module: Any, most: int | None = None) -> Scores:
-        return Scores(float(len(notes.scores)), 1)
+        looks.append(1.0)
+        return Scores(sum(looks), 1)
 
     task.validate = worse  # type: ignore[method-assign]
-    summary = train(task, module, choices, run, [notes])
+    summary = train(task, module, choices, run)
     assert (summary.reason, summary.step, summary.best_step) == ("patience", 4, 1)
     best, last = run.checkpoints.best(), run.checkpoints.latest()
     assert best is not None and last is not None
     assert (best.step, last.step) == (1, 4)
+    again = train(task, module, choices, run)  # it has not become better since
+    assert (again.reason, again.step, again.best_step) == ("patience", 4, 1)
+    more = dataclasses.replace(choices, patience=5)
+    assert train(task, module, more, run).step == 6
 
 
 NAN = """\

@@ -90,12 +90,14 @@ class _Course:
         progress, choices = self.progress, self.choices
         if self.saved is None:
             self._save()  # a run can be resumed from its first moment
+        if progress.step < choices.max_steps and not self._patient():
+            return "patience"  # as before it was resumed
         while progress.step < choices.max_steps:
             report = self._step()
             last = progress.step == choices.max_steps
             looks = last or progress.step % choices.eval_every == 0
             better = looks and self._look(report)
-            patient = choices.patience is None or progress.worse < choices.patience
+            patient = self._patient()
             wanted = interrupts.asked is not None or self.watchers.lost is not None
             asked = self.training.processes.any(wanted)
             stops = asked or not patient
@@ -104,6 +106,10 @@ class _Course:
             if stops and not last:
                 return "stopped" if patient else "patience"
         return "finished"
+
+    def _patient(self) -> bool:
+        patience = self.choices.patience
+        return patience is None or self.progress.worse < patience
 
     def _step(self) -> Report:
         progress, begun = self.progress, time.monotonic()
