@@ -247,7 +247,8 @@ def test_a_file_that_is_named_twice_is_read_once() -> None:
     assert list(found.documents()) == ["one", "two"]
     assert found.notes == ("texts/../b.txt and 1 more: named twice, and read once",)
     again = open_source(["b.txt", "b.txt"])
-    assert list(again.documents()) == ["two"]  # type: ignore[union-attr]
+    assert isinstance(again, Files)
+    assert list(again.documents()) == ["two"]
 
 
 def test_folders_without_text() -> None:
