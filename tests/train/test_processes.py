@@ -41,12 +41,11 @@ class Course:
     commands: dict[str, dict[str, Any]]
     status: list[list[int]]
     """Of each process, for each command."""
-    errors: list[str]
-    """What was said during each command."""
 
     def of(self, name: str) -> tuple[list[int], str]:
+        """How each ended, and what both said."""
         number = list(self.commands).index(name)
-        return [of_one[number] for of_one in self.status], self.errors[number]
+        return [of_one[number] for of_one in self.status], said(self.folder, number)
 
 
 COMMANDS: dict[str, dict[str, Any]] = {
@@ -64,17 +63,21 @@ COMMANDS: dict[str, dict[str, Any]] = {
 }
 
 
-def torchrun(folder: Path, commands: list[dict[str, Any]], text: str) -> str:
-    """What two processes print to standard error."""
+def said(folder: Path, number: int) -> str:
+    """What two processes printed to standard error during a command."""
+    return "".join((folder / f"said-{rank}-{number}.txt").read_text("utf-8") for rank in (0, 1))
+
+
+def torchrun(folder: Path, commands: list[dict[str, Any]], text: str) -> None:
+    """Commands, one after the other, in two processes."""
     (folder / "commands.json").write_text(json.dumps(commands))
     script = Path(__file__).with_name("typed.py")
-    done = subprocess.run(
+    subprocess.run(
         [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2",
          "--master-port", "0", "--rdzv-backend", "c10d", "--rdzv-endpoint", "localhost:0",
          str(script), str(folder)],
         input=text, text=True, capture_output=True, timeout=300, check=False,
     )  # fmt: skip
-    return done.stderr
 
 
 def back_to(folder: Path, step: int) -> None:
@@ -97,13 +100,12 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
             assert main(["train", *arguments, "--out", f"{name} alone"]) == 0
         shutil.copytree("ugrnn alone", "goes on divided")
         back_to(folder / "goes on divided", 4)
-        said = torchrun(folder, list(COMMANDS.values()), text)
+        torchrun(folder, list(COMMANDS.values()), text)
         status = [json.loads(Path(f"status-{rank}.json").read_text()) for rank in (0, 1)]
         shutil.copytree("ugrnn divided", "goes on alone")
         back_to(folder / "goes on alone", 4)
         assert main(["train", "--resume", "goes on alone"]) == 0
-    parts = said.split("\ncommand ")[1:]
-    return Course(folder, COMMANDS, status, parts)
+    return Course(folder, COMMANDS, status)
 
 
 def numbers(folder: Path) -> list[tuple[Any, ...]]:
@@ -169,18 +171,20 @@ def test_a_signal_to_one_ends_all_at_the_same_step(course: Course) -> None:
     ],
 )
 def test_what_is_wrong_is_said_once(course: Course, name: str, text: str) -> None:
-    status, said = course.of(name)
+    status, told = course.of(name)
     assert status == [2, 2]
-    assert said.count("indicial: ") == 1 and text in said and "Traceback" not in said
+    assert told.count("indicial: ") == 1 and text in told and "Traceback" not in told
 
 
 def test_one_that_dies_ends_all(course: Course) -> None:
     kill = {"arguments": [*UGRNN, "--out", "killed"], "signal": [1, 4, int(signal.SIGKILL)]}
-    (course.folder / "status-0.json").unlink()
-    said = torchrun(course.folder, [kill], "")
-    assert said.count("indicial: another process of this training has ended") == 1
-    assert json.loads((course.folder / "status-0.json").read_text()) == [2]
-    last = Run.open(course.folder / "killed").checkpoints.latest()
+    folder = course.folder / "one dies"
+    folder.mkdir()
+    shutil.copy(course.folder / "text.txt", folder)
+    torchrun(folder, [kill], "")
+    assert said(folder, 0).count("indicial: another process of this training has ended") == 1
+    assert json.loads((folder / "status-0.json").read_text()) == [2]
+    last = Run.open(folder / "killed").checkpoints.latest()
     assert last is not None and last.step == 3
 
 

@@ -119,7 +119,9 @@ def test_numbers_among_the_settings(tmp_path: Path) -> None:
 
 def test_a_folder_that_is_taken(tmp_path: Path) -> None:
     Run.create(tmp_path / "run", description())
-    with pytest.raises(IndicialError, match=r"there is a run in .* already; resume it"):
+    with pytest.raises(
+        IndicialError, match=r"there is a run in .* already\. To go on with it: --resume"
+    ):
         Run.create(tmp_path / "run", description())
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "thesis.tex").write_text("years of work")

@@ -3,7 +3,9 @@
     torchrun --nproc-per-node 2 typed.py FOLDER < FOLDER/text.txt
 
 FOLDER/commands.json is a list of `{"arguments": […], "signal": [rank, step, number]}`: as typed, and
-which process gets a signal after which step. Who ended how goes to FOLDER/status-RANK.json.
+which process gets a signal after which step. Who ended how goes to FOLDER/status-RANK.json, and what
+was said to standard error during a command to FOLDER/said-RANK-NUMBER.txt: processes are not equally
+fast, and what they say in one stream cannot be told apart.
 """
 
 import json
@@ -21,8 +23,9 @@ def main(folder: Path) -> None:
     os.chdir(folder)
     found = []
     for number, command in enumerate(json.loads(Path("commands.json").read_text())):
-        if rank == "0":
-            print(f"\ncommand {number}", file=sys.stderr, flush=True)
+        said = os.open(f"said-{rank}-{number}.txt", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        os.dup2(said, 2)
+        os.close(said)
         sys.argv = ["indicial", "train", *command["arguments"], *command.get(f"of {rank}", [])]
         listens = signal.getsignal(signal.SIGTERM)
         step = Training.step

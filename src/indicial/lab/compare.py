@@ -31,6 +31,7 @@ from indicial.lab.results import Group, Result, groups
 from indicial.lab.trials import Trial, make_trials
 from indicial.program.messages import IndicialError
 from indicial.train.chart import short
+from indicial.train.folders import check_mine, write_json
 from indicial.train.metrics import read_metrics
 from indicial.train.settings import Settings
 
@@ -72,11 +73,8 @@ class Comparison:
     def _check_folder(self) -> None:
         """A folder holds one comparison; it may grow, but not change its terms."""
         path = self.folder / FILE
+        check_mine(self.folder, FILE, "comparison")
         if not path.exists():
-            if self.folder.exists() and (not self.folder.is_dir() or any(self.folder.iterdir())):
-                raise IndicialError(
-                    f"{self.folder} holds other things and is no comparison; choose another --out"
-                )
             return
         try:
             before = json.loads(path.read_text(encoding="utf-8"))["terms"]
@@ -107,8 +105,7 @@ class Comparison:
             "terms": self.said,
             "results": [asdict(result) for result in results],
         }
-        text = json.dumps(kept, ensure_ascii=False, indent=1)
-        (self.folder / FILE).write_text(text + "\n", encoding="utf-8")
+        write_json(self.folder / FILE, kept)
 
     def write(self, results: Sequence[Result]) -> list[Path]:
         """The table and the pictures; what was written."""

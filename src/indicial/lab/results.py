@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from statistics import fmean
 from typing import Any
+
+from indicial.train.folders import write_json
 
 FILE = "result.json"
 
@@ -53,10 +54,7 @@ class Result:
     finished: bool = True
 
     def write(self, folder: Path) -> None:
-        text = json.dumps(asdict(self), ensure_ascii=False, indent=1, allow_nan=False)
-        partial = folder / f".{FILE}"
-        partial.write_text(text + "\n", encoding="utf-8")
-        os.replace(partial, folder / FILE)
+        write_json(folder / FILE, asdict(self))
 
     @staticmethod
     def read(folder: Path) -> Result | None:

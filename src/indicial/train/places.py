@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from indicial.program.messages import IndicialError
-from indicial.train.run import FILE
 from indicial.train.settings import Settings
 
 
@@ -23,14 +21,3 @@ def free_folder(settings: Settings) -> Path:
     while (Path("runs") / f"{name}-{number}").exists():
         number += 1
     return Path("runs") / f"{name}-{number}"
-
-
-def check_free(folder: Path) -> None:
-    """A run is never written over."""
-    if (folder / FILE).exists():
-        raise IndicialError(
-            f"there is a run in {folder} already. To go on with it: --resume {folder}; for a new "
-            "one choose another --out"
-        )
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise IndicialError(f"{folder} holds other things and is no run; choose another --out")

@@ -34,6 +34,7 @@ from indicial.program.messages import IndicialError
 from indicial.program.program import Program
 from indicial.train.checkpoints import Checkpoint, Checkpoints
 from indicial.train.equations import Equations
+from indicial.train.folders import begin_json, check_mine, finish, write_json
 from indicial.train.rank import writes
 from indicial.train.shards import divided
 
@@ -100,6 +101,16 @@ def _check_named(name: str, value: object) -> None:
         raise TypeError(f"{name} is {value!r:.40}, where names with values belong")
 
 
+def check_free(folder: Path) -> None:
+    """A run is never written over, and neither is anything else of the user."""
+    if (folder / FILE).exists():
+        raise IndicialError(
+            f"there is a run in {folder} already. To go on with it: --resume {folder}; for a new "
+            "one choose another --out"
+        )
+    check_mine(folder, FILE, "run", beside=TOKENIZER)
+
+
 class Run:
     """A folder with a trained model, or one that is being trained."""
 
@@ -115,32 +126,24 @@ class Run:
         description: Description,
         tokenizer: Tokenizer | None = None,
     ) -> Run:
-        """A new run. `run.json` is written last: a folder that has it is whole."""
+        """A new run. `run.json` comes last: a folder that has it is whole.
+
+        What it will hold comes first: a process that is killed before the end leaves a folder
+        that is known as a beginning, and is begun anew.
+        """
         run = Run(Path(folder), description)
         if not writes():
             return run
-        if (run.folder / FILE).exists():
-            raise IndicialError(
-                f"there is a run in {folder} already; resume it, or choose another folder"
-            )
-        if run.folder.exists() and (not run.folder.is_dir() or any(run.folder.iterdir())):
-            raise IndicialError(f"{folder} holds other things and is no run; choose a new folder")
+        check_free(run.folder)
         try:
             run.folder.mkdir(parents=True, exist_ok=True)
+            begin_json(run.folder / FILE, description.to_json())
             if tokenizer is not None:
                 tokenizer.save(run.folder)
-            run._describe()
+            finish(run.folder / FILE)
         except OSError as error:
             raise IndicialError(f"cannot make a run in {folder}: {error.strerror}") from error
         return run
-
-    def _describe(self) -> None:
-        """Writes `run.json`, whole or not at all."""
-        told = self.description.to_json()
-        text = json.dumps(told, ensure_ascii=False, indent=1, allow_nan=False)
-        partial = self.folder / f".{FILE}"
-        partial.write_text(text + "\n", encoding="utf-8")
-        os.replace(partial, self.folder / FILE)
 
     def keep_setting(self, name: str, value: Any) -> None:
         """A setting that was said anew: who goes on later need not say it again."""
@@ -149,7 +152,7 @@ class Run:
         if not writes():
             return
         try:
-            self._describe()
+            write_json(self.folder / FILE, self.description.to_json())
         except OSError as error:
             raise IndicialError(f"cannot write {self.folder / FILE}: {error.strerror}") from error
 

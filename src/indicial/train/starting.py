@@ -26,11 +26,11 @@ from indicial.train.devices import best_device
 from indicial.train.equations import Equations
 from indicial.train.memory import enough_memory
 from indicial.train.origin import Origin
-from indicial.train.places import check_free, free_folder
+from indicial.train.places import free_folder
 from indicial.train.plans import make_plan
 from indicial.train.processes import ALONE, Processes
 from indicial.train.rehearsal import FEW, rehearse
-from indicial.train.run import Description, Run
+from indicial.train.run import Description, Run, check_free
 from indicial.train.settings import Settings
 from indicial.train.shared_data import Tell, read_data
 from indicial.train.watchers import Plan

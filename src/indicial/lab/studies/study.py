@@ -18,7 +18,6 @@ A folder holds one study with one set of terms. The same call goes on: what is f
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +27,7 @@ from indicial.lab.tables import markdown
 from indicial.lab.trials import Trial
 from indicial.program.messages import IndicialError
 from indicial.train.curves import FORMATS
+from indicial.train.folders import check_mine, write_json
 from indicial.train.run import versions
 
 FILE = "study.json"
@@ -91,11 +91,8 @@ class Place:
         # As JSON gives them back: with lists for tuples.
         terms = json.loads(json.dumps(study.terms))
         made = Place(folder, study.name, terms)
+        check_mine(folder, FILE, "study")
         if not (folder / FILE).exists():
-            if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-                raise IndicialError(
-                    f"{folder} holds other things and is no study; choose another --out"
-                )
             return made
         before = _read(folder / FILE)
         if before["study"] != study.name:
@@ -123,10 +120,7 @@ class Place:
             "versions": versions(),
             "measured": self.kept,
         }
-        text = json.dumps(whole, ensure_ascii=False, indent=1, allow_nan=False)
-        partial = self.folder / f".{FILE}"
-        partial.write_text(text + "\n", encoding="utf-8")
-        os.replace(partial, self.folder / FILE)
+        write_json(self.folder / FILE, whole)
 
     def write(self, findings: Findings) -> list[Path]:
         """The numbers, the table and the figure; what was written."""

@@ -1,0 +1,53 @@
+"""Folders that a command owns: one file says what is in them, and is there whole or not at all.
+
+>>> begin_json(Path("runs/a/run.json"), {"task": "language"})  # runs/a/.run.json
+>>> finish(Path("runs/a/run.json"))
+>>> check_mine(Path("runs/b"), "run.json", "run")
+IndicialError: runs/b holds other things and is no run; choose another --out
+
+A process can be killed between the two. A folder with `.run.json` is then known as a beginning, and
+can be begun anew; anything else in a folder is the user's, and is not touched.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from indicial.program.messages import IndicialError
+
+
+def write_json(path: Path, told: Mapping[str, Any]) -> None:
+    """Whole or not at all."""
+    begin_json(path, told)
+    finish(path)
+
+
+def begin_json(path: Path, told: Mapping[str, Any]) -> None:
+    """What `finish` will put in place."""
+    text = json.dumps(told, ensure_ascii=False, indent=1, allow_nan=False)
+    _begun(path).write_text(text + "\n", encoding="utf-8")
+
+
+def finish(path: Path) -> None:
+    os.replace(_begun(path), path)
+
+
+def check_mine(folder: Path, file: str, what: str, beside: str | None = None) -> None:
+    """A folder that is not there, is empty, has `file`, or was left while `file` was made.
+
+    `beside` is written between `begin_json` and `finish`, and may be there too.
+    """
+    if not folder.exists() or (folder / file).exists():
+        return
+    begun = _begun(folder / file).name
+    found = {path.name for path in folder.iterdir()} if folder.is_dir() else {"a file"}
+    if found and not (begun in found and found <= {begun, beside}):
+        raise IndicialError(f"{folder} holds other things and is no {what}; choose another --out")
+
+
+def _begun(path: Path) -> Path:
+    return path.with_name(f".{path.name}")
