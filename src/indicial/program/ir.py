@@ -37,7 +37,6 @@ from indicial.notation.kept import kept
 from indicial.notation.source import NOWHERE, Span
 from indicial.program.sizes import Size
 
-ARITHMETIC = ("+", "*", "/", "^", "neg")
 COMPARISONS = ("=", "≠", "<", "≤", ">", "≥")
 LOGIC = ("and",)
 ELEMENTWISE = (

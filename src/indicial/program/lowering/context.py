@@ -6,11 +6,10 @@ atoms `#lo7` and `#ex7` for the range of variable 7, and `#12` for the size of c
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from indicial.notation.source import NOWHERE, Span
-from indicial.notation.syntax import Expression, Name
+from indicial.notation.syntax import Name
 from indicial.program import ir
 from indicial.program.lowering.classes import Classes
 from indicial.program.messages import Messages
@@ -185,9 +184,3 @@ def merge(terms: list[Term], *, brackets: bool) -> dict[str, Open]:
                 known.count = 1 if brackets else known.count + count
                 known.sites = known.sites + opened.sites
     return result
-
-
-def names_in(node: Expression) -> Iterator[Name]:
-    for inner in node.walk():
-        if isinstance(inner, Name):
-            yield inner

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from indicial.notation.kept import kept
 from indicial.notation.printers import name_key, unicode
-from indicial.notation.source import Span
 from indicial.notation.syntax import (
     Add,
     Call,
@@ -30,7 +29,7 @@ from indicial.notation.syntax import (
 from indicial.program import ir
 from indicial.program.lowering.context import Variable
 from indicial.program.lowering.scope import Scope
-from indicial.program.names.letters import capital, family, index_name, is_capital, is_letter
+from indicial.program.names.letters import family, index_name, is_capital, is_letter
 from indicial.program.sizes import Size
 
 if TYPE_CHECKING:
@@ -229,17 +228,9 @@ def describe(item: Expression) -> str:
     return "@"
 
 
-def size_name(name: Name) -> str:
-    return capital(family(name))
-
-
 def main_variable(placed: Placed) -> tuple[Variable, int] | None:
     """The index whose size the axis has: the one that is no window, if there is just one."""
     main = [(v, f) for v, f in placed.variables if not v.family.startswith("Δ")]
     if not main:
         main = placed.variables
     return main[0] if len(main) == 1 else None
-
-
-def span_of(items: tuple[Expression, ...], fallback: Span) -> Span:
-    return items[0].span.to(items[-1].span) if items else fallback

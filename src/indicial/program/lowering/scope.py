@@ -17,7 +17,6 @@ from indicial.notation.syntax import (
     Group,
     Index,
     Name,
-    Number,
     Reduction,
     TupleLiteral,
     is_condition,
@@ -115,9 +114,7 @@ class Binder:
     strict_upper: bool = False
 
 
-def binders(
-    node: Reduction, bound: set[str], is_token: set[Token] | None = None
-) -> tuple[list[Binder], list[Expression]]:
+def binders(node: Reduction, bound: set[str]) -> tuple[list[Binder], list[Expression]]:
     """What a reduction binds, and the conditions below it.
 
     `Σ_{t=1}^T` binds t from 1 to T; `Σ_{0≤ℓ≤L-2}` binds ℓ; `softmax_{t_2 ≤ t_1}` binds t_2 (the
@@ -219,10 +216,6 @@ def _flatten(items: tuple[Expression, ...]) -> Iterator[Expression]:
             yield from (Name(letter, span=item.span) for letter in item.base)  # `Σ_{ij}`
         else:
             yield item
-
-
-def is_plain_number(node: Expression) -> bool:
-    return isinstance(node, Number) and node.text.isdigit()
 
 
 def token_name(node: Expression) -> Expression | None:
