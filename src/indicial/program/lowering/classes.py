@@ -8,11 +8,13 @@ True
 
 Each letter of each equation and each axis of each tensor has a class; a place where a letter
 indexes an axis joins their classes. A class may be bound to a number (a literal's length) or to a
-formula of other classes (a join: `I + J`).
+formula of other classes (a join: `I + J`). One that counts pairs, `(k,i)`, knows of which: where two
+such meet, first meets first and second meets second.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from indicial.notation.source import NOWHERE, Span
@@ -25,6 +27,8 @@ class _Class:
     """Names that were proposed, with their priority: the lowest wins, then the first."""
     size: Size | None = None
     size_span: Span = NOWHERE
+    digits: tuple[int, ...] = ()
+    """The classes whose pairs it counts: those of k and i for `(k,i)`."""
     sites: list[tuple[Span, str]] = field(default_factory=list)
 
 
@@ -94,6 +98,8 @@ class Classes:
         if a == b:
             return
         first, second = self.data[a], self.data[b]
+        if first.digits and len(first.digits) == len(second.digits):
+            self._pair(first.digits, second.digits, span)
         if first.size is not None and second.size is not None:
             self._equate(first.size, first.size_span, second.size, second.size_span, span)
         if self._mentions(first.size, b) or self._mentions(second.size, a):
@@ -105,6 +111,23 @@ class Classes:
         first.sites += second.sites
         if first.size is None:
             first.size, first.size_span = second.size, second.size_span
+        first.digits = first.digits or second.digits
+
+    def count_pairs(self, a: int, digits: Sequence[int], span: Span) -> None:
+        """The class counts the pairs (triples, …) of these: `(k,i)`."""
+        known = self.data[self.find(a)].digits
+        if len(known) == len(digits):
+            self._pair(known, digits, span)
+            return
+        product = Size.of(1)
+        for digit in digits:
+            product = product * self.atom(digit)
+        self.bind(a, product, span)
+        self.data[self.find(a)].digits = known or tuple(digits)
+
+    def _pair(self, first: Sequence[int], second: Sequence[int], span: Span) -> None:
+        for one, other in zip(first, second, strict=True):
+            self.union(one, other, span)
 
     def bind(self, a: int, size: Size, span: Span) -> None:
         """The class has this size."""

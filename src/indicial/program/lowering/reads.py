@@ -152,10 +152,7 @@ class Reading:
                 classes.union(values, axis.size, span)
             return
         if isinstance(placed.place, ir.Flat):
-            total = Size.of(1)
-            for variable, _ in placed.variables:
-                total = total * classes.atom(variable.size)
-            classes.bind(axis.size, total, span)
+            classes.count_pairs(axis.size, [v.size for v, _ in placed.variables], span)
             axis.letter = axis.letter or "(" + ",".join(v.family for v, _ in placed.variables) + ")"
             return
         main = main_variable(placed)
