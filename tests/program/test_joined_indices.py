@@ -56,3 +56,8 @@ def test_sizes_that_cannot_be_the_same() -> None:
     )
     with pytest.raises(IndicialError, match=r"two sizes meet here and differ: (2 and 3|3 and 2)"):
         program.interpret({})
+
+
+def test_a_pair_that_stands_alone() -> None:
+    (error,) = Program.of_text("input x[t,(k,i)]\ny[t] = x[t,(K,I)]").errors
+    assert "K stands alone" in error.render()

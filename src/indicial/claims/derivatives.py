@@ -78,7 +78,7 @@ class Slope:
 def slope(code: Code, above: str, below: str, name: str) -> Slope:
     """The derivative of one tensor by another."""
     from indicial.compile.passes.adjoint import adjoint
-    from indicial.compile.passes.moving import Unmovable
+    from indicial.program.moving import Unmovable
 
     upper, lower = code.tensors[above], code.tensors[below]
     axes: list[Axis] = []

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from indicial.program.ir import (
@@ -167,40 +167,3 @@ def rebuild(
         case _:
             raise TypeError(f"unknown node {type(expression).__name__}")
     return leaf(result)
-
-
-def move_place(place: Place, places: Mapping[str, Affine]) -> Place:
-    """A place with some indices replaced by places: `t-1` with t → 2s becomes `2s-1`."""
-    if isinstance(place, Flat):
-        renamed = []
-        for i in place.indices:
-            target = places.get(i.name)
-            shift = target.shift if target is not None else None
-            renamed.append(replace(i, name=shift[0]) if shift is not None and shift[1] == 0 else i)
-        return Flat(tuple(renamed))
-    if isinstance(place, Gather):
-        return place
-    if not any(name in places for name, _ in place.terms):
-        return place
-    total: dict[str, int] = {}
-    offset = place.offset
-    for name, factor in place.terms:
-        target = places.get(name, Affine(((name, 1),)))
-        for inner, inner_factor in target.terms:
-            total[inner] = total.get(inner, 0) + factor * inner_factor
-        offset = offset + target.offset * factor
-    return Affine(tuple((n, f) for n, f in total.items() if f), offset)
-
-
-def substitute(expression: Expression, places: Mapping[str, Affine]) -> Expression:
-    """The expression with free indices replaced by places.
-
-    A softmax index may only be renamed: its range stays its own.
-    """
-
-    def index(i: Index) -> Index:
-        target = places.get(i.name)
-        shift = target.shift if target is not None else None
-        return replace(i, name=shift[0]) if shift is not None and shift[1] == 0 else i
-
-    return rebuild(expression, index=index, place=lambda p: move_place(p, places))

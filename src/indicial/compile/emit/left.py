@@ -16,7 +16,7 @@ from indicial.compile.emit.operations import Torch
 from indicial.compile.emit.reads import Array, Bounds
 from indicial.compile.emit.values import Environment, Value, expanded
 from indicial.program.ir import Affine, Apply, Expression, Flat, Index, IndexValue, Statement
-from indicial.program.rewrite import substitute
+from indicial.program.moving import moved
 from indicial.program.sizes import Size
 
 
@@ -74,7 +74,7 @@ def covered(earlier: Statement, later: Statement) -> Expression | None:
             tests.append(Apply("≥", (value, IndexValue(Affine((), index.lower)))))
             tests.append(Apply("≤", (value, IndexValue(Affine((), index.upper)))))
     if earlier.guard is not None:
-        tests.append(substitute(earlier.guard, places))
+        tests.append(moved(earlier.guard, places))
     return Apply("and", tuple(tests)) if tests else None
 
 

@@ -16,7 +16,8 @@ from indicial.compile.emit.operations import Torch
 from indicial.compile.emit.refusal import NotEmitted
 from indicial.compile.emit.sizes import replaced
 from indicial.program.ir import Affine, Flat, Gather, Index, Place
-from indicial.program.rewrite import move_place, size_indices
+from indicial.program.moving import moved_place
+from indicial.program.rewrite import size_indices
 from indicial.program.sizes import Size
 
 
@@ -69,7 +70,7 @@ class Environment:
             return Flat(
                 tuple(Index(i.name, self.size(i.lower), self.size(i.extent)) for i in place.indices)
             )
-        moved = move_place(place, self.fixed)
+        moved = moved_place(place, self.fixed)
         assert isinstance(moved, Affine)
         return Affine(moved.terms, self.size(moved.offset))
 

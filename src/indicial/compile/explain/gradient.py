@@ -22,7 +22,6 @@ from indicial.compile.module.wanted import outcomes
 from indicial.compile.passes.adjoint import Adjoint, adjoint
 from indicial.compile.passes.elements import Elements
 from indicial.compile.passes.layout import shifts
-from indicial.compile.passes.moving import canonical, moved, moved_affine
 from indicial.compile.passes.names import barred
 from indicial.compile.passes.tidy import needed, reads, renamed
 from indicial.compile.schedule.plan import Loop, Step
@@ -31,6 +30,7 @@ from indicial.program.explain.explain import heading
 from indicial.program.explain.page import LABEL, WIDTH, Page, wrapped
 from indicial.program.ir import Affine, Code, Flat, Statement
 from indicial.program.messages import columns
+from indicial.program.moving import canonical, moved, moved_affine
 
 if TYPE_CHECKING:
     from indicial.program.program import Program

@@ -28,7 +28,7 @@ from indicial.program.ir import (
     Select,
     Statement,
 )
-from indicial.program.rewrite import substitute
+from indicial.program.moving import moved
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ def _walked(statement: Statement, loop: Loop) -> Statement:
         raise Unsupported(f"{statement.target} is defined at one step only")
     name, place = found
     index = next(i for i in statement.indices if i.name == name)
-    moved = Index(loop.variable, index.lower - place.offset, index.extent)
+    own = Index(loop.variable, index.lower - place.offset, index.extent)
     left = tuple(_moved(p, name, place) for p in statement.left)
     for part in left:
         if isinstance(part, Affine) and (len(part.terms) > 1 or any(f != 1 for _, f in part.terms)):
@@ -137,9 +137,9 @@ def _walked(statement: Statement, loop: Loop) -> Statement:
     return replace(
         statement,
         left=left,
-        indices=tuple(moved if i is index else i for i in statement.indices),
-        body=substitute(statement.body, {name: place}),
-        guard=substitute(guard, {name: place}) if guard is not None else None,
+        indices=tuple(own if i is index else i for i in statement.indices),
+        body=moved(statement.body, {name: place}),
+        guard=moved(guard, {name: place}) if guard is not None else None,
     )
 
 

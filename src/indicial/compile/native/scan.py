@@ -29,7 +29,8 @@ from indicial.program.ir import (
     Tensor,
 )
 from indicial.program.meaning.differing import dependent
-from indicial.program.rewrite import move_place, rebuild, size_indices, substitute
+from indicial.program.moving import moved, moved_affine
+from indicial.program.rewrite import rebuild, size_indices
 from indicial.program.sizes import Size
 
 if TYPE_CHECKING:
@@ -214,8 +215,8 @@ class _Extraction:
             statement,
             left=tuple(_moved(place, places) for place in statement.left),
             indices=tuple(i for i in statement.indices if i.name not in places),
-            body=substitute(statement.body, places),
-            guard=substitute(statement.guard, places) if statement.guard is not None else None,
+            body=moved(statement.body, places),
+            guard=moved(statement.guard, places) if statement.guard is not None else None,
         )
 
     def slice(self, tensor: str, places: Sequence[object]) -> Slice:
@@ -323,9 +324,7 @@ class _Extraction:
 def _moved(place: object, places: Mapping[str, Affine]) -> Affine:
     if not isinstance(place, Affine):
         raise Unsupported("several indices share a place on the left")
-    moved = move_place(place, places)
-    assert isinstance(moved, Affine)
-    return moved
+    return moved_affine(place, places)
 
 
 def _sizes(node: Expression) -> list[Size]:

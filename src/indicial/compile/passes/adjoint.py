@@ -41,7 +41,6 @@ from indicial.compile.passes.flows import (
 )
 from indicial.compile.passes.forms import Distribution, Pointwise, Product
 from indicial.compile.passes.layout import laid_out, shifts
-from indicial.compile.passes.moving import moved
 from indicial.compile.passes.names import Names
 from indicial.compile.passes.normal import normal
 from indicial.compile.passes.reach import Reach
@@ -59,6 +58,7 @@ from indicial.program.ir import (
     Statement,
     Tensor,
 )
+from indicial.program.moving import moved
 from indicial.program.rewrite import is_constant
 
 

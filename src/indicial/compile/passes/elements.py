@@ -23,7 +23,6 @@ from indicial.compile.passes.algebra import (
     times,
 )
 from indicial.compile.passes.flows import Flow
-from indicial.compile.passes.moving import Unmovable, moved, moved_size
 from indicial.compile.passes.names import index_name
 from indicial.compile.passes.solving import (
     Solution,
@@ -46,6 +45,7 @@ from indicial.program.ir import (
     Statement,
     Tensor,
 )
+from indicial.program.moving import Unmovable, moved, moved_size
 from indicial.program.rewrite import free_indices, size_indices
 from indicial.program.sizes import Size
 

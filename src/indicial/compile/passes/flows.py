@@ -23,7 +23,6 @@ from indicial.compile.passes.algebra import (
 )
 from indicial.compile.passes.derivative import derivative
 from indicial.compile.passes.forms import Distribution, Form, Pointwise, Product, Reduction
-from indicial.compile.passes.moving import moved
 from indicial.program.ir import (
     Affine,
     Apply,
@@ -35,6 +34,7 @@ from indicial.program.ir import (
     Select,
     Statement,
 )
+from indicial.program.moving import moved
 from indicial.program.rewrite import is_constant
 
 

@@ -12,7 +12,8 @@ from dataclasses import replace
 
 from indicial.compile.passes.forms import Pointwise, form
 from indicial.program.ir import Affine, Apply, Code, Expression, Read, Statement
-from indicial.program.rewrite import rebuild, substitute
+from indicial.program.moving import moved
+from indicial.program.rewrite import rebuild
 
 
 def inlined(code: Code, names: Collection[str]) -> Code:
@@ -68,7 +69,7 @@ def _written_in(reader: Statement, inner: Statement) -> Statement | None:
                 places[left.shift[0]] = place
     if not places and inner.left:
         return None
-    value = substitute(inner.body, places)
+    value = moved(inner.body, places)
 
     def leaf(node: Expression) -> Expression:
         if isinstance(node, Read) and node.tensor == inner.target:

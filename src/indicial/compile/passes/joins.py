@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from indicial.compile.passes.moving import moved, moved_affine
 from indicial.program.ir import Affine, Index, Join, Statement
+from indicial.program.moving import moved, moved_affine
 from indicial.program.sizes import Size
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from indicial.compile.passes.moving import moved_size
 from indicial.program.ir import Affine, Axis, Index, Statement, Tensor
+from indicial.program.moving import moved_size
 
 
 def shifts(statement: Statement) -> dict[str, int]:

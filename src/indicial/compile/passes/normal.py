@@ -28,7 +28,6 @@ from indicial.compile.passes.contraction import (
 from indicial.compile.passes.joins import length, parts
 from indicial.compile.passes.layout import laid_out, shifts
 from indicial.compile.passes.limits import Limits
-from indicial.compile.passes.moving import moved_affine
 from indicial.compile.passes.names import Names
 from indicial.compile.passes.scopes import Scope, free_in, indices_of, key_of, within
 from indicial.program.ir import (
@@ -46,6 +45,7 @@ from indicial.program.ir import (
     Softmax,
     Statement,
 )
+from indicial.program.moving import moved_affine
 from indicial.program.rewrite import free_indices, is_constant, size_indices
 from indicial.program.sizes import Size
 

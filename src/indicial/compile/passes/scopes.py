@@ -7,8 +7,8 @@
 
 from __future__ import annotations
 
-from indicial.compile.passes.moving import canonical, moved_size
 from indicial.program.ir import Affine, Expression, Index
+from indicial.program.moving import canonical, moved_size
 from indicial.program.rewrite import free_indices, size_indices
 
 Scope = dict[str, Index]

@@ -15,7 +15,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from indicial.compile.passes.algebra import compare
-from indicial.compile.passes.moving import Places, moved, moved_affine, moved_size
 from indicial.compile.passes.names import index_name
 from indicial.program.ir import (
     Affine,
@@ -29,6 +28,7 @@ from indicial.program.ir import (
     Place,
     SizeValue,
 )
+from indicial.program.moving import Places, moved, moved_affine, moved_size
 from indicial.program.rewrite import free_indices, size_indices
 from indicial.program.sizes import Size
 

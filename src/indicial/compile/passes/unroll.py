@@ -13,7 +13,8 @@ from dataclasses import replace
 from indicial.compile.schedule.plan import Loop, Run, Step
 from indicial.compile.schedule.schedule import schedule
 from indicial.program.ir import Affine, Code, Constant, Expression, Flat, Read, Statement, Tensor
-from indicial.program.rewrite import rebuild, size_indices, substitute
+from indicial.program.moving import moved
+from indicial.program.rewrite import rebuild, size_indices
 from indicial.program.sizes import Size
 
 
@@ -82,8 +83,8 @@ class _Unrolling:
             statement,
             left=tuple(_moved(p, name, own) for p in statement.left),
             indices=tuple(i for i in statement.indices if i is not index),
-            body=substitute(statement.body, number),
-            guard=substitute(guard, number) if guard is not None else None,
+            body=moved(statement.body, number),
+            guard=moved(guard, number) if guard is not None else None,
         )
 
     def flat(self, statement: Statement) -> Statement:

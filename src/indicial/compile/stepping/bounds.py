@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from indicial.program.cost.conditions import constraints
 from indicial.program.ir import Affine, Apply, Expression
-from indicial.program.rewrite import move_place
+from indicial.program.moving import moved_place
 from indicial.program.sizes import Size
 
 
@@ -40,7 +40,7 @@ def upper(
     best: tuple[Size, Expression] | None = None
     for condition in conditions:
         for constraint in constraints(condition)[0]:
-            form = move_place(constraint.form, fixed)
+            form = moved_place(constraint.form, fixed)
             if constraint.differs or not isinstance(form, Affine) or form.terms != ((name, 1),):
                 continue
             end = -form.offset

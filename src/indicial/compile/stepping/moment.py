@@ -40,7 +40,7 @@ from indicial.program.ir import (
     Tensor,
 )
 from indicial.program.meaning.functions import combine
-from indicial.program.rewrite import move_place
+from indicial.program.moving import moved_place
 from indicial.program.sizes import Size
 
 NOBODY = "no token"
@@ -174,7 +174,7 @@ class Moment:
             case Read():
                 return self.read(node, scope)
             case IndexValue(place):
-                moved = move_place(place, scope.fixed)
+                moved = moved_place(place, scope.fixed)
                 assert isinstance(moved, Affine)
                 if not moved.terms:
                     return _number(moved.offset)
@@ -193,7 +193,7 @@ class Moment:
                 )
                 return replace(node, branches=pairs, otherwise=self.expression(otherwise, scope))
             case Join(place, parts):
-                moved = move_place(place, scope.fixed)
+                moved = moved_place(place, scope.fixed)
                 assert isinstance(moved, Affine)
                 inner = tuple(Part(p.index, self.expression(p.body, scope)) for p in parts)
                 return replace(node, place=moved, parts=inner)
@@ -271,7 +271,7 @@ class Moment:
             return Gather(read)
         if isinstance(place, Flat) and any(i.name in scope.fixed for i in place.indices):
             raise unknown_end(self.walk.size, scope.statement, scope.statement.span)
-        return move_place(place, scope.fixed)
+        return moved_place(place, scope.fixed)
 
 
 def _number(size: Size) -> Expression:

@@ -26,7 +26,8 @@ from indicial.program.ir import (
     Softmax,
     Statement,
 )
-from indicial.program.rewrite import free_indices, rebuild, substitute
+from indicial.program.moving import moved
+from indicial.program.rewrite import free_indices, rebuild
 
 
 def with_support(code: Code, walk: Walk) -> Code:
@@ -108,7 +109,7 @@ class _Supports:
                         for (name, shift), place in zip(names, places, strict=True)
                         if isinstance(place, Affine)
                     }
-                    yield from (substitute(c, at) for c in self.of(tensor))
+                    yield from (moved(c, at) for c in self.of(tensor))
 
 
 def _names(statement: Statement) -> list[tuple[str, int]] | None:

@@ -16,10 +16,10 @@ from indicial.program.lowering.arguments import arguments_of, outer_variable
 from indicial.program.lowering.context import ZERO, Open, Term, Variable
 from indicial.program.lowering.places import place
 from indicial.program.lowering.scope import Local, Scope
+from indicial.program.moving import moved
 from indicial.program.names.letters import family
 from indicial.program.names.naming import Reference
 from indicial.program.names.uses import FunctionDefinition, Use
-from indicial.program.rewrite import substitute
 
 if TYPE_CHECKING:
     from indicial.program.lowering.lower import Lowering
@@ -86,7 +86,7 @@ def inline(
     inner.left = results
     body = lowering.whole(function.body, inner)
     places, opens = _result(lowering, function, use, scope, results, slices_by_family, span)
-    expression = substitute(body, places)
+    expression = moved(body, places)
     return Term(expression, opens)
 
 
@@ -173,7 +173,7 @@ def local(lowering: Lowering, reference: Reference, scope: Scope) -> Term:
             else:
                 opens[opened.name] = Open(opened, 1, [(item.span, reference.key, 0)])
         places[variable.name] = placed.place if isinstance(placed.place, ir.Affine) else ir.Affine()
-    return Term(substitute(argument.expression, places), opens)
+    return Term(moved(argument.expression, places), opens)
 
 
 def _slices(count: int) -> str:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 
 from indicial.notation import syntax as s
@@ -30,8 +31,8 @@ from indicial.program.lowering import (
 from indicial.program.lowering.context import ZERO, Context, Term, merge
 from indicial.program.lowering.reads import Reading
 from indicial.program.lowering.scope import Scope
+from indicial.program.moving import Unmovable, moved
 from indicial.program.names.naming import Reference
-from indicial.program.rewrite import substitute
 
 
 class Lowering(Reading):
@@ -117,7 +118,7 @@ class Lowering(Reading):
                 opened.sites[0][1], opened.sites[0][2], opened.variable.family
             ):
                 size = self.context.classes.atom(opened.variable.size)
-                expression = substitute(expression, {opened.variable.name: ir.Affine((), size)})
+                expression = moved(expression, {opened.variable.name: ir.Affine((), size)})
                 scope.capitals.pop(key, None)
                 del opens[key]
         return Term(expression, opens)
@@ -139,7 +140,8 @@ class Lowering(Reading):
                     hint=f"sum over it with Σ_{{{letter}}}, use it a second time in the same product, "
                          f"or write it on the left",
                 )  # fmt: skip
-            expression = substitute(expression, {opened.variable.name: ir.Affine()})
+            with suppress(Unmovable):  # it was told, and the equation is not computed
+                expression = moved(expression, {opened.variable.name: ir.Affine()})
         return expression
 
     def _has_element(self, tensor: str, axis: int, of_family: str) -> bool:

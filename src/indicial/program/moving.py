@@ -16,19 +16,23 @@ from indicial.program.ir import (
     Affine,
     Apply,
     Constant,
+    Derivative,
     Expression,
     Flat,
     Gather,
+    Growth,
     Index,
     IndexValue,
     Join,
     Part,
     Place,
+    Quantity,
     Read,
     Reduce,
     Select,
     SizeValue,
     Softmax,
+    Statistic,
 )
 from indicial.program.sizes import Size, Strided
 
@@ -126,14 +130,20 @@ class _Mover:
 
     def __call__(self, expression: Expression, places: dict[str, Affine]) -> Expression:
         match expression:
-            case Constant():
+            case Constant() | Quantity():
                 return expression
+            case Statistic(body=body) | Growth(body=body):
+                return replace(expression, body=self(body, places))
+            case Derivative(above=above, below=below):
+                return replace(
+                    expression, above=self.read(above, places), below=self.read(below, places)
+                )
             case SizeValue(size):
                 return replace(expression, size=moved_size(size, places))
             case IndexValue(place):
                 return replace(expression, place=moved_affine(place, places))
-            case Read(_, at_places):
-                return replace(expression, places=tuple(self.place(p, places) for p in at_places))
+            case Read():
+                return self.read(expression, places)
             case Apply(_, arguments):
                 return replace(expression, arguments=tuple(self(a, places) for a in arguments))
             case Select(branches, otherwise):
@@ -173,10 +183,11 @@ class _Mover:
 
     def place(self, place: Place, places: dict[str, Affine]) -> Place:
         if isinstance(place, Gather):
-            read = self(place.read, places)
-            assert isinstance(read, Read)
-            return Gather(read)
+            return Gather(self.read(place.read, places))
         return moved_place(place, places)
+
+    def read(self, read: Read, places: dict[str, Affine]) -> Read:
+        return replace(read, places=tuple(self.place(p, places) for p in read.places))
 
     def bind(
         self, indices: Sequence[Index], places: dict[str, Affine]
