@@ -88,3 +88,32 @@ def test_a_bracket_with_a_comparison_is_a_factor(right: str) -> None:
     assert not program.errors, program.errors[0].render()
     y = program.interpret({"x": x}, {"M": 5.0})["y"]
     np.testing.assert_allclose(y, x + 5.0 * (np.arange(T) == 2))
+
+
+RANGES = {
+    "t-2 < s ≤ t": lambda t, s: t - 2 < s <= t,
+    "t < s ≤ t+2": lambda t, s: t < s <= t + 2,
+    "1 ≤ s ≤ 3": lambda t, s: 1 <= s <= 3,
+    "1 ≤ s < t": lambda t, s: 1 <= s < t,
+    "s = 2": lambda t, s: s == 2,
+}
+
+
+@pytest.mark.parametrize("below", RANGES)
+def test_a_range_below_a_softmax_is_its_condition(below: str) -> None:
+    program = Program.of_text(f"input x[t]\na[t,s] = softmax_{{{below}}} x[t] x[s]")
+    assert not program.messages
+    a = program.interpret({"x": x}, {})["a"]
+    for t in range(T):
+        weights = np.array([np.exp(x[t] * x[s]) * RANGES[below](t, s) for s in range(T)])
+        np.testing.assert_allclose(a[t], weights / (weights.sum() or 1))
+
+
+def test_a_range_with_an_end_above_a_softmax() -> None:
+    """An end that moves with an index is a condition; a size says where the range ends everywhere."""
+    moving = Program.of_text("input x[t]\na[t,s] = softmax_{s=0}^{t} x[t] x[s]")
+    a = moving.interpret({"x": x}, {})["a"]
+    assert [np.count_nonzero(row) for row in a] == [1, 2, 3, 4, 5]
+    whole = Program.of_text("input x[t]\na[t] = softmax_{t=1}^T x[t]")
+    assert not whole.messages
+    np.testing.assert_allclose(whole.interpret({"x": x}, {})["a"], np.exp(x) / np.exp(x).sum())

@@ -6,7 +6,7 @@ import pytest
 import torch
 from emitting import LEAST, batch, code, draw, model, source, tensors
 
-from indicial import library
+from indicial import library, load
 from indicial.program.ir import Code
 
 STEP = 1e-5
@@ -105,3 +105,23 @@ def test_the_logarithm_of_a_softmax_that_is_left_out() -> None:
     total = sum((p * p.log()).sum() for p in ((x[t] * x[: t + 1]).softmax(0) for t in range(3)))
     (expected,) = torch.autograd.grad(total, x)  # type: ignore[arg-type]
     assert found["x"] == pytest.approx(expected.tolist())
+
+
+def test_a_power_that_is_left_out() -> None:
+    """Where s > t the exponent is negative, and 0.01^(t-s) soon infinite: its slope is no part of a's."""
+    steps = 200
+    module = load("input x[t]\ny[t] = x[t] + Σ_{s < t} a^(t-s) x[s]").compile(
+        start={"a": 0.01}, dtype=torch.float64
+    )
+    module(x=torch.ones(steps, dtype=torch.float64))["y"].sum().backward()
+    apart = torch.arange(1, steps, dtype=torch.float64)
+    expected = ((steps - apart) * apart * 0.01 ** (apart - 1)).sum()
+    torch.testing.assert_close(module.parameter("a").grad, expected)
+
+
+def test_a_condition_that_is_one_for_all() -> None:
+    module = load("input x[t]\ny[t] = cases { x[t]/√(a) if a > 0, 0 otherwise }").compile(
+        start={"a": 0.0}
+    )
+    module(x=torch.ones(3))["y"].sum().backward()
+    assert module.parameter("a").grad == 0

@@ -285,3 +285,23 @@ def test_what_is_done_to_one_beginning_does_not_reach_the_next() -> None:
     with torch.enable_grad():
         assert module.begin().out["P"].requires_grad
     assert not module.begin().out["P"].requires_grad
+
+
+ROTARY = """input x[t,j]
+θ[j] = 10000^(-j/J)
+h[t,j] = 0.5 h[t-1,j] + x[t,j] cos(t θ[j])"""
+
+
+def test_a_table_of_numbers_has_the_type_of_the_module() -> None:
+    """Nothing that θ reads has a type: neither the pass nor the beginning takes PyTorch's default."""
+    module = load(ROTARY).compile(J=4)
+    expected = 10000.0 ** (-torch.arange(4, dtype=torch.float64) / 4)
+    with torch.no_grad():
+        for dtype in (torch.float32, torch.float64):
+            module.to(dtype)
+            torch.testing.assert_close(module(want=["θ"])["θ"], expected.to(dtype))
+            x = torch.randn(2, 3, 4, dtype=dtype)
+            state = module.begin()
+            for t in range(3):
+                state, out = module.step(state, x=x[:, t])
+            torch.testing.assert_close(out["h"], module(x=x)["h"][:, -1])

@@ -141,7 +141,7 @@ class Elementwise(Truths):
         if value.node.positive and instead == 1:
             return value
         gone = [n for n, d in enumerate(mask.dims) if d not in value.dims]
-        if len(gone) == len(mask.dims):
+        if mask.dims and len(gone) == len(mask.dims):
             return value
         kept = tuple(d for d in mask.dims if d in value.dims)
         seen = Value(self.torch.reduce("any", mask.node, gone), kept)
@@ -211,6 +211,8 @@ class Elementwise(Truths):
         natural = b.node.value is not None and b.node.value >= 1
         if not natural:
             a = self.harmless(a, base, env, 1.0)
+            # The a of a^(t-s) has no s to be harmless at: where s > t it would be raised to -∞.
+            b = self.harmless(b, Apply("^", (base, exponent)), env, 1.0)
         if a.node.kind == NUMBER and not a.node.positive:
             a = Value(self.torch.scalar(a.node))
         dims = merged([a, b], env)

@@ -28,7 +28,8 @@ Functions = Mapping[str, Callable[..., object]]
 class Source:
     """`run(p, x, n, lengths, draws)` and its text.
 
-    p: parameter → tensor in the equation's shape; x: input → tensor, batch first, tokens int64 and
+    p: parameter → tensor in the equation's shape, and "" → one of the type that results are to have,
+    for texts that read no numbers (default: PyTorch's); x: input → tensor, batch first, tokens int64 and
     negative where there is none; n: size → int; lengths: ragged size → (B,) int64; draws: draw →
     tensor, batch first, which may be left out where an input tells how many examples there are.
     """

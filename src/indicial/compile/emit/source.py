@@ -239,9 +239,12 @@ class _Module:
             for name in groups[source]:
                 if self.code.tensors[name].values is None:
                     return f"    dtype, device = {given[name]}.dtype, {given[name]}.device"
-        for name in groups["x"]:
-            return f"    dtype, device = torch.get_default_dtype(), {given[name]}.device"
-        return '    dtype, device = torch.get_default_dtype(), torch.device("cpu")'
+        # Nothing that is read has the module's type: it hands over a tensor without a name.
+        device = next((f"{given[name]}.device" for name in groups["x"]), '"cpu"')
+        return (
+            '    dtype = p[""].dtype if "" in p else torch.get_default_dtype()\n'
+            f'    device = p[""].device if "" in p else {device}'
+        )
 
 
 def _imports(text: str) -> list[str]:

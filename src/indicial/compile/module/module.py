@@ -156,6 +156,7 @@ class ProgramModule(nn.Module):
         values = {name: getattr(self, key) for name, key in self.state_keys.items()}
         for name, room in self._rooms.items():
             values[name] = room.cut(values[name], call.sizes)
+        values[""] = self._like
         with own_precision(ready.walks, self._like):
             found = ready.source.run(values, call.x, call.sizes, call.lengths, call.draws)
         if empty_sizes(call.sizes) and torch.is_grad_enabled():

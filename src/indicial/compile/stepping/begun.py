@@ -1,6 +1,6 @@
 """The beginning of a decoder without inputs: it depends on the parameters only, and is made once.
 
-begun = Begun(make, parameters)
+begun = Begun(make, parameters, like)
 begun.state()           what `make()` gives; made again when a parameter is changed or exchanged
 
 Who writes many texts begins each of them, and a beginning runs the whole program once.
@@ -23,9 +23,13 @@ Parameters = Callable[[], tuple[torch.Tensor, ...]]
 class Begun:
     """A state, and what it was made of."""
 
-    def __init__(self, make: Callable[[], State], parameters: Parameters) -> None:
+    def __init__(
+        self, make: Callable[[], State], parameters: Parameters, like: Callable[[], torch.Tensor]
+    ) -> None:
         self.make = make
         self.parameters = parameters
+        self.like = like
+        """What has the module's type and device, also where there are no parameters."""
         self._known: tuple[object, Held, State] | None = None
 
     @property
@@ -38,7 +42,8 @@ class Begun:
 
     def state(self) -> State:
         now = self.parameters()
-        mode = torch.is_inference_mode_enabled(), *map(_precision, _devices(now))
+        kind = self.like().dtype, self.like().device
+        mode = torch.is_inference_mode_enabled(), *kind, *map(_precision, _devices(now))
         held = self._known  # another thread may forget it
         if held is None or held[0] != mode or not held[1].still(now):
             state = self.make()

@@ -80,7 +80,7 @@ class Decoder:
         tensors = self.stepping.step.tensors
         self._ranks = {name: len(tensors[name].axes) for name in outputs}
         self.natives = NativeSteps(self.stepping, lambda: self.in_place.want)
-        self._begun = Begun(lambda: self._begin({}, None), self._parameters)
+        self._begun = Begun(lambda: self._begin({}, None), self._parameters, lambda: self.like)
         self._watch = Watch(self._parameters)
 
     @property
@@ -136,6 +136,7 @@ class Decoder:
         parameters = {name: getattr(module, key) for name, key in module.state_keys.items()}
         for name, room in module._rooms.items():
             parameters[name] = room.cut(parameters[name], call.sizes)
+        parameters[""] = self.like
         with own_precision(self.walks, self.like):
             found = self.beginning.source.run(parameters, call.x, call.sizes, call.lengths, {})
         batch = next(iter(call.x.values())).shape[0] if call.lifted else None

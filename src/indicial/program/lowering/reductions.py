@@ -124,6 +124,7 @@ def bound(lowering: Lowering, node: s.Expression, scope: Scope) -> Size:
 def softmax(lowering: Lowering, node: s.Reduction, scope: Scope) -> Term:
     """`softmax_{t_2 ≤ t_1} …`: its indices stay free."""
     found, conditions = binders(node, set())
+    conditions += [c for binder in found for c in _between(binder, node, scope)]
     if conditions and all(map(s.is_condition, node.under)):
         found = _last_on_left(conditions, scope) or found
     body = lowering.term(node.body, scope)
@@ -156,6 +157,23 @@ def softmax(lowering: Lowering, node: s.Reduction, scope: Scope) -> Term:
     condition = conjoin([lowering.condition(c, scope) for c in conditions])
     indices = tuple(v.index for v in variables)
     return Term(ir.Softmax(indices, condition, body.expression, span=node.span), opens)
+
+
+def _between(binder: Binder, node: s.Reduction, scope: Scope) -> list[s.Expression]:
+    """`softmax_{t-3 < s ≤ t}`: a softmax shares its index with others, so its range is a condition.
+
+    `softmax_{t=1}^T` is none: it says where t begins in the whole text (`names/bounds.py`).
+    """
+    if binder.lower is None or binder.upper is None:
+        return []
+    moves = any(
+        isinstance(n, s.Name) and name_key(n) in scope.variables for n in binder.upper.walk()
+    )
+    if binder.upper is node.upper and not moves:
+        return []
+    signs = tuple("<" if strict else "≤" for strict in (binder.strict_lower, binder.strict_upper))
+    ends = binder.lower, binder.name, binder.upper
+    return [s.Comparison(ends, signs, span=binder.name.span)]
 
 
 def _last_on_left(conditions: list[s.Expression], scope: Scope) -> list[Binder]:
