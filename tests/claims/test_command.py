@@ -10,7 +10,7 @@ import pytest
 from indicial.cli import main
 
 TEXT = """\
-input x[n]
+x[n] ~ N(0, 1)
 α[n] = softmax_n x[n]
 claim α[n] ≥ 0
 claim false: α[n] ≤ 1/N
@@ -32,7 +32,7 @@ def test_all_is_well(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "shares.eq:3: claim holds: α[n] ≥ 0: least margin" in out
     assert "shares.eq:4: false claim refuted: α[n] ≤ 1/N: 0.731059 is not ≤ 0.5" in out
     assert "    with x = [0, 1]\n" in out
-    assert out.endswith("1 equation in 1 program, 3 claims (seed 0): no mistakes\n")
+    assert out.endswith("2 equations in 1 program, 3 claims (seed 0): no mistakes\n")
     assert all(len(line) <= 80 for line in out.splitlines())
 
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from indicial.claims.part import part
-from indicial.claims.verdict import HOLDS, REFUTED, UNTRIED, Counterexample, Verdict
+from indicial.claims.verdict import HOLDS, REFUTED, UNTRIED, Counterexample, Verdict, apart
 from indicial.program.cost.cost import Cost, cost, order
 from indicial.program.ir import (
     Apply,
@@ -200,6 +200,8 @@ def _growth(terms: _Terms, test: Test) -> Verdict:
     text = f"{left} is {found}"
     if _grows(relation, found, stated, both):
         return Verdict(test, HOLDS, text)
+    if strange := sorted(size.names - left.names):
+        text = f"{left} has no {strange[0]}, so as {strange[0]} grows it is {found}"
     text += f", not {stated}" if relation in ("=", "≈") else f", not {relation} {stated}"
     sides = (found, stated) if cost_side is test.left else (stated, found)
     return Verdict(test, REFUTED, text, Counterexample(*sides, ""))
@@ -232,7 +234,7 @@ def _compared(terms: _Terms, test: Test, given: Mapping[str, int]) -> Verdict:
         if not holds:
             least = _least(terms, test, sizes, given)
             one, other = terms.value(test.left, least), terms.value(test.right, least)
-            broken = Counterexample(f"{one:g}", f"{other:g}", f"{abs(one - other):g}", {}, least)
+            broken = Counterexample(*apart(one, other), f"{abs(one - other):g}", {}, least)
             against = f"{_shown(left)} against {_shown(right)}{counted}"
             return Verdict(test, REFUTED, against, broken)
         one, other = terms.value(test.left, sizes), terms.value(test.right, sizes)

@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from indicial.claims.derivatives import Slope, slope
+from indicial.claims.leaves import OPEN, world
 from indicial.claims.leaves import values as leaf_values
-from indicial.claims.leaves import world
 from indicial.claims.running import Stage, Values
 from indicial.program.ir import (
     Affine,
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, np.dtype[np.float64]]
     Truths = np.ndarray[Any, np.dtype[np.bool_]]
 
+EXTREMES = ("max", "min")
 LEFT, RIGHT, GUARD, TOLERANCE = "claim_left", "claim_right", "claim_guard", "claim_tolerance"
 
 
@@ -100,6 +101,7 @@ class Experiment:
         drawn = tuple(name for name in self.world.drawn if name in reads)
         if self.world.sampler is not None and drawn:
             self.sampler = Stage(self.world.sampler, drawn)
+        self._require_distributions()
 
     # ------------------------------------------------------------------ the program of the claim
 
@@ -157,6 +159,21 @@ class Experiment:
             raise IndicialError(
                 f"what changes from draw to draw stands beside a statistic: {', '.join(loose)}; "
                 f"write `mean of …` before it, or make it a constant"
+            )
+
+    def _require_distributions(self) -> None:
+        """A mean needs to know how what it is taken of is drawn; a largest value does not."""
+        if all(summary.operator in EXTREMES for summary in self.summaries):
+            return
+        below = self.sampler.reads if self.sampler is not None else []
+        open_ = [name for name in (*self.reads(), *below) if self.world.kinds.get(name) == OPEN]
+        if open_:
+            name = open_[0]
+            indices = ",".join(axis.letter for axis in self.world.code.tensors[name].axes)
+            written = f"{name}[{indices}]" if indices else name
+            raise IndicialError(
+                f"nothing says how {name} is distributed, and the figure depends on it; write "
+                f"`{written} ~ N(0, 1)`, or make it a constant"
             )
 
     # ------------------------------------------------------------------ draws

@@ -29,7 +29,6 @@ from indicial.program.ir import (
     Statement,
     Tensor,
 )
-from indicial.program.messages import IndicialError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -76,7 +75,6 @@ class _Maker:
     def add(self, draw: Draw) -> None:
         tensor = self.code.tensors[draw.tensor]
         if draw.distribution in ("orthonormal", "permutation", "dropout"):
-            _require_axes(draw, tensor)
             self.kinds[draw.tensor] = draw.distribution
             return
         name = f"noise_{len(self.noise) + 1}"
@@ -125,16 +123,6 @@ class _Maker:
         return World(code, self.kinds, sampler, tuple(self.drawn))
 
 
-def _require_axes(draw: Draw, tensor: Tensor) -> None:
-    if draw.distribution == "orthonormal" and len(tensor.axes) < 2:
-        raise IndicialError(
-            f"{draw.tensor} has {len(tensor.axes)} indices; orthonormal rows need two: "
-            f"the number of the row, and the place in it"
-        )
-    if draw.distribution == "permutation" and not tensor.axes:
-        raise IndicialError(f"a permutation has an index: {draw.tensor}[t] ~ permutation")
-
-
 def _kind(tensor: Tensor) -> str:
     if tensor.values is not None:
         return "tokens"
@@ -165,10 +153,7 @@ def _transformed(draw: Draw, noise: Read) -> Expression:
             return Apply("+", (low, Apply("*", (width, noise))))
         case "bernoulli", (chance,):
             return Select(((Apply("<", (noise, chance)), Constant(1.0)),), Constant(0.0))
-    raise IndicialError(
-        f"{draw.tensor} is drawn from {draw.distribution} with {len(draw.arguments)} numbers; "
-        f"write N(mean, variance), uniform(low, high) or bernoulli(p)"
-    )
+    raise AssertionError(draw)  # `program/checks/draws.py` lets no other one pass
 
 
 # ---------------------------------------------------------------------- values

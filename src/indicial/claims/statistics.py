@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from indicial.claims.experiment import Experiment, Sides
+from indicial.claims.experiment import EXTREMES, Experiment, Sides
 from indicial.claims.running import TooSlow
 from indicial.claims.values import DIFFERENT
 from indicial.claims.verdict import (
@@ -57,7 +57,8 @@ AT_ONCE = 4_000_000
 """Numbers that a run computes at most at one time."""
 MOST_NUMBERS = 1_000_000_000
 """Numbers that all draws compute at most, unless `--draws` says otherwise."""
-EXTREMES = ("max", "min")
+FOR_EXTREMES = 100_000
+"""A largest value has no sampling error that would ask for more draws."""
 
 
 @dataclass(frozen=True)
@@ -113,12 +114,23 @@ def try_statistics(
         if worst is None or _slack(found) < _slack(worst):
             worst = found
     if worst is None:
-        return Verdict(test, UNTRIED, "at no size are both sides finite numbers")
+        return Verdict(test, UNTRIED, _nowhere(experiment, sizes))
     text = _figure(experiment, worst)
     if len(sizes) > 1:
         text += f" at {listed([worst.sizes])}"
     text += f", sizes {listed(sizes)}" if sizes[0] else ""
     return Verdict(test, HOLDS, text, seed=seed)
+
+
+def _nowhere(experiment: Experiment, sizes: list[dict[str, int]]) -> str:
+    """Why a claim was tried at no size."""
+    tried = listed(sizes)
+    if experiment.test.guard is None:
+        return "at no size are both sides finite numbers"
+    return (
+        f"its condition holds at none of the sizes that were tried ({tried or 'there are none'}), "
+        f"or a side is no finite number there; `size N = 10` or `--set N=10` sets one"
+    )
 
 
 # ---------------------------------------------------------------------- estimates
@@ -135,6 +147,8 @@ def _estimate(
     count = min(most, FIRST)
     found = _look(experiment, sizes, random, count)
     wanted = _for_tolerance(found)
+    if any(summary.operator in EXTREMES for summary in experiment.summaries):
+        wanted = max(wanted, FOR_EXTREMES)
     for _ in range(4):
         if found.undecided().any():
             wanted = max(wanted, _needed(found))

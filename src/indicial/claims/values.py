@@ -21,6 +21,7 @@ from indicial.claims.verdict import (
     UNTRIED,
     Counterexample,
     Verdict,
+    apart,
     is_not,
     listed,
     number,
@@ -148,11 +149,22 @@ def try_values(
             return Verdict(test, UNTRIED, DIFFERENT)
         tally.add(judged, test.relation)
     if not tally.tried:
-        why = "both sides are finite" + ("" if test.guard is None else " and the condition holds")
-        return Verdict(test, UNTRIED, f"at none of the draws and sizes {why}")
+        return Verdict(test, UNTRIED, _nowhere(tally))
     if not _confirmed(experiment, sizes[0], seed):
         return Verdict(test, UNTRIED, DIFFERENT)
     return Verdict(test, HOLDS, _held(test.relation, tally), seed=seed)
+
+
+def _nowhere(tally: _Tally) -> str:
+    """Why a claim was tried nowhere."""
+    sizes = listed(tally.sizes)
+    where = f"at none of {tally.draws:,} draws" + (f", sizes {sizes}," if sizes else "")
+    if tally.undefined:
+        return f"{where} are both sides finite numbers"
+    return (
+        f"{where} does its condition hold; write one that draws meet (`≥` in place of `=`), "
+        f"or set sizes with --set"
+    )
 
 
 def _breaking(judged: Judged) -> list[int]:
@@ -219,8 +231,7 @@ def _refuted(
     at = experiment.places(place, sizes)
     gap = number(abs(left - right))
     broken = Counterexample(
-        number(left),
-        number(right),
+        *apart(left, right),
         gap,
         at,
         {n: v for n, v in sizes.items() if n in experiment.code.sizes},

@@ -80,7 +80,9 @@ class Verdict:
         whole = ((self.test.span, ""),)
         match self.status:
             case "undecided":
-                hint = "give it more draws with --draws, or a wider tolerance: `within 0.01`"
+                near = self.test.relation in ("=", "≈")
+                wider = "a wider tolerance: `within 0.01`" if near else "a bound further off"
+                hint = f"give it more draws with --draws, or {wider}"
                 return Message("error", "claim", f"undecided: {self.found}", whole, hint)
             case "untried":
                 said = f"this claim was not tried: {self.found}"
@@ -145,6 +147,16 @@ def number(value: float) -> str:
     return f"{value:.6g}" if value else "0"
 
 
+def apart(left: float, right: float) -> tuple[str, str]:
+    """Two numbers with as many digits as tell them apart: `1.0000001` and `1`."""
+    one, other = number(left), number(right)
+    digits = 7
+    while one == other and left != right and digits < 18:
+        one, other = f"{left:.{digits}g}", f"{right:.{digits}g}"
+        digits += 1
+    return one, other
+
+
 def with_error(value: float, error: float) -> str:
     """As many digits as the error leaves: `0.3866 ± 0.0009`."""
     if error <= 1e-9 * max(1.0, abs(value)) or not math.isfinite(error):
@@ -164,7 +176,7 @@ def shown(values: np.ndarray[Any, Any], label: Callable[[int], str] | None = Non
     if (
         label is None
         and values.ndim == 2
-        and rows > 1
+        and 1 < rows <= columns
         and np.array_equal(values, np.eye(rows, columns))
     ):
         which = "the identity" if rows == columns else f"{rows} rows of the identity"

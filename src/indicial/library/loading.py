@@ -11,13 +11,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
 
 from indicial import library
-from indicial.notation.documents import Document, parse_document, read, read_text
-from indicial.notation.faults import Fault
-from indicial.notation.parse import parse_text
+from indicial.notation.documents import Document, Section, parse_document, read, read_text
+from indicial.notation.faults import Fault, Skipped
+from indicial.notation.parse import Parsed, parse_text
 from indicial.notation.syntax import Statement
 from indicial.program.messages import IndicialError, Message
 from indicial.program.program import Program
@@ -39,19 +41,10 @@ def load(
     if not what:
         raise IndicialError("say what to load: a name of the library, a path, or equations")
     documents = [_document(w) for w in what]
-    parsed = [p for d in documents for _, _, p in parse_document(d)]
+    parsed = [p for d in documents for _, p in _parsed(d)]
     faults = [f for d in documents for f in d.faults] + [f for p in parsed for f in p.faults]
     skipped = [s for p in parsed for s in p.skipped]
     document = not all(_is_equations(d) for d in documents)
-    if not document:
-        # In a document such a formula is prose; among equations it is a slip.
-        faults += [
-            Fault(
-                "no-equation", f"this line says nothing: {s.reason}", (s.span,), "is a `=` missing?"
-            )
-            for s in skipped
-        ]
-        skipped = []
     return Program(
         [s for p in parsed for s in p.statements],
         title=" + ".join(_title(w) for w in what),
@@ -72,9 +65,37 @@ def load_document(path: str | os.PathLike[str]) -> list[Program]:
         return [load(path)]
     blocks = [
         Block(section.title, parsed.statements, parsed.faults, parsed.skipped)
-        for section, _, parsed in parse_document(document)
+        for section, parsed in _parsed(document)
     ]
     return programs(blocks, document.faults, _silencer([document]))
+
+
+def _parsed(document: Document) -> Iterator[tuple[Section, Parsed]]:
+    """What stands in each section. In prose a formula that is no equation is left out."""
+    for section, display, parsed in parse_document(document):
+        yield section, strict(parsed) if display.surface == "plain" else parsed
+
+
+def strict(parsed: Parsed) -> Parsed:
+    """Among equations in the plain notation, in a document too, a line that is none is a slip."""
+    faults = [
+        Fault("no-equation", f"this line says nothing: {s.reason}", (s.span,), _mend(s))
+        for s in parsed.skipped
+    ]
+    return replace(parsed, faults=(*parsed.faults, *faults), skipped=())
+
+
+def _mend(skipped: Skipped) -> str:
+    """What may be meant by a line that says nothing: `Claim y ≥ 0`, `y ≥ 0`, `claim y => 0`."""
+    text = skipped.span.text
+    word = text.split()[0]
+    if word != "claim" and get_close_matches(word.rstrip(":").lower(), ["claim"], cutoff=0.7):
+        return f"did you mean `claim`? `{word}` begins nothing here"
+    if "=>" in text:
+        return "≥ is written `>=`"
+    if "inequality" in skipped.reason:
+        return f"to have it tried, write `claim {text}`"
+    return "is a `=` missing?"
 
 
 def programs(

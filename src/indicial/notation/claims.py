@@ -6,14 +6,17 @@
     claim parallel time = O(T)
     claim ∂y/∂x[i] = w[i]                       a derivative
 
-`std of` takes the product that follows, as Σ does. `probability of` has a condition in brackets:
-`P(…)` is a distribution of the model.
+`std of` takes the product that follows, as Σ does. `probability of` has a condition in brackets, and so
+has `P(c > 1)`, which says the same; without a comparison `P(…)` is a distribution of the model.
 """
 
 from __future__ import annotations
 
+from itertools import takewhile
+
 from indicial.notation.expressions import ExpressionParser
 from indicial.notation.faults import Refusal
+from indicial.notation.lookahead import holds_condition, with_depths
 from indicial.notation.syntax import (
     Comparison,
     Derivative,
@@ -25,6 +28,7 @@ from indicial.notation.syntax import (
     Product,
     Quantity,
     Statistic,
+    is_condition,
 )
 from indicial.notation.tokens import Token
 from indicial.notation.vocabulary import QUANTITIES, STATISTICS
@@ -36,17 +40,23 @@ _PHRASES = (
 )
 _LONGEST = max(len(phrase.split()) for phrase in _PHRASES)
 _DEL = Name("∂")
+_CHANCE = ("P", "Pr", "ℙ")
 
 
 class ClaimParser(ExpressionParser):
     """Reads the sides of a claim."""
 
     costs = False
-    """Something that the program costs has been named: then `O(…)` is a growth."""
+    """Something that the program costs is named in the claim: then `O(…)` is a growth."""
 
     def stated(self) -> tuple[bool, Comparison, Expression | None]:
         """`claim false: a ≈ b within 0.01`: whether it is false, its sides, its tolerance."""
         self.i = 1 if self.peek().text == "claim" else 0
+        self.i += self.at(":")
+        self.costs = any(t.text in QUANTITIES or t.text == "parallel" for t in self.tokens)
+        if self.peek().text == "not":
+            raise Refusal("claim", "`not` stands before what is claimed", (self.peek().span,),
+                          "write what holds instead, `≥` for not `<`, or `claim false: …`")  # fmt: skip
         false = self.peek().text == "false" and self.ahead(":", 1)
         if self.peek().text == "false" and self.tokens[self.i + 1].kind in ("word", "number"):
             raise Refusal("claim", "there is no colon behind `false`", (self.peek().span,),
@@ -80,6 +90,9 @@ class ClaimParser(ExpressionParser):
             body = self.expression(conditions=False)
             self.expect(")")
             return Growth(body, span=self.since(token))
+        if token.text in _CHANCE and self.ahead("(", 1) and self.is_outcome(self.i + 1):
+            self.i += 1
+            return Statistic("probability", self.outcome(), span=self.since(token))
         return super().named(token)
 
     def phrase(self) -> tuple[str, int]:
@@ -101,7 +114,6 @@ class ClaimParser(ExpressionParser):
         if what in STATISTICS:
             body = self.outcome() if what == "probability" else self.term()
             return Statistic(what, body, span=self.since(token))
-        self.costs = True
         of = Named(self.spoken_name()) if phrase != what else None
         return Quantity(what, of, span=self.since(token))
 
@@ -112,7 +124,17 @@ class ClaimParser(ExpressionParser):
         condition = self.condition(commas=False)
         self.bars.pop()
         self.expect(")")
+        if not is_condition(condition):
+            raise Refusal("claim", "a probability is that of a condition, and this compares nothing",
+                          (condition.span,), "write `probability of (x > 1/2)`")  # fmt: skip
         return condition
+
+    def is_outcome(self, start: int) -> bool:
+        """Whether a bracket holds a comparison, `(|x| > 1)`, and no bar of its own, `(w = 1 | x)`."""
+        depths = with_depths(self.tokens[start:])
+        inside = takewhile(lambda pair: pair[1] > 0, depths)
+        bars = sum(1 for token, depth in inside if depth == 1 and token.text == "|")
+        return holds_condition(self.tokens, start) and bars % 2 == 0
 
     def spoken_name(self) -> Name:
         token = self.peek()

@@ -14,7 +14,7 @@ from indicial.notation import syntax as s
 from indicial.notation.printers import name_key
 from indicial.notation.source import Span
 from indicial.program import ir
-from indicial.program.checks.oddities import undrawn
+from indicial.program.checks.draws import check_draws
 from indicial.program.checks.roles import assign_roles
 from indicial.program.lowering.bodies import add_stack_inputs, lower_body, lower_draws
 from indicial.program.lowering.claims import lower_tests
@@ -72,7 +72,7 @@ def analyse(
     add_stack_inputs(lowering)
     assign_roles(context, lowering)
     code = settle(context, lowering)
-    undrawn(code, messages)
+    check_draws(code, context.outline, messages)
     return Analysis(code, context.outline, context.notes, context.holes)
 
 

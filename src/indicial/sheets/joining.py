@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 from indicial.claims.trying import try_claims
 from indicial.claims.verdict import Verdict
-from indicial.library.loading import programs
+from indicial.library.loading import programs, strict
 from indicial.notation.notebooks import MAGIC
 from indicial.notation.parse import Parsed, parse
 from indicial.notation.silences import Silences, find_silences, silenced
@@ -192,7 +192,7 @@ def _cell(name: str, number: int, text: str) -> Cell:
     source = Source(f"{name} {number}", f"{MAGIC}\n{text}")
     tokens = tokenize(source, len(MAGIC) + 1, len(source.text), latex=False)
     silences = find_silences(source, (), lambda offset: True)
-    return Cell(name, number, source, parse(tokens, latex=False), silences)
+    return Cell(name, number, source, strict(parse(tokens, latex=False)), silences)
 
 
 def _title(name: str) -> str:

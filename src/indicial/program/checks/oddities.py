@@ -1,9 +1,8 @@
-"""Layers without a beginning, conditions that decide nothing, draws and sizes of nothing.
+"""Layers without a beginning, conditions that decide nothing, draws of something else.
 
 α_{ℓ+1}[…] = softmax_{t_2} Query_ℓ[…] …       Query has layers from 1 on
 softmax_{t_2 ≤ T} …                           t_2 never passes T
 W[t] ~ P(w_t | …)                             the distribution is one of w[t]
-W_1[i,j] ~ N(0, 1)                            W_2 is read too, and not drawn
 """
 
 from __future__ import annotations
@@ -12,12 +11,9 @@ from indicial.notation.syntax import Number
 from indicial.program import ir
 from indicial.program.checks.orders import shown
 from indicial.program.checks.timing import expanded
-from indicial.program.cost.conditions import sign
 from indicial.program.lowering.context import Context, RawStatement, Variable
 from indicial.program.lowering.lower import Lowering
-from indicial.program.messages import Messages
 from indicial.program.names.letters import capital
-from indicial.program.sizes import Size
 
 FIRST_LAYER = "the first layer of"
 """How the guess begins that makes an input of the layer below a stack."""
@@ -110,37 +106,3 @@ def generated(context: Context, lowering: Lowering) -> None:
                 (equation.sides[0].span, "drawn"), (call.arguments[0].span, "distributed so"),
                 hint=f"write {call.arguments[0].span.text} ~ {call.span.text}",
             )  # fmt: skip
-
-
-def undrawn(code: ir.Code, messages: Messages) -> None:
-    """`W_1[i,j] ~ N(0, 1)` where W_2 is read too: what is not drawn is 0."""
-    for tensor in code.tensors.values():
-        draws = [draw for draw in code.draws if draw.tensor == tensor.name and draw.left]
-        if tensor.role == "defined" or not draws:
-            continue
-        for number, axis in enumerate(tensor.axes):
-            ends = [_ends(draw, number, axis) for draw in draws]
-            first = min((low for low, _ in ends), key=lambda end: sign(end - axis.lower) or 0)
-            last = max((high for _, high in ends), key=lambda end: sign(end - axis.upper) or 0)
-            if sign(first - axis.lower) == 1 or sign(last - axis.upper) == -1:
-                letter = shown(axis.letter) or "its index"
-                drawn = f"{first}" if first == last else f"{first}..{last}"
-                messages.warning(
-                    "draw",
-                    f"{tensor.name} is drawn at {letter} = {drawn} only, "
-                    f"and has {axis.lower}..{axis.upper}",
-                    *((draw.span, "drawn here") for draw in draws),
-                    hint="what is not drawn is 0: draw the others too",
-                )
-                break
-
-
-def _ends(draw: ir.Draw, number: int, axis: ir.Axis) -> tuple[Size, Size]:
-    """The first and the last element that is drawn along an axis."""
-    place = draw.left[number]
-    if isinstance(place, ir.Flat):  # `x[(k,i)] ~ …`: all of it
-        return axis.lower, axis.upper
-    for index in draw.indices:
-        if place.terms == ((index.name, 1),):
-            return index.lower + place.offset, index.upper + place.offset
-    return place.offset, place.offset

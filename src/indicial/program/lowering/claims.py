@@ -44,6 +44,12 @@ def _sound(lowering: Lowering, claim: s.Claim) -> bool:
                 hint="a claim compares: = ≈ ≠ < ≤ > ≥",
             )  # fmt: skip
             return False
+    if isinstance(claim.tolerance, s.Negative):
+        lowering.messages.error(
+            "claim-tolerance", "a tolerance is at least 0", claim.tolerance.span,
+            hint="write `claim a ≈ b within 0.01`",
+        )  # fmt: skip
+        return False
     if claim.tolerance is not None:
         return True
     statistic = any(isinstance(node, s.Statistic) for node in claim.walk())
