@@ -94,6 +94,10 @@ def test_rows_of_csv() -> None:
     assert documents_of("a.csv") == ["one, two\nthree", "four"]
     write("a.tsv", 'question\tplace\nWhere is "it?\tOslo\n')
     assert documents_of("a.tsv", field="question") == ['Where is "it?']
+    write("c.csv", 'id;text\n1;"one; two, three"\n2;four\n')  # as spreadsheets write it in Europe
+    assert documents_of("c.csv") == ["one; two, three", "four"]
+    assert documents_of(write("d.csv", "id\ttext\n1\tone, two\n"), field="text") == ["one, two"]
+    assert documents_of(write("e.csv", "text\none; two\n")) == ["one; two"]
     long = "x" * 200_000
     assert documents_of(write("b.csv", f"text\n{long}\n")) == [long]
 
@@ -278,6 +282,11 @@ def test_malformed_json() -> None:
     assert "(jq -c '.[]' d.json > rows.jsonl makes a line of each)" in refusal(
         write("d.json", '[{"text": "x"}, {"text": "y"}]'), field="text"
     )
+    rows = [{"text": "x"}, {"text": "y"}]
+    said = refusal(write("e.json", json.dumps(rows, indent=1)), field="text")
+    assert said.endswith("(jq -c '.[]' e.json > rows.jsonl makes such lines)")
+    said = refusal(write("f.json", json.dumps(rows[0], indent=1)), field="text")
+    assert said.endswith("(jq -c '.' f.json > rows.jsonl makes such lines)")
 
 
 def test_fields() -> None:
@@ -312,6 +321,8 @@ def test_no_part_of_a_row_is_lost() -> None:
     said = refusal(write("a.csv", "n,text\n1,one\n2,two, or three, or four\n"), field="text")
     assert said.startswith("a.csv, line 3: there are 4 values for 2 columns (n, text).")
     assert 'stands in quotes: "one, two"' in said
+    said = refusal(write("c.csv", "n;text\n1;one; two\n"), field="text")
+    assert "there are 3 values for 2 columns" in said and '"one; two"' in said
     said = refusal(write("a.tsv", "text\none\ttwo\n"))
     assert said.startswith("a.tsv, line 2: there are 2 values for 1 column (text).")
     said = refusal(write("b.csv", "text,text\none,two\n"))

@@ -105,6 +105,23 @@ def test_a_model_that_cannot_know_the_first_word_is_shown_the_end_before_it() ->
     assert task.describe() == {"context": 24, "begins_with_eos": True, "layout": "documents"}
 
 
+def test_a_first_word_without_a_probability() -> None:
+    """In rows of running text too: an infinite loss of one word would hide all others."""
+    text = """
+    input w[t] in V
+    h[t,j] = tanh(W[j,I] h[t-1,I] + e[w[t],j])
+    P(w_t | w_0, …, w_{t-1}) = softmax_{w_t} e[w_t,J] h[t-1,J] for t ≥ 1
+    loss = 1/(T-1) Σ_{t ≥ 1} -ln P(w_t | …)
+    """
+    one = replace(DATA.validation, starts=DATA.validation.starts[:1])
+    for data in (DATA, replace(DATA, train=one, validation=one)):
+        task = small_task(text, data=data)
+        assert task.leads and (task.batch(0).inputs["w"][:, 0] == data.tokenizer.eos).all()
+        scores = task.validate(small_module(task))
+        assert scores.count == len(data.validation) and 2 < scores.per_token < 4
+    assert task.rows.layout == "stream"
+
+
 def test_a_loss_without_probabilities() -> None:
     task = small_task("input w[t] in V\nloss = 1/T Σ_t (a[w[t]] - 1)^2", data=DATA)
     module = small_module(task)

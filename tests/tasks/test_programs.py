@@ -103,6 +103,22 @@ def test_what_is_proposed_does_not_look_ahead() -> None:
     assert trainable([f"{text}\n{proposed}"]).task == "language"
 
 
+def test_probabilities_of_the_word_behind_the_last() -> None:
+    """As code for PyTorch shifts it; one word of a text would have no probability."""
+    text = """
+    input w[t] in V
+    h[t,j] = tanh(W[j,I] h[t-1,I] + e[w[t],j])
+    P(w_{t+1} | w_0, …, w_t) = softmax_{w_{t+1}} e[w_{t+1},J] h[t,J]
+    loss = 1/(T-1) Σ_{t=0}^{T-2} -ln P(w_{t+1} | …)
+    """
+    with pytest.raises(IndicialError) as error:
+        trainable([text])
+    said, *proposed = str(error.value).splitlines()
+    assert said.startswith("P is there for w[1], …, w[T], and a text has w[0], …, w[T-1]:")
+    kept = [line for line in text.splitlines() if "w_{t+1}" not in line]
+    assert trainable(["\n".join([*kept, *proposed])]).task == "language"
+
+
 def test_b_stands_for_the_texts_of_a_batch() -> None:
     text = """
     input w[t] in V

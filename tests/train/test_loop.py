@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 import signal
 from pathlib import Path
@@ -32,6 +33,7 @@ class Notes(Watcher):
         self.reports: list[Report] = []
         self.scores: dict[int, Scores] = {}
         self.saves: list[int] = []
+        self.notes: list[str] = []
         self.summary: Summary | None = None
         self.stop_at = stop_at
 
@@ -45,6 +47,9 @@ class Notes(Watcher):
 
     def saved(self, step: int, path: Path) -> None:
         self.saves.append(step)
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
 
     def ended(self, summary: Summary) -> None:
         assert self.summary is None
@@ -213,6 +218,19 @@ def test_a_nan_in_validation_is_traced_too(tmp_path: Path, loss: str) -> None:
     assert "The checkpoint of step 0 is as it was" in text and "(it is 1000 here)" in text
     assert notes.summary is not None and notes.summary.reason == "failed"
     assert run.checkpoint("last").step == 0
+
+
+def test_an_infinite_validation_loss_is_told_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Training, "validate", lambda training: Scores(math.inf, 10))
+    task, module, run = begin(tmp_path / "run", "ugrnn")
+    notes = Notes()
+    summary = train(task, module, CHOICES, run, [notes])
+    assert [
+        n for n in notes.notes if "the probability 0, so its loss is infinite" in n
+    ] == notes.notes
+    assert len(notes.notes) == 1 and summary.best is None
 
 
 def test_a_gradient_that_is_nan_alone(tmp_path: Path) -> None:

@@ -50,6 +50,18 @@ def numbers(folder: str) -> list[object]:
     ]
 
 
+def test_what_the_checker_warns_of_is_told(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = [
+        "input w[t] in V",
+        "h[t,j] = tanh(e[w[t-1],j])",
+        "P(w_t | w_0, …, w_{t-1}) = softmax_{w_t} (U[w_t,J] h[t,J] + b[J] h[t,J])",
+    ]
+    Path("own.eq").write_text("\n".join(lines), encoding="utf-8")
+    status, _, err = run(capsys, "own.eq", "--data", "text.txt", *QUICK, "--out", "own")
+    assert status == 0
+    assert "own.eq:3:" in err and "so the softmax cancels it" in " ".join(err.split())
+
+
 def test_train_and_resume(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, out, _ = run(capsys, "ugrnn", "--data", "text.txt", *QUICK)
     assert status == 0

@@ -13,6 +13,7 @@ import csv
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any, NamedTuple
 
 from indicial.data.reading import CHUNK, File, chunks
@@ -29,8 +30,9 @@ FIELD_MOST = (1 << 31) - 1
 
 
 OVER = {
-    "csv": 'A text that has a comma in it stands in quotes: "one, two"',
-    "tsv": "A text must have no tab in it",
+    ",": 'A text that has a comma in it stands in quotes: "one, two"',
+    ";": 'A text that has a semicolon in it stands in quotes: "one; two"',
+    "\t": "A text must have no tab in it",
 }
 """Why a row has more values than there are columns, most likely."""
 
@@ -129,18 +131,32 @@ def _json_rows(file: File, raw: bool) -> Iterator[tuple[int, object]]:
             )
             raise IndicialError(
                 f"{file.name}, line {number}: not JSON ({said}). Each line of this file is one JSON "
-                'object, such as {"text": "…"}'
+                f'object, such as {{"text": "…"}}{_one_value(file, number, line)}'
             ) from None
+
+
+def _one_value(file: File, number: int, line: str) -> str:
+    """How a file that is one value over many lines becomes rows."""
+    rows = {"[": ".[]", "{": "."}.get(line.strip())
+    return (
+        f" (jq -c '{rows}' {file.name} > rows.jsonl makes such lines)"
+        if rows and number == 1
+        else ""
+    )
 
 
 def _csv_rows(file: File, kind: str, raw: bool) -> Iterator[tuple[int, object]]:
     """Each row by the names in the first line, with the number of the line it begins in."""
     csv.field_size_limit(FIELD_MOST)
     lines = _lines(file, raw)
-    if kind == "tsv":
-        reader = csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE, strict=True)
-    else:
-        reader = csv.DictReader(lines, strict=True)
+    header = next(lines, "")
+    mark = "\t" if kind == "tsv" else _separator(header)
+    reader = csv.DictReader(
+        chain([header], lines),
+        delimiter=mark,
+        quoting=csv.QUOTE_NONE if kind == "tsv" else csv.QUOTE_MINIMAL,
+        strict=True,
+    )
     begins = 2  # the line in which a row begins, behind the names
     try:
         names = list(reader.fieldnames or ())
@@ -152,12 +168,17 @@ def _csv_rows(file: File, kind: str, raw: bool) -> Iterator[tuple[int, object]]:
             if None in row:  # what stands beyond the last name: half of a text, most likely
                 raise IndicialError(
                     f"{file.name}, line {begins}: there are {len(names) + len(row[None])} values for "
-                    f"{len(names)} column{'s' * (len(names) != 1)} ({_listed(row)}). {OVER[kind]}"
+                    f"{len(names)} column{'s' * (len(names) != 1)} ({_listed(row)}). {OVER[mark]}"
                 )
             yield begins, dict(row)
             begins = reader.line_num + 1
     except csv.Error as error:
         raise IndicialError(f"{file.name}, row in line {begins}: {error}") from None
+
+
+def _separator(header: str) -> str:
+    """What stands between the columns of a .csv: a semicolon where a comma is part of a number."""
+    return next((mark for mark in ",;\t" if mark in header), ",")
 
 
 def _texts(

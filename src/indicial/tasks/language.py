@@ -54,8 +54,11 @@ class Language:
         self.prediction = prediction(program.code)
         self.terms = loss_terms(program.code)
         layout = Rows(data.train, context, seed).layout
-        # A model that says nothing about the first word is shown the end of the text before it.
-        self.leads = layout == "documents" and not probe(program).first_is_known
+        # A model that says nothing about the first word is shown the end of the text before it. In
+        # a long text that is one word of all, and does no harm unless its probability is 0.
+        said = probe(program)
+        lacks = layout == "documents" or not said.first_is_possible
+        self.leads = lacks and not said.first_is_known
         inner = context - 1 if self.leads else context
         self.rows = Rows(data.train, inner, seed, layout)
         if len(data.validation) < 2:

@@ -1,7 +1,7 @@
 """How a program uses a text, found by running it on a tiny one.
 
 >>> probe(load("transformer"))
-Probe(looks_ahead=False, first_is_known=True)
+Probe(looks_ahead=False, first_is_known=True, first_is_possible=True)
 >>> probe(load("gpt2")).first_is_known      # the first word has no probability that can be learned
 False
 """
@@ -23,6 +23,8 @@ class Probe:
     """Whether a word is predicted from later ones."""
     first_is_known: bool
     """Whether the first word has probabilities of its own; if not, all words are equally likely."""
+    first_is_possible: bool = True
+    """Whether it has any: `P(w_t | …) = … for t ≥ 1` gives it none."""
 
 
 def probe(program: Program) -> Probe:
@@ -50,4 +52,5 @@ def probe(program: Program) -> Probe:
     return Probe(
         looks_ahead=not np.allclose(tables[0][:-1], tables[1][:-1], atol=1e-9),
         first_is_known=bool(np.ptp(first) > 1e-9),
+        first_is_possible=bool(first.any()),
     )

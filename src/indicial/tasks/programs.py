@@ -24,7 +24,7 @@ from indicial.program.meaning.arrays import BATCH
 from indicial.program.messages import IndicialError
 from indicial.program.names.constants import declared_constants
 from indicial.program.program import Program
-from indicial.tasks.predictions import prediction, token_inputs
+from indicial.tasks.predictions import Prediction, prediction, token_inputs
 from indicial.tasks.probe import probe
 
 WHOLE = re.compile(r"[0-9]+")
@@ -203,6 +203,8 @@ def _check(program: Program) -> None:
         hole = program.holes[0]
         raise IndicialError(f"{hole} is only named; say what it is: --set {hole}=gru")
     found = prediction(code)
+    if found is not None and found.distribution.axes[0].lower != found.token.axes[0].lower:
+        raise IndicialError(_shifted(found))
     given = (
         {t.name for t in (found.token, found.blanked, found.mask) if t is not None}
         if found is not None
@@ -225,6 +227,19 @@ def _check(program: Program) -> None:
             f"the equations read {_written(tensor)}, which no equation defines and a text does not "
             f"tell. Add {how}, or name a model that defines it"
         )
+
+
+def _shifted(found: Prediction) -> str:
+    """`P(w_{t+1} | w_0, …, w_t)`: the first word has no probability, and a word behind the last has."""
+    P, w = found.distribution, found.token.name
+    axes = (P.axes[0], found.token.axes[0])
+    said, there = (f"{w}[{a.lower}], …, {w}[{a.upper}]".replace(" - ", "-") for a in axes)
+    return (
+        f"{P.name} is there for {said}, and a text has {there}: its equation, or that of a state "
+        "that it reads, has t+1 on the left. Write t there, and one less on the right:\n"
+        f"  {P.name}({w}[t] | {w}[0], …, {w}[t-1]) = softmax_{{{w}_t}} e[{w}_t,J] h[t-1,J]\n"
+        f"  loss = 1/T Σ_t -ln {P.name}({w}_t | …)"
+    )
 
 
 def _task(program: Program) -> str:

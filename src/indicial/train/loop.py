@@ -72,6 +72,7 @@ class _Course:
         self.last: Scores | None = None
         self.first = Mark(self.progress)
         self.stepping = 0.0
+        self._impossible = False  # whether an infinite loss was told
 
     def go(self, plan: Plan) -> Summary:
         self.watchers.started(plan)
@@ -149,6 +150,12 @@ class _Course:
         self.last = scores = self.training.validate()
         if math.isnan(scores.nats):
             raise self.training.nan_in_validation(self.saved)
+        if math.isinf(scores.nats) and not self._impossible:
+            self._impossible = True
+            self.watchers.note(
+                "note: the equations give a token of the validation part the probability 0, so its "
+                "loss is infinite, and no step can be the best"
+            )
         self.watchers.validated(report, scores)
         better = math.isfinite(scores.per_token) and (
             self.best is None or scores.per_token < self.best.per_token

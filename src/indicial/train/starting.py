@@ -68,6 +68,8 @@ def begin(
         raise IndicialError("say what to train on: --data PATH, or --data people, a built-in world")
     folder = _folder(settings, processes)
     found = trainable(settings.model, settings.set, settings.task)
+    for message in found.program.mistakes:  # warnings: an error would have ended it
+        tell(message.render())
     given = found.sizes
     device = best_device(settings.device, processes.of)
     origin = Origin.of(settings, found) if settings.from_ is not None else None
