@@ -169,3 +169,34 @@ claim α[0] = 0.8
 """
     (found,) = tried(tmp_path, "shares.md", text)
     assert found.status == HOLDS and "with" not in found.found
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "",
+        "Write ```x``` here.\n\n",
+        "It is ``` in a line.\n\n",
+        "1. One\n\n   ",
+        "- ",
+        "2) ",
+        "> a\n\n",
+    ],
+)
+def test_blocks_are_found_wherever_they_stand(tmp_path: Path, before: str) -> None:
+    """Three backticks in a line of prose once hid all up to the end of the next block."""
+    indented = before.rsplit("\n", 1)[-1]
+    lines = ["claim 1 ≤ 0", "```"]
+    text = before + "```indicial\n" + "".join(" " * len(indented) + line + "\n" for line in lines)
+    (found,) = tried(tmp_path, "notes.md", text)
+    assert found.status == REFUTED
+
+
+def test_a_block_in_a_quotation_is_not_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "notes.md"
+    path.write_text("> ```indicial\n> claim 1 ≤ 0\n> ```\n\n```indicial\nclaim 1 ≤ 2\n```\n")
+    programs = load_document(path)
+    assert [m.code for p in programs for m in p.errors] == ["quoted-block"]
+    path.write_text("> ```python\n> claim 1 ≤ 0\n\n```indicial\nclaim 1 ≤ 2\n```\n")
+    (found,) = try_claims(load_document(path))
+    assert found.status == HOLDS

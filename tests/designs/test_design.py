@@ -212,3 +212,84 @@ def test_learning_is_the_same_again_and_uses_no_matrix_of_the_design() -> None:
     assert one.arrays["W^Q"].tolist() != other.arrays["W^Q"].tolist()
     with pytest.raises(IndicialError, match="smaller rate"):
         hand("content").train("content", steps=200, rate=1e6)
+
+
+def own(answer: object, **change: object) -> Task:
+    """A task of one's own: what a function answers for a sequence."""
+    given = {"tokens": tuple("ABC"), "outputs": tuple("ABC"), "longest": 2, **change}
+    return Task("mine", answer=lambda tokens: answer, **given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("made", "message"),
+    [
+        (own([None]), "gives 1 answers for the 2 tokens of AA"),
+        (own(3), "gives 3 for the 1 tokens of A"),
+        (own([5]), "answers 5 for A; an answer is the number of an output, 0 to 2"),
+        (own([-1]), "answers -1 for A"),
+        (own([0.5]), "answers 0.5 for A"),
+        (own([None], longest=1), "asks nothing"),
+        (own([0], longest=0), "needs a length of at least 1"),
+        (own([0], outputs=("A",)), "two outputs to choose from"),
+        (own([0], front=(9,)), "has token 9 in front, and its tokens are 0 to 2"),
+        (own([0], longest=40), "1,000,000 is the limit"),
+    ],
+)
+def test_a_task_of_ones_own_that_is_none(made: Task, message: str) -> None:
+    with pytest.raises(IndicialError, match=message):
+        _ = made.cases
+
+
+def test_sequences_of_which_nothing_is_asked_are_left_out() -> None:
+    def last_of_two(tokens: tuple[int, ...]) -> list[int | None]:
+        return [None] if len(tokens) == 1 else [tokens[-1], tokens[-1]]
+
+    made = Task("last", tuple("ABC"), tuple("ABC"), 2, last_of_two)
+    assert len(made.cases) == 9
+    found = hand("position").check(made)
+    assert [f.case.tokens for f in found.failures] == [
+        (a, b) for a, b in np.ndindex(3, 3) if a != b
+    ]
+
+
+@pytest.mark.parametrize("what", [3, None, ["position"]])
+def test_what_is_no_task(what: object) -> None:
+    with pytest.raises(IndicialError, match="is no task"):
+        hand("position").check(what)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"K": np.zeros((1, 7)) + 1j}, "complex"),
+        ({"K": np.zeros((0, 7)), "Q": np.zeros((0, 7))}, "no elements"),
+        ({"tokens": ["A", "A", "B"]}, "a name of its own, and they are 'A', 'A', 'B'"),
+        ({"tokens": ["A", " ", "B"]}, "a name of its own"),
+    ],
+)
+def test_more_that_does_not_fit(change: dict[str, object], message: str) -> None:
+    given = {"Q": np.ones((1, 7)), "K": np.ones((1, 7)), "V": np.eye(3, 7), "positions": np.eye(4)}
+    with pytest.raises(IndicialError, match=message):
+        indicial.design("selects", **{**given, **change})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "settings", [{"steps": 1.5}, {"seed": -1}, {"deviation": -1.0}, {"deviation": float("nan")}]
+)
+def test_settings_of_training_that_are_none(settings: dict[str, float]) -> None:
+    with pytest.raises(IndicialError, match="whole numbers"):
+        hand("position").train("position", **settings)
+
+
+def test_scores_too_large_to_be_computed_are_said_to_be() -> None:
+    """Each factor is a number, and their product is not."""
+    design = hand("position")
+    large = {name: array * 1e300 for name, array in design.arrays.items() if name != "pos"}
+    found = indicial.design("selects", **large, pos=design.arrays["pos"]).check("position")
+    assert not found.passed
+    assert "the scores are too large to be computed" in str(found)
+
+
+def test_only_designs_are_compared() -> None:
+    with pytest.raises(IndicialError, match="compare takes two designs"):
+        indicial.compare(hand("position"), 3)  # type: ignore[arg-type]

@@ -137,6 +137,7 @@ ELSEWHERE = {
     "stacked": "a sign above a number",
     "no-name": "brackets after something that is no name",
     "no-equation": "a line of an `.eq` file that says nothing",
+    "quoted-block": "a fenced block in a quotation",
     "words": "words in a formula: it is skipped",
     "size-mismatch": "vectors of two lengths",
     "rank-guess": "a note about a vector",

@@ -69,9 +69,13 @@ def named(code: Code, given: Mapping[str, object]) -> dict[str, Array]:
 
 def _array(tensor: Tensor, values: object) -> Array:
     try:
+        if np.asarray(values).dtype.kind == "c":
+            raise TypeError("its numbers are complex")
         array = np.array(values, np.float64)
     except (TypeError, ValueError) as error:
         raise IndicialError(f"{tensor.name} is not an array of numbers: {error}") from error
+    if not array.size:
+        raise IndicialError(f"{tensor.name} has no elements: its shape is {array.shape}")
     if not np.isfinite(array).all():
         raise IndicialError(f"{tensor.name} has an element that is not finite")
     if array.ndim != len(tensor.axes):

@@ -82,6 +82,8 @@ class Check:
             f"{self.task.text(worst.case.tokens)}",
             f"  mean squared error {self.squared_error:.2g}",
         ]
+        if np.isnan(self.squared_error):
+            lines.append("  some outputs are no numbers: the scores are too large to be computed")
         lines += [f"  {self._told(one)}" for one in wrong[:SHOWN]]
         if len(wrong) > SHOWN:
             lines.append(f"  … and {len(wrong) - SHOWN:,} more")

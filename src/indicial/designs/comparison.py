@@ -18,19 +18,17 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from indicial.data.tokenizers import END
 from indicial.designs.arrays import Array
 from indicial.designs.circuits import Circuits, circuits
+from indicial.designs.design import Design
 from indicial.designs.matching import assign
 from indicial.inspect.readings import readings
 from indicial.program.messages import IndicialError
-
-if TYPE_CHECKING:
-    from indicial.designs.design import Design
 
 SAME, ALIKE = 0.95, 0.7
 """Cosines from which two patterns are called the same, or alike."""
@@ -200,6 +198,9 @@ class Comparison:
 
 def compare(one: Design, other: Design, text: str | None = None) -> Comparison:
     """Two designs of the same equations; `text` is the example that is shown."""
+    given: tuple[object, object] = (one, other)
+    if not all(isinstance(design, Design) for design in given):
+        raise IndicialError("compare takes two designs: indicial.design(…), design.train(…)")
     first, second = circuits(one), circuits(other)
     _comparable(one, first, other, second)
     pairs = sorted(

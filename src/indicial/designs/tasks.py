@@ -22,6 +22,8 @@ from itertools import product
 
 from indicial.program.messages import IndicialError
 
+MOST_CASES = 1_000_000
+
 Answers = tuple[int | None, ...]
 """The number of the output that should be largest, place by place; None where nobody asks."""
 
@@ -46,20 +48,56 @@ class Task:
 
     @cached_property
     def cases(self) -> tuple[Case, ...]:
-        """All sequences of 1 to `longest` tokens, the short ones first."""
+        """All sequences of 1 to `longest` tokens of which something is asked, the short ones first."""
         free = [n for n in range(len(self.tokens)) if n not in self.front]
+        self._require_sound(len(free))
         found = []
         for length in range(1, self.longest + 1):
             for chosen in product(free, repeat=length):
                 tokens = (*self.front, *chosen)
-                answers = tuple(self.answer(tokens))
-                if len(answers) != len(tokens):
-                    raise IndicialError(
-                        f"the task {self.name} gives {len(answers)} answers for the {len(tokens)} "
-                        f"tokens of {self.text(tokens)}"
-                    )
-                found.append(Case(tokens, answers))
+                answers = self._answers(tokens)
+                if any(answer is not None for answer in answers):
+                    found.append(Case(tokens, answers))
+        if not found:
+            raise IndicialError(f"the task {self.name} asks nothing: all its answers are None")
         return tuple(found)
+
+    def _require_sound(self, free: int) -> None:
+        wrong = [n for n in self.front if not 0 <= n < len(self.tokens)]
+        if wrong:
+            raise IndicialError(
+                f"the task {self.name} has token {wrong[0]} in front, and its tokens are 0 to "
+                f"{len(self.tokens) - 1}"
+            )
+        if self.longest < 1 or not free or len(self.outputs) < 2:
+            raise IndicialError(
+                f"the task {self.name} needs a length of at least 1, a token that is not in front, "
+                f"and two outputs to choose from"
+            )
+        count = sum(free**length for length in range(1, self.longest + 1))
+        if count > MOST_CASES:
+            raise IndicialError(
+                f"the task {self.name} has {count:,} sequences, and every one would be tried; "
+                f"{MOST_CASES:,} is the limit: make it shorter than {self.longest} tokens"
+            )
+
+    def _answers(self, tokens: tuple[int, ...]) -> Answers:
+        """The answers for one sequence, or what is wrong with them."""
+        said: object = self.answer(tokens)
+        given = tuple(said) if isinstance(said, Sequence) else ()
+        if len(given) != len(tokens):
+            count = f"{len(given)} answers" if isinstance(said, Sequence) else repr(said)
+            raise IndicialError(
+                f"the task {self.name} gives {count} for the {len(tokens)} "
+                f"tokens of {self.text(tokens)}; it needs a list with one for each, or None"
+            )
+        for answer in given:
+            if answer is not None and answer not in range(len(self.outputs)):
+                raise IndicialError(
+                    f"the task {self.name} answers {answer!r} for {self.text(tokens)}; an answer is "
+                    f"the number of an output, 0 to {len(self.outputs) - 1}, or None"
+                )
+        return given
 
     @property
     def places(self) -> int:
@@ -98,6 +136,8 @@ def task(what: str | Task) -> Task:
     """A task, or the one of that name."""
     if isinstance(what, Task):
         return what
+    if not isinstance(what, str):
+        raise IndicialError(f"{what!r} is no task: give a Task, or one of {', '.join(TASKS)}")
     if what not in TASKS:
         close = difflib.get_close_matches(what, TASKS, 1)
         hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(TASKS)}"

@@ -54,6 +54,11 @@ def train(
     fits(design, task)
     if steps < 1 or starts < 1 or not 0 < rate < float("inf"):
         raise IndicialError("training needs at least one step and one start, and a rate above 0")
+    whole = all(isinstance(number, int) for number in (steps, starts, seed))
+    if not whole or seed < 0 or not 0 <= deviation < float("inf"):
+        raise IndicialError(
+            "steps, starts and seed are whole numbers, the seed and the deviation at least 0"
+        )
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # the tensors are tiny, and threads would wait for each other
     try:

@@ -53,7 +53,8 @@ class ClaimParser(ExpressionParser):
         """`claim false: a ≈ b within 0.01`: whether it is false, its sides, its tolerance."""
         self.i = 1 if self.peek().text == "claim" else 0
         self.i += self.at(":")
-        self.costs = any(t.text in QUANTITIES or t.text == "parallel" for t in self.tokens)
+        words = {word for token in self.tokens for word in token.text.split()}
+        self.costs = any(set(what.split()) <= words for what in QUANTITIES)
         if self.peek().text == "not":
             raise Refusal("claim", "`not` stands before what is claimed", (self.peek().span,),
                           "write what holds instead, `≥` for not `<`, or `claim false: …`")  # fmt: skip

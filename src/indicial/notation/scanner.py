@@ -21,8 +21,11 @@ from indicial.notation.verbatim import CodeSpans, fence
 
 _TEX = re.compile(r"\\(?:[A-Za-z@]+|.)|\$\$?|%[^\n]*", re.DOTALL)
 _PROSE = re.compile(
-    r"\\(?:[A-Za-z@]+|.)|\$\$?|^[ \t]{0,12}(?:`{3,}|~{3,})[^\n]*|`+|<!--|<pre\b", re.DOTALL | re.M
+    r"^(?P<container>(?:[ \t>]|[-*+][ \t]|\d{1,9}[.)][ \t]){0,12})(?P<fence>(?:`{3,}|~{3,})[^\n]*)|"
+    r"\\(?:[A-Za-z@]+|.)|\$\$?|`+|<!--|<pre\b",
+    re.DOTALL | re.M,
 )
+"""A fence may stand behind the sign of a list or, where it is not read, of a quotation."""
 _ENVIRONMENT = re.compile(r"[ \t]*\{(?P<name>[A-Za-z]+)(?P<star>\*?)\}")
 _OPTIONS = re.compile(r"(?:[ \t]*<[^<>\n]*>|[ \t]*\[[^\[\]\n]*\])*[ \t]*")
 _INPUT = re.compile(r"[ \t]*(?:\{(?P<braced>[^{}\n]*)\}|[ \t](?P<bare>[^\s{}\\%]+))")
@@ -84,8 +87,8 @@ class _Scanner:
                 self.hide(match.start(), "-->", self.found.comments)
             elif sign == "<pre":
                 self.hide(match.start(), "</pre>", self.found.hidden)
-            elif len(sign.strip()) >= 3 and sign.lstrip()[:3] in ("```", "~~~"):
-                self.fence(match.start(), sign)
+            elif opening := match.groupdict().get("fence"):
+                self.fence(match.start("fence"), opening, ">" in match["container"])
             else:
                 self.code_span(match.start(), len(sign))
 
@@ -295,15 +298,20 @@ class _Scanner:
             self.position += 2 + line.index(bar)
             self.found.hidden.append((start, self.position))
 
-    def fence(self, start: int, opening: str) -> None:
+    def fence(self, start: int, opening: str, quoted: bool) -> None:
         """A fenced block: the language decides whether it is a display."""
-        block = fence(self.text, opening, self.position)
+        block = fence(self.text, opening, self.position, quoted)
         if block is None:
-            mark = opening.lstrip()
-            self.code_span(start + len(opening) - len(mark), len(mark) - len(mark.lstrip("`")))
+            self.code_span(start, len(opening) - len(opening.lstrip("`")))
             return
         self.position = block.end
-        if block.language == "math":
+        if quoted and block.language in PLAIN_FENCES:
+            said = "a block in a quotation is not read"
+            span = Span(self.source, start, start + len(opening))
+            self.found.faults.append(Fault("quoted-block", said, (span,), "take the `>` away"))
+        if quoted:
+            self.found.hidden.append((start, block.end))
+        elif block.language == "math":
             self.add(start, block.end, (block.first, block.last))
         elif block.language in PLAIN_FENCES:
             self.add(start, block.end, (block.first, block.last), "plain")

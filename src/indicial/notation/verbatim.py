@@ -29,21 +29,21 @@ class Fence:
     end: int
 
 
-def fence(text: str, opening: str, behind: int) -> Fence | None:
+def fence(text: str, opening: str, behind: int, quoted: bool = False) -> Fence | None:
     """The block whose opening line ends at `behind`; None if the line is only a code span.
 
-    A block that is never closed goes on to the end of the text.
+    A block that is never closed goes on to the end of the text, or of the quotation that it is in.
     """
-    mark = opening.lstrip()
-    sign = mark[0]
-    length = len(mark) - len(mark.lstrip(sign))
-    if sign == "`" and "`" in mark[length:]:
+    sign = opening[0]
+    length = len(opening) - len(opening.lstrip(sign))
+    if sign == "`" and "`" in opening[length:]:
         return None
-    words = mark[length:].replace("{", " ").replace("}", " ").split(maxsplit=1)
+    words = opening[length:].replace("{", " ").replace("}", " ").split(maxsplit=1)
     language = words[0].strip(".,").lower() if words else ""
     first = min(behind + 1, len(text))
-    closing = re.compile(rf"^[ \t]*{re.escape(sign) * length}{re.escape(sign)}*[ \t\r]*$", re.M)
-    match = closing.search(text, first)
+    closing = rf"{re.escape(sign) * length}{re.escape(sign)}*[ \t\r]*$"
+    ends = rf"^[ \t]*>[ \t>]*{closing}|^(?![ \t]*>)" if quoted else rf"^[ \t]*{closing}"
+    match = re.compile(ends, re.M).search(text, first)
     last, end = (match.start(), match.end()) if match else (len(text), len(text))
     while option := _DIRECTIVE_OPTION.match(text, first, last):
         first = option.end()
