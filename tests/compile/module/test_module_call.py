@@ -220,3 +220,26 @@ def test_without_parameters_no_size_is_needed() -> None:
     module = load("input x[t,k]\ny[t] = Σ_k x[t,k]").compile()
     assert module(torch.ones(2, 3))["y"].tolist() == [3, 3]
     assert module(torch.ones(1, 4, 5))["y"].tolist() == [[5] * 4]
+
+
+DECAY = "input x[t,j]\ny[t,j] = Σ_{s ≤ t} a^(t-s) x[s,j]"
+
+
+def test_a_length_that_is_taken_as_the_inputs() -> None:
+    """Nothing ties the t of y to that of x; y still ends where each text ends, however long T may be."""
+    module = load(DECAY).compile(J=2, T=9, start={"a": 0.5}, dtype=torch.float64)
+    assert "T_y" not in module.sizes.known
+    x = torch.randn(2, 5, 2, dtype=torch.float64)
+    y = module(x=x, lengths={"T": [5, 3]})["y"]
+    assert y.shape == (2, 5, 2)
+    assert not y[1, 3:].any()
+    torch.testing.assert_close(y[1, :3], module(x=x[1, :3])["y"])
+    expected = torch.zeros(2, dtype=torch.float64)
+    for t in range(5):
+        expected = 0.5 * expected + x[0, t]
+        torch.testing.assert_close(y[0, t], expected)
+
+
+def test_a_length_of_its_own() -> None:
+    module = load(DECAY).compile(J=2, T_y=7, start={"a": 0.5})
+    assert module(x=torch.ones(3, 2))["y"].shape == (7, 2)

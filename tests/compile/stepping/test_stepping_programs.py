@@ -106,6 +106,19 @@ c[t,j] = H^{2}[L,t,j]""",
 parameter A[ℓ,j,i]
 h[0,t,j] = x[t,j]
 h[ℓ+1,t,j] = tanh(A[ℓ+1,j,I] h[ℓ,t,I] + 0.5 h[ℓ+1,t-1,j])""",
+    "a filter": """input x[t,j]
+parameter f[t,j]
+y[t,j] = Σ_{s ≤ t} f[t-s,j] x[s,j]""",
+    "a decay": """input x[t,j]
+y[t,j] = Σ_{s ≤ t} a[j]^(t-s) x[s,j]""",
+    "a dilated window": """input x[t,k]
+range d = 0..2
+y[t,j] = ReLU(Σ_{d,k} W[d,j,k] x[t-2d,k])""",
+    "the largest so far": """input x[t,j]
+m[t,j] = max_{s ≤ t} x[s,j]""",
+    "a window of attention": """input x[t,j]
+α[t_1,t_2] = softmax_{t_1-3 < t_2 ≤ t_1} x[t_1,J] W[J,J'] x[t_2,J']
+y[t,j] = α[t,T] x[T,j]""",
     "two inputs": """input x[t,k]
 input z[t,k]
 h[t,j] = tanh(W[j,I] h[t-1,I] + U[j,K] x[t,K] + V[j,K] z[t-1,K])""",
@@ -130,6 +143,17 @@ def test_every_output_is_the_oracles(name: str, gradients: bool) -> None:
             states = list(walk(module, given, batch, want))
         found = sum(compare(state, whole, batch) for state in states)
         assert found == every(decoder(module, want), len(states) - 1, 5)
+
+
+def test_a_series_of_numbers() -> None:
+    """The T of x[t] could be a width as well; if no parameter has it, it is what the steps go along."""
+    module = load("input x[t]\nh[t] = tanh(a h[t-1] + x[t])\ny[t] = Σ_{s ≤ t} h[s]").compile()
+    x = torch.randn(2, 4)
+    whole = module(x=x)["y"]
+    state = module.begin()
+    for t in range(4):
+        state, out = module.step(state, x=x[:, t])
+        torch.testing.assert_close(out["y"], whole[:, t])
 
 
 def test_the_programs_are_programs() -> None:

@@ -18,6 +18,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from indicial.compile.explain.blackboard import element, equation
+from indicial.compile.module.lengths import one_length
 from indicial.compile.module.wanted import outcomes
 from indicial.compile.passes.adjoint import Adjoint, adjoint
 from indicial.compile.passes.elements import Elements
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
 def gradient(program: Program, width: int = WIDTH) -> str:
     """The adjoint equations of a program without errors, for a screen of `width` columns."""
-    code = program.code
+    code = one_length(program.code)
     outputs = [code.loss] if code.loss is not None else list(outcomes(code, schedule(code)))
     found = adjoint(code, outputs)
     shown = _shorter(found)

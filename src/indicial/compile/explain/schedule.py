@@ -29,6 +29,7 @@ from indicial.compile.explain.blackboard import equation, letters
 from indicial.compile.explain.findings import finding_lines
 from indicial.compile.explain.gradient import folded, sentence
 from indicial.compile.explain.steps import kernel_rows
+from indicial.compile.module.lengths import one_length
 from indicial.compile.module.wanted import outcomes
 from indicial.compile.native.recurrence import Recurrence
 from indicial.compile.prepare import Ready, prepare
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 
 def schedule_page(program: Program, width: int = WIDTH) -> str:
     """The schedule of a program without errors, for a screen of `width` columns."""
-    code = program.code
+    code = one_length(program.code)
     want = [code.loss] if code.loss is not None else list(outcomes(code, schedule(code)))
     ready = prepare(code, want)
     subject = f"how {_and(want)} {'is' if len(want) == 1 else 'are'} computed"

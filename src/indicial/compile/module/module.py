@@ -23,6 +23,7 @@ from torch import nn
 from indicial.compile.emit.running import empty_sizes
 from indicial.compile.module import checks
 from indicial.compile.module.call import Call, Lengths, Reader
+from indicial.compile.module.lengths import one_length
 from indicial.compile.module.mapping import WeightMap
 from indicial.compile.module.names import attribute_names, resolve, with_indices
 from indicial.compile.module.nans import check_found, check_given
@@ -57,7 +58,7 @@ class ProgramModule(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        self.code = code
+        self.code = code = one_length(code, sizes)
         self.title = title
         self.sizes = settle(code, sizes)
         self.wanted = wanted(code)
@@ -316,6 +317,7 @@ def torch_source(code: Code, want: Sequence[str] | None = None) -> str:
     from indicial.compile.emit.source import emit
     from indicial.compile.prepare import prepare
 
+    code = one_length(code)
     names = tuple(want) if want is not None else wanted(code)
     ready = prepare(code, names)
     return emit(ready.code, ready.plan, names).text

@@ -67,7 +67,7 @@ class Decoder:
         self.code = module.code
         if any(a.letter == BATCH for t in self.code.tensors.values() for a in t.axes):
             raise IndicialError(f"leave out the batch index {BATCH} to go step by step")
-        self.walk = walk_of(module.code, along)
+        self.walk = walk_of(module.code, module.sizes.lengths, along)
         outputs = want or default_outputs(module.code, self.walk, module.wanted)
         self.stepping: Stepping = derive(module.code, self.walk, outputs, ragged)
         self.ragged = ragged

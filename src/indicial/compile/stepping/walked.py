@@ -8,10 +8,9 @@ size T;  w along its axis 0;  α along axis 1 or 2: only along t_1 does nothing 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from indicial.compile.module.sizes import data_lengths
 from indicial.program.ir import Affine, Code, Softmax, Tensor
 from indicial.program.messages import IndicialError, Message
 
@@ -33,9 +32,9 @@ class Walk:
         return [n for n, axis in enumerate(tensor.axes) if self.size in axis.extent.names]
 
 
-def walk_of(code: Code, along: str | None = None) -> Walk:
-    """The walk along the index that is generated, that `along` names, or that the only input has."""
-    size = _size(code, along)
+def walk_of(code: Code, lengths: Sequence[str], along: str | None = None) -> Walk:
+    """The walk along the index that is generated, that `along` names, or that the only length has."""
+    size = _size(code, lengths, along)
     inputs = []
     letter, first = "", 0
     for tensor in code.tensors.values():
@@ -54,7 +53,7 @@ def walk_of(code: Code, along: str | None = None) -> Walk:
     return Walk(size, letter or size, first, tuple(inputs))
 
 
-def _size(code: Code, along: str | None) -> str:
+def _size(code: Code, lengths: Sequence[str], along: str | None) -> str:
     tensors = [t for t in code.tensors.values() if t.role == "input"]
     if along is not None:
         for tensor in tensors:
@@ -64,8 +63,6 @@ def _size(code: Code, along: str | None) -> str:
         raise IndicialError(f"no input has an axis {along} to walk along")
     if code.generated is not None:
         lengths = [a.extent.name for a in code.tensors[code.generated].axes if a.extent.name]
-    else:
-        lengths = [name for name in data_lengths(code) if code.sizes.get(name) is None]
     if len(lengths) == 1:
         return lengths[0]
     if not lengths:
