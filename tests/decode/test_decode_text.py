@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from indicial import load
 from indicial.data.tokenizers import Bytes, make_tokenizer
 from indicial.decode import generate
 from indicial.decode.session import Session
@@ -48,6 +50,44 @@ def test_pieces_make_the_text(tmp_path: Path, settings: dict[str, int]) -> None:
     found = generate(run, ["ä", "b"], heard=listen, max_new_tokens=40, seed=1, **settings)
     assert [heard[n] for n in range(len(found))] == [text.text for text in found]
     assert sorted(ended) == list(range(len(found)))
+
+
+def test_settings_as_python_has_them(tmp_path: Path) -> None:
+    """Numbers of NumPy, None for what is not said, no prompt at all."""
+    run, _ = make_run(tmp_path / "run", "rnn_lm")
+    plain = generate(run, "ab", max_new_tokens=5, seed=1, top_k=3)
+    kinds = {"max_new_tokens": np.int64(5), "seed": np.uint32(1), "top_k": np.int8(3)}
+    assert generate(run, "ab", temperature=None, top_p=np.float32(1), **kinds) == plain
+    assert generate(run, None, seed=1) == generate(run, "", seed=1)
+    assert generate(run, []) == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"max_length": 5}, "there is no setting max_length; did you mean max_new_tokens?"),
+        ({"temprature": 1}, "there is no setting temprature; did you mean temperature?"),
+        ({"xyz": 1}, "there is no setting xyz; there are max_new_tokens, do_sample, temperature"),
+        ({"temperature": "0.7"}, "temperature is '0.7'; it is a number"),
+        ({"top_k": 5.5}, "top_k is 5.5; it is a whole number"),
+        ({"seed": 1.5}, "seed is 1.5; it is a whole number"),
+        ({"max_new_tokens": True}, "max_new_tokens is True; it is a whole number"),
+        ({"prompt": b"ab"}, "a prompt is text, and 97 is none"),
+        ({"prompt": [[1, 2]]}, "a prompt is text, and [1, 2] is none"),
+    ],
+)
+def test_settings_that_python_gets_wrong(
+    tmp_path: Path, settings: dict[str, object], said: str
+) -> None:
+    run, _ = make_run(tmp_path / "run", "rnn_lm")
+    with pytest.raises(IndicialError) as error:
+        generate(run, **settings)  # type: ignore[arg-type]
+    assert str(error.value).startswith(said)
+
+
+def test_what_cannot_write() -> None:
+    with pytest.raises(IndicialError, match="text is made by a run, its folder, or a module with"):
+        generate(load("ugrnn"))  # type: ignore[arg-type]
 
 
 def test_words_keep_their_blanks(tmp_path: Path) -> None:

@@ -71,6 +71,17 @@ def test_a_text_shorter_than_the_context(tmp_path: Path) -> None:
     found = evaluate(run, [str(tmp_path / "text.txt")])
     expected = nats_of(module, [*CHARACTERS.encode("ab"), CHARACTERS.eos])
     assert found.scores.nats == pytest.approx(sum(expected), rel=1e-4)
+    for same in (tmp_path / "text.txt", [tmp_path / "text.txt"], str(tmp_path / "text.txt")):
+        assert evaluate(run, same).scores == found.scores
+
+
+def test_a_path_is_a_file_though_a_world_is_called_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run, _ = make_run(tmp_path / "run", "rnn_lm", **SAID)
+    Path("people").write_text("ab", encoding="utf-8")
+    assert evaluate(run, Path("people")).tokens == 3
 
 
 def test_batches_and_documents_do_not_matter(tmp_path: Path) -> None:

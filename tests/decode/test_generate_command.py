@@ -125,6 +125,20 @@ def test_wrong_calls(run: str, capsys: Caught, wrong: list[str], said: str) -> N
 
 
 @pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (["--max-length", "3"], "there is no --max-length; did you mean --max-new-tokens?"),
+        (["--num_samples", "3"], "did you mean --num-return-sequences?"),
+        (["the cat"], "'the cat' belongs to no option: a prompt is given by --prompt TEXT"),
+    ],
+)
+def test_what_others_call_it(run: str, capsys: Caught, wrong: list[str], said: str) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(["generate", run, *wrong])
+    assert end.value.code == 2 and said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
     ("said", "note"),
     [
         (["--early-stopping", "true"], "--early-stopping has no effect: it is for beam search"),

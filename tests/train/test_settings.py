@@ -14,7 +14,7 @@ from indicial.train.settings import Settings, read_config
 def test_every_option_is_a_field_and_the_other_way_round() -> None:
     fields = {name.rstrip("_") for name in Settings.__dataclass_fields__}
     assert fields == set(OPTIONS)
-    assert {name.replace("-", "_") for name in OTHER_NAMES.values()} <= set(OPTIONS)
+    assert {name.replace("-", "_").split()[0] for name in OTHER_NAMES.values()} <= set(OPTIONS)
 
 
 def test_values_as_typed() -> None:
@@ -40,6 +40,7 @@ def test_values_as_typed() -> None:
         ("batch-sise", "3", "no setting batch-sise; did you mean batch-size?"),
         ("lr", "3", "no setting lr; did you mean learning-rate?"),
         ("block_size", "3", "did you mean context?"),
+        ("n_embd", "3", "did you mean set?"),
         ("qwertz", "3", "there are accumulate, batch-size"),
         ("batch_size", "3.5", "--batch-size takes a whole number; it was given 3.5"),
         ("batch_size", "0", "--batch-size takes a number from 1 on; it was given 0"),

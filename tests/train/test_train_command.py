@@ -283,7 +283,13 @@ def test_a_closed_output_is_as_ctrl_c(
 
 @pytest.mark.parametrize(
     ("argument", "meant"),
-    [("--batch-sise", "--batch-size"), ("--lr", "--learning-rate"), ("--epochs", "--max-steps")],
+    [
+        ("--batch-sise", "--batch-size"),
+        ("--lr", "--learning-rate"),
+        ("--epochs", "--max-steps"),
+        ("--n_layer", "--set L=4"),
+        ("--dropout", "--set p=0.1"),
+    ],
 )
 def test_an_unknown_option_gets_a_suggestion(
     capsys: pytest.CaptureFixture[str], argument: str, meant: str

@@ -23,6 +23,9 @@ class Parser(argparse.ArgumentParser):
     other_names: Mapping[str, str] = MappingProxyType({})
     """What others call an option; only used to say how it is called here: `{"lr": "learning-rate"}`."""
 
+    stray: str = ""
+    """What a word too many was probably meant for."""
+
     def __init__(self, *arguments: Any, **named: Any) -> None:
         # The beginning of a name stands for no option: `evaluate --tokens bytes` would write a file.
         super().__init__(*arguments, **{"allow_abbrev": False, **named})
@@ -34,9 +37,12 @@ class Parser(argparse.ArgumentParser):
             name = unknown.partition("=")[0]
             known = [o for action in self._actions for o in action.option_strings]
             plain = name.strip("-").replace("_", "-").lower()
-            near = f"--{self.other_names.get(plain, plain)}"
-            close = difflib.get_close_matches(near, known, 1, 0.6)
+            close = difflib.get_close_matches(f"--{plain}", known, 1, 0.6)
+            if plain in self.other_names:
+                close = [f"--{self.other_names[plain]}"]
             self.error(f"there is no {name}{f'; did you mean {close[0]}?' if close else ''}")
+        if rest and self.stray:
+            self.error(f"{rest[0]!r} belongs to no option: {self.stray}")
         return found, rest
 
     def error(self, message: str) -> NoReturn:

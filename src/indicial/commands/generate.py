@@ -42,6 +42,14 @@ from the later half of what it saw.
 exit status: 0, 2 for a wrong call, 130 if it was interrupted.
 """
 
+OTHER_NAMES = {
+    "max-length": "max-new-tokens", "max-tokens": "max-new-tokens", "length": "max-new-tokens",
+    "n": "num-return-sequences", "num-samples": "num-return-sequences", "temp": "temperature",
+    "t": "temperature", "k": "top-k", "p": "top-p", "beams": "num-beams", "start": "prompt",
+    "text": "prompt", "input": "prompt", "do-sample": "temperature",
+}  # fmt: skip
+"""What others call it; only used to say how it is called here."""
+
 OBEYED = dict.fromkeys([*range(9), *range(11, 32), *range(127, 160)], "�")
 """Characters that a terminal obeys, but for tab and newline; a model of bytes may say any."""
 
@@ -49,6 +57,8 @@ OBEYED = dict.fromkeys([*range(9), *range(11, 32), *range(127, 160)], "�")
 def add(commands: Commands[Any]) -> None:
     """Adds `generate` to the parser of `indicial`."""
     parser = command(commands, "generate", "let a trained model write", GENERATE, _generate)
+    parser.other_names = OTHER_NAMES
+    parser.stray = "a prompt is given by --prompt TEXT"
     parser.add_argument("run_folder", metavar="RUN", help="the folder of a run")
     _add_prompts(parser)
     _add_choices(parser)

@@ -30,6 +30,9 @@ from indicial.data.reading import CHUNK, File, is_text
 from indicial.data.world import World, world, worlds
 from indicial.program.messages import IndicialError
 
+Names = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+"""Files, folders or a world, as a person names them in Python."""
+
 
 class Source(ABC):
     """Documents that can be read again and again."""
@@ -129,25 +132,26 @@ class Sentences(Source):
 
 
 def open_source(
-    what: Sequence[str], field: str | None = None, documents: str = "auto", raw: bool = False
+    what: Names, field: str | None = None, documents: str = "auto", raw: bool = False
 ) -> Files | World:
     """The files or the world that `what` names."""
-    if isinstance(what, str):
-        what = [what]
+    several = [what] if isinstance(what, str | os.PathLike) else what
+    # A path is that of a file, though a world is called so.
+    names = [name if isinstance(name, str) else _typed(name) for name in several]
     if documents not in DOCUMENTS:
         raise IndicialError(f"--documents is {', '.join(DOCUMENTS)}; it was given {documents}")
-    if not what:
+    if not names:
         raise IndicialError(f"no data: name files, a folder or a world ({', '.join(worlds())})")
-    if len(what) == 1 and what[0] in worlds():
-        return world(what[0])
-    if named := [name for name in what if name in worlds()]:
+    if len(names) == 1 and names[0] in worlds():
+        return world(names[0])
+    if named := [name for name in names if name in worlds()]:
         raise IndicialError(
             f"{named[0]} is a built-in world, which cannot be joined with files; "
             f"a file of that name is ./{named[0]}"
         )
     files: list[File] = []
     left_out = 0
-    for name in what:
+    for name in names:
         found = _files(name, raw)
         left_out += found.count(None)
         files += [file for file in found if file is not None]
@@ -156,6 +160,11 @@ def open_source(
     source = Files(tuple(kept), field, documents, raw, notes)
     _check(source)
     return source
+
+
+def _typed(path: os.PathLike[str]) -> str:
+    name = os.fspath(path)
+    return f".{os.sep}{name}" if name in (*worlds(), "-") else name
 
 
 def _said(left_out: int) -> tuple[str, ...]:

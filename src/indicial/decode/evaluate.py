@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from indicial.compile.module.module import ProgramModule
 from indicial.data.corpus import Corpus, Data, open_array
 from indicial.data.documents import DOCUMENTS
 from indicial.data.encode import token_type, write_tokens
-from indicial.data.sources import Files, Sentences, open_source
+from indicial.data.sources import Files, Names, Sentences, open_source
 from indicial.data.tokenizers import Tokenizer
 from indicial.data.world import World
 from indicial.program.messages import IndicialError
@@ -79,7 +79,7 @@ class Evaluation:
 
 def evaluate(
     run: str | os.PathLike[str] | Run,
-    data: Sequence[str],
+    data: Names,
     *,
     checkpoint: str = "best",
     context: int | None = None,
@@ -129,7 +129,7 @@ def evaluate(
 
 
 def open_for(
-    run: Run, tokenizer: Tokenizer, data: Sequence[str], field: str | None, documents: str | None
+    run: Run, tokenizer: Tokenizer, data: Names, field: str | None, documents: str | None
 ) -> Files | World:
     """Data for a model that is trained: a text is cut into documents as in training, if nobody says."""
     raw = tokenizer.kind == "bytes"

@@ -10,15 +10,23 @@ there. The penalty works on log-probabilities: equations give a distribution, no
 
 from __future__ import annotations
 
+import difflib
 import math
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from numbers import Integral, Real
+from typing import Any, Literal
 
 from indicial.program.messages import IndicialError
 
 PENALTY = 50
 """A length to a higher power than this may be no number any more."""
+WHOLE = ("max_new_tokens", "num_beams", "num_return_sequences", "top_k", "seed")
+NUMBERS = ("temperature", "top_p", "min_p", "repetition_penalty", "length_penalty")
+
+OTHER_NAMES = {"max_length": "max_new_tokens", "num_samples": "num_return_sequences"}
+"""What others call it; only used to say how it is called here."""
 
 
 @dataclass(frozen=True)
@@ -42,13 +50,39 @@ class Decoding:
     """Beyond the model's last position it goes on from the later half of what it saw."""
     stop_at_repeat: bool = False
 
+    @staticmethod
+    def read(values: Mapping[str, Any]) -> Decoding:
+        """Settings by name; None says nothing, and a name that is not known is refused."""
+        names = list(Decoding.__dataclass_fields__)
+        for name in values:
+            if name not in names:
+                near = OTHER_NAMES.get(name, name)
+                close = difflib.get_close_matches(near, [*names, "prompt"], 1, 0.6)
+                meant = f"did you mean {close[0]}?" if close else f"there are {', '.join(names)}"
+                raise IndicialError(f"there is no setting {name}; {meant}")
+        return Decoding(**{name: value for name, value in values.items() if value is not None})
+
     def __post_init__(self) -> None:
+        self._check_kinds()
         self._check_numbers()
         self._check_together()
 
+    def _check_kinds(self) -> None:
+        """Numbers of any kind, NumPy's too; `top_k="5"` and `max_new_tokens=True` are none."""
+        for name in (*WHOLE, *NUMBERS):
+            value: Any = getattr(self, name)
+            kind: Any = Integral if name in WHOLE else Real
+            if name == "seed" and value is None:
+                continue
+            if not isinstance(value, kind) or isinstance(value, bool):
+                words = "a whole number" if name in WHOLE else "a number"
+                raise IndicialError(f"{name} is {value!r}; it is {words}")
+            if not isinstance(value, int | float):  # as JSON takes it
+                object.__setattr__(self, name, int(value) if name in WHOLE else float(value))
+
     def _check_numbers(self) -> None:
         for name in ("max_new_tokens", "num_beams", "num_return_sequences"):
-            if not isinstance(value := getattr(self, name), int) or value < 1:
+            if (value := getattr(self, name)) < 1:
                 raise IndicialError(f"{name} is {value}; it is a whole number from 1")
         if self.top_k < 0:
             raise IndicialError(f"top_k is {self.top_k}; it is how many tokens are kept, 0 for all")

@@ -85,6 +85,11 @@ class Speaker:
             if tokenizer is None:
                 raise IndicialError("a module alone has no words: give its tokenizer, tokenizer=…")
             return Speaker(model, tokenizer)
+        if not isinstance(model, str | os.PathLike | Run):
+            raise IndicialError(
+                f"text is made by a run, its folder, or a module with its tokenizer; {model!r:.60} is "
+                "none of them"
+            )
         run = model if isinstance(model, Run) else Run.open(model)
         return Speaker(run.module(checkpoint), tokenizer or run.tokenizer(), **beginning(run))
 
@@ -106,6 +111,8 @@ class Speaker:
         self, prompts: Sequence[str], settings: Decoding, heard: Heard | None = None
     ) -> list[Text]:
         self.check_writes()
+        if not prompts:
+            return []
         tokens = [self.encode(prompt) for prompt in prompts]
         copies = settings.num_return_sequences
         streams = [TextStream(self.tokenizer, prompt) for prompt in tokens for _ in range(copies)]
@@ -142,7 +149,7 @@ def beginning(run: Run) -> dict[str, bool]:
 
 def generate(
     model: str | os.PathLike[str] | Run | ProgramModule,
-    prompt: str | Sequence[str] = "",
+    prompt: str | Sequence[str] | None = None,
     *,
     tokenizer: Tokenizer | None = None,
     checkpoint: str = "best",
@@ -157,6 +164,9 @@ def generate(
     `num_return_sequences` texts, one prompt after the other. `heard(number, piece, last)` is called
     with each piece of text as it is made. All other names are those of `Decoding`.
     """
-    prompts = [prompt] if isinstance(prompt, str) else list(prompt)
-    made = Decoding(**settings)
+    prompts = [prompt or ""] if prompt is None or isinstance(prompt, str) else list(prompt)
+    for one in prompts:
+        if not isinstance(one, str):
+            raise IndicialError(f"a prompt is text, and {one!r:.40} is none")
+    made = Decoding.read(settings)
     return Speaker.of(model, tokenizer, checkpoint).generate(prompts, made, heard)

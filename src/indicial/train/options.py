@@ -195,5 +195,9 @@ OTHER_NAMES = {
     "max-length": "context", "grad-clip": "clip", "max-grad-norm": "clip", "output-dir": "out",
     "gradient-accumulation-steps": "accumulate", "time": "minutes", "dtype": "precision",
     "tokenizer": "tokens", "vocab-size": "vocabulary", "init-from": "from", "eval-interval": "eval-every",
+    "max-iters": "max-steps", "n-layer": "set L=4", "num-layers": "set L=4", "layers": "set L=4",
+    "n-head": "set K=4", "num-heads": "set K=4", "heads": "set K=4", "n-embd": "set J=256",
+    "hidden-size": "set J=256", "hidden": "set J=256", "d-model": "set J=256", "width": "set J=256",
+    "dropout": "set p=0.1",
 }  # fmt: skip
-"""What others call it; only used to say how it is called here."""
+"""What others call it; only used to say how it is called here. The letters are those of the library."""

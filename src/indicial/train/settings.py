@@ -115,7 +115,7 @@ def suggestion(name: str, more: Iterable[str] = ()) -> str:
 
 def _common(name: str) -> str:
     plain = name.strip("-").replace("_", "-").lower()
-    return OTHER_NAMES.get(plain, plain)
+    return OTHER_NAMES.get(plain, plain).split()[0]
 
 
 def read_config(path: Path) -> Settings:
