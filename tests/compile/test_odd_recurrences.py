@@ -95,3 +95,30 @@ def test_a_derivative_has_no_place_for_the_first_layer() -> None:
     sizes = {n: {"T": 5, "L": 2}.get(n, 3) for n in ways.code.sizes}
     ways.agree(sizes, members=2)
     ways.agree(sizes, members=1)
+
+
+TABLES = {
+    "a first row that is walked along": """
+        D[0,k] = x[0,k] + 0.5 D[0,k-1]
+        D[t,k] = tanh(x[t,k] + D[t,k-1] + D[t-1,k])
+    """,
+    "a corner, a row and a column": """
+        D[0,0] = x[0,0]
+        D[0,k] = x[0,k] + D[0,k-1]
+        D[t,0] = x[t,0] + D[t-1,0]
+        D[t,k] = x[t,k] - ln(exp(-D[t-1,k]) + exp(-D[t,k-1]) + exp(-D[t-1,k-1]))
+    """,
+    "a first step that reads what is computed in it": """
+        D[0,k] = 2 g[0,k]
+        D[t,k] = g[t,k] + 0.5 D[t-1,k]
+        g[t,k] = tanh(x[t,k] + W[k,I] D[t-1,I])
+    """,
+}
+
+
+@pytest.mark.parametrize("text", TABLES.values(), ids=TABLES)
+def test_what_is_read_at_the_number_on_the_left_is_of_this_step(text: str) -> None:
+    lines = [line.strip() for line in text.strip().splitlines()]
+    ways = Ways(Program.of_text("\n".join(["input x[t,k]", *lines])).code)
+    for steps in (1, 4):
+        ways.agree({**dict.fromkeys(ways.code.sizes, 3), "T": steps}, members=2)

@@ -69,6 +69,15 @@ h[t,j] = tanh(W[ΔT,j,I] h[t-ΔT,I] + U[j,K] x[t,K])""",
 M[t,0] = x[t,0]
 M[t,k] = tanh(M[t-1,k] + M[t,k-1] - M[t-1,k-1] + x[t,k])
 y[t,j] = M[t,0] b[j]""",
+    "a table with a first row and a first column": """input x[t,k]
+D[0,0] = x[0,0]
+D[0,k] = x[0,k] + D[0,k-1]
+D[t,0] = x[t,0] + D[t-1,0]
+D[t,k] = tanh(x[t,k] + D[t-1,k] D[t,k-1] - D[t-1,k-1])""",
+    "layers of one number": """input x[t]
+input z[t,k]
+s_0[t] = x[t] + z[t,0]
+s_{ℓ+1}[t] = tanh(a_{ℓ+1} s_{ℓ+1}[t-1] + b_{ℓ+1} s_ℓ[t])""",
     "a window of one state": """input x[t,k]
 range Δt = 1..1
 h[t,j] = tanh(W[ΔT,j,I] h[t-ΔT,I] + U[j,K] x[t,K])""",

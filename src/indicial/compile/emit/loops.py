@@ -9,12 +9,13 @@ Loop(t, …)              h = {}
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from indicial.compile.emit.storage import Store, Walk
 from indicial.compile.emit.values import Environment
 from indicial.compile.schedule.plan import Loop, Step
-from indicial.program.ir import Affine, Code, Read, Statement
+from indicial.program.ir import Affine, Code, Expression, Read, Statement
+from indicial.program.rewrite import rebuild
 from indicial.program.sizes import Size
 
 
@@ -56,6 +57,33 @@ def fixings(statement: Statement, loops: Sequence[Loop]) -> list[Fixed]:
         low, high = index.lower - place.offset, index.upper - place.offset
         result.append(Fixed(loop, name, Affine((), at), low, high))
     return result
+
+
+def at_this_step(statement: Statement, fixed: Sequence[Fixed]) -> Statement:
+    """What is read at the number on the left is read at the loop's step.
+
+    `D[0,s] = d[0,s] + D[0,s-1]` runs at t = 0, while the elements of D[0] are still being made.
+    """
+    numbers = [f for f in fixed if not f.index]
+    if not numbers:
+        return statement
+
+    def here(node: Expression) -> Expression:
+        if not isinstance(node, Read):
+            return node
+        places = list(node.places)
+        for f in numbers:
+            axis = f.loop.axes.get(node.tensor)
+            offset = f.loop.offsets.get(node.tensor, 0)
+            if axis is not None and places[axis] == Affine((), f.low - offset):
+                places[axis] = Affine((), Size.of(f.loop.variable) - offset)
+        return replace(node, places=tuple(places))
+
+    return replace(
+        statement,
+        body=rebuild(statement.body, leaf=here),
+        guard=None if statement.guard is None else rebuild(statement.guard, leaf=here),
+    )
 
 
 class Walks:

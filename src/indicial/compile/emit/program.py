@@ -17,7 +17,7 @@ from indicial.compile.emit.definitions import Definitions
 from indicial.compile.emit.expressions import Evaluator
 from indicial.compile.emit.graph import INT, NUMBER, Node, Scope
 from indicial.compile.emit.left import separated
-from indicial.compile.emit.loops import Fixed, fixings
+from indicial.compile.emit.loops import Fixed, at_this_step, fixings
 from indicial.compile.emit.names import Names
 from indicial.compile.emit.patterns.convolution import CONVOLUTION, Convolution
 from indicial.compile.emit.patterns.pattern import Finding, Missed
@@ -133,7 +133,7 @@ class Emission:
             i.name: Index(i.name, env.size(i.lower), env.size(i.extent)) for i in statement.indices
         }
         env = replace(env, own=inside).bind(i for i in statement.indices if i.name not in places)
-        definition = self.definitions.define(statement, order, store, env)
+        definition = self.definitions.define(at_this_step(statement, fixed), order, store, env)
         self.keep(statement, store, definition, fixed, tests, merging)
 
     def keep(

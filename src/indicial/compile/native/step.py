@@ -177,7 +177,11 @@ class NativeStep:
             return self.like.new_empty((members, *own))
         known = self._blanks.get((name, members))
         if known is None:
-            known = self._blanks[name, members] = self.like.new_empty((members, *shape))
+            known = self.like.new_empty((members, *shape))
+            if len(shape) == 1 and None not in self.layers[name]:
+                # The layers are numbers: a kernel writes those of all members side by side.
+                known = self.like.new_empty((*shape, members)).t()
+            self._blanks[name, members] = known
         return torch.empty_like(known)
 
     def _launch(self) -> Launch:
