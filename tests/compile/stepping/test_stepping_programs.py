@@ -78,6 +78,11 @@ D[t,k] = tanh(x[t,k] + D[t-1,k] D[t,k-1] - D[t-1,k-1])""",
 input z[t,k]
 s_0[t] = x[t] + z[t,0]
 s_{ℓ+1}[t] = tanh(a_{ℓ+1} s_{ℓ+1}[t-1] + b_{ℓ+1} s_ℓ[t])""",
+    "waves that no input enters": """input x[t,k]
+f[t,j] = exp(-t a[j]) cos(t ω[j])
+v[t,j] = W[j,K] x[t,K]
+y[t,j] = v[t,j] Σ_{s ≤ t} f[t-s,j] v[s,j]
+z[t,j] = v[t,j] f[t-1,j] + f[t-2,j]""",
     "a window of one state": """input x[t,k]
 range Δt = 1..1
 h[t,j] = tanh(W[ΔT,j,I] h[t-ΔT,I] + U[j,K] x[t,K])""",

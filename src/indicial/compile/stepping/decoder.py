@@ -195,7 +195,7 @@ class Decoder:
                 x[past] = caches[past].first(bases[past] + steps)
             found = self._run(self.in_place, state, x, steps, state.lengths)
         for past in self.slots.outside:
-            now = self.slots.present(past, found, x)
+            now = self.slots.present(state, past, found, x)
             caches[past] = state.caches[past].written(bases[past] + steps, now)
         return self._after(state, steps, found, x, caches)
 
@@ -205,7 +205,7 @@ class Decoder:
             x[past] = state.caches[past].first(base + steps - 1)
         found = self._run(self.pure, state, x, steps, state.lengths)
         caches = {
-            past: state.caches[past].joined(base + steps, self.slots.present(past, found, x))
+            past: state.caches[past].joined(base + steps, self.slots.present(state, past, found, x))
             for past, base in self.slots.bases.items()
         }
         return self._after(state, steps, found, x, caches)
@@ -275,7 +275,9 @@ class Decoder:
         lengths = {**state.lengths, self.stepping.count: after}
         found = self._run(self.pure_each if pure else self.each, state, x, steps, lengths)
         caches = {
-            past: room.placed(slots.bases[past] + after - 1, slots.present(past, found, x), pure)
+            past: room.placed(
+                slots.bases[past] + after - 1, slots.present(state, past, found, x), pure
+            )
             for past, room in rooms.items()
         }
         values = slots.moved(state, found, x)

@@ -30,6 +30,7 @@ class SlotValues:
         """The caches whose present value is added within a step; the others, after it."""
         self.outside = tuple(past for past in self.caches if past not in self.inside)
         self.bases = {past: stepping.base(many) for past, many in self.caches.items()}
+        self._ranks = {name: len(tensor.axes) for name, tensor in stepping.step.tensors.items()}
         self._agos = tuple((a.name, a.tensor, a.steps) for a in stepping.ago)
         self._names = {(tensor, steps): name for name, tensor, steps in self._agos}
 
@@ -76,12 +77,18 @@ class SlotValues:
             if back > 1:
                 values[name] = state.values[self._names[tensor, back - 1]]
             else:
-                values[name] = found[tensor] if tensor in found else x[tensor]
+                values[name] = self._present(state, tensor, found, x)
         for past, many in self.windows.items():
             values[past] = found[many.seen].narrow(many.axis + 1, 1, many.reach or 0)
         return values
 
-    def present(self, past: str, found: Tensors, x: Tensors) -> torch.Tensor:
+    def present(self, state: State, past: str, found: Tensors, x: Tensors) -> torch.Tensor:
         """The value that a cache has to take up."""
-        tensor = self.caches[past].tensor
-        return found[tensor] if tensor in found else x[tensor]
+        return self._present(state, self.caches[past].tensor, found, x)
+
+    def _present(self, state: State, name: str, found: Tensors, x: Tensors) -> torch.Tensor:
+        """What a step has of a tensor, for each member; no input may have entered it: `sin(t ω[j])`."""
+        value = found[name] if name in found else x[name]
+        if value.dim() == self._ranks[name]:
+            value = value.expand(state.batch or 1, *value.shape)
+        return value
