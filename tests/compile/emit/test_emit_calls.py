@@ -10,6 +10,7 @@ import pytest
 import torch
 from emitting import batch, code, compare, draw, model, source, tensors
 
+from indicial import load
 from indicial.notation.source import Source, Span
 from indicial.program.ir import Read
 from indicial.program.meaning.interpret import interpret
@@ -178,3 +179,23 @@ def test_golden_texts(golden: Callable[[str, str], None]) -> None:
         golden(f"emitted_{name}.txt", source(model(name), [want]).text)
     ragged = source(model("bidirectional"), ["h"], ragged=frozenset({"T"}))
     golden("emitted_bidirectional_lengths.txt", ragged.text)
+
+
+WINDOW = """input x[t,j]
+α[t_1,t_2] = softmax_{t_1-3 < t_2 ≤ t_1} 1/√J x[t_1,J] x[t_2,J]
+y[t,j] = α[t,T] x[T,j]"""
+
+
+def test_places_are_compared_as_whole_numbers() -> None:
+    """In bfloat16 there is no 257: step 259 would look at 4 steps, or at 2."""
+    module = load(WINDOW).compile(J=1, dtype=torch.bfloat16)
+    weights = module(x=torch.zeros(300, 1, dtype=torch.bfloat16), want=["α"])["α"]
+    t = torch.arange(300)
+    near = (t[:, None] - 3 < t) & (t <= t[:, None])
+    assert torch.equal(weights > 0, near)
+
+
+def test_only_helpers_that_are_called_are_brought_along() -> None:
+    text = load(WINDOW).torch_source()
+    assert "scaled_dot_product_attention" in text
+    assert "masked_softmax" not in text

@@ -19,6 +19,7 @@ from indicial.compile.emit.ragged import Ragged
 from indicial.compile.emit.reads import Array, Where, read
 from indicial.compile.emit.reductions import Reductions
 from indicial.compile.emit.values import Environment, Value, aligned, expanded, merged
+from indicial.program.cost.conditions import linear
 from indicial.program.ir import (
     Affine,
     Apply,
@@ -113,7 +114,9 @@ class Evaluator:
                 value = self.reader(expression, env)
                 return value if value.node.kind == INT else None
             case _:
-                return None
+                # `t_1 - 3` too: in bfloat16 256 and 257 are the same step.
+                form = linear(expression)
+                return None if form is None else self.index_value(form, env, INT)
 
     def read(self, node: Read, env: Environment) -> Value:
         value = self.reader(node, env)

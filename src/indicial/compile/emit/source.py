@@ -103,7 +103,9 @@ class _Module:
         self.letters |= {n: v.node.template for n, v in emission.sizes.variables.items()}
         body = printer.print(block)
         unpacked = self.unpacked("\n".join(body))
-        helpers = [inspect.getsource(HELPERS[name]).rstrip() for name in emission.torch.helpers]
+        # A library call may have taken the place of what called one.
+        called = [n for n in emission.torch.helpers if f"{n}(" in "\n".join([*unpacked, *body])]
+        helpers = [inspect.getsource(HELPERS[name]).rstrip() for name in called]
         lines: list[str] = []
         for helper in helpers:
             lines += ["", "", helper]
