@@ -108,3 +108,9 @@ def test_the_first_line_says_something(file: Path, capsys: pytest.CaptureFixture
     starts = [n for n, line in enumerate(lines) if line.startswith("shares.eq:")]
     assert starts[0] == 0 and len(starts) == 3
     assert [lines[n - 1] for n in starts[1:]] == ["", ""]
+
+
+def test_a_constant_is_no_size(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_text("constant M = 3\ny = 2 M\nclaim y ≤ 6\n", encoding="utf-8")
+    assert main(["check", str(file), "--set", "M=1"]) == 2
+    assert "M is a constant: change it in the text" in capsys.readouterr().err

@@ -80,3 +80,25 @@ def test_the_message_shows_place_values_and_draw() -> None:
         "  with x = [1]\n"
         "  hint: tried with seed 0; --seed tries other draws"
     )
+
+
+@pytest.mark.parametrize(
+    ("drawn", "low", "high", "bound"),
+    [("uniform(1/2, 1)", 0.5, 1, 2), ("uniform(-2, 0.3)", -2, 0.3, 0.1), ("uniform", 0, 1, 1)],
+)
+def test_what_is_uniform_stays_between_its_ends(
+    drawn: str, low: float, high: float, bound: float
+) -> None:
+    found = verdict(f"x[n] ~ {drawn}\nclaim Σ_n x[n] ≤ {bound}").broken
+    assert found is not None
+    values = ast.literal_eval(found.draw["x"])
+    assert sum(values) > bound and all(low <= value <= high for value in values)
+    assert all(round(value, 2) == value for value in values)
+
+
+def test_what_is_uniform_between_other_ends_each_time_stays_as_it_is() -> None:
+    """From 0 to n + 1: a 2 at n = 0 could not have been drawn."""
+    found = verdict("x[n] ~ uniform(n, n + 1)\nclaim x[n] ≤ n + 1/2").broken
+    assert found is not None
+    values = ast.literal_eval(found.draw["x"])
+    assert all(n <= value <= n + 1 for n, value in enumerate(values))

@@ -8,7 +8,7 @@ from claiming import verdict, verdicts
 
 from indicial import load
 from indicial.claims.experiment import Experiment
-from indicial.claims.statistics import _look
+from indicial.claims.statistics import SURE, _error_of_share, _look
 from indicial.claims.verdict import HOLDS, REFUTED, UNDECIDED, UNTRIED, with_error
 
 KEYS = """
@@ -150,3 +150,22 @@ def test_one_broken_element_is_enough() -> None:
     found = verdict(text, draws=2500)
     assert found.status == REFUTED
     assert found.broken is not None and found.broken.place == {"i": 1}
+
+
+@pytest.mark.parametrize("seen", [0, 1, 2, 4, 10, 30])
+def test_a_rare_case_is_not_taken_for_none(seen: int) -> None:
+    """A bound that is said to hold is missed by chance about as seldom as four errors promise."""
+    draws = 2_500
+    bound = seen + SURE * _error_of_share(np.array(seen / draws), draws) * draws
+    by_chance = sum(math.exp(-bound) * bound**k / math.factorial(k) for k in range(seen + 1))
+    assert by_chance < 3e-4
+    ordinary = math.sqrt(0.25 / draws)
+    assert _error_of_share(np.array(0.5), draws) == pytest.approx(ordinary, rel=0.01)
+
+
+def test_a_quotient_of_means_is_told_how_to_be_written() -> None:
+    text = "u ~ uniform(0, 1)\nclaim {} ≈ 2/3 within 0.05"
+    assert verdict(text.format("(mean of u^2) / (mean of u)")).status == HOLDS
+    assert (
+        "write (mean of a) / (mean of b)" in verdict(text.format("mean of u^2 / mean of u")).found
+    )

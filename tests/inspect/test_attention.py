@@ -221,7 +221,7 @@ def test_maps_fit(places: int, label: str, width: int) -> None:
 def test_places_are_chosen() -> None:
     lines = weights_map(random_look(100), first=40, last=44)
     assert [line.split()[0] for line in lines[2:7]] == ["40", "41", "42", "43", "44"]
-    assert lines[7].startswith("… rows 0 to 39 and 45 to 99 left out")
+    assert lines[7].startswith("… rows and columns 0 to 39 and 45 to 99 left out")
 
 
 def test_labels_are_cut() -> None:
@@ -285,6 +285,7 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["attend", "position", "AD"], "no token 'D'; it has A, B, C"),
         (["attend", "position", ""], "the text is empty"),
         (["attend", "position", "A", "--places", "3-1"], "--places takes FIRST-LAST"),
+        (["attend", "position", "AB", "--places", "5-9"], "no place 5: the places are 0 to 1"),
         (["attend", "position", "A", "--figure", "a.txt"], "ends in .svg, .png or .pdf"),
         (["trace", "position", "A", "--want", "alhpa"], "did you mean alpha (α)?"),
         (["compare", "position"], "a design or a run is compared with one other; this names 1"),

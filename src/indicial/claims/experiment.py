@@ -127,7 +127,10 @@ class Experiment:
         every = {i.name: i for i in _indices(self.test)}
         free = [every[name] for name in sorted(free_indices(node.body))]
         if any(isinstance(n, Read) and n.tensor.startswith("summary_") for n in node.body.walk()):
-            raise IndicialError("a statistic of a statistic is the same at every draw")
+            raise IndicialError(
+                "a statistic of a statistic is the same at every draw; if a quotient is meant, "
+                "write (mean of a) / (mean of b)"
+            )
         truth = node.operator == "probability"
         self._define(f"outcome_{number}", free, node.body, truth)
         summary = Summary(node.operator, f"outcome_{number}", f"summary_{number}")

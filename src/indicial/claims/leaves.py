@@ -16,6 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from indicial.program.checks.draws import number_of
 from indicial.program.ir import (
     Affine,
     Apply,
@@ -53,6 +54,8 @@ class World:
     kinds: dict[str, str]
     sampler: Code | None = None
     drawn: tuple[str, ...] = ()
+    bounds: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """Between which numbers the uniform ones are, where that is the same for all elements."""
 
 
 def world(code: Code) -> World:
@@ -69,6 +72,7 @@ class _Maker:
     noise: dict[str, Tensor] = field(default_factory=dict)
     kinds: dict[str, str] = field(default_factory=dict)
     drawn: dict[str, list[Statement]] = field(default_factory=dict)
+    bounds: dict[str, tuple[float, float]] = field(default_factory=dict)
     partly: list[Statement] = field(default_factory=list)
     """Draws of some elements of a tensor that equations define."""
 
@@ -91,6 +95,10 @@ class _Maker:
         else:
             self.drawn.setdefault(draw.tensor, []).append(statement)
             self.kinds[draw.tensor] = draw.distribution
+            ends = [number_of(self.code, a) for a in draw.arguments] or [0.0, 1.0]
+            known = [end for end in ends if end is not None]
+            if draw.distribution in UNIFORM and len(known) == 2:
+                self.bounds[draw.tensor] = known[0], known[1]
 
     def world(self) -> World:
         given = {
@@ -120,7 +128,7 @@ class _Maker:
             tensors[name] = replace(tensors[name], role="defined")
         drawn = [s for several in self.drawn.values() for s in several]
         sampler = replace(code, tensors=tensors, statements=_by_precedence([*drawn, *statements]))
-        return World(code, self.kinds, sampler, tuple(self.drawn))
+        return World(code, self.kinds, sampler, tuple(self.drawn), self.bounds)
 
 
 def _kind(tensor: Tensor) -> str:

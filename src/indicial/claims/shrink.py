@@ -3,11 +3,12 @@
 T = 7, x = [0.31, -1.2, …]   →   T = 1, x = [1]
 
 Only what the interpreter finds broken is kept, and only values that could be drawn: rows stay
-orthonormal, what is uniform stays as it is.
+orthonormal, what is uniform stays between its ends.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -81,14 +82,16 @@ def _rounder(experiment: Experiment, draw: Draw, sizes: Mapping[str, int], end: 
     import numpy as np
 
     for name in list(draw):
-        for simpler in _simpler(experiment.world.kinds.get(name, OPEN), draw[name]):
+        kind = experiment.world.kinds.get(name, OPEN)
+        low, high = _ends(experiment, name)
+        for simpler in _simpler(kind, draw[name], low < high):
+            if low < high and not _between(low, high, simpler):
+                continue
             tried = {**draw, name: simpler}
             if exactly(experiment, tried, sizes) is not None:
                 draw = tried
                 break
-        if not _any_number(experiment.world.kinds.get(name, OPEN)):
-            continue
-        for place in np.ndindex(*draw[name].shape):
+        for place in np.ndindex(*draw[name].shape) if low < high else ():
             if time.thread_time() > end:
                 return draw
             draw = _rounder_element(experiment, draw, sizes, name, place)
@@ -109,6 +112,8 @@ def _rounder_element(
     for simpler in dict.fromkeys((*SIMPLE, *rounded)):  # the last is what `shown` prints
         if simpler == value:
             return draw
+        if not _between(*_ends(experiment, name), simpler):
+            continue
         changed = np.array(draw[name])
         changed[place] = simpler
         tried = {**draw, name: changed}
@@ -117,13 +122,21 @@ def _rounder_element(
     return draw
 
 
-def _any_number(kind: str) -> bool:
-    """Whether every number could have been drawn."""
-    return kind in (OPEN, "normal", *NORMAL)
+def _ends(experiment: Experiment, name: str) -> tuple[float, float]:
+    """Between which numbers each element could have been drawn; (0, 0) if not any in between."""
+    if experiment.world.kinds.get(name, OPEN) in (OPEN, "normal", *NORMAL):
+        return -math.inf, math.inf
+    return experiment.world.bounds.get(name, (0.0, 0.0))
 
 
-def _simpler(kind: str, values: Array) -> Iterator[Array]:
-    """The whole array made simple."""
+def _between(low: float, high: float, values: Array | float) -> bool:
+    import numpy as np
+
+    return bool(np.all((low <= np.asarray(values)) & (np.asarray(values) <= high)))
+
+
+def _simpler(kind: str, values: Array, numbers: bool) -> Iterator[Array]:
+    """The whole array made simple; `numbers` says that its elements may be any."""
     import numpy as np
 
     if kind == "orthonormal":
@@ -133,7 +146,7 @@ def _simpler(kind: str, values: Array) -> Iterator[Array]:
         yield np.broadcast_to(np.arange(values.shape[-1], dtype=float)[::-1], values.shape).copy()
     elif kind == "tokens":
         yield np.zeros_like(values)
-    elif _any_number(kind):
+    elif numbers:
         yield np.zeros_like(values)
         yield np.ones_like(values)
         yield np.round(values)

@@ -174,12 +174,15 @@ def _look(experiment: Experiment, sizes: Mapping[str, int], random: Random, coun
             groups[summary.read].append(_group(summary.operator, values))
             every[summary.read].append(np.stack([values.mean(0), values.var(0)]))
     given: dict[str, Array] = {}
+    least = 0.0
     for summary in experiment.summaries:
         parts = np.stack(groups[summary.read])
         pooled = _pooled(summary.operator, parts, np.stack(every[summary.read]))
         given[summary.read] = np.concatenate([pooled[None], parts])
+        if summary.operator == "probability":
+            least = max(least, _error_of_share(pooled, each * GROUPS))
     sides = experiment.sides(given, sizes, GROUPS + 1)
-    return _judged(experiment, sides, sizes, each * GROUPS)
+    return _judged(experiment, sides, sizes, each * GROUPS, least)
 
 
 def _outcomes(
@@ -236,7 +239,26 @@ def _pooled(operator: str, parts: Array, moments: Array) -> Array:
     return found
 
 
-def _judged(experiment: Experiment, sides: Sides, sizes: Mapping[str, int], draws: int) -> Estimate:
+def _error_of_share(share: Array, draws: int) -> float:
+    """The standard error of a share, at least: what was never seen may still be possible.
+
+    Of a few cases the spread between groups tells too little, and of none it tells nothing. Half of
+    `SURE`² cases more on both sides (Agresti and Coull) make `SURE` errors hold what they promise.
+    """
+    import numpy as np
+
+    more = SURE**2 / 2
+    nearer = (share * draws + more) / (draws + 2 * more)
+    return float(np.sqrt(nearer * (1 - nearer) / draws).max())
+
+
+def _judged(
+    experiment: Experiment,
+    sides: Sides,
+    sizes: Mapping[str, int],
+    draws: int,
+    least_error: float,
+) -> Estimate:
     import numpy as np
 
     shape = np.broadcast_shapes(sides.left.shape, sides.right.shape)
@@ -244,8 +266,7 @@ def _judged(experiment: Experiment, sides: Sides, sizes: Mapping[str, int], draw
     gap = left - right
     error = gap[1:].std(0, ddof=1) / math.sqrt(GROUPS)
     operators = {summary.operator for summary in experiment.summaries}
-    if "probability" in operators:
-        error = np.maximum(error, 1.0 / draws)  # what never happened may still be possible
+    error = np.maximum(error, least_error)
     if operators <= set(EXTREMES):
         error = np.zeros_like(error)
     allowed = np.zeros_like(gap[0])

@@ -134,10 +134,15 @@ def _attend(options: argparse.Namespace) -> int:
     from indicial.inspect.attention import attend
     from indicial.inspect.attention_figure import draw_attention
     from indicial.inspect.weights import weights_map
+    from indicial.program.messages import IndicialError
 
     first, last = _places(options.places)
     subject = _opened(options)
     looks = attend(subject, layer=options.layer, head=options.head)
+    sides = [side for look in looks for side in (look.rows, look.columns)]
+    ends = max(side.first + len(side) - 1 for side in sides)
+    if first > ends:
+        raise IndicialError(f"there is no place {first}: the places are 0 to {ends}")
     if options.figure:
         said = " / ".join(one for one in (options.text, options.target) if one)
         draw_attention(looks, options.figure, f"{options.model}: {said}" if said else options.model)

@@ -97,6 +97,8 @@ def _check(options: argparse.Namespace) -> int:
     known = {name for program in programs for name in program.analysis.code.sizes}
     for name in sizes:
         if name not in known:
+            if any(name in program.analysis.code.constants for program in programs):
+                raise IndicialError(f"{name} is a constant: change it in the text")
             raise IndicialError(f"there is no size {name}; there are {', '.join(sorted(known))}")
     every: dict[Message, None] = {m: None for program in programs for m in program.messages}
     found = in_order(m for m in every if options.notes or m.severity != "note")

@@ -161,7 +161,9 @@ def _legend(side: Side, across: range, width: int) -> list[str]:
 
 
 def _left_out(look: Look, down: range, across: range) -> Iterator[str]:
-    for side, shown, word in ((look.rows, down, "rows"), (look.columns, across, "columns")):
+    both = look.rows == look.columns
+    first = "rows and columns" if both else "rows"
+    for side, shown, word in ((look.rows, down, first), (look.columns, across, "columns")):
         ends = [(0, shown.start - 1), (shown.stop, len(side) - 1)]
         said = [
             f"{a + side.first} to {b + side.first}" if a < b else str(a + side.first)
@@ -170,5 +172,5 @@ def _left_out(look: Look, down: range, across: range) -> Iterator[str]:
         ]
         if said:
             yield f"… {word} {' and '.join(said)} left out (--places FIRST-LAST, or --figure)"
-            if look.rows == look.columns:
-                return
+        if both:
+            return

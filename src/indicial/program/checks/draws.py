@@ -85,7 +85,7 @@ def _well_formed(code: ir.Code, draw: ir.Draw, messages: Messages) -> None:
     elif len(code.tensors[draw.tensor].axes) < least:
         need = "two indices: the row, and the place in it" if least == 2 else "an index"
         messages.error("draw", f"{draw.tensor} needs {need}", draw.span, hint=f"write {form}")
-    elif fault := _value_fault(draw.distribution, [_number(code, a) for a in draw.arguments]):
+    elif fault := _value_fault(draw.distribution, [number_of(code, a) for a in draw.arguments]):
         spans = [a.span for a in draw.arguments if a.span.text] or [draw.span]
         messages.error("draw", fault, spans[-1], hint=f"write {form}")
 
@@ -102,7 +102,7 @@ def _value_fault(distribution: str, numbers: list[float | None]) -> str:
     return ""
 
 
-def _number(code: ir.Code, expression: ir.Expression) -> float | None:
+def number_of(code: ir.Code, expression: ir.Expression) -> float | None:
     """The value of an expression of numbers and constants."""
     match expression:
         case ir.Constant(value):
@@ -111,7 +111,7 @@ def _number(code: ir.Code, expression: ir.Expression) -> float | None:
             known = code.constants.get(tensor)
             return known if isinstance(known, float) else None
         case ir.Apply(function, arguments):
-            parts = [_number(code, argument) for argument in arguments]
+            parts = [number_of(code, argument) for argument in arguments]
             numbers = [part for part in parts if part is not None]
             try:
                 return float(FUNCTIONS[function](*numbers)) if len(numbers) == len(parts) else None
