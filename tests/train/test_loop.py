@@ -168,7 +168,9 @@ def test_no_better_for_long_is_the_end(tmp_path: Path) -> None:
     best, last = run.checkpoints.best(), run.checkpoints.latest()
     assert best is not None and last is not None
     assert (best.step, last.step) == (1, 4)
-    again = train(task, module, choices, run)  # it has not become better since
+    notes = Notes()
+    again = train(task, module, choices, run, [notes])  # it has not become better since
+    assert f"To go on nevertheless: --resume {run.folder} --patience 8" in notes.notes[0]
     assert (again.reason, again.step, again.best_step) == ("patience", 4, 1)
     more = dataclasses.replace(choices, patience=5)
     assert train(task, module, more, run).step == 6

@@ -91,6 +91,11 @@ def test_a_file_has_the_same_names(tmp_path: Path) -> None:
         ),
         ("batch-size: 8\nbatch_size: 8", "batch_size is said in line 1 and again in line 2"),
         ("set:\n  J: 8\n  L: 2\n  J: 16", "run.yaml: J is said in line 2 and again in line 4"),
+        ("out: [a, b]", "run.yaml: --out takes one word; it was given ['a', 'b']"),
+        ("data: {a: b}", "--data takes one word"),
+        ("data: [book.txt, no]", "--data takes a word: put it in quotes; it was given False"),
+        ("set: {CELL: }", "--set takes a word: put it in quotes; it was given None"),
+        ("resume: first", "run.yaml: --resume belongs on the command line, not in a file"),
     ],
 )
 def test_a_file_with_mistakes(tmp_path: Path, text: str, said: str) -> None:

@@ -134,6 +134,57 @@ def test_fine_tuning_takes_weights_sizes_and_tokens(
     assert status == 2 and "there is no run on; did you mean one?" in err
 
 
+def test_fine_tuning_takes_the_model_and_its_positions(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sizes = ("--set", "J=8", "--set", "L=1", "--set", "K=2", "--set", "λ=0.2")
+    few = ("--max-steps", "1", "--batch-size", "4")
+    status, _, _ = run(
+        capsys,
+        "gpt2",
+        "focus",
+        "--data",
+        "text.txt",
+        *few,
+        *sizes,
+        "--context",
+        "16",
+        "--out",
+        "one",
+    )
+    assert status == 0
+    status, out, err = run(capsys, "--from", "one", "--data", "text.txt", *few, "--out", "two")
+    assert status == 0 and "; anew" not in err and "of 4 x 16 tokens" in out, err
+    one, two = (Run.open(folder).description for folder in ("one", "two"))
+    assert (two.sizes, two.equations) == (one.sizes, one.equations)
+    # A cell has no positions, so nothing bounds its rows.
+    status, _, err = run(
+        capsys,
+        "rnn",
+        "--from",
+        "one",
+        "--data",
+        "text.txt",
+        *few,
+        "--context",
+        "24",
+        "--out",
+        "three",
+    )
+    assert status == 0 and "from one, step 1: 1 of" in err, err
+
+
+def test_patience_may_be_given_anew(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    quick = ("--data", "text.txt", *QUICK, "--eval-every", "1", "--optimizer", "adamw")
+    status, out, _ = run(
+        capsys, "rnn", *quick, "--learning-rate", "50", "--patience", "1", "--out", "one"
+    )
+    assert status == 0 and "stopped, as validation got no better" in out
+    status, out, err = run(capsys, "--resume", "one", "--patience", "9")
+    assert status == 0 and "finished after step 4 of 4" in out, err
+    assert Run.open("one").description.settings["patience"] == 9
+
+
 def test_more_steps_need_be_said_once(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A run that was stopped on its way to them goes on to them."""
     assert run(capsys, "rnn", "--data", "text.txt", *QUICK, "--out", "a")[0] == 0

@@ -26,7 +26,7 @@ from indicial.data.tokenizers import Ints
 from indicial.program.ir import Tensor as Declared
 from indicial.program.messages import IndicialError
 from indicial.program.program import Program
-from indicial.tasks.predictions import Measure, prediction, token_inputs
+from indicial.tasks.predictions import Measure, prediction, text_lengths, token_inputs
 from indicial.tasks.probe import probe
 from indicial.tasks.task import About, Batch, Scores
 from indicial.tasks.terms import loss_terms
@@ -93,8 +93,7 @@ class Language:
     @property
     def lengths(self) -> tuple[str, ...]:
         """The names of sizes that are as long as a text: T."""
-        names = {t.axes[0].extent.name for t in token_inputs(self.program.code)}
-        return tuple(name for name in names if name is not None)
+        return text_lengths(self.program.code)
 
     @property
     def sizes(self) -> dict[str, int]:

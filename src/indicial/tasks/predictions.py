@@ -70,6 +70,12 @@ def token_inputs(code: Code) -> list[Tensor]:
     return [t for t in code.tensors.values() if t.role == "input" and t.values is not None]
 
 
+def text_lengths(code: Code) -> tuple[str, ...]:
+    """The names of sizes that are as long as a text: T."""
+    names = {t.axes[0].extent.name for t in token_inputs(code)}
+    return tuple(name for name in names if name is not None)
+
+
 def _tokens_read(code: Code, distribution: str) -> set[str]:
     """The tokens that a distribution is read at: the w of -ln P(w_t | …)."""
     return {

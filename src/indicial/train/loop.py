@@ -92,6 +92,11 @@ class _Course:
         if self.saved is None:
             self._save()  # a run can be resumed from its first moment
         if progress.step < choices.max_steps and not self._patient():
+            self.watchers.note(
+                f"note: it was stopped at step {progress.step:,} because validation got no better "
+                f"(--patience {choices.patience}). To go on nevertheless: --resume "
+                f"{self.run.folder} --patience {progress.worse + 5}"
+            )
             return "patience"  # as before it was resumed
         while progress.step < choices.max_steps:
             report = self._step()

@@ -48,7 +48,7 @@ class Option:
                 return self._word(value)
             case "words":
                 listed = value if isinstance(value, list | tuple) else [value]
-                return tuple(str(item) for item in listed)
+                return tuple(self._text(item) for item in listed)
             case "pairs":
                 return self._pairs(value)
         if not isinstance(value, bool):
@@ -76,17 +76,25 @@ class Option:
         return number
 
     def _word(self, value: object) -> str:
-        word = str(value)
+        word = self._text(value)
         if self.choices and word not in self.choices:
             close = difflib.get_close_matches(word, self.choices, 1)
             error = self._wrong(value, f"takes one of {', '.join(self.choices)}")
             raise IndicialError(f"{error}; did you mean {close[0]}?") if close else error
         return word
 
+    def _text(self, value: object) -> str:
+        """A word or a number; YAML makes a truth value of `no`, and nothing of an empty line."""
+        if isinstance(value, bool) or value is None:
+            raise self._wrong(value, "takes a word: put it in quotes")
+        if isinstance(value, list | tuple | Mapping):
+            raise self._wrong(value, "takes one word")
+        return str(value)
+
     def _pairs(self, value: object) -> dict[str, str]:
         """`["J=256", "CELL=lstm"]` or `{J: 256}` → `{"J": "256", …}`."""
         if isinstance(value, Mapping):
-            return {str(name): str(given) for name, given in value.items()}
+            return {self._text(name): self._text(given) for name, given in value.items()}
         found: dict[str, str] = {}
         for item in value if isinstance(value, list | tuple) else [value]:
             name, equals, given = str(item).partition("=")

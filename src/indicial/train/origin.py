@@ -4,19 +4,22 @@
 >>> origin.fill(module)
 'from runs/ugrnn-people-1, step 2310: 7 of 7 tensors'
 
-The tokens are those of the other run, and so are the sizes that nobody says. A tensor is taken if
+The tokens are those of the other run, and so are the equations, the sizes and (where positions are
+learned) the context that nobody says. A tensor is taken if
 the equations call it the same and it has the same shape; the others begin anew, and are told.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
 from indicial.compile.module.module import ProgramModule
+from indicial.compile.module.sizes import parameters, size_names
 from indicial.program.messages import IndicialError
 from indicial.program.program import Program
+from indicial.tasks.predictions import text_lengths
 from indicial.tasks.programs import Trainable
 from indicial.train.run import Run
 from indicial.train.settings import Settings
@@ -47,9 +50,25 @@ class Origin:
         return Origin(run)
 
     def sizes(self, program: Program) -> dict[str, int]:
-        """The sizes of the run that the program has as well."""
+        """The sizes of the run that the program has as well, but for how long a text is."""
+        known, lengths = self.run.description.sizes, text_lengths(program.code)
+        return {n: known[n] for n in program.code.sizes if n in known and n not in lengths}
+
+    def context(self, program: Program) -> int | None:
+        """How long a text was there, where the program has learned positions and so had the run."""
+        sizes = {name for tensor in parameters(program.code) for name in size_names(tensor.axes)}
         known = self.run.description.sizes
-        return {name: known[name] for name in program.code.sizes if name in known}
+        found = [known[n] for n in text_lengths(program.code) if n in sizes and n in known]
+        return found[0] if found else None
+
+    @staticmethod
+    def completed(settings: Settings) -> Settings:
+        """`--from RUN` without a model: that of the run, with what was set there."""
+        if settings.from_ is None or settings.model:
+            return settings
+        kept = Settings.kept(Run.open(settings.from_).description.settings)
+        both = {**kept.set, **settings.set}
+        return replace(settings, model=kept.model, set=both, task=settings.task or kept.task)
 
     def fill(self, module: ProgramModule) -> str:
         """Puts the weights in, and says which."""

@@ -55,6 +55,8 @@ def resume(
             f"{settings.max_steps}"
         )
         choices = replace(choices, max_steps=settings.max_steps)
+    if settings.patience is not None:
+        choices = replace(choices, patience=settings.patience)
     tokenizer = run.folder if kept.from_ is not None else None
     data = data or read_run_data(run, settings, tell, tokenizer, processes)
     before = [run.description.data.get(p, {}).get("digest") for p in ("train", "validation")]
@@ -81,6 +83,8 @@ def resume(
     left = choices.max_steps - first
     if settings.max_steps is not None:
         run.keep_setting("max_steps", choices.max_steps)
+    if settings.patience is not None:
+        run.keep_setting("patience", choices.patience)
     if left <= 0:
         tell(f"all {first:,} steps are done; to train on: --max-steps with more than {first}")
     per_step = rehearse(task, module, choices, processes) if left > FEW else None
@@ -104,7 +108,8 @@ def _check_left(folder: str, done: int, most: int | None) -> None:
         )
 
 
-MAY_CHANGE = ("out", "device", "fsdp", "max_steps", "data", "tensorboard")
+MAY_CHANGE = ("out", "device", "fsdp", "max_steps", "patience", "data", "tensorboard")
+"""What changes no step of a training, only how many there are and who looks on."""
 
 
 def _check_same(folder: str, said: Settings, kept: Settings) -> None:

@@ -76,6 +76,8 @@ class Settings:
         found: dict[str, Any] = {}
         for name, value in values.items():
             option = OPTIONS.get(str(name).replace("-", "_"))
+            if option is None and name in ("resume", "config"):
+                raise IndicialError(f"--{name} belongs on the command line, not in a file")
             if option is None:
                 raise IndicialError(f"there is no setting {name}{suggestion(str(name))}")
             if value is not None:

@@ -62,6 +62,7 @@ def begin(
 
     `data` are what the settings name, if they are prepared already.
     """
+    settings = Origin.completed(settings)
     if not settings.model:
         raise IndicialError("say what to train: a model of the library (`ugrnn`) or an .eq file")
     if not settings.data:
@@ -75,6 +76,8 @@ def begin(
     origin = Origin.of(settings, found) if settings.from_ is not None else None
     if origin is not None:
         found = replace(found, sizes={**origin.sizes(found.program), **found.sizes})
+        if settings.context is None:
+            settings = replace(settings, context=origin.context(found.program))
     cut_as = origin.run.folder if origin is not None else None
     data = data or read_data(settings, tell, cut_as, processes)
     _check_known(data, settings)
