@@ -101,6 +101,8 @@ def test_what_is_said_where_nothing_was_tried() -> None:
     assert found.startswith("at none of 204 draws, sizes N = 1 to 32, does its condition hold")
     found = verdict(f"{text}claim y[n]/0 ≥ 0").found
     assert found.endswith("are both sides finite numbers")
+    found = verdict("x ~ N(0, 1)\nclaim mean of sqrt(x) ≤ 1").found
+    assert found.startswith("at some draws what the figure is taken of is no finite number")
     found = verdict("x[n] ~ N(0, 1)\nclaim mean of x[0] ≤ 1 for N = 10").found
     assert found.startswith(
         "its condition holds at none of the sizes that were tried (N = 1 to 32)"
