@@ -27,6 +27,21 @@ TEXTS = {
         input w[t] in V
         h[t,k] = tanh(M[w[t+1],k,I] h[t-1,I] + e[w[t-2],k] h[t-1,k] + x[t,k])
     """,
+    "an element with an equation of its own": """
+        h[t,0] = tanh(x[t,0] + 0.5 h[t-1,1])
+        h[t,k] = h[t-1,k-1] + 0.1 x[t,k]
+    """,
+    "the last element, and a sum for the first": """
+        g[t,j] = σ(U[j,K] x[t,K] + V[j,K] h[t-1,K])
+        h[t,0] = σ(D[J] g[t,J])
+        h[t,K-1] = x[t,0] h[t-1,0]
+        h[t,k] = 0.5 h[t-1,k-1] - 0.25 h[t-1,k+1]
+    """,
+    "a row with an equation of its own": """
+        M[t,0,k] = x[t,k] + 0.5 M[t-1,1,k]
+        M[t,n,k] = 0.5 M[t-1,n-1,k] + 0.25 M[t-1,n,k]
+        h[t,k] = tanh(W[k,I] h[t-1,I] + M[t-1,0,k] + M[t,1,k])
+    """,
     "a probability at the next token": """
         input w[t] in V
         h[t,k] = tanh(W[k,I] h[t-1,I] + x[t,k] + c[t-1])

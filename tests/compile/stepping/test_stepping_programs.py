@@ -74,6 +74,10 @@ D[0,0] = x[0,0]
 D[0,k] = x[0,k] + D[0,k-1]
 D[t,0] = x[t,0] + D[t-1,0]
 D[t,k] = tanh(x[t,k] + D[t-1,k] D[t,k-1] - D[t-1,k-1])""",
+    "a stack": """input x[t,k]
+h[t,j] = σ(U[j,K] x[t,K] + R[j,I] h[t-1,I] + P[j,N] s[t-1,N])
+s[t,0] = h[t,0] σ(D[J] h[t,J]) + h[t,1] s[t-1,1]
+s[t,n] = h[t,0] s[t-1,n-1] + h[t,1] s[t-1,n+1]""",
     "layers of one number": """input x[t]
 input z[t,k]
 s_0[t] = x[t] + z[t,0]

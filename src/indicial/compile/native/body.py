@@ -19,11 +19,13 @@ from indicial.compile.schedule.graph import needs
 from indicial.compile.schedule.plan import Loop
 from indicial.program.ir import (
     Affine,
+    Apply,
     Code,
     Constant,
     Expression,
     Flat,
     Index,
+    IndexValue,
     Read,
     Select,
     Statement,
@@ -154,11 +156,47 @@ def _merged(statements: Sequence[Statement]) -> list[Statement]:
     result: list[Statement] = []
     for statement in statements:
         same = [s for s in statements if s.target == statement.target]
-        if len(same) == 1 or all(s.guard is None for s in same):
+        ruled = [_within_range(s, same[-1]) for s in same]
+        if len(same) == 1 or all(s.guard is None for s in ruled):
             result.append(statement)
         elif statement is same[0]:
-            result.append(_cases(same))
+            result.append(_cases(ruled))
     return result
+
+
+def _within_range(statement: Statement, general: Statement) -> Statement:
+    """`s[t,0] = …` beside `s[t,k] = …`, which has an element there too: `s[t,k] = … for k = 0`."""
+    tests = [statement.guard] if statement.guard is not None else []
+    places: dict[str, Affine] = {}
+    ranges = {i.name: i for i in (*statement.indices, *general.indices)}
+    alike = True
+    for own, other in zip(statement.left, general.left, strict=True):
+        if own == other or isinstance(own, Flat) or isinstance(other, Flat) or not other.terms:
+            continue
+        index = ranges[other.terms[0][0]]
+        if own.terms:
+            narrow = ranges[own.terms[0][0]]
+            alike &= narrow.extent == index.extent
+            alike &= narrow.lower + own.offset == index.lower + other.offset
+            places[narrow.name] = Affine(other.terms, other.offset - own.offset)
+            continue
+        before = (own.offset - index.lower - other.offset).number
+        behind = (own.offset - index.upper - other.offset).number
+        if (before is not None and before < 0) or (behind is not None and behind > 0):
+            return statement
+        tests.append(Apply("=", (IndexValue(other), IndexValue(own))))
+    if len(tests) == (statement.guard is not None):
+        return statement
+    if not alike:
+        raise Unsupported(f"{statement.target} has cases over different ranges")
+    moved_tests = [moved(test, places) for test in tests]
+    return replace(
+        statement,
+        left=general.left,
+        indices=general.indices,
+        body=moved(statement.body, places),
+        guard=moved_tests[0] if len(tests) == 1 else Apply("and", tuple(moved_tests)),
+    )
 
 
 def _cases(same: Sequence[Statement]) -> Statement:
