@@ -200,3 +200,17 @@ def test_a_block_in_a_quotation_is_not_passed_over(tmp_path: Path) -> None:
     path.write_text("> ```python\n> claim 1 ≤ 0\n\n```indicial\nclaim 1 ≤ 2\n```\n")
     (found,) = try_claims(load_document(path))
     assert found.status == HOLDS
+
+
+def test_a_starred_environment_ends_where_it_ends(tmp_path: Path) -> None:
+    """It once went on to the end of the text, so that all equations below it were claims."""
+    text = r"\begin{claim*}\[ 1 \ge 2 \]\end{claim*} \[ x \sim \mathcal{N}(0, 1) \]"
+    claim = r"\[ \text{claim } \Pr(x > 0) \approx 0.5 \text{ within } 0.05 \]"
+    first, second = tried(tmp_path, "notes.tex", f"{text}\n{claim}")
+    assert (first.status, second.status) == (REFUTED, HOLDS)
+
+
+def test_an_environment_that_never_ends(tmp_path: Path) -> None:
+    path = tmp_path / "notes.tex"
+    path.write_text(r"\begin{claim}\[ 1 \ge 2 \] and \[ y = 2 \]", encoding="utf-8")
+    assert [m.code for p in load_document(path) for m in p.errors] == ["open-display"]

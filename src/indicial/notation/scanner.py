@@ -222,8 +222,11 @@ class _Scanner:
         elif name in PLAIN_FENCES:
             self.plain_environment(name, start, match.end())
         elif name == "claim":
-            end = self.text.find(r"\end{claim}", match.end())
-            self.found.claims.append((start, len(self.text) if end < 0 else end))
+            end = self.text.find(rf"\end{{claim{match['star']}}}", match.end())
+            if end < 0:
+                self.unclosed(rf"\begin{{claim{match['star']}}}", start)
+            else:
+                self.found.claims.append((start, end))
         elif self.tex and (name == "frame" or name in _PROBLEMS):
             self.position = match.end()
             self.heading(start, match.end(), "" if name == "frame" else name.capitalize())

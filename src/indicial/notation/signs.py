@@ -69,7 +69,7 @@ NAME_COMMANDS = {
         "argmin",
         "softmax",
     )
-} | {"\\sum": "sum", "\\prod": "prod", "\\ReLU": "ReLU", "\\lg": "log"}
+} | {"\\sum": "sum", "\\prod": "prod", "\\ReLU": "ReLU", "\\lg": "log", "\\Pr": "Pr"}
 """Commands that are a word."""
 
 RELATIONS = {
