@@ -78,6 +78,10 @@ D[t,k] = tanh(x[t,k] + D[t-1,k] D[t,k-1] - D[t-1,k-1])""",
 h[t,j] = σ(U[j,K] x[t,K] + R[j,I] h[t-1,I] + P[j,N] s[t-1,N])
 s[t,0] = h[t,0] σ(D[J] h[t,J]) + h[t,1] s[t-1,1]
 s[t,n] = h[t,0] s[t-1,n-1] + h[t,1] s[t-1,n+1]""",
+    "tokens as numbers": """input w[t] in V
+c[t,v] = c[t-1,v] + [w[t] = v]
+p[t,v] = (c[t-1,v] + 1) / (t + V)
+h[t,v] = cases { tanh(a[v] h[t-1,v] + 0.1 w[t] p[t,v]) if w[t] > 2, p[t,v] [w[t-1] ≠ v] otherwise }""",
     "layers of one number": """input x[t]
 input z[t,k]
 s_0[t] = x[t] + z[t,0]

@@ -43,6 +43,8 @@ def read(w: Writer, node: Read, names: Mapping[str, str]) -> str:
     """An element: a variable, or a place in a row."""
     if node.tensor in w.registers and w.body.is_now(node):
         return w.registers[node.tensor]
+    if node.tensor not in w.body.axes and w.body.code.tensors[node.tensor].values is not None:
+        return f"({w.real}){_token(w, node)}"  # whole numbers in memory: the w of `[w[t] = v]`
     row, inner = _row(w, node)
     axes = w.body.code.tensors[node.tensor].axes
     parts, guards = [], []
@@ -105,7 +107,7 @@ def _token(w: Writer, read: Read) -> str:
     axes = w.body.code.tensors[read.tensor].axes
     outer, guards = [], []
     for number, (place, axis) in enumerate(zip(read.places, axes, strict=True)):
-        if not isinstance(place, Affine):
+        if not isinstance(place, Affine) or {n for n, _ in place.terms} - {w.body.variable}:
             raise Unsupported(f"{read.tensor} is read at a place that varies")
         _, counted, inside = _fixed_place(w, place, axis)
         outer.append((number, counted))
