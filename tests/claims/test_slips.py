@@ -78,6 +78,19 @@ def test_a_growth_may_stand_first() -> None:
     assert held[2].found == "2 T has no J, so as J grows it is O(1), not O(J)"
 
 
+def test_sides_that_are_no_polynomials() -> None:
+    text = "input x[t]\ny = Σ_t x[t]\n"
+    assert verdict(f"{text}claim 2^T ≥ T + 1").found == "2^T against T + 1, tried at 6 sizes"
+    assert verdict(f"{text}claim 1/0 = 1/0").status == UNTRIED
+
+
+def test_a_bracket_behind_a_fraction_is_a_factor() -> None:
+    """`1/T (a)` was read as 1/(T a), as if T were a function."""
+    text = "input x[t]\ns = Σ_t x[t]\n"
+    held = verdicts(f"{text}claim Σ_t x[t]^2 ≥ 1/T (s)^2\nclaim 2/T (s + 1) = 2/T · (s + 1)")
+    assert [v.status for v in held] == [HOLDS, HOLDS]
+
+
 def test_a_figure_needs_a_distribution() -> None:
     text = "y[n] = x[n]^2\n"
     found = verdict(f"input x[n]\n{text}claim mean of y[0] ≈ 1 within 0.1")

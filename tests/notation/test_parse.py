@@ -442,3 +442,11 @@ def test_work_grows_in_proportion_to_the_text(latex: bool, monkeypatch: pytest.M
         assert len(parse(tokens, latex).statements) == 5
         work.append(steps / len(tokens))
     assert max(work) < 1.1 * min(work)
+
+
+def test_a_bracket_behind_a_fraction_and_a_blank_is_a_factor() -> None:
+    assert lines("y = 1/T (a + b)^2") == ["y = 1/T · (a + b)^2"]
+    assert lines("y = λ/N_1 (a - b)") == ["y = λ/N_1 · (a - b)"]
+    assert lines("y = 1/T(a + b)") == ["y = 1/T(a + b)"]
+    assert lines("y = 1/f (a) + 1/sqrt (a)") == ["y = 1/f(a) + 1/sqrt(a)"]
+    assert lines("y = 1/(T (a + b))") == ["y = 1/T(a + b)"]

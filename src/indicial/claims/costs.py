@@ -9,6 +9,7 @@ claim parallel time = O(T)             the growth in T
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
@@ -235,14 +236,16 @@ def _compared(terms: _Terms, test: Test, given: Mapping[str, int]) -> Verdict:
             least = _least(terms, test, sizes, given)
             one, other = terms.value(test.left, least), terms.value(test.right, least)
             broken = Counterexample(*apart(one, other), f"{abs(one - other):g}", {}, least)
-            against = f"{_shown(left)} against {_shown(right)}{counted}"
+            against = f"{_shown(left, test.left)} against {_shown(right, test.right)}{counted}"
             return Verdict(test, REFUTED, against, broken)
         one, other = terms.value(test.left, sizes), terms.value(test.right, sizes)
     if not count:
-        return Verdict(test, UNTRIED, "the condition holds at none of the sizes that were tried")
+        why = "are both sides finite numbers" if test.guard is None else "does the condition hold"
+        return Verdict(test, UNTRIED, f"at none of the sizes that were tried {why}")
     if count == 1:
         return Verdict(test, HOLDS, f"{one:g} against {other:g}{counted}")
-    tried = f"{_shown(left)} against {_shown(right)}, tried at {count:,} sizes"
+    sides = f"{_shown(left, test.left)} against {_shown(right, test.right)}"
+    tried = f"{sides}, tried at {count:,} sizes"
     return Verdict(test, HOLDS, tried + counted)
 
 
@@ -251,6 +254,8 @@ def _holds(terms: _Terms, test: Test, sizes: Mapping[str, int]) -> bool | None:
     if test.guard is not None and not terms.value(test.guard, sizes):
         return None
     one, other = terms.value(test.left, sizes), terms.value(test.right, sizes)
+    if not math.isfinite(one) or not math.isfinite(other):
+        return None
     if test.relation != "≈":
         return bool(FUNCTIONS[test.relation](one, other))
     allowed = 0.0 if test.tolerance is None else terms.value(test.tolerance, sizes)
@@ -275,8 +280,9 @@ def _counted(test: Test) -> str:
     return ""
 
 
-def _shown(size: Size | None) -> str:
-    return "one side" if size is None else str(size)
+def _shown(size: Size | None, side: Expression) -> str:
+    """A side as a polynomial, or as it is written."""
+    return side.span.text or "one side" if size is None else str(size)
 
 
 def _proved(left: Size, relation: str, right: Size) -> bool:

@@ -56,10 +56,15 @@ FUNCTION_NAMES = frozenset(FUNCTIONS) - {"σ"}
 """Functions that take the next factor when no bracket follows; a bare σ is a letter."""
 _BRACKETED_FUNCTIONS = frozenset({"tanh", "exp", "ln", "log", "cos", "sin", "sqrt"})
 _INDEXABLE = (Name, Call, Index, Transpose, Reduction)
+_TAKE_BRACKETS = FUNCTION_NAMES | frozenset("fgφψ")
+"""Names of one letter among them are functions, also where they stand below a slash."""
 
 
 class ExpressionParser(ConditionGrammar):
     """Reads expressions from a row whose brackets are known to match."""
+
+    below: Token | None = None
+    """Where the factor behind the last `/` begins."""
 
     # ---------------------------------------------------------------- levels of binding
 
@@ -130,6 +135,7 @@ class ExpressionParser(ConditionGrammar):
             elif token.kind == "sign" and token.text == "/":
                 self.i += 1
                 above = self.build(factors, start)
+                self.below = self.peek()
                 below = self.signed(self.factor)
                 span = self.since(start)
                 factors = [Fraction(without_brackets(above), without_brackets(below), span=span)]
@@ -213,10 +219,12 @@ class ExpressionParser(ConditionGrammar):
         name, transposed = self.decorate(name, token)
         if transposed:
             return self.postfix(Transpose(name, span=self.since(token)), token)
-        # `√I (a + b)` is the root of I, times a bracket; `√f(x)` is the root of a call.
-        root_ends = self.rooted and self.peek().space
+        # `√I (a + b)` is the root of I, times a bracket; `√f(x)` is the root of a call. Likewise
+        # `1/T (a + b)` is a fraction, times a bracket.
+        letter = len(name.base) == 1 and name.base not in _TAKE_BRACKETS
+        ends = (self.rooted or (letter and token is self.below)) and self.peek().space
         self.rooted = False
-        if self.at("(") and not root_ends:
+        if self.at("(") and not ends:
             return self.postfix(self.call(name, token), token)
         if name.base in FUNCTION_NAMES and not name.accents:
             following = self.peek()
