@@ -215,11 +215,15 @@ def test_the_name_of_a_model_means_the_model(
         (["rnn", "--data", "text.txt", "--minutes", "soon"], "--minutes takes a number"),
         (["rnn", "--data", "text.txt", "--workers", "0"], "--workers takes a number from 1 on"),
         (["rnn", "--data", "text.txt", "--out", "."], "holds other things"),
+        (["rnn", "blank_rnn", "--data", "text.txt"], "rnn predicts a word from those before it, "
+         "blank_rnn from those on both sides: their losses are of different things"),
+        (["rnn", "own.eq", "--data", "text.txt"], "own says a loss but no probability of a word"),
     ],
 )  # fmt: skip
 def test_calls_that_are_wrong(
     here: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
 ) -> None:
+    Path("own.eq").write_text("input w[t] in V\nloss = 1/T Σ_t (a[w[t]] - 1)^2", encoding="utf-8")
     status, _, err = run(capsys, *arguments)
     assert status == 2 and said in err
     assert not (here / "runs").exists()

@@ -37,7 +37,7 @@ def test_a_file_is_taken_as_it_is_called(tmp_path: Path) -> None:
     [
         (["stacked:CELL"], "NAME=VALUE"),
         (["ugrnn+"], "names no model"),
-        (["ugrnn", "gru", "ugrnn"], "two models are called ugrnn"),
+        (["ugrnn", "gru", "ugrnn"], "ugrnn is named twice; several trainings .* by --seeds"),
         (["a/cell.eq", "b/cell.eq"], "two models are called cell"),
     ],
 )

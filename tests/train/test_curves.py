@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from indicial.program.messages import IndicialError
+from indicial.tasks.task import Scores
 from indicial.train.curves import Curves, History, _figure, draw_curves
 from indicial.train.metrics import Metrics
 from indicial.train.tensorboard import TensorBoard
@@ -44,6 +45,29 @@ def test_what_is_drawn(tmp_path: Path) -> None:
     assert axes.get_ylabel() == "loss (nats per token)"
     low, high = axes.get_ylim()
     assert low < 1.5 / 4 and high > loss(1)
+
+
+def test_a_few_steps_of_a_loss_that_is_a_sum(tmp_path: Path) -> None:
+    metrics = tmp_path / "metrics.jsonl"
+    watcher = Metrics(metrics)
+    watcher.started(plan(tmp_path))
+    for step in (1, 2, 3):
+        watcher.stepped(report(step, terms={"ℒ_{LM}": 1.0, "ℒ_{focus}": 2.0}))
+    watcher.validated(report(3), scores(3))
+    figure = _figure(History.read(metrics), "")
+    figure.draw_without_rendering()
+    axes = figure.axes[0]
+    assert [t.get_text() for t in axes.get_xticklabels()] == ["0", "1", "2", "3"]
+    assert axes.lines[1].get_label() == "training (all terms), smoothed"
+
+
+def test_a_loss_that_is_not_in_nats(tmp_path: Path) -> None:
+    metrics = tmp_path / "metrics.jsonl"
+    watcher = Metrics(metrics)
+    watcher.started(plan(tmp_path))
+    watcher.stepped(report(1))
+    watcher.validated(report(1), Scores(4.0, 1, probable=False))
+    assert _figure(History.read(metrics), "").axes[0].get_ylabel() == "loss"
 
 
 def test_smoothing_is_the_mean_around_each_step() -> None:

@@ -54,6 +54,10 @@ def contenders(texts: Sequence[str]) -> list[Contender]:
     found = [contender(text) for text in texts]
     names = [one.name for one in found]
     for one, text in zip(found, texts, strict=True):
+        if list(texts).count(text) > 1:
+            raise IndicialError(
+                f"{text} is named twice; several trainings of one model are asked for by --seeds"
+            )
         if names.count(one.name) > 1:
             raise IndicialError(f"two models are called {one.name}; one of them is {text}")
     return found

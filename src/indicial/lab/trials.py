@@ -20,6 +20,9 @@ from indicial.data.corpus import Data
 from indicial.lab.contenders import Contender
 from indicial.lab.widths import sizes_for
 from indicial.program.explain.facts import tied_sizes
+from indicial.program.messages import IndicialError
+from indicial.tasks.predictions import prediction
+from indicial.tasks.programs import Trainable
 from indicial.tasks.registry import make_task
 from indicial.train import defaults
 from indicial.train.chart import short
@@ -65,6 +68,24 @@ class Trial:
         return Path(self.settings.out)
 
 
+FROM = {"language": "from those before it", "blank": "from those on both sides"}
+
+
+def _check_comparable(names: Sequence[str], programs: Sequence[Trainable]) -> None:
+    """Losses of different things do not belong in one table."""
+    for name, made in zip(names, programs, strict=True):
+        if prediction(made.program.code) is None:
+            raise IndicialError(
+                f"{name} says a loss but no probability of a word, so it has no nats per token that "
+                "could be compared; train it by itself"
+            )
+        if made.task != programs[0].task:
+            raise IndicialError(
+                f"{names[0]} predicts a word {FROM[programs[0].task]}, {name} {FROM[made.task]}: "
+                "their losses are of different things and cannot be compared"
+            )
+
+
 def make_trials(
     models: Sequence[Contender],
     parameters: Sequence[int],
@@ -82,8 +103,9 @@ def make_trials(
         terms = replace(terms, max_steps=steps)
     terms = replace(terms, context=context, batch_size=rows)
     found = []
-    for model in models:
-        made = model.trainable()
+    programs = [model.trainable() for model in models]
+    _check_comparable([model.name for model in models], programs)
+    for model, made in zip(models, programs, strict=True):
         task = make_task(made.task, made.program, data, context=context, batch_size=rows)
         told = {**dict.fromkeys(task.lengths, context), **task.sizes}
         equations = Equations.of(made.program)

@@ -56,6 +56,10 @@ class History:
     validation: list[float] = field(default_factory=list)
     entropy: float | None = None
     """Nats per token, as last validated."""
+    probable: bool = True
+    """Whether a loss of the validation part is in nats: the equations say probabilities."""
+    terms: bool = False
+    """Whether the loss of training is a sum, of which the validation part counts -ln P alone."""
 
     @staticmethod
     def read(path: str | os.PathLike[str]) -> History:
@@ -67,10 +71,12 @@ class History:
                 history.steps.append(line["step"])
                 history.loss.append(_number(line.get("loss")))
                 history.smoothed.append(_number(line.get("smoothed")))
+                history.terms = history.terms or bool(line.get("terms"))
             else:
                 history.validation_steps.append(line["step"])
                 history.validation.append(_number(validation.get("loss")))
                 history.entropy = validation.get("entropy", history.entropy)
+                history.probable = "perplexity" in validation
         return history
 
     def centred(self) -> list[float]:
@@ -108,23 +114,25 @@ def _figure(history: History, title: str) -> Any:
     # Without pyplot nothing is shared and no window is asked for.
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
 
     figure = Figure(figsize=(7, 4.2), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     thin = max(1, len(history.steps) // MOST_POINTS)
+    training = "training (all terms)" if history.terms else "training"
     axes.plot(
         history.steps[::thin], history.loss[::thin], color=BLUE, alpha=0.25, linewidth=0.6,
-        label="training, each step",
+        label=f"{training}, each step",
     )  # fmt: skip
     axes.plot(
         history.steps[::thin], history.centred()[::thin], color=BLUE, linewidth=1.6,
-        label="training, smoothed",
+        label=f"{training}, smoothed",
     )  # fmt: skip
     if history.validation:
         axes.plot(
             history.validation_steps, history.validation, color=ORANGE, linewidth=1.6, marker="o",
-            markersize=4, label="validation",
+            markersize=4, label="validation", clip_on=False,
         )  # fmt: skip
     if history.entropy is not None:
         axes.axhline(
@@ -135,10 +143,11 @@ def _figure(history: History, title: str) -> Any:
     axes.set_ylim(low, high)
     axes.set_xlim(0, max(history.steps))
     axes.set_xlabel("step")
-    axes.set_ylabel("loss (nats per token)")
+    axes.set_ylabel("loss (nats per token)" if history.probable else "loss")
     axes.set_title(title, fontsize=11, loc="left")
     axes.grid(alpha=0.25, linewidth=0.6)
     axes.spines[["top", "right"]].set_visible(False)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     axes.legend(frameon=False)
     return figure

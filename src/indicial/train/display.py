@@ -105,7 +105,7 @@ class Board(Watcher):
         above = self.scores.above_entropy if self.scores is not None else None
         if above is not None:
             parts.append(Text.assemble(("╌ ", FLOOR), f"entropy, {above:.3f} nats/word below"))
-        else:
+        elif self.scores is None or self.scores.probable:
             parts.append(Text("nats per token", style="dim"))
         parts += [
             Text(f"{name} {value:.3f}", style="dim") for name, value in self.report.terms.items()
