@@ -71,6 +71,24 @@ def test_probabilities_as_books_write_them(written: str) -> None:
     assert verdict(f"x ~ N(0, 1)\nclaim {written}(|x| > 1) ≥ 0.4").status == REFUTED
 
 
+@pytest.mark.parametrize(
+    ("claim", "text"),
+    [
+        ("std(x) ≈ 2", "(std of (x)) ≈ 2"),
+        ("Var(x - 1) ≈ 4", "(variance of (x - 1)) ≈ 4"),
+        ("std(x)^2 ≈ 4", "(std of (x))^2 ≈ 4"),
+        ("mean(x) ≈ 1", "(mean of (x)) ≈ 1"),
+        ("P(x > 1, x < 3) ≈ 0.3413", "probability of (x > 1 and x < 3) ≈ 0.3413"),
+        ("P(x > 1) + P(x ≤ 1) ≈ 1", "probability of (x > 1) + probability of (x ≤ 1) ≈ 1"),
+    ],
+)
+def test_figures_as_books_write_them(claim: str, text: str) -> None:
+    found = verdict(f"x ~ N(1, 4)\nclaim {claim} within 0.05")
+    assert (found.test.text, found.status) == (f"{text} within 0.05", HOLDS)
+    off = claim[: claim.index("≈")] + "≈ 9"
+    assert verdict(f"x ~ N(1, 4)\nclaim {off} within 0.05").status == REFUTED
+
+
 def test_a_growth_may_stand_first() -> None:
     text = "input x[t]\nh[t] = h[t-1]/2 + x[t]\n"
     held = verdicts(text + "claim O(T^2) ≥ work\nclaim O(1) = parallel time\nclaim work = O(J)")

@@ -181,8 +181,10 @@ def _look(experiment: Experiment, sizes: Mapping[str, int], random: Random, coun
         parts = np.stack(groups[summary.read])
         pooled = _pooled(summary.operator, parts, np.stack(every[summary.read]))
         given[summary.read] = np.concatenate([pooled[None], parts])
-        if summary.operator == "probability":
-            least = max(least, _error_of_share(pooled, each * GROUPS))
+        if summary.operator == "probability":  # of several, errors may cancel
+            alone = len(experiment.summaries) == 1
+            drawn = each * GROUPS
+            least = max(least, _error_of_share(pooled, drawn) if alone else 1 / drawn)
     sides = experiment.sides(given, sizes, GROUPS + 1)
     return _judged(experiment, sides, sizes, each * GROUPS, least)
 

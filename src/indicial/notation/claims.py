@@ -6,8 +6,9 @@
     claim parallel time = O(T)
     claim ∂y/∂x[i] = w[i]                       a derivative
 
-`std of` takes the product that follows, as Σ does. `probability of` has a condition in brackets, and so
-has `P(c > 1)`, which says the same; without a comparison `P(…)` is a distribution of the model.
+`std of` takes the product that follows, as Σ does; `std(x)`, `mean(x)`, `Var(x)` take their brackets.
+`probability of` has a condition in brackets, and so has `P(c > 1)`, which says the same; without a
+comparison `P(…)` is a distribution of the model.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from indicial.notation.syntax import (
     Derivative,
     Expression,
     Fraction,
+    Group,
     Growth,
     Name,
     Named,
@@ -41,6 +43,8 @@ _PHRASES = (
 _LONGEST = max(len(phrase.split()) for phrase in _PHRASES)
 _DEL = Name("∂")
 _CHANCE = ("P", "Pr", "ℙ")
+_CALLED = {"std": "std", "Var": "variance", "variance": "variance", "mean": "mean"}
+"""`std(x)` says `std of (x)`."""
 
 
 class ClaimParser(ExpressionParser):
@@ -94,6 +98,12 @@ class ClaimParser(ExpressionParser):
         if token.text in _CHANCE and self.ahead("(", 1) and self.is_outcome(self.i + 1):
             self.i += 1
             return Statistic("probability", self.outcome(), span=self.since(token))
+        if token.text in _CALLED and self.ahead("(", 1):
+            self.i += 2
+            body = self.expression(conditions=False)
+            self.expect(")")
+            made = Statistic(_CALLED[token.text], Group(body, "("), span=self.since(token))
+            return self.postfix(Group(made, "(", span=self.since(token)), token)
         return super().named(token)
 
     def phrase(self) -> tuple[str, int]:
@@ -122,7 +132,7 @@ class ClaimParser(ExpressionParser):
         """The condition in the brackets behind `probability of`."""
         self.expect("(")
         self.bars.append("(")
-        condition = self.condition(commas=False)
+        condition = self.condition(commas=True)
         self.bars.pop()
         self.expect(")")
         if not is_condition(condition):
