@@ -27,6 +27,10 @@ TEXTS = {
         input w[t] in V
         h[t,k] = tanh(M[w[t+1],k,I] h[t-1,I] + e[w[t-2],k] h[t-1,k] + x[t,k])
     """,
+    "a last step with an equation of its own": """
+        h[T-1,k] = x[T-1,k]
+        h[t,k] = tanh(W[k,I] h[t+1,I] + x[t,k])
+    """,
     "an element with an equation of its own": """
         h[t,0] = tanh(x[t,0] + 0.5 h[t-1,1])
         h[t,k] = h[t-1,k-1] + 0.1 x[t,k]

@@ -55,7 +55,11 @@ def _open_test(emission: Emission, step: Call) -> None:
 def _argument(emission: Emission, piece: Slice) -> Node:
     """A tensor, or a step of it, with all its other axes whole."""
     bounds = emission.tensors.bounds(piece.tensor)
-    indices = {n: Index(f"axis·{n}", *bounds[n]) for n, p in enumerate(piece.places) if p is None}
+    # Members go by their own name: where `T-1` is differs between them.
+    member = emission.writing.ragged.member
+    letters = [axis.letter for axis in emission.code.tensors[piece.tensor].axes]
+    names = [member if letter == member else f"axis·{n}" for n, letter in enumerate(letters)]
+    indices = {n: Index(names[n], *bounds[n]) for n, p in enumerate(piece.places) if p is None}
     places = tuple(
         Affine.of(indices[n]) if place is None else _at_variables(place)
         for n, place in enumerate(piece.places)
