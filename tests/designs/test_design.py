@@ -264,7 +264,7 @@ def test_what_is_no_task(what: object) -> None:
         ({"K": np.zeros((1, 7)) + 1j}, "complex"),
         ({"K": np.zeros((0, 7)), "Q": np.zeros((0, 7))}, "no elements"),
         ({"tokens": ["A", "A", "B"]}, "a name of its own, and they are 'A', 'A', 'B'"),
-        ({"tokens": ["A", " ", "B"]}, "a name of its own"),
+        ({"tokens": ["A", "", "B"]}, "a name of its own"),
     ],
 )
 def test_more_that_does_not_fit(change: dict[str, object], message: str) -> None:

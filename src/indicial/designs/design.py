@@ -267,7 +267,7 @@ def _made(
     chosen = tuple(tokens) or _letters(count)
     if inputs and len(chosen) != count:
         raise IndicialError(f"there are {count} tokens and {len(chosen)} names for them")
-    if len(set(chosen)) < len(chosen) or not all(token.strip() for token in chosen):
+    if len(set(chosen)) < len(chosen) or "" in chosen:
         raise IndicialError(
             f"each token needs a name of its own, and they are {', '.join(map(repr, chosen))}"
         )
