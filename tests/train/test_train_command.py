@@ -174,6 +174,17 @@ def test_fine_tuning_takes_the_model_and_its_positions(
     assert status == 0 and "from one, step 1: 1 of" in err, err
 
 
+def test_the_model_to_tune_is_a_file_that_is_gone(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("own.eq").write_text("input x[t,k]\nh[t,j] = tanh(W[j,K] x[t,K])", encoding="utf-8")
+    status, _, err = run(capsys, "own.eq", "--data", "text.txt", *QUICK, "--out", "one")
+    assert status == 0, err
+    Path("own.eq").unlink()
+    status, _, err = run(capsys, "--from", "one", "--data", "text.txt")
+    assert status == 2 and "one was trained with own.eq, which is not here: name its" in err
+
+
 def test_patience_may_be_given_anew(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     quick = ("--data", "text.txt", *QUICK, "--eval-every", "1", "--optimizer", "adamw")
     status, out, _ = run(

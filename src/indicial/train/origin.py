@@ -12,6 +12,7 @@ the equations call it the same and it has the same shape; the others begin anew,
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import torch
 
@@ -67,6 +68,12 @@ class Origin:
         if settings.from_ is None or settings.model:
             return settings
         kept = Settings.kept(Run.open(settings.from_).description.settings)
+        gone = [name for name in kept.model if name.endswith(".eq") and not Path(name).exists()]
+        if gone:
+            raise IndicialError(
+                f"{settings.from_} was trained with {gone[0]}, which is not here: name its equations, "
+                f"indicial train FILE.eq --from {settings.from_}"
+            )
         both = {**kept.set, **settings.set}
         return replace(settings, model=kept.model, set=both, task=settings.task or kept.task)
 
