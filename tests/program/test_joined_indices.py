@@ -9,7 +9,7 @@ import torch
 from indicial import IndicialError
 from indicial.program.program import Program
 
-K, I, T = 3, 2, 4
+K, I, T = 3, 2, 4  # noqa: E741  (the sizes of the text)
 x = np.random.default_rng(1).normal(size=(T, K, I))
 flat = x.reshape(T, K * I)
 w = np.random.default_rng(2).normal(size=(5, K * I))
