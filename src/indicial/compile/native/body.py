@@ -95,6 +95,10 @@ def body(code: Code, loop: Loop, unbatched: frozenset[str]) -> Body:
         if not any(s is i for i in inside) and not is_start(s, loop)
     ]
     both = {id(s) for s in (*others, *inside)}
+    for name in loop.axes:
+        if code.tensors[name].values is not None:
+            # What a kernel writes are fractions, and a token is read as a whole number.
+            raise Unsupported(f"{name} holds tokens")
     statements = _merged([_walked(s, loop) for s in code.statements if id(s) in both])
     now = frozenset(_within_a_step(code, loop))
     return Body(code, loop.variable, tuple(statements), dict(loop.axes), unbatched, now)
