@@ -50,6 +50,9 @@ def test_more_time_makes_wider_models_and_little_data_narrower_ones() -> None:
     assert (given["J"], given["L"], given["D"]) == (40, 1, 160)
 
 
+ATTENTION = "attention"
+
+
 def corpus(lengths: list[int]) -> Corpus:
     starts = np.cumsum([0, *lengths])[:-1]
     return Corpus(np.zeros(sum(lengths), np.uint16), starts, 1, 1, 1, 0, "")
@@ -57,21 +60,37 @@ def corpus(lengths: list[int]) -> Corpus:
 
 def test_rows_follow_the_data() -> None:
     said = Settings(minutes=60)
-    assert defaults.rows(corpus([10] * 10000), said, "cpu") == (64, 32)  # several short documents
-    assert defaults.rows(corpus([100] * 1000), said, "cpu") == (112, 18)  # a whole document
-    assert defaults.rows(corpus([10**6]), said, "cpu") == (128, 16)  # windows of a long one
-    context, rows = defaults.rows(corpus([40]), said, "cpu")
+    assert defaults.rows(corpus([10] * 10000), said, "cpu", ATTENTION) == (
+        64,
+        32,
+    )  # several short documents
+    assert defaults.rows(corpus([100] * 1000), said, "cpu", ATTENTION) == (
+        112,
+        18,
+    )  # a whole document
+    assert defaults.rows(corpus([10**6]), said, "cpu", ATTENTION) == (
+        128,
+        16,
+    )  # windows of a long one
+    context, rows = defaults.rows(corpus([40]), said, "cpu", ATTENTION)
     assert context <= 10 and rows >= 1
-    assert defaults.rows(corpus([10**6]), Settings(context=32, batch_size=5), "cpu") == (32, 5)
+    assert defaults.rows(corpus([10**6]), Settings(context=32, batch_size=5), "cpu", ATTENTION) == (
+        32,
+        5,
+    )
 
 
 def test_short_trainings_take_small_batches_of_short_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(defaults, "_cores", lambda kind: 2)
-    seen = [
-        defaults.rows(corpus([10**6]), Settings(minutes=minutes), "cpu")
-        for minutes in (0.01, 0.49, 0.5, 1.9, 2, 60)
-    ]
-    assert seen == [(32, 16), (32, 31), (64, 16), (64, 31), (128, 16), (128, 16)]
+    attention, recurrent = (
+        [
+            defaults.rows(corpus([10**6]), Settings(minutes=minutes), "cpu", kind)
+            for minutes in (0.01, 0.49, 0.5, 1.9, 2, 60)
+        ]
+        for kind in (ATTENTION, "recurrent")
+    )
+    assert attention == [(32, 16), (32, 31), (64, 16), (64, 31), (128, 16), (128, 16)]
+    assert recurrent == [(64, 16), (64, 16), (64, 16), (64, 31), (128, 16), (128, 16)]
 
 
 def test_recurrences_take_larger_steps() -> None:
@@ -100,5 +119,5 @@ def test_steps_fill_the_time() -> None:
 
 def test_small_texts_have_a_context_that_fits() -> None:
     data = small_data(4)
-    context, rows = defaults.rows(data.train, Settings(), "cpu")
+    context, rows = defaults.rows(data.train, Settings(), "cpu", ATTENTION)
     assert 2 <= context <= len(data.train) and rows >= 1

@@ -97,14 +97,15 @@ def make_trials(
 ) -> list[Trial]:
     """`terms` is what all have in common; `tokens` is None where they say the minutes."""
     device = best_device(terms.device)
-    context, rows = defaults.rows(data.train, terms, device)
+    programs = [model.trainable() for model in models]
+    _check_comparable([model.name for model in models], programs)
+    kind = defaults.kind_of(*(made.program.code for made in programs))
+    context, rows = defaults.rows(data.train, terms, device, kind)
     if tokens is not None:
         steps = max(1, round(tokens / (context * rows * (terms.accumulate or 1))))
         terms = replace(terms, max_steps=steps)
     terms = replace(terms, context=context, batch_size=rows)
     found = []
-    programs = [model.trainable() for model in models]
-    _check_comparable([model.name for model in models], programs)
     for model, made in zip(models, programs, strict=True):
         task = make_task(made.task, made.program, data, context=context, batch_size=rows)
         told = {**dict.fromkeys(task.lengths, context), **task.sizes}

@@ -6,8 +6,8 @@
 The width is the largest that still sees enough tokens: TOKENS for each parameter in the time there
 is (as in Hoffmann et al. 2022, arXiv:2203.15556), and no more parameters than the data has tokens.
 It depends on the kind of machine and not on a measurement, so that the same command makes the same
-model again. Short trainings take small batches of short rows. `bench/search.py` compares all this
-with a random search; docs/results.md has what came out.
+model again. Short trainings take small batches of short rows, attention more so than recurrences.
+`bench/search.py` compares all this with a random search; docs/results.md has what came out.
 """
 
 from __future__ import annotations
@@ -43,8 +43,11 @@ STEP_TOKENS = {"cpu": 2048, "mps": 8192, "cuda": 32768}
 """Tokens in a step of a training that is not short."""
 MINUTE_TOKENS = 1024
 """Of one that takes a minute of one core; the square root of more for more."""
-LEAST_TOKENS = 512
-SHORT_ROWS = ((1.0, 32), (4.0, 64), (math.inf, 128))
+LEAST_TOKENS = {"attention": 512, "recurrent": 1024}
+SHORT_ROWS = {
+    "attention": ((1.0, 32), (4.0, 64), (math.inf, 128)),
+    "recurrent": ((4.0, 64), (math.inf, 128)),
+}
 """Minutes of one core, and how long a row is at most in a training that takes less."""
 SHARE = 0.88
 """Of the time, what the steps take; the rest is for validation and for beginning."""
@@ -60,12 +63,12 @@ TRAINING = 3
 """Work of a step, forward and backward, in that of a forward pass."""
 
 
-def rows(corpus: Corpus, settings: Settings, device: str) -> tuple[int, int]:
-    """How long a row of a batch is, and how many there are."""
+def rows(corpus: Corpus, settings: Settings, device: str, model: str) -> tuple[int, int]:
+    """How long a row of a batch is, and how many there are; `model` is a `kind_of` model."""
     kind = device.partition(":")[0]
     time = (settings.minutes or MINUTES) * _cores(kind) if kind == "cpu" else math.inf
-    context = settings.context or default_context(corpus, kind, time)
-    return context, settings.batch_size or default_batch(context, len(corpus), kind, time)
+    context = settings.context or default_context(corpus, kind, time, model)
+    return context, settings.batch_size or default_batch(context, len(corpus), kind, time, model)
 
 
 def sizes(
@@ -84,7 +87,7 @@ def sizes(
     kind = device.partition(":")[0]
     operations = 60 * (minutes or MINUTES) * SHARE * SPEED[kind] * _cores(kind)
     found, code = roles(program.code), program.code
-    enough = TOKENS["recurrent" if is_recurrent(code) else "attention"]
+    enough = TOKENS[kind_of(code)]
     context = max((told[name] for name in data_lengths(code) if name in told), default=1)
     best: dict[str, int] = {}
     for width in WIDTHS:
@@ -132,20 +135,20 @@ def default_layers(code: Code, found: Roles, width: int) -> int:
     return 2 if is_recurrent(code) else 6
 
 
-def default_context(corpus: Corpus, kind: str, time: float) -> int:
+def default_context(corpus: Corpus, kind: str, time: float, model: str) -> int:
     """A few short documents, or 128 tokens of long ones; less in a short training (`time` in
     minutes of one core, or without end), more where there is a GPU."""
     lengths = np.diff(np.append(np.asarray(corpus.starts), len(corpus)))
     long = int(np.quantile(lengths, 0.99)) if len(lengths) else 0
-    most = 256 if kind != "cpu" else next(row for less, row in SHORT_ROWS if time < less)
+    most = 256 if kind != "cpu" else next(row for less, row in SHORT_ROWS[model] if time < less)
     fitting = min(most, max(64, 16 * math.ceil(long / 16)))
     return max(2, min(fitting, len(corpus) // 4))
 
 
-def default_batch(context: int, tokens: int, kind: str, time: float) -> int:
+def default_batch(context: int, tokens: int, kind: str, time: float, model: str) -> int:
     """So many rows that a step sees some thousand tokens, fewer in a short training, which would
     take too few steps; and that a small text takes a few."""
-    short = max(LEAST_TOKENS, MINUTE_TOKENS * time**0.5)
+    short = max(LEAST_TOKENS[model], MINUTE_TOKENS * time**0.5)
     wanted = int(min(STEP_TOKENS[kind], short, max(context, tokens // 16)))
     return max(1, wanted // context)
 
@@ -153,6 +156,11 @@ def default_batch(context: int, tokens: int, kind: str, time: float) -> int:
 def default_rate(optimizer: str, width: int, recurrent: bool) -> float:
     """Recurrences take larger steps than attention, and wider models smaller ones."""
     return float(f"{RATES[optimizer, recurrent] * (64 / width) ** 0.5:.2g}")
+
+
+def kind_of(*codes: Code) -> str:
+    """`recurrent` if all are; what goes along a text in no steps counts as `attention`."""
+    return "recurrent" if all(map(is_recurrent, codes)) else "attention"
 
 
 def is_recurrent(code: Code) -> bool:

@@ -114,7 +114,8 @@ def _folder(settings: Settings, processes: Processes) -> Path:
 def _task(
     found: Trainable, data: Data, settings: Settings, device: str, processes: Processes
 ) -> Language:
-    context, batch_size = defaults.rows(data.train, settings, device)
+    kind = defaults.kind_of(found.program.code)
+    context, batch_size = defaults.rows(data.train, settings, device, kind)
     if context * batch_size > MOST:
         raise IndicialError(
             f"a batch of {batch_size:,} x {context:,} tokens is more than any memory holds; make "
