@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from indicial.program.ir import Apply
 from indicial.program.program import Program
 
 T = 4
@@ -50,3 +51,34 @@ def test_a_step_beside_a_power() -> None:
     assert not program.errors, program.errors[0].render()
     u = program.interpret({"u_0": [1.0]})["u"]
     np.testing.assert_allclose(u[:, 0], np.cumprod([1, 0.9, 0.9**2, 0.9**3, 0.9**4]))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a^2 (x[t] + 1)", 0.81 * (x + 1)),
+        ("a^2(x[t] + 1)^2", 0.81 * (x + 1) ** 2),
+        ("a^t (x[t] + 1)", 0.9**times * (x + 1)),
+        ("a^{-t} (x[t] + 1)", 0.9**-times * (x + 1)),
+        ("a^2 (1 - t) x[t]", 0.81 * (1 - times) * x),
+        ("x_t^2 (x[t] + 1)", x**2 * (x + 1)),
+        ("T^2 (x[t] + 1)", T**2 * (x + 1)),
+        ("e^{-x[t]} (1 - x[t])", np.exp(-x) * (1 - x)),
+        ("e^{-t/2}(1 - t) x[t]", np.exp(-times / 2) * (1 - times) * x),
+        ("Σ_{s ≤ t} a^(t-s) (x[t] x[s])",
+         [sum(0.9 ** (t - s) * x[t] * x[s] for s in range(t + 1)) for t in range(T)]),
+    ],
+)  # fmt: skip
+def test_a_power_before_a_bracket(text: str, expected: np.ndarray) -> None:
+    """It is no name of a parameter, with or without a blank, and raises the letter only."""
+    declared = "constant a = 0.9\n" if "a^" in text else ""
+    np.testing.assert_allclose(run(f"{declared}y[t] = {text}"), expected)
+
+
+@pytest.mark.parametrize("name", ["h^2(w_t)", "W^1(x[t] + 1)", "e^2(w_t)", "f^2(x[t] + 1)"])
+def test_a_number_above_a_name_before_an_index(name: str) -> None:
+    """Names that differ by the number above them keep it; functions are left as they were."""
+    program = Program.of_text(f"input x[t], w[t] in V\ny[t] = {name} + W^0 (x[t] - 1)")
+    called = {node.function for s in program.code.statements for node in s.body.walk()
+              if isinstance(node, Apply)}  # fmt: skip
+    assert not called & {"^", "exp"}

@@ -179,17 +179,22 @@ class Lowering(Reading):
             result = calls.call(self, use, scope, node)
         elif use.kind == "factor":
             assert use.call is not None
-            base = self._value(use.reference, scope)
+            # `a^2 (x + y)`: the power belongs to the letter.
+            base = self._raised(use.reference, scope)
             factor = self._brackets(use.call.arguments, scope)
-            result = self.close([base, factor], node.span)
+            return self.close([base, factor], node.span)
         else:
-            result = self._value(use.reference, scope)
+            return self._raised(use.reference, scope)
         power = use.reference.power
-        if power is not None:
-            if use.reference.key == "e" and "e" not in self.outline.bracketed:
-                return self.apply("exp", [self.term(power, scope)], node.span)
-            return self._raise(result, power, scope, node.span)
-        return result
+        return result if power is None else self._raise(result, power, scope, node.span)
+
+    def _raised(self, reference: Reference, scope: Scope) -> Term:
+        """A name with the power that stands above it, if there is one."""
+        power = reference.power
+        if power is not None and reference.key == "e" and "e" not in self.outline.bracketed:
+            return self.apply("exp", [self.term(power, scope)], reference.span)
+        base = self._value(reference, scope)
+        return base if power is None else self._raise(base, power, scope, reference.span)
 
     def _brackets(self, arguments: tuple[s.Expression, ...], scope: Scope) -> Term:
         if len(arguments) != 1:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import replace
 
 from indicial.notation import syntax as s
 from indicial.notation.printers import name_key
@@ -124,10 +125,13 @@ def sizes_named(outline: Outline, statements: Iterable[s.Statement]) -> dict[str
     families = _index_families(outline, statements)
     for statement in statements:
         for node in statement.walk():
-            if isinstance(node, s.Name) and is_capital(node.base) and index_name(node) is not None:
-                key = name_key(node)
-                if key not in taken and family(node) in families:
-                    result.setdefault(key, node)
+            if isinstance(node, s.Name) and is_capital(node.base):
+                name = _unraised(outline, node)
+                key = name_key(name)
+                if index_name(name) is None or key in taken or family(name) not in families:
+                    continue
+                if name is node or key not in outline.bracketed:
+                    result.setdefault(key, name)
             if isinstance(node, s.Reduction) and isinstance(node.upper, s.Name):
                 end = index_name(node.upper)
                 if end is not None and name_key(end) not in taken:
@@ -139,6 +143,13 @@ def sizes_named(outline: Outline, statements: Iterable[s.Statement]) -> dict[str
         if isinstance(domain, s.Name) and name_key(domain) not in taken | outline.bracketed:
             result.setdefault(name_key(domain), domain)
     return result
+
+
+def _unraised(outline: Outline, name: s.Name) -> s.Name:
+    """The T of `T^2`."""
+    use = outline.use(name) if name.sup else None
+    raised = use is not None and use.reference.power is not None
+    return replace(name, sup=()) if raised else name
 
 
 def _index_families(outline: Outline, statements: Iterable[s.Statement]) -> set[str]:

@@ -5,6 +5,7 @@
     W^{h,R}[j,I]   →   Reference("W^{h,R}", (j, I))           a decoration
     x_i^2          →   Reference("x", (i,), power=2)          where x_i stands elsewhere too
     a^{(t-s)}      →   Reference("a", (), power=t-s)          arithmetic above; W^{(h)} is a name
+    a^2 (x + y)    →   Reference("a", (), power=2)            before a bracket; h^2(t) is a name
     α_{21}         →   Reference("α", (2, 1))
 
 What one occurrence means depends on the others in the same program, so a program's names are
@@ -46,6 +47,8 @@ from indicial.program.names.letters import (
     token_letters,
 )
 
+FUNCTION_LETTERS = frozenset("fgφψ")
+"""Letters that are a function where nothing says otherwise; any other letter is a factor."""
 MOST_DIGITS = 4
 """A longer number below a name is one number, not an index for each digit."""
 
@@ -77,6 +80,11 @@ class _Seen:
     """It stands on a left side with a superscript: `Φ^{t+1} = …`."""
     alone: bool = False
     """It stands without a superscript outside lists: the a of `constant a = 0.9`."""
+    plain: bool = False
+    """It stands without a superscript and without brackets."""
+    round_sups: dict[str, bool] = field(default_factory=dict)
+    """The superscripts before round brackets that may be powers, and whether an index stands in these:
+    `a^2 (x + y)` no, `h^2(t)` and `a^2 (1 - t)` yes."""
     numbered: bool = False
     """A 0 or a 1 stands above it somewhere: then the numbers there tell names apart."""
     brackets: bool = False
@@ -105,6 +113,11 @@ class Naming:
         self._plain: dict[int, tuple[Name, Reference]] = {}
         for statement in statements:
             self._survey(statement)
+        for seen in self.seen.values():
+            scalar = seen.plain and not seen.sup_defined
+            for sup, index in seen.round_sups.items():
+                if seen.numbered or (index and not scalar):
+                    seen.bracketed_sups.add(sup)
         self.steps = {
             letter
             for seen in self.seen.values()
@@ -115,6 +128,7 @@ class Naming:
 
     def _survey(self, statement: Statement) -> None:
         bracketed: set[int] = set()
+        before_round: dict[int, bool] = {}
         listed: set[int] = set()
         left = _head(statement.sides[0]) if isinstance(statement, Equation) else None
         if isinstance(statement, Equation) and isinstance(statement.sides[0], Name):
@@ -125,7 +139,10 @@ class Naming:
             elif isinstance(node, Index) and isinstance(node.base, Name):
                 bracketed.add(id(node.base))
             elif isinstance(node, Call) and isinstance(node.function, Name):
-                bracketed.add(id(node.function))
+                if self._may_be_power(node, node.function):
+                    before_round[id(node.function)] = self._holds_index(node, node.function)
+                else:
+                    bracketed.add(id(node.function))
             elif isinstance(node, Name):
                 stem, scripts = self._stem(node)
                 seen = self.seen[stem]
@@ -142,12 +159,60 @@ class Naming:
                 if step is not None and not step[1]:
                     seen.sup_shifted.add(step[0])
                 seen.sup_defined = seen.sup_defined or (node is left and bool(node.sup))
-                seen.brackets = seen.brackets or id(node) in bracketed or bool(node.sub)
+                held = id(node) in bracketed or before_round.get(id(node), False)
+                seen.brackets = seen.brackets or held or bool(node.sub)
                 if not node.sup:
                     seen.without_sup = True
                     seen.alone = seen.alone or id(node) not in listed
+                    seen.plain = seen.plain or id(node) not in bracketed
                 elif id(node) in bracketed:
                     seen.bracketed_sups.add(name_key(Name("x", sup=node.sup)))
+                elif id(node) in before_round:
+                    sup = name_key(Name("x", sup=node.sup))
+                    index = before_round[id(node)] or seen.round_sups.get(sup, False)
+                    seen.round_sups[sup] = index
+
+    def _may_be_power(self, call: Call, name: Name) -> bool:
+        """`a^2 (x + y)`, `e^{-z} (1 - z)`, `γ^(t-s) (…)`: a letter with something to raise it to."""
+        if len(name.sup) != 1 or len(call.arguments) != 1 or call.given is not None:
+            return False
+        if not is_letter(name.base) or name.base in FUNCTION_LETTERS or name.base == "σ":
+            return False
+        script = name.sup[0]
+        if isinstance(script, Number) or _arithmetic(script):
+            return True
+        index = index_name(script)
+        return index is not None and index.base in self.live and not is_capital(index.base)
+
+    def _holds_index(self, call: Call, name: Name) -> bool:
+        """`h^2(t)`, `e^2(w_t)`; Euler's number has no index."""
+        if name.base == "e" and _arithmetic(name.sup[0]):
+            return False
+        (inside,) = call.arguments
+        return self.is_index(inside) or self.is_token(inside, name)
+
+    def is_index(self, node: Expression) -> bool:
+        """Whether something in round brackets is an index: its letters are indices elsewhere."""
+        if isinstance(node, Number):
+            return True
+        if isinstance(node, Add):
+            return all(self.is_index(t) for t in node.terms)
+        if isinstance(node, Negative):
+            return self.is_index(node.body)
+        if isinstance(node, Product):
+            return all(self.is_index(f) for f in node.factors)
+        name = index_name(node)
+        if name is not None:
+            return name.base in self.live or is_capital(name.base)
+        # The name of an element: `dobj`.
+        return isinstance(node, Name) and node.bare and len(node.base) > 1
+
+    def is_token(self, node: Expression, function: Name) -> bool:
+        """`w_t`, `w[t]`: tokens by their letter, or because what follows is an embedding."""
+        base = node.base if isinstance(node, Index) else node
+        if not isinstance(base, Name) or not (isinstance(node, Index) or base.sub):
+            return False
+        return base.base in self.tokens or function.base in ("e", "E")
 
     def _stem(self, name: Name) -> tuple[Name, tuple[Expression, ...]]:
         """The name without indices and superscript, and its scripts that may be indices."""

@@ -16,23 +16,19 @@ from dataclasses import dataclass, field, replace
 
 from indicial.notation.source import Span
 from indicial.notation.syntax import (
-    Add,
     Call,
     Dots,
     Equation,
     Expression,
     Index,
     Name,
-    Negative,
     Node,
-    Number,
-    Product,
     Reduction,
     Statement,
 )
 from indicial.program.ir import ELEMENTWISE
 from indicial.program.names.letters import index_expression, index_name, is_capital, is_letter
-from indicial.program.names.naming import Naming, Reference
+from indicial.program.names.naming import FUNCTION_LETTERS, Naming, Reference
 
 ALIASES = {"log": "ln", "sg": "stop"}
 """Functions that have a second name."""
@@ -40,8 +36,6 @@ BUILT_IN = frozenset(
     [*ELEMENTWISE, *ALIASES, "onehot", "dropout", "softmax", "layernorm", "rmsnorm"]
 )
 PROBABILITY = frozenset({"P", "p", "Pr", "ℙ", "𝒫"})
-FUNCTION_LETTERS = frozenset("fgφψ")
-"""Letters that are a function where nothing says otherwise; any other letter is a factor."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +104,10 @@ class Uses:
             return "probability"
         if self.is_function(key) or call.given is not None:
             return "function"
-        indices = all(self._is_index(a) or self._is_token(a, name) for a in call.arguments)
+        if reference.power is not None:
+            return "factor"  # `a^2 (1 - t)`: what is raised has its brackets behind the letter
+        naming = self.naming
+        indices = all(naming.is_index(a) or naming.is_token(a, name) for a in call.arguments)
         if len(call.arguments) != 1:
             return "tensor" if indices or key in self.bracketed else "function"
         if reference.items and len(reference.items) in self.complete[key]:
@@ -144,29 +141,6 @@ class Uses:
             isinstance(a, Dots | Name) or (isinstance(a, Index) and isinstance(a.base, Name))
             for a in call.arguments
         )
-
-    def _is_index(self, node: Expression) -> bool:
-        """Whether something in round brackets is an index: its letters are indices elsewhere."""
-        if isinstance(node, Number):
-            return True
-        if isinstance(node, Add):
-            return all(self._is_index(t) for t in node.terms)
-        if isinstance(node, Negative):
-            return self._is_index(node.body)
-        if isinstance(node, Product):
-            return all(self._is_index(f) for f in node.factors)
-        name = index_name(node)
-        if name is not None:
-            return name.base in self.naming.live or is_capital(name.base)
-        # The name of an element: `dobj`.
-        return isinstance(node, Name) and node.bare and len(node.base) > 1
-
-    def _is_token(self, node: Expression, function: Name) -> bool:
-        """`w_t`, `w[t]`: tokens by their letter, or because what follows is an embedding."""
-        base = node.base if isinstance(node, Index) else node
-        if not isinstance(base, Name) or not (isinstance(node, Index) or base.sub):
-            return False
-        return base.base in self.naming.tokens or function.base in ("e", "E")
 
     def _is_slice(self, node: Expression) -> bool:
         name = index_name(node)
