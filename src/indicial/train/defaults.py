@@ -64,7 +64,7 @@ TRAINING = 3
 
 
 def rows(corpus: Corpus, settings: Settings, device: str, model: str) -> tuple[int, int]:
-    """How long a row of a batch is, and how many there are; `model` is a `kind_of` model."""
+    """How long a row of a batch is, and how many there are; `model` is what `kind_of` says of it."""
     kind = device.partition(":")[0]
     time = (settings.minutes or MINUTES) * _cores(kind) if kind == "cpu" else math.inf
     context = settings.context or default_context(corpus, kind, time, model)

@@ -104,7 +104,8 @@ class _Module:
         body = printer.print(block)
         unpacked = self.unpacked("\n".join(body))
         # A library call may have taken the place of what called one.
-        called = [n for n in emission.torch.helpers if f"{n}(" in "\n".join([*unpacked, *body])]
+        run = "\n".join([*unpacked, *body])
+        called = [name for name in emission.torch.helpers if f"{name}(" in run]
         helpers = [inspect.getsource(HELPERS[name]).rstrip() for name in called]
         lines: list[str] = []
         for helper in helpers:
