@@ -10,9 +10,9 @@ import torch
 from indicial import load
 from indicial.compile.module.module import ProgramModule
 from indicial.data.tokenizers import Tokenizer, make_tokenizer
-from indicial.train.checkpoints import Checkpoint
-from indicial.train.equations import Equations
-from indicial.train.run import Description, Run
+from indicial.training.checkpoints import Checkpoint
+from indicial.training.equations import Equations
+from indicial.training.run import Description, Run
 from tests.compile.module.modules import random
 
 CHARACTERS = make_tokenizer("characters", ["abcä€ \n"])

@@ -12,7 +12,7 @@ import pytest
 from indicial.cli import main
 from indicial.data.tokenizers import make_tokenizer
 from indicial.decode import generate
-from indicial.train.run import Run
+from indicial.training.run import Run
 from tests.decode.runs import make_run
 
 Caught = pytest.CaptureFixture[str]

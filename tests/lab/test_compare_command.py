@@ -19,12 +19,12 @@ from indicial.lab import child
 from indicial.lab.events import Sender
 from indicial.lab.results import Result
 from indicial.lab.views import ending
-from indicial.train.loop import train
-from indicial.train.run import Run
-from indicial.train.watchers import Summary
+from indicial.training.loop import train
+from indicial.training.run import Run
+from indicial.training.watchers import Summary
 from tests.decode.runs import make_run
 from tests.lab.test_views import trials
-from tests.train.small import sentences
+from tests.training.small import sentences
 
 QUICK = ("--data", "text.txt", "--parameters", "2k", "--context", "16", "--batch-size", "4")
 

@@ -26,7 +26,7 @@ from indicial.lab.trials import Trial
 from indicial.lab.views import View
 from indicial.library.loading import load
 from indicial.tasks.predictions import Measure, prediction
-from indicial.train.run import Run
+from indicial.training.run import Run
 from tests.lab.studying import train_here
 
 FILES = {"study.json", "table.md", "figure.png", "figure.svg"}

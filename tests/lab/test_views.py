@@ -12,9 +12,9 @@ from indicial.lab.events import Sender, deliver
 from indicial.lab.trials import Trial
 from indicial.lab.views import Boards, Lines, make_view
 from indicial.tasks.task import Scores
-from indicial.train.equations import Equations
-from indicial.train.settings import Settings
-from indicial.train.watchers import Plan, Report, Summary, Watcher
+from indicial.training.equations import Equations
+from indicial.training.settings import Settings
+from indicial.training.watchers import Plan, Report, Summary, Watcher
 
 PLAN = Plan(
     model="ugrnn + language_model", task="language", folder=Path("r"), parameters=1000,

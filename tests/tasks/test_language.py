@@ -11,9 +11,9 @@ import torch
 
 from indicial.tasks.blank import Blank
 from indicial.tasks.predictions import Measure
-from indicial.train.display import score_words
-from indicial.train.training import Training
-from tests.train.small import CHOICES, small_data, small_module, small_task
+from indicial.training.display import score_words
+from indicial.training.training import Training
+from tests.training.small import CHOICES, small_data, small_module, small_task
 
 DATA = small_data()
 QUICK = replace(CHOICES, max_steps=20, learning_rate=0.03)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     from indicial.program.program import Program
-    from indicial.train.options import Option
+    from indicial.training.options import Option
 
 
 class Parser(argparse.ArgumentParser):

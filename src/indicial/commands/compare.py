@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from indicial.lab.results import Result
     from indicial.lab.trials import Trial
     from indicial.lab.views import View
-    from indicial.train.settings import Settings
+    from indicial.training.settings import Settings
 
 TEXT = """\
 Train several models on equal terms, side by side, and compare what comes of
@@ -59,7 +59,7 @@ UNITS = {"": 1, "k": 1_000, "m": 1_000_000, "g": 1_000_000_000}
 
 
 def add(commands: Commands[Any]) -> None:
-    from indicial.train.options import DATA, LEARNING, MACHINE, OPTIONS, OTHER_NAMES
+    from indicial.training.options import DATA, LEARNING, MACHINE, OPTIONS, OTHER_NAMES
 
     parser = command(commands, "compare", "models on equal terms, or two designs", TEXT, _compare)
     parser.other_names = OTHER_NAMES
@@ -145,7 +145,7 @@ def _comparison(options: argparse.Namespace) -> Comparison:
     from indicial.lab.contenders import contenders
     from indicial.lab.trials import TOKENS
     from indicial.program.messages import IndicialError
-    from indicial.train.shared_data import read_data
+    from indicial.training.shared_data import read_data
 
     if not options.models:
         raise IndicialError("say what to compare: indicial compare ugrnn transformer --data people")
@@ -170,8 +170,8 @@ def _comparison(options: argparse.Namespace) -> Comparison:
 
 
 def _terms(options: argparse.Namespace) -> Settings:
-    from indicial.train.options import OPTIONS
-    from indicial.train.settings import Settings
+    from indicial.training.options import OPTIONS
+    from indicial.training.settings import Settings
 
     names = [name for name in OPTIONS if hasattr(options, name) and name not in ("out", "model")]
     return Settings.read({name: getattr(options, name) for name in names})
@@ -180,7 +180,7 @@ def _terms(options: argparse.Namespace) -> Settings:
 def _numbers(flag: str, text: str) -> list[int]:
     """`"100k,300k,1M"` → `[100000, 300000, 1000000]`."""
     from indicial.program.messages import IndicialError
-    from indicial.train.chart import short
+    from indicial.training.chart import short
 
     found = sorted({_number(flag, one) for one in text.split(",")})
     if len({short(one) for one in found}) < len(found):
@@ -262,7 +262,7 @@ def _tell_unread(end: str, lost: OSError) -> None:
     import contextlib
     import sys
 
-    from indicial.train.output import discard_stdout
+    from indicial.training.output import discard_stdout
 
     discard_stdout()
     with contextlib.suppress(OSError):  # it may be closed as well

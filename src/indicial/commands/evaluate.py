@@ -67,7 +67,7 @@ def _evaluate(options: argparse.Namespace) -> int:
 
     wait_asleep()
     from indicial.decode.evaluate import evaluate
-    from indicial.train.run import Run
+    from indicial.training.run import Run
 
     run = Run.open(options.run_folder)
     with _progress() as progress, _table(options.tokens_out, run) as each:

@@ -47,7 +47,7 @@ def add(commands: Commands[Any]) -> None:
 
 def _export(options: argparse.Namespace) -> int:
     from indicial.program.messages import IndicialError
-    from indicial.train.run import Run
+    from indicial.training.run import Run
 
     ending = ENDINGS[options.format]
     if options.length is not None and (options.format != "onnx" or options.length < 1):

@@ -123,7 +123,7 @@ def _generate(options: argparse.Namespace) -> int:
     prompts = _prompts(options)
     settings = _settings(options)
     from indicial.decode.text import Speaker
-    from indicial.train.run import Run
+    from indicial.training.run import Run
 
     run = Run.open(options.run_folder)
     speaker = Speaker.of(run, checkpoint=options.checkpoint)
@@ -290,7 +290,7 @@ def _asked() -> str | None:
 
 def _answer(session: Session) -> None:
     """Writes the answer; Ctrl-C ends it between two tokens, so that no step is broken off."""
-    from indicial.train.interrupts import Interrupts
+    from indicial.training.interrupts import Interrupts
 
     with Interrupts() as interrupts:
         for piece in session.answer():

@@ -46,7 +46,7 @@ def add(commands: Commands[Any]) -> None:
 def _inspect(options: argparse.Namespace) -> int:
     from indicial.inspect.findings import inspect_run
     from indicial.inspect.page import page
-    from indicial.train.run import Run
+    from indicial.training.run import Run
 
     run = Run.open(options.run_folder)
     words = [word.strip() for word in options.words.split(",") if word.strip()]

@@ -126,7 +126,7 @@ def _run(make: Callable[[argparse.Namespace], Study], options: argparse.Namespac
     wait_asleep()
     from indicial.lab.studies.running import run_study
     from indicial.program.messages import IndicialError
-    from indicial.train.output import Output
+    from indicial.training.output import Output
 
     if options.workers is not None and options.workers < 1:
         raise IndicialError(f"--workers takes a number from 1 on; it was given {options.workers}")

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from indicial.commands.arguments import Commands, command, setting
 
 if TYPE_CHECKING:
-    from indicial.train.processes import Processes
-    from indicial.train.settings import Settings
-    from indicial.train.watchers import Summary, Watcher
+    from indicial.training.processes import Processes
+    from indicial.training.settings import Settings
+    from indicial.training.watchers import Summary, Watcher
 
 TEXT = """\
 Train a model of the library, or equations of your own, on text.
@@ -49,7 +49,7 @@ STOPPED = 130
 
 
 def add(commands: Commands[Any]) -> None:
-    from indicial.train.options import GROUPS, OTHER_NAMES
+    from indicial.training.options import GROUPS, OTHER_NAMES
 
     parser = command(commands, "train", "train a model on text", TEXT, _train)
     parser.other_names = OTHER_NAMES
@@ -71,7 +71,7 @@ def _train(options: argparse.Namespace) -> int:
     from indicial.compile.native.threads import wait_asleep
 
     wait_asleep()
-    from indicial.train.joining import Silent, joined_processes
+    from indicial.training.joining import Silent, joined_processes
 
     settings = _settings(options)
     said = {**settings.said(), "resume": options.resume}
@@ -84,12 +84,12 @@ def _train(options: argparse.Namespace) -> int:
 
 def _together(options: argparse.Namespace, settings: Settings, processes: Processes) -> int:
     from indicial.program.messages import IndicialError
-    from indicial.train.loop import train
-    from indicial.train.resuming import resume
-    from indicial.train.starting import begin
+    from indicial.training.loop import train
+    from indicial.training.resuming import resume
+    from indicial.training.starting import begin
 
     if settings.tensorboard:
-        from indicial.train.tensorboard import summary_writer
+        from indicial.training.tensorboard import summary_writer
 
         summary_writer()
     shows = processes.rank == 0
@@ -115,8 +115,8 @@ def _tell_unread(summary: Summary) -> None:
     import contextlib
     from dataclasses import replace
 
-    from indicial.train.display import summary_lines
-    from indicial.train.output import discard_stdout
+    from indicial.training.display import summary_lines
+    from indicial.training.output import discard_stdout
 
     discard_stdout()
     note = f"the output cannot be written any more ({summary.lost})"
@@ -128,8 +128,8 @@ def _tell_unread(summary: Summary) -> None:
 def _settings(options: argparse.Namespace) -> Settings:
     from pathlib import Path
 
-    from indicial.train.options import OPTIONS
-    from indicial.train.settings import Settings, read_config
+    from indicial.training.options import OPTIONS
+    from indicial.training.settings import Settings, read_config
 
     values = {name: getattr(options, name) for name in OPTIONS}
     said = Settings.read({**values, "model": options.model or None})
@@ -141,14 +141,14 @@ def _tell(text: str) -> None:
 
 
 def _watchers(settings: Settings, run: Any) -> list[Watcher]:
-    from indicial.train.curves import Curves
-    from indicial.train.display import make_display
-    from indicial.train.metrics import Metrics
+    from indicial.training.curves import Curves
+    from indicial.training.display import make_display
+    from indicial.training.metrics import Metrics
 
     watchers: list[Watcher] = [Metrics(run.metrics), make_display(), Curves(run.metrics)]
     if settings.tensorboard or run.description.settings.get("tensorboard"):
         from indicial.program.messages import IndicialError
-        from indicial.train.tensorboard import TensorBoard
+        from indicial.training.tensorboard import TensorBoard
 
         try:
             watchers.append(TensorBoard(run.folder / "tensorboard"))

@@ -32,7 +32,7 @@ from indicial.program.messages import IndicialError
 from indicial.tasks.language import Language
 from indicial.tasks.registry import make_task
 from indicial.tasks.task import Scores
-from indicial.train.run import Run
+from indicial.training.run import Run
 
 SENTENCES = 10_000
 """How many sentences of a world are made for this; none of them from training or validation."""

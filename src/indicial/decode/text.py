@@ -25,7 +25,7 @@ from indicial.program.messages import IndicialError
 
 if TYPE_CHECKING:
     from indicial.compile.module.module import ProgramModule
-    from indicial.train.run import Run
+    from indicial.training.run import Run
 
 Heard = Callable[[int, str, bool], object]
 """Hears each piece of text as it is made: of which text, the piece, and whether it is the last."""
@@ -79,7 +79,7 @@ class Speaker:
         checkpoint: str = "best",
     ) -> Speaker:
         from indicial.compile.module.module import ProgramModule
-        from indicial.train.run import Run
+        from indicial.training.run import Run
 
         if isinstance(model, ProgramModule):
             if tokenizer is None:

@@ -29,7 +29,7 @@ from indicial.program.meaning.arrays import stored_shape
 from indicial.program.messages import IndicialError
 from indicial.program.program import Program
 from indicial.tasks.predictions import token_inputs
-from indicial.train.equations import Equations
+from indicial.training.equations import Equations
 
 if TYPE_CHECKING:
     from indicial.compile.module.module import ProgramModule
@@ -189,7 +189,7 @@ class Design:
     @staticmethod
     def of_run(folder: str | os.PathLike[str], checkpoint: str = "best") -> Design:
         """What a run learned, as a design of the same equations; its tokens are those of the run."""
-        from indicial.train.run import Run
+        from indicial.training.run import Run
 
         run = Run.open(folder)
         module, tokenizer = run.module(checkpoint), run.tokenizer()

@@ -22,7 +22,7 @@ from indicial.inspect.plots import draw_eigenvalues, draw_gradients
 from indicial.inspect.saturation import Saturation, saturations
 from indicial.inspect.statistics import Statistics, activation_statistics, parameter_statistics
 from indicial.inspect.texts import texts_for
-from indicial.train.run import Run
+from indicial.training.run import Run
 
 
 @dataclass(frozen=True)

@@ -22,9 +22,9 @@ from indicial.data.tokenizers import Ints
 from indicial.data.world import World
 from indicial.decode.evaluate import SENTENCES, encoded, open_for, task_on
 from indicial.program.messages import IndicialError
-from indicial.train.run import Run
-from indicial.train.settings import Settings
-from indicial.train.shared_data import read_run_data
+from indicial.training.run import Run
+from indicial.training.settings import Settings
+from indicial.training.shared_data import read_run_data
 
 TEXTS = 32
 

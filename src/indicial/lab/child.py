@@ -25,14 +25,14 @@ from indicial.lab.events import Sender
 from indicial.lab.results import Result
 from indicial.program.messages import IndicialError
 from indicial.tasks.task import Scores
-from indicial.train.curves import Curves
-from indicial.train.loop import train
-from indicial.train.metrics import Metrics
-from indicial.train.resuming import resume
-from indicial.train.run import FILE
-from indicial.train.settings import Settings
-from indicial.train.starting import Ready, begin
-from indicial.train.watchers import Summary
+from indicial.training.curves import Curves
+from indicial.training.loop import train
+from indicial.training.metrics import Metrics
+from indicial.training.resuming import resume
+from indicial.training.run import FILE
+from indicial.training.settings import Settings
+from indicial.training.starting import Ready, begin
+from indicial.training.watchers import Summary
 
 
 def main() -> int:

@@ -30,10 +30,10 @@ from indicial.lab.contenders import Contender
 from indicial.lab.results import Group, Result, groups
 from indicial.lab.trials import Trial, make_trials
 from indicial.program.messages import IndicialError
-from indicial.train.chart import short
-from indicial.train.folders import check_mine, write_json
-from indicial.train.metrics import read_metrics
-from indicial.train.settings import Settings
+from indicial.training.chart import short
+from indicial.training.folders import check_mine, write_json
+from indicial.training.metrics import read_metrics
+from indicial.training.settings import Settings
 
 FILE = "compare.json"
 FORMAT = 1

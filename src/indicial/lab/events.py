@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from indicial.tasks.task import Scores
-from indicial.train.display import is_round
-from indicial.train.watchers import Plan, Report, Summary, Watcher
+from indicial.training.display import is_round
+from indicial.training.watchers import Plan, Report, Summary, Watcher
 
 PAUSE = 0.2
 """Seconds between two steps that are told, but for round ones."""

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from indicial.lab.results import Group
-from indicial.train.chart import short
-from indicial.train.curves import FORMATS
+from indicial.training.chart import short
+from indicial.training.curves import FORMATS
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Of Okabe and Ito (2008), told apart by everybody."""

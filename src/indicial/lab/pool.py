@@ -30,9 +30,9 @@ from indicial.lab.results import Result
 from indicial.lab.trials import Trial
 from indicial.lab.views import View
 from indicial.program.messages import IndicialError
-from indicial.train.interrupts import Interrupts
-from indicial.train.run import FILE, Run
-from indicial.train.watchers import Watcher
+from indicial.training.interrupts import Interrupts
+from indicial.training.run import FILE, Run
+from indicial.training.watchers import Watcher
 
 CHILD = "indicial.lab.child"
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}

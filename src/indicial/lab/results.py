@@ -19,7 +19,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from indicial.train.folders import write_json
+from indicial.training.folders import write_json
 
 FILE = "result.json"
 

@@ -19,7 +19,7 @@ from indicial.data.world import world
 from indicial.decode.settings import Decoding
 from indicial.decode.text import Speaker
 from indicial.program.messages import IndicialError
-from indicial.train.run import Run
+from indicial.training.run import Run
 
 TEMPERATURES = {0.0: 1, 0.7: 3, 1.0: 3}
 """With how many texts there are of each: at 0 all would be the same."""

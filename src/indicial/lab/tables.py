@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from indicial.lab.results import Group
-from indicial.train.chart import short
+from indicial.training.chart import short
 
 RIGHT = ("parameters", "tokens/s", "nats/token", "above entropy")
 

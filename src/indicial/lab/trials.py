@@ -24,11 +24,11 @@ from indicial.program.messages import IndicialError
 from indicial.tasks.predictions import prediction
 from indicial.tasks.programs import Trainable
 from indicial.tasks.registry import make_task
-from indicial.train import defaults
-from indicial.train.chart import short
-from indicial.train.devices import best_device
-from indicial.train.equations import Equations
-from indicial.train.settings import Settings
+from indicial.training import defaults
+from indicial.training.chart import short
+from indicial.training.devices import best_device
+from indicial.training.equations import Equations
+from indicial.training.settings import Settings
 
 TOKENS = 1_600_000
 """How many a training sees, unless told otherwise: 24 trainings of up to a million parameters take

@@ -19,10 +19,10 @@ from rich.text import Text
 from indicial.lab.results import Result
 from indicial.lab.trials import Trial
 from indicial.tasks.task import Scores
-from indicial.train.chart import short
-from indicial.train.display import Board, Picture, PlainLines, clock
-from indicial.train.output import Output
-from indicial.train.watchers import Plan, Report, Summary, Watcher
+from indicial.training.chart import short
+from indicial.training.display import Board, Picture, PlainLines, clock
+from indicial.training.output import Output
+from indicial.training.watchers import Plan, Report, Summary, Watcher
 
 NARROWEST = 36
 """Columns that a board takes at least."""

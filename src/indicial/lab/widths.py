@@ -16,8 +16,8 @@ from collections.abc import Mapping
 from indicial.program.explain.facts import tied_sizes
 from indicial.program.messages import IndicialError
 from indicial.program.program import Program
-from indicial.train.defaults import default_layers
-from indicial.train.roles import roles
+from indicial.training.defaults import default_layers
+from indicial.training.roles import roles
 
 WIDEST = 8192
 WITH_HEADS = 8

@@ -29,8 +29,8 @@ from indicial.lab.trials import Trial
 from indicial.program.messages import IndicialError
 from indicial.tasks.predictions import Measure, prediction
 from indicial.tasks.probe import probe
-from indicial.train.run import Run
-from indicial.train.settings import Settings
+from indicial.training.run import Run
+from indicial.training.settings import Settings
 
 if TYPE_CHECKING:
     from indicial.compile.module.module import ProgramModule

@@ -31,8 +31,8 @@ from indicial.lab.studies.numbers import share_interval
 from indicial.lab.studies.study import Findings, Place, Say
 from indicial.lab.studies.trainings import Terms, training, unfinished
 from indicial.lab.trials import Trial
-from indicial.train.run import Run
-from indicial.train.settings import Settings
+from indicial.training.run import Run
+from indicial.training.settings import Settings
 
 if TYPE_CHECKING:
     from indicial.compile.module.module import ProgramModule

@@ -23,7 +23,7 @@ from indicial.lab.studies.numbers import Mean
 from indicial.lab.studies.study import Findings, Place, Say
 from indicial.lab.studies.trainings import Terms, training, unfinished
 from indicial.lab.trials import Trial
-from indicial.train.settings import Settings
+from indicial.training.settings import Settings
 
 ALONE = "none"
 """What the transformer without a term is called."""
@@ -183,7 +183,7 @@ def measure(folder: Path) -> Measured:
     """The loss of a run, and what its heads do on rows of the validation part."""
     from indicial.inspect.heads import weights_of
     from indicial.inspect.texts import texts_for
-    from indicial.train.run import Run
+    from indicial.training.run import Run
 
     result = Result.read(folder)
     assert result is not None, f"{folder} is not finished"

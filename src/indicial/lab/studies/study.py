@@ -26,9 +26,9 @@ from typing import Any, Protocol
 from indicial.lab.tables import markdown
 from indicial.lab.trials import Trial
 from indicial.program.messages import IndicialError
-from indicial.train.curves import FORMATS
-from indicial.train.folders import check_mine, write_json
-from indicial.train.run import versions
+from indicial.training.curves import FORMATS
+from indicial.training.folders import check_mine, write_json
+from indicial.training.run import versions
 
 FILE = "study.json"
 FORMAT = 1

@@ -14,8 +14,8 @@ from functools import cache
 from indicial.lab.pool import finished
 from indicial.lab.trials import Trial
 from indicial.tasks.programs import trainable
-from indicial.train.equations import Equations
-from indicial.train.settings import Settings
+from indicial.training.equations import Equations
+from indicial.training.settings import Settings
 
 
 @dataclass(frozen=True)

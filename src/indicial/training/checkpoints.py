@@ -1,0 +1,273 @@
+"""The state of a training on disk: whole or not at all, and checked when it is read.
+
+    checkpoints/
+        step-00001000/tensors.safetensors       weights, state of the optimizer, random states
+                      checkpoint.json           step, facts, whether it was the best so far, sha256
+        step-00002000/…
+
+>>> kept = Checkpoints(folder)
+>>> kept.save(Checkpoint(2000, {"model/W": w, "optimizer/W/momentum": m}, {"best_loss": 1.25}))
+>>> kept.latest().step
+2000
+
+A checkpoint is written into a folder of another name, brought to the disk with fsync, and renamed.
+So whoever is stopped at any moment leaves the checkpoints before it as they were. What does not
+agree with its checksums is passed over (`damaged` says what and why), and the one before is used.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import re
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import safetensors
+import safetensors.torch
+from torch import Tensor
+
+from indicial.program.messages import IndicialError
+from indicial.training.rank import writes
+
+FORMAT = 1
+TENSORS = "tensors.safetensors"
+RECORD = "checkpoint.json"
+PARTIAL = ".partial-"
+NAME = re.compile(r"step-(\d{8,})(?:-(\d+))?")
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+CHUNK = 1 << 24
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """What training needs to go on as if it had never stopped."""
+
+    step: int
+    tensors: dict[str, Tensor] = field(repr=False)
+    """All under flat names: `model/W_hR`, `optimizer/W_hR/exp_avg`, `random/torch`."""
+    facts: dict[str, Any] = field(default_factory=dict)
+    """What JSON can hold: numbers, texts, lists, dicts, null; no nan and no infinity."""
+
+    def part(self, name: str) -> dict[str, Tensor]:
+        """The tensors below a name: `part("model")` → `{"W_hR": …}`."""
+        start = f"{name}/"
+        return {k.removeprefix(start): v for k, v in self.tensors.items() if k.startswith(start)}
+
+
+class Damaged(Exception):
+    """Why a checkpoint cannot be used."""
+
+
+class Checkpoints:
+    """The checkpoints in a folder; the last `keep` and the best stay."""
+
+    def __init__(self, folder: str | os.PathLike[str], keep: int = 2) -> None:
+        if keep < 1:
+            raise IndicialError(f"keep {keep} checkpoints; at least 1 is kept")
+        self.folder = Path(folder)
+        self.keep = keep
+        self.damaged: list[str] = []
+        """A message for each checkpoint that was passed over, in the order they were found."""
+        self._bad: set[Path] = set()
+
+    # ------------------------------------------------------------------ writing
+
+    def save(self, checkpoint: Checkpoint, best: bool = False) -> Path | None:
+        """Write a checkpoint, then remove what is not kept; only the first of several processes does.
+
+        `best` marks it as the best so far; the newest that is marked is the best of all.
+        """
+        if not writes():
+            return None
+        tensors = safetensors.torch.save({k: v.contiguous() for k, v in checkpoint.tensors.items()})
+        body = {
+            "format": FORMAT,
+            "step": checkpoint.step,
+            "best": best,
+            "facts": checkpoint.facts,
+            "files": {TENSORS: {"bytes": len(tensors), "sha256": _sha256(tensors)}},
+        }
+        partial = self.folder / f"{PARTIAL}{os.getpid()}"
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._tidy()
+            partial.mkdir()
+            _write(partial / TENSORS, tensors)
+            _write(partial / RECORD, _signed(body).encode())
+            _sync(partial)
+            path = self._unused(checkpoint.step)
+            os.rename(partial, path)
+            _sync(self.folder)
+        except OSError as error:
+            shutil.rmtree(partial, ignore_errors=True)
+            raise self._not_written(checkpoint.step, len(tensors), error) from error
+        self._prune()
+        return path
+
+    def _unused(self, step: int) -> Path:
+        """A folder for a step. A step that is saved again gets `-2`: no moment is without it."""
+        path = self.folder / f"step-{step:08d}"
+        number = 2
+        while path.exists():
+            path = self.folder / f"step-{step:08d}-{number}"
+            number += 1
+        return path
+
+    def _tidy(self) -> None:
+        """Remove what a process left behind that was stopped while it wrote or removed."""
+        for left in self.folder.glob(f"{PARTIAL}*"):
+            shutil.rmtree(left, ignore_errors=True)
+
+    def _prune(self) -> None:
+        """Keep the last of the sound ones and the best; of one step, the newest."""
+        found = [path for path in self._paths() if path not in self._bad]
+        newest = {_order(path)[0]: path for path in reversed(found)}
+        stay = set(sorted(newest.values(), key=_order, reverse=True)[: self.keep])
+        best = next((path for path in found if _marked_best(path)), None)
+        for path in self._paths():
+            if path not in stay and path != best:
+                # Renamed first: half a checkpoint is never under its name.
+                doomed = self.folder / f"{PARTIAL}{path.name}"
+                os.rename(path, doomed)
+                shutil.rmtree(doomed, ignore_errors=True)
+
+    def _not_written(self, step: int, size: int, error: OSError) -> IndicialError:
+        steps = sorted({_order(path)[0] for path in self._paths()})
+        intact = (
+            f"Those of step {', '.join(map(str, steps))} are as they were"
+            if steps
+            else "There is none before it"
+        )
+        if error.errno not in FULL:
+            why = error.strerror or str(error)
+            return IndicialError(
+                f"the checkpoint of step {step} could not be written to {self.folder}: {why}. {intact}"
+            )
+        return IndicialError(
+            f"the disk is full: the checkpoint of step {step} needs {_megabytes(size)} in "
+            f"{self.folder}. {intact}. Make room, then resume"
+        )
+
+    # ------------------------------------------------------------------ reading
+
+    def latest(self) -> Checkpoint | None:
+        """The newest checkpoint that is sound; None if there is none."""
+        return self._first(self._paths())
+
+    def best(self) -> Checkpoint | None:
+        """The newest sound one that was saved as the best so far; None if there is none."""
+        return self._first([path for path in self._paths() if _marked_best(path)])
+
+    def _first(self, paths: list[Path]) -> Checkpoint | None:
+        for path in paths:
+            try:
+                return read(path)
+            except Damaged as why:
+                if path not in self._bad:
+                    self._bad.add(path)
+                    self.damaged.append(f"checkpoint {path} is damaged and left out: {why}")
+        return None
+
+    def _paths(self) -> list[Path]:
+        """The checkpoints by name, newest first; what is being written is not among them."""
+        if not self.folder.is_dir():
+            return []
+        found = [p for p in self.folder.iterdir() if NAME.fullmatch(p.name) and p.is_dir()]
+        return sorted(found, key=_order, reverse=True)
+
+
+def read(path: Path) -> Checkpoint:
+    """The checkpoint in a folder; `Damaged` says what is wrong with it."""
+    body = _record(path)
+    contents: dict[str, bytes] = {}
+    for name, facts in body["files"].items():
+        content = _bytes(path / name)
+        if len(content) != facts["bytes"]:
+            raise Damaged(f"{name} has {len(content)} bytes instead of {facts['bytes']}")
+        if _sha256(content) != facts["sha256"]:
+            raise Damaged(f"{name} does not agree with its checksum")
+        contents[name] = content
+    return Checkpoint(body["step"], safetensors.torch.load(contents[TENSORS]), body["facts"])
+
+
+def _record(path: Path) -> dict[str, Any]:
+    text = _bytes(path / RECORD)
+    try:
+        body = json.loads(text)["checkpoint"]
+        sound = _signed(body).encode() == text
+    except (ValueError, TypeError, KeyError, RecursionError):
+        sound = False
+    if not sound:
+        raise Damaged(f"{RECORD} does not agree with its checksum")
+    if body["format"] > FORMAT:
+        raise IndicialError(
+            f"{path} was written by a newer indicial (format {body['format']}, here {FORMAT}); "
+            "use that one"
+        )
+    return dict(body)
+
+
+def _marked_best(path: Path) -> bool:
+    try:
+        return bool(_record(path)["best"])
+    except Damaged:
+        return False
+
+
+def _order(path: Path) -> tuple[int, int]:
+    match = NAME.fullmatch(path.name)
+    assert match is not None
+    return int(match[1]), int(match[2] or 1)
+
+
+def _signed(body: Mapping[str, Any]) -> str:
+    """JSON with the checksum of itself: a changed digit is noticed as well as a changed weight."""
+    try:
+        text = json.dumps(body, ensure_ascii=False, allow_nan=False)
+    except ValueError as error:
+        raise IndicialError(f"the facts of a checkpoint do not fit into JSON: {error}") from error
+    digest = _sha256(text.encode())
+    return json.dumps(
+        {"checkpoint": body, "sha256": digest}, ensure_ascii=False, allow_nan=False, indent=1
+    )
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise Damaged(f"{path.name} is missing") from None
+    except OSError as error:
+        raise Damaged(f"{path.name} cannot be read: {error.strerror}") from error
+
+
+def _write(path: Path, content: bytes) -> None:
+    """All of it, and on the disk when this returns."""
+    with path.open("xb", buffering=0) as file:
+        rest = memoryview(content)
+        while rest:
+            rest = rest[file.write(rest[:CHUNK]) :]
+        os.fsync(file.fileno())
+
+
+def _sync(folder: Path) -> None:
+    """The names in a folder, on the disk."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:.1f} MB" if size < 1e9 else f"{size / 1e9:.1f} GB"

@@ -1,0 +1,219 @@
+"""What nobody said: sizes, batches, the learning rate and the number of steps.
+
+    model + data + minutes   →   width, layers, context, batch size, learning rate
+    a few measured steps     →   how many there are time for
+
+The width is the largest that still sees enough tokens: TOKENS for each parameter in the time there
+is (as in Hoffmann et al. 2022, arXiv:2203.15556), and no more parameters than the data has tokens.
+It depends on the kind of machine and not on a measurement, so that the same command makes the same
+model again. Short trainings take small batches of short rows, attention more so than recurrences.
+`bench/search.py` compares all this with a random search; docs/results.md has what came out.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from indicial.compile.module.sizes import data_lengths
+from indicial.compile.schedule.schedule import schedule
+from indicial.data.corpus import Corpus
+from indicial.program.explain.facts import tied_sizes
+from indicial.program.ir import Code
+from indicial.program.messages import IndicialError
+from indicial.program.program import Program
+from indicial.tasks.predictions import token_inputs
+from indicial.training.choices import BFLOAT16, FLOAT32
+from indicial.training.roles import Roles, roles
+from indicial.training.settings import Settings
+
+MINUTES = 5.0
+TOKENS = {"attention": 5, "recurrent": 20}
+"""Tokens for each parameter."""
+WIDTHS = (32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
+SPEED = {"cpu": 3.5e10, "mps": 1e12, "cuda": 3e13}
+"""Operations in a second of training that are to be expected; of a CPU, for each core."""
+MOST_CORES = 8
+"""More do not make small models faster."""
+STEP_TOKENS = {"cpu": 2048, "mps": 8192, "cuda": 32768}
+"""Tokens in a step of a training that is not short."""
+MINUTE_TOKENS = 1024
+"""Of one that takes a minute of one core; the square root of more for more."""
+LEAST_TOKENS = {"attention": 512, "recurrent": 1024}
+SHORT_ROWS = {
+    "attention": ((1.0, 32), (4.0, 64), (math.inf, 128)),
+    "recurrent": ((4.0, 64), (math.inf, 128)),
+}
+"""Minutes of one core, and how long a row is at most in a training that takes less."""
+SHARE = 0.88
+"""Of the time, what the steps take; the rest is for validation and for beginning."""
+RATES = {
+    ("muon", False): 0.012,
+    ("muon", True): 0.03,
+    ("adamw", False): 0.006,
+    ("adamw", True): 0.02,
+}
+"""The best of a few for 600 steps of models 64 to 128 wide, by optimizer and whether they recur."""
+LOOKS = 20
+TRAINING = 3
+"""Work of a step, forward and backward, in that of a forward pass."""
+
+
+def rows(corpus: Corpus, settings: Settings, device: str, model: str) -> tuple[int, int]:
+    """How long a row of a batch is, and how many there are; `model` is what `kind_of` says of it."""
+    kind = device.partition(":")[0]
+    time = (settings.minutes or MINUTES) * _cores(kind) if kind == "cpu" else math.inf
+    context = settings.context or default_context(corpus, kind, time, model)
+    return context, settings.batch_size or default_batch(context, len(corpus), kind, time, model)
+
+
+def sizes(
+    program: Program,
+    told: Mapping[str, int],
+    given: Mapping[str, int],
+    minutes: float | None,
+    tokens: int,
+    device: str,
+) -> dict[str, int]:
+    """All sizes but those that the data tells: the widest that is not too wide for the time.
+
+    `told` are those that the data tells, `given` those that were said, `tokens` how many the
+    training part has.
+    """
+    kind = device.partition(":")[0]
+    operations = 60 * (minutes or MINUTES) * SHARE * SPEED[kind] * _cores(kind)
+    found, code = roles(program.code), program.code
+    enough = TOKENS[kind_of(code)]
+    context = max((told[name] for name in data_lengths(code) if name in told), default=1)
+    best: dict[str, int] = {}
+    for width in WIDTHS:
+        tried = found.sizes(width, default_layers(code, found, width), dict(given))
+        every = tied_sizes(code, {**told, **tried})
+        parameters = _parameters(program, every)
+        work = TRAINING * program.cost.work.value(every) / context
+        if best and (operations / work < enough * parameters or parameters > tokens):
+            break
+        best = tried
+    return best
+
+
+def _cores(kind: str) -> int:
+    """Those that this process may run on, where the system tells."""
+    if kind != "cpu":
+        return 1
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return min(usable or 1, MOST_CORES)
+
+
+def _parameters(program: Program, every: Mapping[str, int]) -> int:
+    """Those but of word vectors, of which a token uses few."""
+    code = program.code
+    words = {t.values.name for t in token_inputs(code) if t.values is not None}
+    return sum(
+        size.value(every)
+        for name, size in program.cost.parameters_by_tensor.items()
+        if not any(axis.extent.name in words for axis in code.tensors[name].axes)
+    )
+
+
+def width_of(program: Program, known: Mapping[str, int]) -> int:
+    """The width of the word vectors, or the largest size if there are none."""
+    found = roles(program.code)
+    if found.width is not None:
+        return known[found.width]
+    return max((value for name, value in known.items() if name not in found.told), default=1)
+
+
+def default_layers(code: Code, found: Roles, width: int) -> int:
+    """With attention, more in a wider model; RNNs on RNNs two; convolutions see as far as they go."""
+    if found.heads:
+        return 2 if width < 96 else 3 if width < 128 else 4 if width < 384 else 6
+    return 2 if is_recurrent(code) else 6
+
+
+def default_context(corpus: Corpus, kind: str, time: float, model: str) -> int:
+    """A few short documents, or 128 tokens of long ones; less in a short training (`time` in
+    minutes of one core, or without end), more where there is a GPU."""
+    lengths = np.diff(np.append(np.asarray(corpus.starts), len(corpus)))
+    long = int(np.quantile(lengths, 0.99)) if len(lengths) else 0
+    most = 256 if kind != "cpu" else next(row for less, row in SHORT_ROWS[model] if time < less)
+    fitting = min(most, max(64, 16 * math.ceil(long / 16)))
+    return max(2, min(fitting, len(corpus) // 4))
+
+
+def default_batch(context: int, tokens: int, kind: str, time: float, model: str) -> int:
+    """So many rows that a step sees some thousand tokens, fewer in a short training, which would
+    take too few steps; and that a small text takes a few."""
+    short = max(LEAST_TOKENS[model], MINUTE_TOKENS * time**0.5)
+    wanted = int(min(STEP_TOKENS[kind], short, max(context, tokens // 16)))
+    return max(1, wanted // context)
+
+
+def default_rate(optimizer: str, width: int, recurrent: bool) -> float:
+    """Recurrences take larger steps than attention, and wider models smaller ones."""
+    return float(f"{RATES[optimizer, recurrent] * (64 / width) ** 0.5:.2g}")
+
+
+def kind_of(*codes: Code) -> str:
+    """`recurrent` if all are; what goes along a text in no steps counts as `attention`."""
+    return "recurrent" if all(map(is_recurrent, codes)) else "attention"
+
+
+def is_recurrent(code: Code) -> bool:
+    """Whether something goes along a text step by step."""
+    lengths = set(data_lengths(code))
+    axes = [
+        code.tensors[name].axes[axis]
+        for loop in schedule(code).loops()
+        if loop.kind == "scanned"
+        for name, axis in loop.axes.items()
+    ]
+    return any(axis.extent.names & lengths for axis in axes)
+
+
+@dataclass(frozen=True)
+class Amount:
+    """How long the training is, and what happens how often on the way."""
+
+    max_steps: int
+    warmup: int
+    eval_every: int
+    eval_tokens: int | None
+    save_every: int
+
+
+def amount(
+    settings: Settings, seconds_per_step: float | None, tokens_per_step: int, validation: int
+) -> Amount:
+    """From the time and what a step takes of it; a step that was not measured counts for nothing."""
+    steps = settings.max_steps
+    if steps is None:
+        seconds = 60 * (settings.minutes or MINUTES) * SHARE
+        steps = max(1, int(seconds / (seconds_per_step or 1.0)))
+    eval_every = settings.eval_every or max(math.ceil(steps / LOOKS), min(10, steps))
+    looks = max(1, steps // eval_every)
+    # A token costs a third of what it costs in training: all looks together a tenth.
+    affordable = max(2 * tokens_per_step, int(0.3 * steps * tokens_per_step / looks))
+    tokens = settings.eval_tokens or affordable
+    return Amount(
+        max_steps=steps,
+        warmup=min(steps, settings.warmup if settings.warmup is not None else steps // 20),
+        eval_every=eval_every,
+        eval_tokens=None if tokens >= validation else tokens,
+        save_every=settings.save_every or eval_every,
+    )
+
+
+def precision(device: str, said: str | None) -> str:
+    """16 bits where the device multiplies them faster."""
+    import torch
+
+    if said == BFLOAT16 and not device.startswith(("cuda", "mps")):
+        # Some processors say that they have such products, and end the process at the first.
+        raise IndicialError(f"--precision {said} is for a GPU; on {device} leave it out")
+    narrow = device.startswith("cuda") and torch.cuda.is_bf16_supported()
+    return said or (BFLOAT16 if narrow else FLOAT32)

@@ -1,0 +1,204 @@
+"""Training: a task, a module and a run → steps, looks at the validation part, checkpoints.
+
+>>> summary = train(task, module, choices, run, [Metrics(run.metrics), make_display()], plan)
+>>> summary.reason, summary.best.perplexity
+('finished', 9.87…)
+
+A step is a function of the weights, of the state of the optimizer and of its number: batches, the
+learning rate and dropout depend on nothing else. So a run that was stopped, at any moment, goes on
+from its last checkpoint bit for bit as if it had not been.
+
+Ctrl-C and SIGTERM end the step, save and return; a second Ctrl-C ends at once. So does an output that
+nobody reads any more.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+
+import torch
+
+from indicial.compile.module.module import ProgramModule
+from indicial.program.messages import IndicialError
+from indicial.tasks.task import Scores, Task
+from indicial.training.choices import Choices
+from indicial.training.interrupts import Interrupts
+from indicial.training.nans import not_finite
+from indicial.training.plans import make_plan
+from indicial.training.processes import ALONE, Processes
+from indicial.training.rank import writes
+from indicial.training.run import Run
+from indicial.training.training import NotFinite, Progress, Training
+from indicial.training.watchers import Plan, Report, Summary, Watcher, Watchers
+
+
+def train(
+    task: Task,
+    module: ProgramModule,
+    choices: Choices,
+    run: Run,
+    watchers: Sequence[Watcher] = (),
+    plan: Plan | None = None,
+    processes: Processes = ALONE,
+) -> Summary:
+    """Trains from the run's last checkpoint on, or from the module's weights if there is none.
+
+    `plan` is what watchers are told at the start; without one they are told no time.
+    """
+    training = Training(task, module, choices, processes)
+    found = processes.share_checkpoint(run.checkpoints.latest() if writes() else None)
+    told = Watchers(watchers)
+    for text in run.checkpoints.damaged:
+        told.note(text)
+    if found is not None:
+        training.load(found)
+    if plan is None:
+        plan = make_plan(task, module, choices, run.folder, first=training.progress.step)
+    with run.claimed(), torch.random.fork_rng(devices=[]):
+        return _Course(training, run, told, found is not None).go(plan)
+
+
+class _Course:
+    """A training from here to its end: looks, checkpoints, interruptions, and telling of them."""
+
+    def __init__(self, training: Training, run: Run, watchers: Watchers, resumed: bool) -> None:
+        self.training, self.run, self.watchers = training, run, watchers
+        self.progress, self.choices = training.progress, training.choices
+        self.saved = self.progress.step if resumed else None
+        self.best = Scores(**self.progress.best) if self.progress.best is not None else None
+        self.last: Scores | None = None
+        self.first = Mark(self.progress)
+        self.stepping = 0.0
+        self._impossible = False  # whether an infinite loss was told
+
+    def go(self, plan: Plan) -> Summary:
+        self.watchers.started(plan)
+        reason = "failed"
+        with Interrupts() as interrupts:  # to the end: curves are drawn whoever is in a hurry
+            try:
+                reason = self._steps(interrupts)
+            except KeyboardInterrupt:
+                reason = "stopped"
+                raise
+            finally:
+                self.watchers.ended(self._summary(reason))
+        return self._summary(reason)
+
+    def _steps(self, interrupts: Interrupts) -> str:
+        progress, choices = self.progress, self.choices
+        if self.saved is None:
+            self._save()  # a run can be resumed from its first moment
+        if progress.step < choices.max_steps and not self._patient():
+            self.watchers.note(
+                f"note: it was stopped at step {progress.step:,} because validation got no better "
+                f"(--patience {choices.patience}). To go on nevertheless: --resume "
+                f"{self.run.folder} --patience {progress.worse + 5}"
+            )
+            return "patience"  # as before it was resumed
+        while progress.step < choices.max_steps:
+            report = self._step()
+            last = progress.step == choices.max_steps
+            looks = last or progress.step % choices.eval_every == 0
+            better = looks and self._look(report)
+            patient = self._patient()
+            wanted = interrupts.asked is not None or self.watchers.lost is not None
+            asked = self.training.processes.any(wanted)
+            stops = asked or not patient
+            if better or last or stops or progress.step % choices.save_every == 0:
+                self._save(better)
+            if stops and not last:
+                return "stopped" if patient else "patience"
+        return "finished"
+
+    def _patient(self) -> bool:
+        patience = self.choices.patience
+        return patience is None or self.progress.worse < patience
+
+    def _step(self) -> Report:
+        progress, begun = self.progress, time.monotonic()
+        try:
+            step = self.training.step()
+        except NotFinite as found:
+            batch = self.training.batch(found.number)
+            rate = self.training.schedule.at(progress.step)
+            error = not_finite(
+                self.training.module, batch, str(found), progress.step + 1, self.saved, rate
+            )
+            raise IndicialError(self.training.processes.share(str(error), found.rank)) from None
+        self.stepping += time.monotonic() - begun
+        seconds = self.first.elapsed()
+        progress.seconds = self.first.seconds + seconds
+        done, left = progress.step - self.first.step, self.choices.max_steps - progress.step
+        report = Report(
+            step=progress.step,
+            of=self.choices.max_steps,
+            tokens=progress.tokens,
+            loss=step.loss,
+            smoothed=progress.smoothed / progress.weight,
+            terms=step.terms,
+            gradient_norm=step.gradient_norm,
+            clipped=progress.clipped,
+            learning_rate=step.learning_rate,
+            tokens_per_second=(progress.tokens - self.first.tokens) / max(self.stepping, 1e-9),
+            seconds=progress.seconds,
+            seconds_left=left * seconds / done,
+        )
+        self.watchers.stepped(report)
+        return report
+
+    def _look(self, report: Report) -> bool:
+        """Counts the validation part; whether it is the best so far."""
+        progress = self.progress
+        self.last = scores = self.training.validate()
+        if math.isnan(scores.nats):
+            raise self.training.nan_in_validation(self.saved)
+        if math.isinf(scores.nats) and not self._impossible:
+            self._impossible = True
+            self.watchers.note(
+                "note: the equations give a token of the validation part the probability 0, so its "
+                "loss is infinite, and no step can be the best"
+            )
+        self.watchers.validated(report, scores)
+        better = math.isfinite(scores.per_token) and (
+            self.best is None or scores.per_token < self.best.per_token
+        )
+        if better:
+            self.best, progress.best, progress.best_step = scores, asdict(scores), progress.step
+        progress.worse = 0 if better else progress.worse + 1
+        return better
+
+    def _save(self, best: bool = False) -> None:
+        path = self.run.checkpoints.save(self.training.checkpoint(), best)
+        self.saved = self.progress.step
+        if path is not None:
+            self.watchers.saved(self.progress.step, path)
+
+    def _summary(self, reason: str) -> Summary:
+        progress, lost = self.progress, self.watchers.lost
+        return Summary(
+            reason=reason,
+            step=progress.step,
+            of=self.choices.max_steps,
+            seconds=progress.seconds,
+            tokens=progress.tokens,
+            folder=self.run.folder,
+            best=self.best,
+            best_step=progress.best_step,
+            last=self.last,
+            clipped=progress.clipped,
+            lost=None if lost is None else lost.strerror or str(lost),
+        )
+
+
+class Mark:
+    """Where this part of a training began."""
+
+    def __init__(self, progress: Progress) -> None:
+        self.step, self.tokens, self.seconds = progress.step, progress.tokens, progress.seconds
+        self._begun = time.monotonic()
+
+    def elapsed(self) -> float:
+        return time.monotonic() - self._begun

@@ -1,0 +1,110 @@
+"""The numbers of a training in a file: one line of JSON for each step and each validation.
+
+    {"step": 100, "tokens": 409600, "loss": 2.31, "smoothed": 2.35, "gradient_norm": 0.8, …}
+    {"step": 100, "validation": {"loss": 2.29, "perplexity": 9.87, …}}
+
+A very long training writes a line for every few steps. Each line is written whole. When a run is
+resumed, the lines after its checkpoint are dropped: the file is as if the training had never stopped.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from indicial.program.messages import IndicialError
+from indicial.tasks.task import Scores
+from indicial.training.rank import writes
+from indicial.training.watchers import Plan, Report, Summary, Watcher
+
+MOST_LINES = 20_000
+"""About so many steps are written; 5 MB."""
+
+
+class Metrics(Watcher):
+    """Writes `metrics.jsonl`."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self._file: int | None = None
+        self._every = 1
+
+    def started(self, plan: Plan) -> None:
+        if not writes():
+            return
+        self._every = max(1, plan.steps // MOST_LINES)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        _keep_until(self.path, plan.first)
+        self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+
+    def stepped(self, report: Report) -> None:
+        if report.step % self._every == 0 or report.step == report.of:
+            self._line({k: v for k, v in report.to_json().items() if k != "terms" or v})
+
+    def validated(self, report: Report, scores: Scores) -> None:
+        found = scores.to_json()
+        if scores.entropy is not None and scores.count:
+            found["entropy"] = scores.entropy * scores.words / scores.count  # nats per token
+        self._line({"step": report.step, "validation": found})
+
+    def ended(self, summary: Summary) -> None:
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    def _line(self, values: dict[str, Any]) -> None:
+        if self._file is None:
+            return
+        line = (json.dumps(_finite(values), ensure_ascii=False) + "\n").encode()
+        try:
+            whole = os.write(self._file, line) == len(line)  # one call: nobody reads half a line
+        except OSError as error:
+            raise IndicialError(f"cannot write to {self.path}: {error.strerror}") from error
+        if not whole:
+            raise IndicialError(f"cannot write to {self.path}: the disk is full")
+
+
+def read_metrics(path: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
+    """The lines of a file of metrics; a last line that is not whole is left out."""
+    with Path(path).open(encoding="utf-8", errors="replace") as file:
+        for line in file:
+            found = _parsed(line)
+            if found is not None:
+                yield found
+
+
+def _keep_until(path: Path, step: int) -> None:
+    """Drop what was written after a step, and what is not whole."""
+    if not path.exists():
+        return
+    partial = path.with_name(f".{path.name}")
+    with (
+        path.open(encoding="utf-8", errors="replace") as old,
+        partial.open("w", encoding="utf-8") as new,
+    ):
+        for line in old:
+            found = _parsed(line)
+            if found is not None and found["step"] <= step:
+                new.write(line)
+    os.replace(partial, path)
+
+
+def _parsed(line: str) -> dict[str, Any] | None:
+    try:
+        found = json.loads(line) if line.endswith("\n") else None
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) and isinstance(found.get("step"), int) else None
+
+
+def _finite(value: Any) -> Any:
+    """JSON has neither nan nor infinity: null stands for them."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {name: _finite(one) for name, one in value.items()}
+    return value

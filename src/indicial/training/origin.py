@@ -1,0 +1,96 @@
+"""`--from RUN`: weights of another run to begin with.
+
+>>> origin = Origin.of(settings, found)
+>>> origin.fill(module)
+'from runs/ugrnn-people-1, step 2310: 7 of 7 tensors'
+
+The tokens are those of the other run, and so are the equations, the sizes and (where positions are
+learned) the context that nobody says. A tensor is taken if
+the equations call it the same and it has the same shape; the others begin anew, and are told.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+
+from indicial.compile.module.module import ProgramModule
+from indicial.compile.module.sizes import parameters, size_names
+from indicial.program.messages import IndicialError
+from indicial.program.program import Program
+from indicial.tasks.predictions import text_lengths
+from indicial.tasks.programs import Trainable
+from indicial.training.run import Run
+from indicial.training.settings import Settings
+
+
+@dataclass(frozen=True)
+class Origin:
+    """A run whose weights are taken."""
+
+    run: Run
+
+    @staticmethod
+    def of(settings: Settings, found: Trainable) -> Origin:
+        assert settings.from_ is not None
+        for name in ("tokens", "vocabulary"):
+            said = getattr(settings, name)
+            if said is not None:
+                raise IndicialError(
+                    f"--{name} {said}: the weights of {settings.from_} belong to its own tokens, "
+                    f"which are used here as well; leave --{name} out"
+                )
+        run = Run.open(settings.from_)
+        if run.description.task != found.task:
+            raise IndicialError(
+                f"{settings.from_} was trained for the task {run.description.task}, and this is "
+                f"{found.task}: its tokens are others"
+            )
+        return Origin(run)
+
+    def sizes(self, program: Program) -> dict[str, int]:
+        """The sizes of the run that the program has as well, but for how long a text is."""
+        known, lengths = self.run.description.sizes, text_lengths(program.code)
+        return {n: known[n] for n in program.code.sizes if n in known and n not in lengths}
+
+    def context(self, program: Program) -> int | None:
+        """How long a text was there, where the program has learned positions and so had the run."""
+        sizes = {name for tensor in parameters(program.code) for name in size_names(tensor.axes)}
+        known = self.run.description.sizes
+        found = [known[n] for n in text_lengths(program.code) if n in sizes and n in known]
+        return found[0] if found else None
+
+    @staticmethod
+    def completed(settings: Settings) -> Settings:
+        """`--from RUN` without a model: that of the run, with what was set there."""
+        if settings.from_ is None or settings.model:
+            return settings
+        kept = Settings.kept(Run.open(settings.from_).description.settings)
+        gone = [name for name in kept.model if name.endswith(".eq") and not Path(name).exists()]
+        if gone:
+            raise IndicialError(
+                f"{settings.from_} was trained with {gone[0]}, which is not here: name its equations, "
+                f"indicial train FILE.eq --from {settings.from_}"
+            )
+        both = {**kept.set, **settings.set}
+        return replace(settings, model=kept.model, set=both, task=settings.task or kept.task)
+
+    def fill(self, module: ProgramModule) -> str:
+        """Puts the weights in, and says which."""
+        checkpoint = self.run.checkpoint("best")
+        weights = checkpoint.part("model")
+        own = {key: module.get_parameter(key) for key in module.state_keys.values()}
+        taken = [k for k in own if k in weights and weights[k].shape == own[k].shape]
+        if not taken:
+            raise IndicialError(
+                f"none of the tensors of {self.run.folder} is called the same and has the same "
+                f"shape here; it has {', '.join(weights)}"
+            )
+        with torch.no_grad():
+            for key in taken:
+                own[key].copy_(weights[key])
+        text = f"from {self.run.folder}, step {checkpoint.step}: {len(taken)} of {len(own)} tensors"
+        fresh = [name for name, key in module.state_keys.items() if key not in taken]
+        return f"{text}; anew: {', '.join(fresh)}" if fresh else text

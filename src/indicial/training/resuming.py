@@ -1,0 +1,132 @@
+"""A run that was stopped → a training that is ready to go on with it.
+
+>>> ready = resume("runs/ugrnn-people-1", Settings())
+>>> ready.plan.first
+1400
+>>> train(ready.task, ready.module, ready.choices, ready.run, watchers, ready.plan)
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+
+from indicial.data.corpus import Data
+from indicial.program.messages import IndicialError
+from indicial.tasks.registry import make_task
+from indicial.training.choices import Choices
+from indicial.training.devices import best_device
+from indicial.training.origin import Origin
+from indicial.training.plans import make_plan
+from indicial.training.processes import ALONE, Processes
+from indicial.training.rehearsal import FEW, rehearse
+from indicial.training.run import Description, Run
+from indicial.training.settings import Settings
+from indicial.training.shared_data import Tell, read_run_data
+from indicial.training.starting import Ready
+
+
+def resume(
+    folder: str,
+    settings: Settings,
+    tell: Tell = lambda text: None,
+    processes: Processes = ALONE,
+    data: Data | None = None,
+) -> Ready:
+    """A run that goes on as it began; only what changes nothing in it may be said anew.
+
+    `data` are those of the run, if they are prepared already.
+    """
+    run = _open_run(folder, processes)
+    kept = Settings.kept(run.description.settings)
+    _check_same(folder, settings, kept)
+    choices = Choices.from_json(run.description.settings)
+    if settings.device is not None:
+        choices = replace(choices, device=best_device(settings.device, processes.of))
+    processes.rows(choices.batch_size, said=True)
+    latest = run.checkpoints.latest()
+    first = processes.share(latest.step if latest is not None else 0)
+    _check_left(folder, first, settings.max_steps)
+    if settings.max_steps is not None and settings.max_steps != choices.max_steps:
+        tell(
+            f"the learning rate was planned for {choices.max_steps} steps and is now for "
+            f"{settings.max_steps}"
+        )
+        choices = replace(choices, max_steps=settings.max_steps)
+    if settings.patience is not None:
+        choices = replace(choices, patience=settings.patience)
+    tokenizer = run.folder if kept.from_ is not None else None
+    data = data or read_run_data(run, settings, tell, tokenizer, processes)
+    before = [run.description.data.get(p, {}).get("digest") for p in ("train", "validation")]
+    if before != [data.train.digest, data.validation.digest]:
+        raise IndicialError(
+            f"the data changed since {folder} was begun, so it cannot go on as if nothing had "
+            f"happened. To train it further on the new data: --from {folder}"
+        )
+    run.mend_tokenizer(data.tokenizer)
+    program = run.program
+    task = make_task(
+        run.description.task,
+        program,
+        data,
+        context=choices.context,
+        batch_size=choices.batch_size,
+        seed=choices.seed,
+    )
+    torch.manual_seed(choices.seed)
+    device = processes.device(choices.device)
+    module = program.compile(sizes=run.description.sizes, device=device)
+    if latest is None and kept.from_ is not None:  # it was stopped before it had begun
+        tell(Origin(Run.open(kept.from_)).fill(module))
+    left = choices.max_steps - first
+    if settings.max_steps is not None:
+        run.keep_setting("max_steps", choices.max_steps)
+    if settings.patience is not None:
+        run.keep_setting("patience", choices.patience)
+    if left <= 0:
+        tell(f"all {first:,} steps are done; to train on: --max-steps with more than {first}")
+    per_step = rehearse(task, module, choices, processes) if left > FEW else None
+    return Ready(
+        task, module, choices, run, make_plan(task, module, choices, run.folder, per_step, first)
+    )
+
+
+def _open_run(folder: str, processes: Processes) -> Run:
+    """The run as the first process finds it: other machines need not have its folder."""
+    found = Run.open(folder) if processes.rank == 0 else None
+    told = processes.share(found and [str(found.folder), found.description.to_json()])
+    return found or Run(Path(told[0]), Description.from_json(told[1]))
+
+
+def _check_left(folder: str, done: int, most: int | None) -> None:
+    if most is not None and most < done:
+        raise IndicialError(
+            f"--max-steps {most}: {folder} has done {done:,} steps already, and steps are not taken "
+            "back; say a larger number, or leave it out"
+        )
+
+
+MAY_CHANGE = ("out", "device", "fsdp", "max_steps", "patience", "data", "tensorboard")
+"""What changes no step of a training, only how many there are and who looks on."""
+
+
+def _check_same(folder: str, said: Settings, kept: Settings) -> None:
+    for name, value in said.said().items():
+        if name in MAY_CHANGE or kept.said().get(name) == value:
+            continue
+        before = kept.said().get(name)
+        flag = "" if name == "model" else f"--{name.replace('_', '-')} "
+        was = f"was begun with {_typed(before)}" if before is not None else "was begun without it"
+        raise IndicialError(
+            f"{flag}{_typed(value)}: {folder} {was}, and --resume goes on as it began. To train its "
+            f"weights in another way: --from {folder}"
+        )
+
+
+def _typed(value: object) -> str:
+    """A setting as it is typed: `{"J": "32"}` → `J=32`."""
+    if isinstance(value, dict):
+        return " ".join(f"{name}={given}" for name, given in value.items())
+    return " ".join(map(str, value)) if isinstance(value, list) else str(value)

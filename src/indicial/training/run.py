@@ -1,0 +1,310 @@
+"""A run: the folder that a training leaves, and what can be done with it.
+
+    runs/names-1/
+        run.json            the equations themselves, sizes, task, settings, data, versions
+        tokenizer.json
+        metrics.jsonl       one line for each step and each validation
+        checkpoints/        the last two and the best
+        curves.png, curves.svg
+
+>>> run = Run.create("runs/names-1", Description(Equations.of(program), sizes, …), tokenizer)
+>>> run = Run.open("runs/names-1")
+>>> run.module("best")(w=tokens).loss
+
+The folder stands alone: neither the library nor the data nor the files of the equations are needed.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import platform
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import torch
+
+from indicial.compile.module.module import ProgramModule
+from indicial.program.messages import IndicialError
+from indicial.program.program import Program
+from indicial.training.checkpoints import Checkpoint, Checkpoints
+from indicial.training.equations import Equations
+from indicial.training.folders import begin_json, check_mine, finish, write_json
+from indicial.training.rank import writes
+from indicial.training.shards import divided
+
+if TYPE_CHECKING:
+    from indicial.data.tokenizers import Tokenizer
+
+FORMAT = 1
+FILE = "run.json"
+TOKENIZER = "tokenizer.json"
+METRICS = "metrics.jsonl"
+CHECKPOINTS = "checkpoints"
+CLAIM = ".claim"
+WHICH = ("best", "last")
+
+
+def versions() -> dict[str, str]:
+    """What made the run: it may matter to whoever wants the same numbers."""
+    from indicial import __version__
+
+    return {
+        "indicial": __version__,
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+    }
+
+
+@dataclass(frozen=True)
+class Description:
+    """What `run.json` says; everything but the equations is JSON."""
+
+    equations: Equations
+    sizes: Mapping[str, int]
+    """As given to `compile`."""
+    task: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    data: Mapping[str, Any] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=versions)
+    created: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "format": FORMAT,
+            **self.equations.to_json(),
+            "sizes": dict(self.sizes),
+            "task": self.task,
+            "settings": dict(self.settings),
+            "data": dict(self.data),
+            "versions": dict(self.versions),
+            "created": self.created,
+        }
+
+    @staticmethod
+    def from_json(found: Mapping[str, Any]) -> Description:
+        names = ("sizes", "task", "settings", "data", "versions", "created")
+        for name in ("sizes", "settings", "data"):
+            _check_named(name, found[name])
+        for part in ("train", "validation"):
+            _check_named(part, found["data"].get(part, {}))
+        return Description(Equations.from_json(found), **{name: found[name] for name in names})
+
+
+def _check_named(name: str, value: object) -> None:
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{name} is {value!r:.40}, where names with values belong")
+
+
+def check_free(folder: Path) -> None:
+    """A run is never written over, and neither is anything else of the user."""
+    if (folder / FILE).exists():
+        raise IndicialError(
+            f"there is a run in {folder} already. To go on with it: --resume {folder}; for a new "
+            "one choose another --out"
+        )
+    check_mine(folder, FILE, "run", beside=TOKENIZER)
+
+
+class Run:
+    """A folder with a trained model, or one that is being trained."""
+
+    def __init__(self, folder: Path, description: Description) -> None:
+        self.folder = folder
+        self.description = description
+        self.checkpoints = Checkpoints(folder / CHECKPOINTS)
+        self.metrics = folder / METRICS
+
+    @staticmethod
+    def create(
+        folder: str | os.PathLike[str],
+        description: Description,
+        tokenizer: Tokenizer | None = None,
+    ) -> Run:
+        """A new run. `run.json` comes last: a folder that has it is whole.
+
+        What it will hold comes first: a process that is killed before the end leaves a folder
+        that is known as a beginning, and is begun anew.
+        """
+        run = Run(Path(folder), description)
+        if not writes():
+            return run
+        check_free(run.folder)
+        try:
+            run.folder.mkdir(parents=True, exist_ok=True)
+            begin_json(run.folder / FILE, description.to_json())
+            if tokenizer is not None:
+                tokenizer.save(run.folder)
+            finish(run.folder / FILE)
+        except OSError as error:
+            raise IndicialError(f"cannot make a run in {folder}: {error.strerror}") from error
+        return run
+
+    def keep_setting(self, name: str, value: Any) -> None:
+        """A setting that was said anew: who goes on later need not say it again."""
+        settings = {**self.description.settings, name: value}
+        self.description = replace(self.description, settings=settings)
+        if not writes():
+            return
+        try:
+            write_json(self.folder / FILE, self.description.to_json())
+        except OSError as error:
+            raise IndicialError(f"cannot write {self.folder / FILE}: {error.strerror}") from error
+
+    @staticmethod
+    def open(folder: str | os.PathLike[str]) -> Run:
+        """A run that is there; what is wrong with a folder is said."""
+        path = Path(folder)
+        if path.name == FILE:
+            path = path.parent
+        return Run(path, _description(path))
+
+    @contextmanager
+    def claimed(self) -> Iterator[None]:
+        """While this lasts, no other process can train here; it ends with the process, however."""
+        if not writes():
+            yield
+            return
+        with (self.folder / CLAIM).open("a") as file:
+            if not _locked(file):
+                raise IndicialError(
+                    f"{self.folder} is being trained by another process; wait for it, or stop it"
+                )
+            yield
+
+    # ------------------------------------------------------------------ the model
+
+    @property
+    def program(self) -> Program:
+        return self.description.equations.program()
+
+    def checkpoint(self, which: str = "best") -> Checkpoint:
+        """The `best` checkpoint by validation, or the `last`; the last too if none is marked best."""
+        if which not in WHICH:
+            raise IndicialError(f"there is no checkpoint {which!r}; there are best and last")
+        found = self.checkpoints.best() if which == "best" else None
+        found = found or self.checkpoints.latest()
+        if found is None:
+            damaged = "".join(f"\n  {text}" for text in self.checkpoints.damaged)
+            raise IndicialError(f"the run {self.folder} has no checkpoint to use{damaged}")
+        return found
+
+    def module(
+        self, which: str = "best", device: torch.device | str | None = None
+    ) -> ProgramModule:
+        """The trained module, in evaluation mode."""
+        with torch.random.fork_rng(devices=[]):  # the starting values are thrown away
+            made = self.program.compile(sizes=self.description.sizes, device=device)
+        load_weights(made, self.checkpoint(which))
+        return made.eval()
+
+    def tokenizer(self) -> Tokenizer:
+        from indicial.data.tokenizers import load_tokenizer
+
+        if not (self.folder / TOKENIZER).is_file():
+            raise IndicialError(f"the run {self.folder} has no {TOKENIZER}")
+        found = load_tokenizer(self.folder)
+        known = self.description.data.get("vocabulary", found.size)
+        if found.size != known:
+            raise IndicialError(
+                f"{self.folder / TOKENIZER} has {found.size} tokens, and the model was trained with "
+                f"{known}: the file is damaged, or that of another run"
+            )
+        return found
+
+    def number(self, name: str, otherwise: int | None = None) -> int:
+        """A whole number among the settings: `run.number("context")`."""
+        value = self.description.settings.get(name, otherwise)
+        if not isinstance(value, int) or value < 0:
+            raise IndicialError(
+                f"{self.folder / FILE} says that {name} is {value!r}, which is no number: it is "
+                "damaged"
+            )
+        return value
+
+    def mend_tokenizer(self, found: Tokenizer) -> None:
+        """Writes the one that the data were cut with where it is lost: without it a model is mute."""
+        try:
+            self.tokenizer()
+        except IndicialError:
+            if writes():
+                found.save(self.folder)
+
+
+def load_weights(module: ProgramModule, checkpoint: Checkpoint) -> None:
+    """Put the weights of a checkpoint into a module of the same equations and sizes."""
+    weights = checkpoint.part("model")
+    own = {key: module.get_parameter(key) for key in module.state_keys.values()}
+    odd = sorted(weights.keys() ^ own.keys())
+    odd += [key for key in weights.keys() & own.keys() if weights[key].shape != own[key].shape]
+    if odd:
+        raise IndicialError(
+            f"the checkpoint of step {checkpoint.step} does not fit the equations: {', '.join(odd)}"
+        )
+    with torch.no_grad():
+        for key, value in weights.items():
+            own[key].copy_(divided(value, own[key]))
+
+
+def _locked(file: IO[str]) -> bool:
+    """Whether the lock of a file could be had; where there are no locks, always."""
+    try:
+        import fcntl
+    except ImportError:
+        return True
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # some file systems have none
+        return True
+    return True
+
+
+def _description(folder: Path) -> Description:
+    path = folder / FILE
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        made_for = found["format"]
+        if isinstance(made_for, int) and made_for <= FORMAT:
+            return Description.from_json(found)
+    except (FileNotFoundError, NotADirectoryError):
+        raise IndicialError(_no_run(folder)) from None
+    except OSError as error:
+        raise IndicialError(f"cannot read {path}: {error.strerror}") from error
+    except KeyError as error:
+        raise IndicialError(f"{path} says nothing about {error}; it is damaged") from error
+    except (ValueError, TypeError) as error:
+        raise IndicialError(f"{path} is damaged: {error}") from error
+    raise IndicialError(
+        f"{folder} was written by a newer indicial (format {made_for}, this one reads {FORMAT}); "
+        "use that one"
+    )
+
+
+def _no_run(folder: Path) -> str:
+    """Why a folder is no run, and which runs are near."""
+    if not folder.exists():
+        text = f"there is no run {folder}"
+        places = [folder.parent, Path("runs"), Path(".")]
+    elif not folder.is_dir():
+        return f"{folder} is a file; a run is a folder with a {FILE}"
+    else:
+        text = f"{folder} is no run: it has no {FILE}"
+        places = [folder, folder.parent]
+    runs = {str(path): None for place in places for path in _runs(place)}
+    close = difflib.get_close_matches(str(folder), runs, 1)
+    if close:
+        return f"{text}; did you mean {close[0]}?"
+    return f"{text}; there are {', '.join(list(runs)[:5])}" if runs else text
+
+
+def _runs(place: Path) -> list[Path]:
+    if not place.is_dir():
+        return []
+    return sorted(path.parent for path in place.glob(f"*/{FILE}"))

@@ -1,0 +1,123 @@
+"""The data of a training, which one process prepares and all of them read.
+
+>>> data = read_data(Settings.read({"data": "book.txt"}), print, processes=processes)
+
+The first process of all does the work; those on its machine open what it stored. On another machine
+the first process there does it again, from files of the same name, and the result must be the same.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from indicial.data.corpus import Data
+from indicial.data.prepare import WORLD_SIZE, find_data, open_data, prepare_data
+from indicial.program.messages import IndicialError
+from indicial.training.processes import ALONE, Processes
+from indicial.training.run import Run
+from indicial.training.settings import Settings
+
+Tell = Callable[[str], None]
+
+
+def read_data(
+    settings: Settings,
+    tell: Tell,
+    tokenizer: Path | None = None,
+    processes: Processes = ALONE,
+) -> Data:
+    """The data that the settings name; cut as in another run, if its folder is given."""
+
+    def prepare() -> Data:
+        return prepare_data(
+            settings.data,
+            tokens=settings.tokens or "auto",
+            vocabulary=settings.vocabulary,
+            field=settings.field,
+            documents=settings.documents or "auto",
+            validation=_validation(settings.validation),
+            world_size=settings.world_size or WORLD_SIZE,
+            tokenizer=tokenizer,
+            tell=tell,
+        )
+
+    return prepared_together(processes, prepare, (*settings.data, *(settings.validation or ())))
+
+
+def read_run_data(
+    run: Run,
+    said: Settings,
+    tell: Tell,
+    tokenizer: Path | None = None,
+    processes: Processes = ALONE,
+) -> Data:
+    """The data of a run that goes on; `said` is what was said now.
+
+    Standard input can be read but once, so its tokens are looked for where they were stored.
+    """
+    settings = said.over(Settings.kept(run.description.settings))
+    names = (*settings.data, *(settings.validation or ()))
+    if said.data or "-" not in names:
+        return read_data(settings, tell, tokenizer, processes)
+
+    def prepare() -> Data:
+        found = find_data(run.description.data)
+        if found is not None:
+            return found
+        try:
+            if sys.stdin is None or sys.stdin.isatty():
+                raise IndicialError("there is a terminal")
+            return read_data(settings, tell, tokenizer)
+        except IndicialError as error:
+            raise IndicialError(
+                f"{run.folder} was trained on standard input, and its tokens are no longer in the "
+                "cache. Pipe the same text into it again, or name a file that holds it: --data FILE "
+                f"({error})"
+            ) from None
+
+    return prepared_together(processes, prepare, names)
+
+
+def _validation(said: tuple[str, ...] | None) -> float | tuple[str, ...] | None:
+    """`0.1` is a part, anything else is files."""
+    if said is not None and len(said) == 1:
+        try:
+            return float(said[0])
+        except ValueError:
+            pass
+    return said
+
+
+def prepared_together(
+    processes: Processes, prepare: Callable[[], Data], what: Sequence[str]
+) -> Data:
+    """What `prepare` gives in the first process; `what` are the names that it reads."""
+    if not processes.connected:
+        return prepare()
+    data = prepare() if processes.rank == 0 else None
+    told = data and {"folder": str(data.folder), "description": data.description}
+    told = processes.share(told)
+    folder = Path(told["folder"])
+    if data is None and processes.local == 0 and not folder.is_dir():
+        if "-" in what:
+            raise IndicialError(
+                "--data - is read by the first process, and another machine cannot see it: name a "
+                "file that both have, or set INDICIAL_CACHE to a folder that both see"
+            )
+        data = prepare()
+        _check_same(data, told["description"])
+    processes.wait()
+    if data is None:
+        data = open_data(folder, told["description"]) if folder.is_dir() else prepare()
+    return data
+
+
+def _check_same(data: Data, description: dict[str, dict[str, str]]) -> None:
+    for part, corpus in (("train", data.train), ("validation", data.validation)):
+        if corpus.digest != description[part]["digest"]:
+            raise IndicialError(
+                f"the data {data.name} on this machine are not those of the first one: all "
+                "processes must read the same"
+            )

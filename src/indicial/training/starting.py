@@ -1,0 +1,216 @@
+"""From settings to a training that is ready to go: a new run. `resuming.py` has those that go on.
+
+>>> ready = begin(Settings.read({"model": "ugrnn", "data": "people", "minutes": 5}))
+>>> ready.plan.parameters, ready.plan.steps
+(78720, 2310)
+>>> train(ready.task, ready.module, ready.choices, ready.run, watchers, ready.plan)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+
+from indicial.compile.module.module import ProgramModule
+from indicial.data.corpus import Data
+from indicial.program.messages import IndicialError
+from indicial.tasks.language import Language
+from indicial.tasks.programs import Trainable, trainable
+from indicial.tasks.registry import make_task
+from indicial.training import defaults
+from indicial.training.choices import Choices
+from indicial.training.devices import best_device
+from indicial.training.equations import Equations
+from indicial.training.memory import enough_memory
+from indicial.training.origin import Origin
+from indicial.training.places import free_folder
+from indicial.training.plans import make_plan
+from indicial.training.processes import ALONE, Processes
+from indicial.training.rehearsal import FEW, rehearse
+from indicial.training.run import Description, Run, check_free
+from indicial.training.settings import Settings
+from indicial.training.shared_data import Tell, read_data
+from indicial.training.watchers import Plan
+
+MOST = 1 << 27
+"""Tokens of a batch."""
+LITTLE = 1000
+"""Tokens below which a text is told to be too short."""
+
+
+@dataclass(frozen=True)
+class Ready:
+    """All that `train` takes."""
+
+    task: Language
+    module: ProgramModule
+    choices: Choices
+    run: Run
+    plan: Plan
+
+
+def begin(
+    settings: Settings,
+    tell: Tell = lambda text: None,
+    processes: Processes = ALONE,
+    data: Data | None = None,
+) -> Ready:
+    """A new run. Its folder is made at the end, when nothing is left that could be wrong.
+
+    `data` are what the settings name, if they are prepared already.
+    """
+    settings = Origin.completed(settings)
+    if not settings.model:
+        raise IndicialError("say what to train: a model of the library (`ugrnn`) or an .eq file")
+    if not settings.data:
+        raise IndicialError("say what to train on: --data PATH, or --data people, a built-in world")
+    folder = _folder(settings, processes)
+    found = trainable(settings.model, settings.set, settings.task)
+    for message in found.program.mistakes:  # warnings: an error would have ended it
+        tell(message.render())
+    given = found.sizes
+    device = best_device(settings.device, processes.of)
+    origin = Origin.of(settings, found) if settings.from_ is not None else None
+    if origin is not None:
+        found = replace(found, sizes={**origin.sizes(found.program), **found.sizes})
+        if settings.context is None:
+            settings = replace(settings, context=origin.context(found.program))
+    cut_as = origin.run.folder if origin is not None else None
+    data = data or read_data(settings, tell, cut_as, processes)
+    _check_known(data, settings)
+    for note in (*data.description.get("notes", ()), *_little(data)):
+        tell(f"note: {note}")
+    if settings.world_size is not None and data.world is None:
+        raise IndicialError(f"--world-size is for a built-in world, and {data.name} is none")
+    task = _task(found, data, settings, device, processes)
+    _check_sizes(given, task)
+    task.batch(0)  # there are as many tokens as a row has
+    module = _module(found, task, settings, processes.device(device))
+    if origin is not None:
+        tell(origin.fill(module))
+    choices, per_step = _choices(task, module, settings, device, processes)
+    description = Description(
+        Equations.of(found.program),
+        module.sizes.known,
+        task.name,
+        settings={**settings.said(), **choices.to_json(), **task.describe()},
+        data=data.description,
+    )
+    run = Run.create(folder, description, data.tokenizer)
+    return Ready(task, module, choices, run, make_plan(task, module, choices, folder, per_step))
+
+
+def _folder(settings: Settings, processes: Processes) -> Path:
+    """Where the run will be; the first process decides."""
+    folder = Path(settings.out) if settings.out is not None else free_folder(settings)
+    if processes.rank == 0:
+        check_free(folder)
+    return Path(processes.share(str(folder)))
+
+
+def _task(
+    found: Trainable, data: Data, settings: Settings, device: str, processes: Processes
+) -> Language:
+    kind = defaults.kind_of(found.program.code)
+    context, batch_size = defaults.rows(data.train, settings, device, kind)
+    if context * batch_size > MOST:
+        raise IndicialError(
+            f"a batch of {batch_size:,} x {context:,} tokens is more than any memory holds; make "
+            "--batch-size smaller (--accumulate makes up for it), or --context"
+        )
+    return make_task(
+        found.task,
+        found.program,
+        data,
+        context=context,
+        batch_size=processes.rows(batch_size, said=settings.batch_size is not None),
+        seed=settings.seed or 0,
+    )
+
+
+def _check_known(data: Data, settings: Settings) -> None:
+    """With the characters of another run: what it has no token for cannot be learned."""
+    if 2 * data.train.unknown > data.train.characters:
+        raise IndicialError(
+            f"{data.train.unknown:,} of the {data.train.characters:,} characters to learn from are "
+            f"none that {settings.from_} knows. Train a new model on them, without --from"
+        )
+
+
+def _little(data: Data) -> list[str]:
+    """What to know of a text that is too short to learn much from."""
+    count, other = len(data.train), len(data.validation)
+    if count >= LITTLE:
+        return []
+    return [
+        f"{count} tokens to learn from are few: the model will know them by heart and little else, "
+        f"and how it does on the {other:,} kept back for validation is chance. Give some thousand "
+        "characters at least, or try --data people"
+    ]
+
+
+def _check_sizes(given: Mapping[str, int], task: Language) -> None:
+    """What the data and `--context` decide is not said by `--set` as well, but to the same effect."""
+    for name, value in given.items():
+        if name in task.lengths and value != task.context:
+            raise IndicialError(
+                f"--set {name}={value}: {name} is how many tokens a row has, {task.context} here; "
+                f"say --context {value}"
+            )
+        if value != task.sizes.get(name, value):
+            raise IndicialError(
+                f"--set {name}={value}: {name} is how many tokens there are, and the data has "
+                f"{task.sizes[name]}; leave it out (with --tokens bpe it is --vocabulary)"
+            )
+
+
+def _module(found: Trainable, task: Language, settings: Settings, device: str) -> ProgramModule:
+    told = {**dict.fromkeys(task.lengths, task.context), **task.sizes}
+    tokens = len(task.data.train)
+    chosen = defaults.sizes(found.program, told, found.sizes, settings.minutes, tokens, device)
+    torch.manual_seed(settings.seed or 0)
+    every = {**chosen, **task.sizes}
+    listed = ", ".join(f"{name} = {value}" for name, value in every.items())
+    with enough_memory(f"on {device} for a model with {listed}; make a size smaller"):
+        return found.program.compile(sizes=every, device=device)
+
+
+def _choices(
+    task: Language,
+    module: ProgramModule,
+    settings: Settings,
+    device: str,
+    processes: Processes,
+) -> tuple[Choices, float | None]:
+    """All settings; and the seconds that a step takes, if they were measured."""
+    optimizer = settings.optimizer or "muon"
+    width = defaults.width_of(task.program, module.sizes.known)
+    rate = defaults.default_rate(optimizer, width, defaults.is_recurrent(task.program.code))
+    kept = Choices(
+        context=task.context,
+        batch_size=task.batch_size,
+        max_steps=settings.max_steps or 1_000_000,
+        learning_rate=_said(settings.learning_rate, rate),
+        accumulate=settings.accumulate or 1,
+        optimizer=optimizer,
+        weight_decay=_said(settings.weight_decay, 0.1),
+        clip=_said(settings.clip, 1.0),
+        clip_each=bool(settings.clip_each),
+        patience=settings.patience,
+        seed=settings.seed or 0,
+        device=device,
+        precision=defaults.precision(device, settings.precision),
+        compile=bool(settings.compile),
+    )
+    few = settings.max_steps is not None and settings.max_steps <= FEW
+    per_step = processes.share(None if few else rehearse(task, module, kept, processes))
+    tokens = kept.batch_size * kept.accumulate * kept.context
+    amount = defaults.amount(settings, per_step, tokens, len(task.data.validation))
+    return replace(kept, **amount.__dict__), per_step
+
+
+def _said(value: float | None, otherwise: float) -> float:
+    return otherwise if value is None else value

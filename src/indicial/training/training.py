@@ -1,0 +1,209 @@
+"""The weights with all that changes them, step by step: what a checkpoint holds.
+
+>>> training = Training(task, module, choices)
+>>> training.step().loss
+2.89…
+>>> training.validate().per_token
+2.85…
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from indicial.compile.module.module import ProgramModule
+from indicial.program.messages import IndicialError
+from indicial.tasks.task import Batch, Scores, Task
+from indicial.training.checkpoints import Checkpoint
+from indicial.training.choices import BFLOAT16, Choices
+from indicial.training.clipping import clip_by_norm
+from indicial.training.memory import enough_memory
+from indicial.training.nans import not_finite
+from indicial.training.optimizers import Optimizer
+from indicial.training.processes import ALONE, Processes
+from indicial.training.run import load_weights
+from indicial.training.schedule import Schedule
+from indicial.training.shards import whole
+
+SMOOTHING = 0.98
+"""Of the loss that is shown: about the last fifty steps."""
+
+
+@dataclass
+class Progress:
+    """What is carried from step to step beside weights and optimizer; kept in checkpoints."""
+
+    step: int = 0
+    tokens: int = 0
+    smoothed: float = 0.0
+    weight: float = 0.0
+    """How much of `smoothed` there is yet."""
+    clipped: int = 0
+    seconds: float = 0.0
+    best: dict[str, Any] | None = None
+    """The best scores so far."""
+    best_step: int | None = None
+    worse: int = 0
+    """Looks at the validation part since the best one."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one update of the weights was like."""
+
+    loss: float
+    terms: dict[str, float]
+    gradient_norm: float
+    learning_rate: float
+
+
+class Training:
+    """The weights with all that changes them: what a checkpoint holds."""
+
+    def __init__(
+        self,
+        task: Task,
+        module: ProgramModule,
+        choices: Choices,
+        processes: Processes = ALONE,
+    ) -> None:
+        self.task, self.module, self.choices = task, module, choices
+        self.processes = processes
+        self.device = next(module.parameters()).device
+        unused = processes.connected and not self._all_used()
+        self.replica = processes.wrap(module, unused, choices.compile)
+        self.optimizer = Optimizer(module, choices.optimizer, weight_decay=choices.weight_decay)
+        steps = choices.max_steps
+        self.schedule = Schedule(choices.learning_rate, steps, min(choices.warmup, steps))
+        self.progress = Progress()
+
+    def step(self) -> Step:
+        """One update. A loss that is not finite is an error, and the weights stay."""
+        progress, choices = self.progress, self.choices
+        self.module.train()
+        self.optimizer.zero_grad()
+        with enough_memory(
+            f"on {self.device} for a step of {choices.batch_size} x {choices.context} tokens; make "
+            "--batch-size smaller (--accumulate makes up for it), or --context, or a size"
+        ):
+            loss, terms, count = self._gradient(progress.step)
+        parameters = self.module.parameters()
+        norm, clipped = clip_by_norm(parameters, choices.clip or None, each=choices.clip_each)
+        rate = self.schedule.at(progress.step)
+        if not math.isfinite(norm):
+            raise NotFinite(loss, progress.step * choices.accumulate)
+        self.optimizer.step(rate)
+        progress.step += 1
+        progress.tokens += count
+        progress.clipped += clipped
+        progress.weight = SMOOTHING * progress.weight + (1 - SMOOTHING)
+        progress.smoothed = SMOOTHING * progress.smoothed + (1 - SMOOTHING) * loss
+        return Step(loss, terms, norm, rate)
+
+    def _gradient(self, step: int) -> tuple[float, dict[str, float], int]:
+        """The mean gradient over the batches of a step goes into the parameters."""
+        parts = self.choices.accumulate
+        total, count = 0.0, 0
+        sums: dict[str, float] = {}
+        narrow = self.choices.precision == BFLOAT16
+        for number in range(step * parts, (step + 1) * parts):
+            batch = self.batch(number)
+            last = number + 1 == (step + 1) * parts
+            with self.processes.exchanging(self.replica, now=last):
+                with torch.autocast(self.device.type, torch.bfloat16, enabled=narrow):
+                    loss, terms = self.task.loss(self.replica, batch)
+                value, tokens, means = self._of_all(loss, batch.count, terms, number)
+                (loss / parts).backward()  # type: ignore[no-untyped-call]
+            total += value / parts
+            count += tokens
+            for name, term in means.items():
+                sums[name] = sums.get(name, 0.0) + term / parts
+        return total, sums, count
+
+    def _of_all(
+        self, loss: Tensor, count: int, terms: dict[str, Tensor], number: int
+    ) -> tuple[float, int, dict[str, float]]:
+        """The means over all processes, whose parts of a batch are of one size."""
+        own = loss.item()
+        value, tokens, *rest = self.processes.sum(
+            [own, count, *(term.item() for term in terms.values())]
+        )
+        of = self.processes.of if self.processes.connected else 1
+        if not math.isfinite(value):
+            rank = self.processes.first(not math.isfinite(own))
+            raise NotFinite(value / of, number, rank)
+        return (
+            value / of,
+            int(tokens),
+            {name: v / of for name, v in zip(terms, rest, strict=True)},
+        )
+
+    def _all_used(self) -> bool:
+        """Whether the loss depends on every parameter."""
+        self.task.loss(self.module, self.batch(0))[0].backward()  # type: ignore[no-untyped-call]
+        used = all(p.grad is not None for p in self.module.parameters())
+        self.module.zero_grad()
+        return used
+
+    def batch(self, number: int) -> Batch:
+        """A batch, and the generator set as dropout is to be drawn for it."""
+        rank, of = self.processes.rank, self.processes.of
+        self._draw_from(((self.choices.seed * 1_000_003 + number) * 4099 + rank) % (1 << 63))
+        return self.task.batch(number, rank, of).to(self.device)
+
+    def _draw_from(self, seed: int) -> None:
+        """Sets the generators that dropout draws from."""
+        if self.device.type == "cpu":  # in every step, and to ask after all devices takes 0.1 ms
+            torch.default_generator.manual_seed(seed)
+        else:
+            torch.manual_seed(seed)
+
+    def validate(self) -> Scores:
+        """A look at the validation part, which changes nothing, not even what is drawn later."""
+        torch.manual_seed(self.choices.seed)
+        processes, most = self.processes, self.choices.eval_tokens
+        if not processes.connected:
+            return self.task.validate(self.module, most)
+        with processes.whole(self.module):
+            part = self.task.validate(self.module, most, processes.rank, processes.of)
+        nats, count = processes.sum([part.nats, part.count])
+        return self.task.scores(nats, int(count))
+
+    def nan_in_validation(self, kept: int | None) -> IndicialError:
+        """The error after a look that came to nothing; `kept` is the step that was saved last."""
+        torch.manual_seed(self.choices.seed)
+        step, module = self.progress.step, self.module.eval()
+        rate = self.schedule.at(step - 1)
+        with self.processes.whole(module):
+            batch = self.task.nan_in_validation(module)
+            return not_finite(module, batch, "the validation loss is nan", step, kept, rate)
+
+    # ------------------------------------------------------------------ keeping
+
+    def checkpoint(self) -> Checkpoint:
+        keys = self.module.state_keys.values()
+        tensors = {f"model/{key}": whole(self.module.get_parameter(key).detach()) for key in keys}
+        tensors |= {f"optimizer/{name}": v for name, v in self.optimizer.tensors().items()}
+        return Checkpoint(self.progress.step, tensors, asdict(self.progress))
+
+    def load(self, checkpoint: Checkpoint) -> None:
+        load_weights(self.module, checkpoint)
+        self.optimizer.load(checkpoint.part("optimizer"))
+        self.progress = Progress(**checkpoint.facts)
+
+
+class NotFinite(Exception):
+    """A step whose loss or gradient is nan or infinite."""
+
+    def __init__(self, loss: float, number: int, rank: int = 0) -> None:
+        finite = math.isfinite(loss)
+        super().__init__("the gradient is not finite" if finite else f"the loss is {loss:g}")
+        self.number = number
+        """Of the batch."""
+        self.rank = rank
+        """The process whose part of the batch it is."""

@@ -1,0 +1,123 @@
+"""What nobody said: roles of sizes, widths for the time, rows for the data, steps."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from small import small_data
+
+from indicial import load
+from indicial.data.corpus import Corpus
+from indicial.tasks.programs import trainable
+from indicial.training import defaults
+from indicial.training.roles import Roles, heads_of, roles
+from indicial.training.settings import Settings
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("transformer", Roles(("T", "V"), "J", ("L",), ("K",), ("I",), ("D",))),
+        ("encoder_decoder_prenorm", Roles(("S", "U", "T", "V"), "J", ("L",), ("K",), ("I",), ("D",))),
+        ("rnn_lm", Roles(("T", "V"), "J")),
+        ("trigram", Roles(("T", "V"), "I", wide=("J",))),
+        ("causal_cnn", Roles(("T", "V"), "I", ("L",))),
+    ],
+)  # fmt: skip
+def test_what_sizes_are_for(name: str, expected: Roles) -> None:
+    assert roles(load(name).code) == expected
+
+
+def test_sizes_fit_together() -> None:
+    found = roles(load("transformer").code)
+    assert found.sizes(128, 4, {}) == {"J": 128, "L": 4, "K": 4, "I": 32, "D": 512}
+    given = {"J": 96, "K": 8, "D": 100}
+    assert found.sizes(128, 4, given) == {"J": 96, "L": 4, "K": 8, "I": 12, "D": 100}
+    assert [heads_of(width) for width in (8, 32, 48, 64, 100, 128, 512)] == [1, 1, 1, 2, 2, 4, 16]
+
+
+def test_more_time_makes_wider_models_and_little_data_narrower_ones() -> None:
+    program = trainable(["transformer"]).program
+    told = {"T": 128, "V": 1000}
+
+    def width(minutes: float, tokens: int) -> int:
+        return defaults.sizes(program, told, {}, minutes, tokens, "cpu")["J"]
+
+    assert width(0.1, 10**9) <= width(5, 10**9) < width(500, 10**9)
+    assert width(500, 10**5) < width(500, 10**9)
+    assert width(0.0001, 100) == defaults.WIDTHS[0]
+    given = defaults.sizes(program, told, {"J": 40, "L": 1}, 5, 10**6, "cpu")
+    assert (given["J"], given["L"], given["D"]) == (40, 1, 160)
+
+
+ATTENTION = "attention"
+
+
+def corpus(lengths: list[int]) -> Corpus:
+    starts = np.cumsum([0, *lengths])[:-1]
+    return Corpus(np.zeros(sum(lengths), np.uint16), starts, 1, 1, 1, 0, "")
+
+
+def test_rows_follow_the_data() -> None:
+    said = Settings(minutes=60)
+    assert defaults.rows(corpus([10] * 10000), said, "cpu", ATTENTION) == (
+        64,
+        32,
+    )  # several short documents
+    assert defaults.rows(corpus([100] * 1000), said, "cpu", ATTENTION) == (
+        112,
+        18,
+    )  # a whole document
+    assert defaults.rows(corpus([10**6]), said, "cpu", ATTENTION) == (
+        128,
+        16,
+    )  # windows of a long one
+    context, rows = defaults.rows(corpus([40]), said, "cpu", ATTENTION)
+    assert context <= 10 and rows >= 1
+    assert defaults.rows(corpus([10**6]), Settings(context=32, batch_size=5), "cpu", ATTENTION) == (
+        32,
+        5,
+    )
+
+
+def test_short_trainings_take_small_batches_of_short_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(defaults, "_cores", lambda kind: 2)
+    attention, recurrent = (
+        [
+            defaults.rows(corpus([10**6]), Settings(minutes=minutes), "cpu", kind)
+            for minutes in (0.01, 0.49, 0.5, 1.9, 2, 60)
+        ]
+        for kind in (ATTENTION, "recurrent")
+    )
+    assert attention == [(32, 16), (32, 31), (64, 16), (64, 31), (128, 16), (128, 16)]
+    assert recurrent == [(64, 16), (64, 16), (64, 16), (64, 31), (128, 16), (128, 16)]
+
+
+def test_recurrences_take_larger_steps() -> None:
+    kinds = {name: defaults.is_recurrent(trainable([name]).program.code) for name in
+             ("ugrnn", "stacked", "blank_rnn", "transformer", "causal_cnn", "trigram")}  # fmt: skip
+    assert [name for name, recurs in kinds.items() if recurs] == ["ugrnn", "stacked", "blank_rnn"]
+    assert defaults.default_rate("muon", 64, True) > defaults.default_rate("muon", 64, False)
+    assert defaults.default_rate("muon", 256, True) == defaults.default_rate("muon", 64, True) / 2
+
+
+def test_steps_fill_the_time() -> None:
+    found = defaults.amount(Settings(minutes=1), 0.1, 2048, 10**9)
+    assert found.max_steps == pytest.approx(600 * defaults.SHARE, abs=1)
+    assert found.eval_every * defaults.LOOKS >= found.max_steps
+    assert found.warmup == found.max_steps // 20
+    # Looks cost a third of training for each token, and a tenth of the time at most.
+    assert found.eval_tokens is not None
+    looks = found.max_steps // found.eval_every
+    assert looks * found.eval_tokens / 3 <= 0.11 * found.max_steps * 2048
+    assert defaults.amount(Settings(minutes=1), 0.1, 2048, 1000).eval_tokens is None
+    few = defaults.amount(Settings(max_steps=3), None, 2048, 1000)
+    assert (few.max_steps, few.eval_every, few.warmup) == (3, 3, 0)
+    own = defaults.amount(Settings(max_steps=50, eval_every=7, save_every=3, warmup=2), 1, 9, 9)
+    assert (own.eval_every, own.save_every, own.warmup) == (7, 3, 2)
+
+
+def test_small_texts_have_a_context_that_fits() -> None:
+    data = small_data(4)
+    context, rows = defaults.rows(data.train, Settings(), "cpu", ATTENTION)
+    assert 2 <= context <= len(data.train) and rows >= 1
