@@ -450,3 +450,20 @@ def test_a_bracket_behind_a_fraction_and_a_blank_is_a_factor() -> None:
     assert lines("y = 1/T(a + b)") == ["y = 1/T(a + b)"]
     assert lines("y = 1/f (a) + 1/sqrt (a)") == ["y = 1/f(a) + 1/sqrt(a)"]
     assert lines("y = 1/(T (a + b))") == ["y = 1/T(a + b)"]
+
+
+def test_names_keep_their_fonts() -> None:
+    """As evidence: in equality, and so in bracket notation, a bold letter is the letter."""
+    texts = [r"\mathbf{h}_t", r"\mathbf h_t", r"{\bf h}_t", r"\bm{h}_t", r"\boldsymbol{\tilde h}_t"]
+    for text in texts:
+        name = parse_text(f"{text} = x", latex=True).statements[0].sides[0]
+        assert isinstance(name, Name) and (name.base, name.font) == ("h", "bold"), text
+    plain = parse_text("h_t = x", latex=True).statements[0].sides[0]
+    assert plain == parse_text(r"\mathbf h_t = x", latex=True).statements[0].sides[0]
+    assert isinstance(plain, Name) and plain.font == ""
+
+
+@pytest.mark.parametrize("text", [r"h^{<t-1>}", r"h^{\langle t-1\rangle}"])
+def test_angles_above_a_name(text: str) -> None:
+    found, expected = (parse_text(f"{t} = x", latex=True) for t in (text, "h^{(t-1)}"))
+    assert found.faults == () and found.statements == expected.statements

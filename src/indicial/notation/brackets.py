@@ -50,6 +50,8 @@ class BracketGrammar(NameGrammar):
             argument = argument.body if isinstance(argument, Group) else argument
             self.rooted = False
             return Call(Name("sqrt", span=token.span), (argument,), span=self.since(token))
+        if self.script_depth and text == "<":
+            return self.angled(token)
         if text in ("|", "|(", "‖", "‖("):
             return self.postfix(self.between_bars(token), token)
         if text == "{" and self.latex:
@@ -73,6 +75,13 @@ class BracketGrammar(NameGrammar):
         self.bars.pop()
         self.i += 1
         return self.postfix(bracket(text, items, self.since(token)), token)
+
+    def angled(self, token: Token) -> Expression:
+        """`h^{<t>}`: a place in time, as `h^{(t)}`."""
+        self.i += 1
+        body = self.sum()
+        self.expect(">")
+        return Group(body, span=self.since(token))
 
     def between_bars(self, token: Token) -> Expression:
         self.i += 1
@@ -207,9 +216,9 @@ def bracket(opener: str, items: tuple[Expression, ...], span: Span) -> Expressio
     """What a bracket in the place of a factor is: a group, a tuple, a list or a set."""
     several = len(items) > 1
     only = items[0]
-    if opener == "⟨" or (opener == "(" and several):
+    if several and opener in ("⟨", "("):
         return TupleLiteral(items, span=span)
-    if opener == "(":
+    if opener in ("⟨", "("):
         return Group(only, span=span)
     if opener == "[":
         number = only.body if isinstance(only, Negative) else only

@@ -60,10 +60,9 @@ _TEXT = _words(
     "\\text \\mathrm \\textrm \\textbf \\textit \\mbox \\hbox \\operatorname \\operatorname* "
     "\\textsf \\texttt \\textnormal \\emph \\textsc"
 )
-_FACES = _words(
-    "\\mathbf \\boldsymbol \\bm \\pmb \\mathit \\mathsf \\mathtt \\mathnormal \\symbf \\bold "
-    "\\mathbfit"
-)
+_BOLD = _words("\\mathbf \\boldsymbol \\bm \\pmb \\symbf \\bold \\mathbfit")
+_FACES = _BOLD | _words("\\mathit \\mathsf \\mathtt \\mathnormal")
+_SANS = _words("\\mathsf")
 _ALPHABETS = {"\\mathcal": SCRIPT_LETTERS, "\\mathscr": SCRIPT_LETTERS, "\\mathbb": DOUBLE_LETTERS,
               "\\mathfrak": dict[str, str]()}  # fmt: skip
 _SWITCHES = frozenset({"\\rm", "\\bf", "\\it", "\\tt", "\\sf", "\\sc"})
@@ -85,6 +84,8 @@ class _Reader:
         self.tokens, self.latex = tokens, latex
         self.i = 0
         self.out: list[Token] = []
+        # The font of the tokens up to a place: `\\boldsymbol{\\hat\\theta}`.
+        self.font, self.font_end = "", 0
         # Partners of braces and running counts, taken once, keep every look ahead constant.
         self.partner: dict[int, int] = {}
         self.scripts, self.dollars = [0], [0]
@@ -108,14 +109,15 @@ class _Reader:
             elif token.kind == "sign":
                 self.sign(token)
             else:
-                self.out.append(token)
+                self.emit(token.kind, token.text, token)
         return self.out
 
     def emit(self, kind: str, text: str, token: Token, span: Span | None = None) -> None:
-        if span is None and (kind, text) == (token.kind, token.text):
+        font = self.font if self.i <= self.font_end else token.font
+        if span is None and (kind, text, font) == (token.kind, token.text, token.font):
             self.out.append(token)
         else:
-            self.out.append(Token(kind, text, span or token.span, token.space))
+            self.out.append(Token(kind, text, span or token.span, token.space, font))
 
     def word(self, token: Token) -> None:
         text = LETTER_CHARACTERS.get(token.text, token.text)
@@ -243,8 +245,12 @@ class _Reader:
             self.group()
 
     def face(self, token: Token) -> None:
-        """`\\mathbf{q}`: the letters; bold face says nothing that the letter does not."""
+        """`\\mathbf{q}`: the letters, with their font."""
+        bold, sans = token.text in _BOLD, token.text in _SANS
         end = self.partner.get(self.i, 0)
+        if bold or sans:
+            self.font = "bold" if bold else "sans"
+            self.font_end = max(end, self.i) + 1
         if not 0 < end - self.i - 1 <= 60:
             return
         inner = self.tokens[self.i + 1 : end]
@@ -262,6 +268,8 @@ class _Reader:
             self.i += 1
         if self.i > start:
             word = "".join(t.text for t in self.tokens[start : self.i])
+            bold = token.text == "\\bf" and self.i == start + 1
+            self.font, self.font_end = ("bold", self.i) if bold else (self.font, self.font_end)
             self.emit("text", word, token, token.span.to(self.tokens[self.i - 1].span))
 
     def stacked(self) -> bool:

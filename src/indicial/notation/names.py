@@ -56,7 +56,7 @@ class NameGrammar(Grammar):
         while self.peek().kind == "mark":
             accents.append(MARKS[self.peek().text])
             self.i += 1
-        return Name(base, tuple(accents), span=self.since(token))
+        return Name(base, tuple(accents), font=font_of(token), span=self.since(token))
 
     def merged(self, base: str) -> str:
         """In a script a run of letters is a word: `h_{in}`, `W^{FF1}`."""
@@ -214,7 +214,8 @@ class NameGrammar(Grammar):
             if not script and token.text == "Δ":
                 self.i -= 1
                 return self.base_name()
-            name = Name("Σ" if token.kind == "sigma" else token.text, span=token.span)
+            base = "Σ" if token.kind == "sigma" else token.text
+            name = Name(base, font=font_of(token), span=token.span)
             if not self.latex and self.peek().kind == "mark":
                 self.i -= 1
                 return self.base_name()
@@ -227,3 +228,8 @@ class NameGrammar(Grammar):
         if token.kind == "command" or (token.kind == "sign" and token.text in ("(", "[", "\\{")):
             return self.factor()
         raise self.unexpected(token, "an argument" if not script else "a script")
+
+
+def font_of(token: Token) -> str:
+    """What the letters of a name are set in; the words of `\\text` are roman."""
+    return token.font or ("roman" if token.kind == "text" else "")

@@ -55,8 +55,8 @@ class Name(Expression):
 
     `W^{h,R}` has `sup = (h, R)`; `h_{in}` has `sub = (in,)`; `\\tilde h` has
     `accents = ("tilde",)`;
-    `\\mathcal L` has the base `ℒ`. `word` tells names that were written as one word (`in`, `Key`)
-    from one-letter ones.
+    `\\mathcal L` has the base `ℒ`. The font (`bold`, `sans`, `roman`) tells what a letter is in vector
+    style; it takes no part in equality, as in `\\mathbf h[t,j]` it says nothing that the letter does not.
     """
 
     base: str
@@ -64,6 +64,7 @@ class Name(Expression):
     primes: int = 0
     sub: tuple[Expression, ...] = ()
     sup: tuple[Expression, ...] = ()
+    font: str = field(default="", compare=False, repr=False)
 
     @property
     def bare(self) -> bool:

@@ -23,13 +23,15 @@ class Token:
 
     kinds out of the lexer: letter, word, number, command (with its backslash), sign, mark (a
     combining accent), row (`\\\\`), newline, comment, parameter (`#1` in a macro's body).
-    `space` tells whether a blank stands before it.
+    `space` tells whether a blank stands before it; `font` is `bold`, `script`, `sans` or `roman`
+    where the text says so.
     """
 
     kind: str
     text: str
     span: Span
     space: bool = False
+    font: str = ""
 
 
 # Each alternative is a plain run without nested repetition, so matching is linear.
