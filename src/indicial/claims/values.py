@@ -54,6 +54,8 @@ class Judged:
 
     missed: Array
     allowed: Array
+    rounding: Array
+    """What is no more than rounding: another processor finds another number there."""
     broken: Truths
     tried: Truths
     """Where both sides are finite and the guard holds."""
@@ -71,9 +73,9 @@ def judge(relation: str, sides: Sides) -> Judged:
         tried = finite & sides.guard
         gap = np.where(tried, left - right, 0.0)
         scale = np.maximum(1.0, np.maximum(np.abs(left), np.abs(right)))
-    allowed = ROUNDING * np.where(tried, scale, 1.0)
+    allowed = rounding = ROUNDING * np.where(tried, scale, 1.0)
     if sides.tolerance is not None:
-        allowed = np.broadcast_to(sides.tolerance, gap.shape) + 1e-3 * allowed
+        allowed = np.broadcast_to(sides.tolerance, gap.shape) + 1e-3 * rounding
     missed = {
         "=": np.abs(gap), "≈": np.abs(gap), "≠": np.abs(gap),
         "≤": gap, "<": gap, "≥": -gap, ">": -gap,
@@ -85,7 +87,7 @@ def judge(relation: str, sides: Sides) -> Judged:
         broken = missed >= (0.0 if sides.tolerance is None else allowed)
     else:
         broken = missed > allowed
-    return Judged(missed, allowed, broken & tried, tried, sides.guard & ~finite)
+    return Judged(missed, allowed, rounding, broken & tried, tried, sides.guard & ~finite)
 
 
 @dataclass
@@ -108,11 +110,11 @@ class _Tally:
             return
         self.tried = True
         sign = -1.0 if relation == "≠" else 1.0
-        share = np.where(judged.tried, sign * judged.missed / judged.allowed, -np.inf)
-        if relation in ("≤", "<", "≥", ">"):
-            share = np.where(judged.tried, judged.missed, -np.inf)
+        missed = np.where(np.abs(judged.missed) <= judged.rounding, 0.0, judged.missed)
+        share = sign * missed / (1.0 if relation in ("≤", "<", "≥", ">") else judged.allowed)
+        share = np.where(judged.tried, share, -np.inf)
         worst = np.unravel_index(int(np.argmax(share)), share.shape)
-        near = sign * float(judged.missed[worst])
+        near = sign * float(missed[worst])
         if near > self.missed:
             self.missed, self.allowed = near, float(judged.allowed[worst])
 
@@ -210,10 +212,13 @@ def _confirmed(experiment: Experiment, sizes: Mapping[str, int], seed: int) -> b
 def _held(relation: str, tally: _Tally) -> str:
     if relation in ("=", "≈"):
         near = f"worst {tally.missed:.1g} of {tally.allowed:.1g} allowed"
+        near = near if tally.missed else "equal but for rounding"
     elif relation == "≠":
         near = f"never nearer than {-tally.missed:.2g}"
     else:
         near = f"least margin {max(0.0, -tally.missed):.2g}"
+        if relation in ("<", ">") and not tally.missed:
+            near = "least margin within rounding"
     tried = listed(tally.sizes)
     count = f"{tally.draws:,} draw{'' if tally.draws == 1 else 's'}"
     if tally.undefined:

@@ -4,7 +4,7 @@
 >>> sheet.run("shares", 1, "α[n] = softmax_n x[n]").verdicts
 []
 >>> [v.line() for v in sheet.run("shares", 2, "claim Σ_n α[n] = 1").verdicts]
-['shares 2:2: claim holds: Σ_n α[n] = 1: worst 2e-16 of 1e-09 allowed, …']
+['shares 2:2: claim holds: Σ_n α[n] = 1: equal but for rounding, …']
 
 What is said of a cell depends on the parts of its section up to it, and on the section that it goes on
 with, so it is the same whenever it is run. A part that is run again takes the place of what it was; if its

@@ -130,7 +130,11 @@ def test_a_step_does_not_depend_on_the_threads(threads: Callable[[int], None]) -
 
 
 def test_one_member_does_not_depend_on_the_threads(threads: Callable[[int], None]) -> None:
-    """The whole pass, and its gradient."""
+    """The whole pass, and its gradient.
+
+    Up to rounding: what does not read the state is PyTorch's `linear`, and the order in which that
+    adds depends on the processor and the threads.
+    """
     module = indicial.load("ugrnn").compile(J=400, K=3)
     x = torch.randn(1, 7, 3)
     found = []
@@ -143,7 +147,7 @@ def test_one_member_does_not_depend_on_the_threads(threads: Callable[[int], None
         assert gradient is not None
         found.append((h, gradient.clone()))
     for h, gradient in found[1:]:
-        assert torch.equal(h, found[0][0])
+        torch.testing.assert_close(h, found[0][0])
         torch.testing.assert_close(gradient, found[0][1])
 
 
