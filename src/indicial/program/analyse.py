@@ -27,7 +27,7 @@ from indicial.program.lowering.ranges import settle
 from indicial.program.messages import Messages
 from indicial.program.names.bounds import family_bounds, sizes_named
 from indicial.program.names.letters import index_name
-from indicial.program.names.occurrences import left_letters
+from indicial.program.names.occurrences import layer_axes, left_letters
 from indicial.program.names.outline import Definition, Outline
 from indicial.program.names.sorting import outline
 
@@ -84,6 +84,7 @@ def _survey(lowering: Lowering, statements: Sequence[s.Statement]) -> None:
     for definition in outline.definitions:
         lowering.index_keys.update(left_letters(definition))
         lowering.layered.update(describe(i) for i in definition.items if isinstance(i, s.Add))
+        lowering.by_layer |= layer_axes(outline, definition)
     for statement in statements:
         for node in statement.walk():
             if isinstance(node, s.Reduction):

@@ -128,6 +128,7 @@ def _names(page: Page, facts: Facts, everything: bool) -> None:
         drawn.append("a mask for dropout" if len(masks) == 1 else f"{len(masks)} masks for dropout")
     page.put("drawn", page.flow(drawn))
     page.put("defined", page.flow(shown(facts.role("defined", everything)), "  "))
+    _summed(page, facts)
     lines = []
     for (role, reason), names in facts.guesses.items():
         what = role if len(names) == 1 else f"{role}s"
@@ -135,6 +136,15 @@ def _names(page: Page, facts: Facts, everything: bool) -> None:
         verb = f"is {'an' if role == 'input' else 'a'}" if len(names) == 1 else "are"
         lines += page.fold(f"{', '.join(names)} {verb} {what} ({why})")
     page.put("? guessed", lines)
+
+
+def _summed(page: Page, facts: Facts) -> None:
+    """`summed      R, G: I, K   P: J`: no sum that is read into an equation is left unsaid."""
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for name, letters in facts.summed.items():
+        alike.setdefault(tuple(letters), []).append(name)
+    texts = [f"{', '.join(names)}: {', '.join(letters)}" for letters, names in alike.items()]
+    page.put("summed", page.flow(texts))
 
 
 def _parameters(page: Page, facts: Facts) -> None:

@@ -8,6 +8,7 @@ facts.taken         →   {"I_{Value}": "I"}: sizes that are taken as their lett
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -18,11 +19,15 @@ from indicial.program import ir
 from indicial.program.cost.cost import order
 from indicial.program.explain.numbers import tight, value
 from indicial.program.explain.outside import Outside, outside, small
-from indicial.program.names.letters import capital
+from indicial.program.names.letters import capital, is_capital
 from indicial.program.sizes import Size, Strided
 
 if TYPE_CHECKING:
     from indicial.program.program import Program
+
+
+_SIGNS = ("Σ_", "∑_", "sum_", "\\sum", "mean_", "E_", "𝔼_", "\\mathbb{E}")
+"""What a sum over small letters begins with where it is written."""
 
 
 def tie(code: ir.Code) -> dict[str, str]:
@@ -147,6 +152,29 @@ class Facts:
                     found.setdefault(capital(letter), set()).add(self.tied(axis.extent).name)
         alone = {own: next(iter(sizes)) for own, sizes in found.items() if len(sizes) == 1}
         return [(own, size) for own, size in alone.items() if size is not None and size != own]
+
+    @cached_property
+    def summed(self) -> dict[str, list[str]]:
+        """The letters that each equation and claim sums over without a sign: `{"h": ["I", "K"]}`."""
+        made = {n.name for n in self.names if n.made}
+        bodies = [(s.target, s.body) for s in self.code.statements if s.target not in made]
+        for test in self.code.tests:
+            name = f"“{test.text}”" if test.text else test.span.text
+            bodies += [(name, test.left), (name, test.right)]
+        found: dict[str, set[str]] = {}
+        for name, body in bodies:
+            waiting, seen = [body], set[str]()
+            while waiting:
+                for node in waiting.pop().walk():
+                    if isinstance(node, ir.Read) and node.tensor in made - seen:
+                        seen.add(node.tensor)  # the argument of a function is part of its equation
+                        waiting += [s.body for s in self.code.of(node.tensor)]
+                    if isinstance(node, ir.Reduce) and node.operator in ("sum", "mean"):
+                        written = node.span.text.startswith(_SIGNS)
+                        for letter in (i.name for i in node.indices):
+                            if not written or is_capital(letter):
+                                found.setdefault(name, set()).add(re.split("[·°]", letter)[0])
+        return {name: sorted(letters) for name, letters in found.items()}
 
     @cached_property
     def outside(self) -> list[Outside]:

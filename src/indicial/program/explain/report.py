@@ -52,6 +52,7 @@ def to_json(facts: Facts) -> dict[str, Any]:
             for n in facts.names
         ],
         "constants": dict(code.constants),
+        "summed": facts.summed,
         "sizes": {
             name: {"value": facts.sizes.get(name), "taken_as": facts.taken.get(name)}
             for name in code.sizes

@@ -99,7 +99,10 @@ def _drawn_axis(context: Context, axis: AxisInfo, ranges: list[Range]) -> Range:
 def _read_axis(context: Context, axis: AxisInfo, ranges: list[Range]) -> Range:
     """A parameter has the elements that are read."""
     result: Range | None = None
-    for place, variables in axis.reads:
+    # The L of `W_L` is one of the elements that `W_{ℓ+1}` reads, if there is such a read.
+    others = [r for r in axis.reads if not any(v.element for v, _ in r[1])]
+    ranging = any(v or not isinstance(p, ir.Affine) for p, v in others)
+    for place, variables in others if ranging else axis.reads:
         if not isinstance(place, ir.Affine):
             result = result or (Size(), context.classes.atom(axis.size) - 1)
             continue

@@ -6,7 +6,7 @@ atoms `#lo7` and `#ex7` for the range of variable 7, and `#12` for the size of c
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from indicial.notation.source import NOWHERE, Span
 from indicial.notation.syntax import Name
@@ -41,6 +41,8 @@ class Variable:
     """The axes that it indexes just as it is."""
     strided: Size | None = None
     """Its extent where that depends on a layer."""
+    element: bool = False
+    """A capital that is no index: the L of `h_L[t,j]`, which is the last element."""
 
     @property
     def index(self) -> ir.Index:
@@ -57,6 +59,8 @@ class Open:
     """Span, tensor and axis of each occurrence."""
     beside: list[Span] = field(default_factory=list)
     """The factors of the innermost product that do not have it."""
+    below: bool = False
+    """It stands below a name somewhere: the L of `h_L[t,J]`."""
 
 
 @dataclass
@@ -178,9 +182,10 @@ def merge(terms: list[Term], *, brackets: bool) -> dict[str, Open]:
         for key, opened in term.opens.items():
             count = 1 if brackets else opened.count
             if key not in result:
-                result[key] = Open(opened.variable, count, list(opened.sites), opened.beside)
+                result[key] = replace(opened, count=count, sites=list(opened.sites))
             else:
                 known = result[key]
                 known.count = 1 if brackets else known.count + count
                 known.sites = known.sites + opened.sites
+                known.below = known.below or opened.below
     return result

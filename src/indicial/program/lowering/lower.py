@@ -28,7 +28,7 @@ from indicial.program.lowering import (
     probabilities,
     reductions,
 )
-from indicial.program.lowering.context import ZERO, Context, Term, merge
+from indicial.program.lowering.context import ZERO, Context, Open, Term, merge
 from indicial.program.lowering.reads import Reading
 from indicial.program.lowering.scope import Scope
 from indicial.program.moving import Unmovable, moved
@@ -94,15 +94,18 @@ class Lowering(Reading):
         return self.whole(node, scope)
 
     def close(self, factors: list[Term], span: Span) -> Term:
-        """The product of the factors, summed over what occurs in it twice or more."""
+        """The product of the factors, summed over what occurs in it twice or more.
+
+        The L of `h_L[t,J] h_L[t,J]` is the last layer however often it occurs.
+        """
         opens = merge(factors, brackets=False)
         expressions = tuple(f.expression for f in factors)
         body = expressions[0] if len(expressions) == 1 else ir.Apply("*", expressions, span=span)
-        summed = [o for o in opens.values() if o.count >= 2]
+        summed = [o for o in opens.values() if o.count >= 2 and not self._is_last(o)]
         if summed:
             indices = tuple(o.variable.index for o in summed)
             body = ir.Reduce("sum", indices, None, body, span=span)
-        left = {k: o for k, o in opens.items() if o.count < 2}
+        left = {k: o for k, o in opens.items() if o not in summed}
         for key, opened in left.items():
             opened.beside = opened.beside + [
                 f.expression.span for f in factors
@@ -114,14 +117,26 @@ class Lowering(Reading):
         """Capitals that name the element of that number: the top layer `h[L,t,j]`."""
         expression, opens = term.expression, dict(term.opens)
         for key, opened in term.opens.items():
-            if opened.sites and self._has_element(
-                opened.sites[0][1], opened.sites[0][2], opened.variable.family
-            ):
+            family = opened.variable.family
+            if any(self._has_element(tensor, n, family) for _, tensor, n in opened.sites):
                 size = self.context.classes.atom(opened.variable.size)
                 expression = moved(expression, {opened.variable.name: ir.Affine((), size)})
+                opened.variable.element = True
                 scope.capitals.pop(key, None)
                 del opens[key]
         return Term(expression, opens)
+
+    def _is_last(self, opened: Open) -> bool:
+        """Whether a capital that occurs several times is the last layer all the same.
+
+        Below a name it is, if there is such an element; in brackets (`h[L,t,J] h[L,t,J]`), if it is an
+        L and all that it stands at goes by layers: the weights of `s[L] h[L,t,j]` are for a sum.
+        """
+        family = opened.variable.family
+        if opened.below:
+            return any(self._has_element(tensor, n, family) for _, tensor, n in opened.sites)
+        sites = [(tensor, n) for _, tensor, n in opened.sites]
+        return family == "ℓ" and bool(sites) and all(site in self.by_layer for site in sites)
 
     def finish(self, term: Term, scope: Scope) -> ir.Expression:
         """Deals with what is left open: an element of that number, or a mistake."""

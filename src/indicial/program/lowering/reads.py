@@ -39,6 +39,8 @@ class Reading:
         """What the text says of a family's range: (1, 0) for 1..T, (0, -1) for 0..T-1."""
         self.layered: set[str] = set()
         """The families that are stepped on a left side: the ℓ of `L_{ℓ+1}`."""
+        self.by_layer: set[tuple[str, int]] = set()
+        """The axes of layers: those of `h[ℓ+1,t,j]` and of what its equation reads at ℓ or ℓ+1."""
         self.index_keys: set[str] = set()
         """The letters that are an index somewhere: on a left side, or below a Σ."""
         self.sizes_named: dict[str, s.Name] = {}
@@ -123,6 +125,9 @@ class Reading:
         spans = [reference.span] * len(group) + [i.span for i in items]
         result = self.read_at(info, placed, spans, scope)
         assert isinstance(result.expression, ir.Read)
+        first = len(info.axes) - len(reference.items)
+        for opened in result.opens.values():
+            opened.below = any(0 <= n - first < reference.scripts for _, _, n in opened.sites)
         return Term(ir.Read(key, result.expression.places, span=reference.span), result.opens)
 
     def read_at(

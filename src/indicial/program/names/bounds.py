@@ -13,7 +13,7 @@ from dataclasses import replace
 from indicial.notation import syntax as s
 from indicial.notation.printers import name_key
 from indicial.program.names.letters import GROUPS, family, index_name, is_capital
-from indicial.program.names.occurrences import recurrences
+from indicial.program.names.occurrences import bodies, recurrences, uses
 from indicial.program.names.outline import Outline
 
 Bounds = dict[str, tuple[int, int]]
@@ -45,7 +45,8 @@ def family_bounds(outline: Outline, statements: Iterable[s.Statement]) -> Bounds
 
 
 def _from_one(outline: Outline) -> Bounds:
-    """`α_1(j) = …` beside `α_t(j) = … α_{t-1}(i) …`, and no `α_0`: time begins at 1."""
+    """`α_1(j) = …` beside `α_t(j) = … α_{t-1}(i) …`, and no `α_0`: time begins at 1. So it does
+    beside `α_0` where `α_T` is read: then there are T steps after the start, 1 to T."""
     numbers: dict[tuple[str, int], set[str]] = defaultdict(set)
     letters: dict[tuple[str, int], str] = {}
     for definition in outline.definitions:
@@ -59,8 +60,22 @@ def _from_one(outline: Outline) -> Bounds:
     return {
         letters[where]: (1, 0)
         for where, found in numbers.items()
-        if "1" in found and "0" not in found and letters.get(where) in over
+        if letters.get(where) in over
+        and ("1" in found if "0" not in found else _reads_last(outline, *where))
     }
+
+
+def _reads_last(outline: Outline, key: str, position: int) -> bool:
+    """Whether `h_L[t,j]` is read: the capital below the name, or an L in its brackets."""
+    for node in bodies(outline):
+        for use in uses(outline, node):
+            items = use.reference.items if use.kind == "tensor" else ()
+            if use.reference.key == key and position < len(items):
+                name = index_name(items[position])
+                layer = name is not None and (position < use.reference.scripts or name.base == "L")
+                if layer and name is not None and is_capital(name.base):
+                    return True
+    return False
 
 
 def _explicit(letter: s.Expression, lower: s.Expression, upper: s.Expression, into: Bounds) -> None:

@@ -63,6 +63,8 @@ class Reference:
     power: Expression | None = None
     group: Expression | None = None
     """The parameter group: the `Φ[ℓ]` of `CELL_{Φ[ℓ]}`."""
+    scripts: int = 0
+    """How many of the items stand below or above the name, in front of those in brackets."""
 
 
 @dataclass
@@ -270,7 +272,7 @@ class Naming:
         if items or span is not None:
             items = (*reference.items, *items)
             span = span or reference.span
-            return Reference(reference.key, items, span, reference.power, reference.group)
+            return replace(reference, items=items, span=span)
         return reference
 
     def _read(self, name: Name) -> Reference:
@@ -303,7 +305,7 @@ class Naming:
         sup, power = self._superscript(name, seen)
         if tuple(kept) != name.sub or sup != name.sup:
             name = Name(name.base, name.accents, name.primes, tuple(kept), sup, span=name.span)
-        return Reference(name_key(name), tuple(inside), name.span, power, group)
+        return Reference(name_key(name), tuple(inside), name.span, power, group, len(inside))
 
     def _is_step(self, name: Name, seen: _Seen) -> bool:
         """`Φ^{t+1}` beside `Φ^t`, `W^{(l)}` beside `h^{(l+1)}`: a step of time or layer, above."""

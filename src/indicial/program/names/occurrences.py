@@ -143,6 +143,18 @@ def left_letters(definition: Definition) -> dict[str, s.Name]:
     return result
 
 
+def layer_axes(outline: Outline, definition: Definition) -> set[tuple[str, int]]:
+    """Names and axes that an equation for `h[ℓ+1,t,j]` steps along or reads at ℓ or ℓ+1."""
+    stepped = {describe(item) for item in definition.items if isinstance(item, s.Add)}
+    found = {(definition.key, n) for n, i in enumerate(definition.items) if isinstance(i, s.Add)}
+    for use in uses(outline, definition.body) if stepped else ():
+        for position, item in enumerate(use.reference.items if use.kind == "tensor" else ()):
+            name = index_name(item)
+            if describe(item) in stepped and not (name is not None and is_capital(name.base)):
+                found.add((use.reference.key, position))
+    return found
+
+
 def recurrences(outline: Outline) -> set[str]:
     """The families that a recurrence runs over: defined at t, read at t-1."""
     plain: dict[tuple[str, int], set[str]] = defaultdict(set)
