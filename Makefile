@@ -17,7 +17,7 @@ FUZZ_SECONDS ?= 600
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup run test check notebooks fuzz bench format clean
+.PHONY: help setup run test check notebooks fuzz bench notes format clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | \
@@ -68,6 +68,11 @@ $(BENCH)/.installed: pyproject.toml constraints.txt bench/requirements.txt bench
 
 bench: $(BENCH)/.installed ## measure the speed beside PyTorch, JAX and others (BENCH_ARGS=--help)
 	$(BENCH)/bin/python -m bench $(BENCH_ARGS)
+
+# The notes themselves are not part of the project; where they are not there, it says so.
+NOTES_ARGS ?=
+notes: $(STAMP) ## score how real notes are read, by hand-made labels (NOTES_ARGS="--set final --verbose")
+	$(BIN)/python -m bench.notes score $(NOTES_ARGS)
 
 format: $(STAMP) ## rewrite the code as `make check` wants it
 	$(BIN)/ruff format .

@@ -117,7 +117,7 @@ class Facts:
     def names(self) -> list[Named]:
         tokens = _token_axes(self.code)
         return [
-            Named(t, _letters(self.code, t, tokens), _made(self.code, t))
+            Named(t, _letters(self.code, t, tokens), made(self.code, t))
             for t in self.code.tensors.values()
         ]
 
@@ -262,7 +262,7 @@ def _is_token(code: ir.Code, letter: str) -> bool:
     return tensor is not None and tensor.values is not None
 
 
-def _made(code: ir.Code, tensor: ir.Tensor) -> bool:
+def made(code: ir.Code, tensor: ir.Tensor) -> bool:
     """Arguments of functions (`layernorm1.1`) and masks (`dropout_1`)."""
     before, dot, after = tensor.name.rpartition(".")
     if dot and after.isdigit() and before[-1:].isdigit():

@@ -1,0 +1,1 @@
+"""How well real notes are read: displays drawn at random, labelled by people, and scored."""

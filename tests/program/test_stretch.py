@@ -1,0 +1,59 @@
+"""How a stretch of a document was read: names, sums, what was left out, messages, by their place."""
+
+from pathlib import Path
+
+from indicial import load_document
+from indicial.program.explain.stretch import Reading, reading
+
+TEXT = r"""# A layer
+$$y[j] = \sum_i W[j,i] x[i]$$
+
+$$a \gg b$$
+
+$$z[j] = \mathrm{softmax}_j \; y[j]$$
+
+## A slip
+$$h[t,j] = G[t,j] h[t-1]$$
+
+$$m[t,j] = G[t,j]$$
+
+## Next
+$$v = f(u)$$
+
+$$h(s) = s^2 + c$$
+"""
+
+
+def readings(folder: Path, text: str = TEXT) -> list[Reading]:
+    """A reading of each display."""
+    path = folder / "notes.md"
+    path.write_text(text, encoding="utf-8")
+    programs = load_document(path)
+    marks = [n for n in range(len(text)) if text.startswith("$$", n)]
+    pairs = zip(marks[::2], marks[1::2], strict=True)
+    return [reading(programs, start, end + 2) for start, end in pairs]
+
+
+def test_each_display_has_its_own_names_and_sums(tmp_path: Path) -> None:
+    first, _, third, *_ = readings(tmp_path)
+    assert first.axes == {"y": {1}, "W": {2}, "x": {1}}
+    assert len(first.sums) == 1 and first.equations == 1 and not first.messages
+    assert third.axes == {"z": {1}, "y": {1}}
+    assert len(third.softmaxes) == 1 and not third.sums
+
+
+def test_what_is_left_out_is_not_computed(tmp_path: Path) -> None:
+    second = readings(tmp_path)[1]
+    assert not second.computed and len(second.skipped) == 1
+
+
+def test_a_message_belongs_to_the_display_in_which_it_stands(tmp_path: Path) -> None:
+    first, _, _, slip, beside, *_ = readings(tmp_path)
+    assert slip.errors and not first.mistakes and not beside.mistakes
+    assert beside.faulty and not first.faulty
+
+
+def test_a_function_that_is_only_named_adds_no_names(tmp_path: Path) -> None:
+    *_, hole, own = readings(tmp_path)
+    assert set(hole.axes) == {"v", "u"} and not hole.sums
+    assert own.functions == own.equations == 1
