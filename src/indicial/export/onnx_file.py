@@ -256,7 +256,7 @@ def traced(
                 output_names=list(outputs),
                 dynamic_shapes=(tuple(shapes),) if isinstance(model, _Step) else tuple(shapes),
             )
-        except torch.onnx.errors.OnnxExporterError as error:
+        except torch.onnx.OnnxExporterError as error:
             why = str(error.__cause__ or error).splitlines()[0]
             raise OneLength(f"torch cannot trace it: {why}") from error
     assert program is not None

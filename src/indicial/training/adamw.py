@@ -15,7 +15,8 @@ from collections.abc import Collection, Mapping
 
 import torch
 from torch import Tensor, nn
-from torch.optim.adamw import adamw
+
+from indicial.compile.torch_inside import adamw_
 
 PARTS = ("step", "exp_avg", "exp_avg_sq")
 
@@ -51,21 +52,16 @@ class AdamW:
         own = [self.parameters[key] for key in keys]
         states = [self._of(key) for key in keys]
         steps, means, squares = ([state[part] for state in states] for part in PARTS)
-        adamw(
+        adamw_(
             list[Tensor](own),
             [p.grad for p in own if p.grad is not None],
             means,
             squares,
-            [],
             steps,
-            fused=True,
-            amsgrad=False,
-            beta1=self.betas[0],
-            beta2=self.betas[1],
-            lr=learning_rate,
-            weight_decay=decay,
-            eps=self.epsilon,
-            maximize=False,
+            learning_rate=learning_rate,
+            betas=self.betas,
+            decay=decay,
+            epsilon=self.epsilon,
         )
 
     def _of(self, key: str) -> dict[str, Tensor]:

@@ -16,6 +16,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from indicial.compile.torch_inside import norms as norms_of
+from indicial.compile.torch_inside import scale_
 from indicial.training.shards import is_divided, local
 
 
@@ -36,7 +38,7 @@ def clip_by_norm(
     if not found:
         return Clipped(0.0, False)
     gradients = [local(gradient) for gradient in found]
-    norms = torch.stack(torch._foreach_norm(gradients)).double()
+    norms = torch.stack(norms_of(gradients)).double()
     if is_divided(found[0]):  # each process has some rows of all of them
         norms = norms.square()
         torch.distributed.all_reduce(norms)
@@ -55,4 +57,4 @@ def clip_by_norm(
 
 def _scale(gradients: list[Tensor], factors: list[float] | None) -> None:
     if factors is not None:
-        torch._foreach_mul_(gradients, factors)
+        scale_(gradients, factors)

@@ -20,6 +20,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor, nn
 
+from indicial.compile.torch_inside import add_, move_, scale_
 from indicial.training.matrices import Matrix
 from indicial.training.shards import divided, joined, local
 
@@ -68,18 +69,20 @@ class Muon:
             local(divided(s.tensor(o), p)) for s, o, p in zip(stacks, orthogonal, own, strict=True)
         ]
         values = [local(p) for p in own]
-        torch._foreach_mul_(values, 1 - learning_rate * self.weight_decay)
-        torch._foreach_add_(values, steps, alpha=-learning_rate * scale)
+        scale_(values, [1 - learning_rate * self.weight_decay] * len(values))
+        add_(values, steps, -learning_rate * scale)
 
-    def _directions(self, keys: list[str]) -> tuple[Tensor, ...] | list[Tensor]:
+    def _directions(self, keys: list[str]) -> list[Tensor]:
         """The momenta, a step further, and a look ahead (Nesterov): the rows that are here."""
         gradients = [local(self.parameters[key].grad) for key in keys]
         for key in keys:
             if key not in self.momenta:
                 self.momenta[key] = torch.zeros_like(self.parameters[key])
         momenta = [local(self.momenta[key]) for key in keys]
-        torch._foreach_lerp_(momenta, gradients, 1 - self.momentum)
-        return torch._foreach_lerp(gradients, momenta, self.momentum)
+        move_(momenta, gradients, 1 - self.momentum)
+        ahead = [gradient.clone() for gradient in gradients]
+        move_(ahead, momenta, self.momentum)
+        return ahead
 
 
 class _Stack:

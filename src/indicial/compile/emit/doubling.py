@@ -27,6 +27,7 @@ from indicial.compile.emit.alone import Alone, Values, sizes_of
 from indicial.compile.native.scan import Members, Unsupported, extract
 from indicial.compile.schedule.linear import Linear, linear
 from indicial.compile.schedule.plan import Call, Loop, Plan, Step
+from indicial.compile.torch_inside import transformed
 from indicial.program.ir import Code, Read
 
 PARTS = 3
@@ -58,7 +59,7 @@ def _unseen(values: torch.Tensor) -> bool:
     """Whether nobody can look at the numbers."""
     if torch.compiler.is_compiling() or values.device.type == "meta":
         return True
-    return torch._C._functorch.is_functorch_wrapped_tensor(values)
+    return transformed(values)
 
 
 def _wide_scan(a: torch.Tensor, b: torch.Tensor, dim: int, lag: int) -> torch.Tensor:

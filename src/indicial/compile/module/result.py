@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch.utils import _pytree as pytree
 
+from indicial.compile.torch_inside import register_container
 from indicial.notation.parse import canonical_name
 from indicial.program.messages import IndicialError
 
@@ -62,6 +62,4 @@ def _unflatten(values: Any, context: Any) -> Result:
 
 
 # So that torch.export and torch.func look into it.
-pytree.register_pytree_node(
-    Result, _flatten, _unflatten, serialized_type_name="indicial.compile.module.result.Result"
-)
+register_container(Result, _flatten, _unflatten, "indicial.compile.module.result.Result")

@@ -20,7 +20,8 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from pathlib import Path
+
+from indicial.compile.torch_inside import addresses
 
 
 class Blas(ctypes.Structure):
@@ -40,18 +41,5 @@ SYMBOLS = ("sgemm_", "dgemm_", "MKL_Set_Num_Threads_Local")
 @functools.cache
 def find() -> Blas | None:
     """The BLAS of PyTorch's library, or None."""
-    import torch
-
-    for name in ("libtorch_cpu.so", "libtorch_cpu.dylib"):
-        path = Path(torch.__file__).parent / "lib" / name
-        if path.exists():
-            return lookup(ctypes.CDLL(str(path)), SYMBOLS)
-    return None
-
-
-def lookup(library: ctypes.CDLL, symbols: tuple[str, ...]) -> Blas | None:
-    """The addresses of `symbols`, or None if one of them is missing."""
-    try:
-        return Blas(*(ctypes.cast(library[symbol], ctypes.c_void_p).value for symbol in symbols))
-    except AttributeError:
-        return None
+    found = addresses(SYMBOLS)
+    return Blas(*found) if found else None

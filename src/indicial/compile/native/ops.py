@@ -18,6 +18,7 @@ import torch
 from indicial.compile.emit.running import empty_sizes
 from indicial.compile.native.kernel import REALS
 from indicial.compile.native.recurrence import Recurrence, registered
+from indicial.compile.torch_inside import transformed, watched
 
 
 def run(
@@ -50,7 +51,7 @@ def _run_members(
 def _suits(tensor: torch.Tensor) -> bool:
     """Whether kernels take a tensor; those inside `torch.func`'s transforms have no memory."""
     tracing = torch.compiler.is_compiling()
-    if not tracing and torch._C._functorch.is_functorch_wrapped_tensor(tensor):
+    if not tracing and transformed(tensor):
         return False
     return tensor.device.type in ("cpu", "meta") and tensor.dtype in REALS
 
@@ -82,7 +83,7 @@ def scan(
 
 def _seen_through(arguments: Sequence[torch.Tensor]) -> bool:
     """Whether somebody watches operators: a tracer, a mode, a tensor of another kind."""
-    if torch.compiler.is_compiling() or torch._C._len_torch_dispatch_stack() > 0:
+    if torch.compiler.is_compiling() or watched():
         return True
     plain = (torch.Tensor, torch.nn.Parameter)
     return any(type(a) not in plain or a.device.type == "meta" for a in arguments)

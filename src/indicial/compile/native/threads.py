@@ -102,20 +102,10 @@ def find() -> Threads | None:
 
 @functools.cache
 def _threads(count: int) -> Threads | None:
-    addresses = _addresses()
-    return Threads(*addresses, count, os.getpid()) if addresses else None
+    from indicial.compile.torch_inside import addresses
 
-
-@functools.cache
-def _addresses() -> tuple[int | None, ...] | None:
-    import torch
-
-    path = Path(torch.__file__).parent / "lib" / "libtorch_cpu.so"
-    try:
-        library = ctypes.CDLL(str(path))
-        return tuple(ctypes.cast(library[symbol], ctypes.c_void_p).value for symbol in SYMBOLS)
-    except (OSError, AttributeError):
-        return None
+    found = addresses(SYMBOLS)
+    return Threads(*found, count, os.getpid()) if found else None
 
 
 def _note_fork() -> None:
