@@ -31,7 +31,11 @@ ORDER = [
 ]
 
 # The front door: a `Program` compiles itself, by an import inside the function.
-FRONT_DOORS = {("program/program.py", "compile")}
+FRONT_DOORS = {
+    ("program/program.py", "compile"),
+    ("training/run.py", "decode"),
+    ("training/run.py", "inspect"),
+}
 
 
 def imported_modules(tree: ast.AST, package: list[str]) -> Iterator[tuple[int, str]]:

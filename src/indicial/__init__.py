@@ -5,6 +5,10 @@
 >>> program.mistakes
 []
 >>> program.interpret({"x": x}, {"W^{h,R}": w, ...})["h"]
+>>> run = indicial.train(program, data="people", minutes=2)
+>>> print(*run.generate("Anna"))
+
+All public names are on one page, docs/api.md.
 """
 
 from __future__ import annotations
@@ -13,51 +17,51 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "IndicialError", "Program", "compare", "design", "generate", "load", "load_document", "same",
-]  # fmt: skip
-
 if TYPE_CHECKING:
     from indicial.compile.same import same
+    from indicial.decode.evaluate import evaluate
     from indicial.decode.text import generate
-    from indicial.designs.comparison import compare
-    from indicial.designs.design import design
+    from indicial.designs.design import Design, design
+    from indicial.lab.front import compare
     from indicial.library.loading import load, load_document
     from indicial.program.messages import IndicialError
     from indicial.program.program import Program
+    from indicial.training.front import train
+    from indicial.training.run import Run
+
+__all__ = [
+    "Design", "IndicialError", "Program", "Run", "compare", "design", "evaluate", "generate",
+    "load", "load_document", "same", "train",
+]  # fmt: skip
+
+PLACES = {
+    "Design": "designs.design",
+    "IndicialError": "program.messages",
+    "Program": "program.program",
+    "Run": "training.run",
+    "compare": "lab.front",
+    "design": "designs.design",
+    "evaluate": "decode.evaluate",
+    "generate": "decode.text",
+    "load": "library.loading",
+    "load_document": "library.loading",
+    "same": "compile.same",
+    "train": "training.front",
+}
+"""Where each public name is made; it is fetched when it is first used, so that importing costs
+nothing."""
 
 
 def __getattr__(name: str) -> Any:
-    """These names, fetched when they are first used, so that importing costs nothing."""
-    if name in ("load", "load_document"):
-        from indicial.library import loading as module
+    if name not in PLACES:
+        raise AttributeError(f"module 'indicial' has no attribute {name!r}")
+    from importlib import import_module
 
-        return getattr(module, name)
-    if name == "same":
-        from indicial.compile.same import same
+    return getattr(import_module(f"indicial.{PLACES[name]}"), name)
 
-        return same
-    if name == "generate":
-        from indicial.decode.text import generate
 
-        return generate
-    if name == "design":
-        from indicial.designs.design import design
-
-        return design
-    if name == "compare":
-        from indicial.designs.comparison import compare
-
-        return compare
-    if name == "Program":
-        from indicial.program.program import Program
-
-        return Program
-    if name == "IndicialError":
-        from indicial.program.messages import IndicialError
-
-        return IndicialError
-    raise AttributeError(f"module 'indicial' has no attribute {name!r}")
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])
 
 
 def load_ipython_extension(shell: Any) -> None:

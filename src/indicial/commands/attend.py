@@ -90,7 +90,8 @@ def _subject(parser: argparse.ArgumentParser) -> None:
 
 def _opened(options: argparse.Namespace) -> Subject:
     """The model with what it reads; what is too long is cut, and that is told."""
-    from indicial.commands.designs import design_meant, named_design
+    from indicial.commands.designs import design_meant
+    from indicial.designs.named import named_design
     from indicial.inspect.subjects import Subject
 
     arrays = dict(map(_array, options.input))

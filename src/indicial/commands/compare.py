@@ -7,22 +7,14 @@ $ indicial compare rnn ugrnn gru lstm --parameters 100k,300k,1M --data people
 from __future__ import annotations
 
 import argparse
-import os
-import re
 from collections.abc import Collection
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from indicial.commands.arguments import Commands, command, setting
-from indicial.commands.designs import compare_designs, two_designs
+from indicial.commands.designs import compare_designs
 from indicial.commands.train import STOPPED
 
 if TYPE_CHECKING:
-    from indicial.data.corpus import Data
-    from indicial.lab.compare import Comparison
-    from indicial.lab.results import Result
-    from indicial.lab.trials import Trial
-    from indicial.lab.views import View
     from indicial.training.settings import Settings
 
 TEXT = """\
@@ -53,10 +45,6 @@ trained. It is told what is the same in their attention and what is not
   indicial compare mine.json runs/first-1 --text "ABC="
 """
 
-SEEDS = 2
-PARAMETERS = "300k"
-UNITS = {"": 1, "k": 1_000, "m": 1_000_000, "g": 1_000_000_000}
-
 
 def add(commands: Commands[Any]) -> None:
     from indicial.training.options import DATA, LEARNING, MACHINE, OPTIONS, OTHER_NAMES
@@ -67,10 +55,10 @@ def add(commands: Commands[Any]) -> None:
                         help="as in the examples: NAME, FILE.eq, NAME+NAME, NAME:SIZE=VALUE,…; "
                         "or two designs: a name, FILE.json, the folder of a run")  # fmt: skip
     group = parser.add_argument_group("comparison")
-    group.add_argument("--parameters", default=PARAMETERS, metavar="N,…",
-                       help=f"how many each model has: 100k,300k,1M ({PARAMETERS})")  # fmt: skip
+    group.add_argument("--parameters", metavar="N,…",
+                       help="how many each model has: 100k,300k,1M (300k)")  # fmt: skip
     group.add_argument("--seeds", type=int, metavar="N",
-                       help=f"trainings of each, with other first weights and batches ({SEEDS}; "
+                       help="trainings of each, with other first weights and batches (2; "
                        "with --minutes 1)")  # fmt: skip
     group.add_argument("--tokens-budget", metavar="N",
                        help="tokens that each training sees (1.6M)")  # fmt: skip
@@ -95,39 +83,28 @@ def add(commands: Commands[Any]) -> None:
 
 
 def _compare(options: argparse.Namespace) -> int:
+    from indicial.designs.named import two_designs
+
     designs = two_designs(options.models)
     if designs is not None:
         _only(options, ("text", "figure", "json"), "nothing is trained when designs are compared")
         return compare_designs(designs, options.text, options.figure, options.json)
     others = [name for name in vars(options) if name not in ("text", "figure", "json")]
     _only(options, others, "models are compared in a folder, with pictures (--out)")
-    from indicial.lab.pool import finished, run_trials
-    from indicial.lab.views import make_view
+    from indicial.lab.front import compare_models
 
-    workers = _workers(options)
-    comparison = _comparison(options)
-    before = {trial.label: finished(trial) for trial in comparison.trials}
-    left = [trial for trial in comparison.trials if before[trial.label] is None]
-    view = make_view(left)
-    _tell_plan(comparison, view, len(left))
-    comparison.keep([result for result in before.values() if result is not None])
-    outcomes = run_trials(left, workers, view) if left else {}
-    found = {**before, **{label: outcome.result for label, outcome in outcomes.items()}}
-    results = [result for trial in comparison.trials if (result := found[trial.label])]
-    _tell_results(comparison, results, view, options.samples)
-    if any(outcome.mistake for outcome in outcomes.values()):
+    comparison = compare_models(
+        options.models, _terms(options), parameters=options.parameters, seeds=options.seeds,
+        tokens_budget=options.tokens_budget, out=options.out, workers=options.workers,
+        samples=options.samples,
+    )  # fmt: skip
+    if comparison.mistakes:
         return 1
-    if len(results) == len(found) and all(result.finished for result in results):
+    if comparison.finished:
         return 0
-    end = f"stopped; to go on: the same call with --out {comparison.folder}"
-    if view.lost is None:
-        view.say(end)
-    else:
-        _tell_unread(end, view.lost)
+    if comparison.lost is not None:
+        _tell_unread(comparison.to_go_on, comparison.lost)
     return STOPPED
-
-
-# ---------------------------------------------------------------------- the call
 
 
 def _only(options: argparse.Namespace, known: Collection[str], why: str) -> None:
@@ -135,38 +112,9 @@ def _only(options: argparse.Namespace, known: Collection[str], why: str) -> None
     from indicial.program.messages import IndicialError
 
     for name, value in vars(options).items():
-        said = value not in (None, False, PARAMETERS) and name not in ("run", "command", "models")
+        said = value not in (None, False) and name not in ("run", "command", "models")
         if said and name not in known:
             raise IndicialError(f"--{name.replace('_', '-')} is not for this: {why}")
-
-
-def _comparison(options: argparse.Namespace) -> Comparison:
-    from indicial.lab.compare import Comparison
-    from indicial.lab.contenders import contenders
-    from indicial.lab.trials import TOKENS
-    from indicial.program.messages import IndicialError
-    from indicial.training.shared_data import read_data
-
-    if not options.models:
-        raise IndicialError("say what to compare: indicial compare ugrnn transformer --data people")
-    terms = _terms(options)
-    if not terms.data:
-        raise IndicialError("say what to train on: --data PATH, or --data people, a built-in world")
-    if options.minutes is not None and options.tokens_budget is not None:
-        raise IndicialError("--minutes or --tokens-budget: one of them says how long a training is")
-    models = contenders(options.models)
-    parameters = _numbers("--parameters", options.parameters)
-    seeds = options.seeds if options.seeds is not None else 1 if options.minutes else SEEDS
-    if seeds < 1:
-        raise IndicialError(f"--seeds takes a number from 1 on; it was given {seeds}")
-    tokens = None
-    if options.minutes is None:
-        tokens = _number("--tokens-budget", options.tokens_budget or str(TOKENS))
-    for model in models:
-        model.trainable()  # a wrong name is told before the data are read
-    data = read_data(terms, print)
-    folder = Path(options.out) if options.out else _free_folder(data)
-    return Comparison.make(models, parameters, seeds, terms, data, folder, tokens)
 
 
 def _terms(options: argparse.Namespace) -> Settings:
@@ -175,86 +123,6 @@ def _terms(options: argparse.Namespace) -> Settings:
 
     names = [name for name in OPTIONS if hasattr(options, name) and name not in ("out", "model")]
     return Settings.read({name: getattr(options, name) for name in names})
-
-
-def _numbers(flag: str, text: str) -> list[int]:
-    """`"100k,300k,1M"` → `[100000, 300000, 1000000]`."""
-    from indicial.program.messages import IndicialError
-    from indicial.training.chart import short
-
-    found = sorted({_number(flag, one) for one in text.split(",")})
-    if len({short(one) for one in found}) < len(found):
-        raise IndicialError(f"{flag} {text}: some of these are too near to each other")
-    return found
-
-
-def _number(flag: str, text: str) -> int:
-    from indicial.program.messages import IndicialError
-
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmg]?)\s*", text, re.IGNORECASE)
-    number = round(float(match[1]) * UNITS[match[2].lower()]) if match else 0
-    if number < 1:
-        raise IndicialError(
-            f"{flag} takes numbers such as 300k, 2.5M or 40000; it was given {text}"
-        )
-    return number
-
-
-def _free_folder(data: Data) -> Path:
-    name = re.sub(r"[^\w.+-]+", "-", Path(data.name).stem).strip("-")[:60]
-    number = 1
-    while (Path("runs") / f"compare-{name}-{number}").exists():
-        number += 1
-    return Path("runs") / f"compare-{name}-{number}"
-
-
-def _workers(options: argparse.Namespace) -> int:
-    from indicial.program.messages import IndicialError
-
-    if options.workers is None:
-        return os.cpu_count() or 1
-    if options.workers < 1:
-        raise IndicialError(f"--workers takes a number from 1 on; it was given {options.workers}")
-    return int(options.workers)
-
-
-# ---------------------------------------------------------------------- what is told
-
-
-def _tell_plan(comparison: Comparison, view: View, left: int) -> None:
-    trials = comparison.trials
-    first = trials[0].settings
-    view.say(
-        f"{comparison.title}: batches of {first.batch_size} x {first.context} tokens, "
-        f"V = {comparison.data.tokenizer.size} ({comparison.data.tokenizer.kind})"
-    )
-    for trial in trials:
-        if trial.seed == 0:
-            own = ", ".join(f"{n} = {v}" for n, v in trial.settings.set.items())
-            view.say(f"  {trial.model}, {trial.parameters:,} parameters: {own}")
-    done = len(trials) - left
-    view.say(f"{len(trials)} trainings{f', {done} of them done already' if done else ''}")
-
-
-def _tell_results(comparison: Comparison, results: list[Result], view: View, samples: bool) -> None:
-    from indicial.lab import tables
-    from indicial.lab.results import groups
-
-    if not results:
-        view.say("nothing was trained")
-        return
-    there = {(result.model, result.asked, result.seed) for result in results}
-    runs = [t for t in comparison.trials if (t.model, t.asked, t.seed) in there]
-    paths = comparison.write(results)
-    if samples and view.lost is None:
-        _tell_samples([t for t in runs if t.seed == 0 and t.asked == runs[-1].asked], view)
-    found = groups(results)
-    view.say(f"\n{tables.plain(tables.rows(found))}\n")
-    for note in tables.notes(found):
-        view.console.print(note, highlight=False, markup=False)
-    for path in paths:
-        view.say(str(path))
-    view.say(f"to hear more: indicial generate {runs[0].folder}")
 
 
 def _tell_unread(end: str, lost: OSError) -> None:
@@ -268,17 +136,3 @@ def _tell_unread(end: str, lost: OSError) -> None:
     with contextlib.suppress(OSError):  # it may be closed as well
         print(f"the output cannot be written any more ({lost.strerror or lost})", file=sys.stderr)
         print(end, file=sys.stderr)
-
-
-def _tell_samples(trials: list[Trial], view: View) -> None:
-    from indicial.lab.samples import explained, samples
-    from indicial.program.messages import IndicialError
-
-    for trial in trials:
-        view.say(f"\n{trial.model}")
-        try:
-            view.say(samples(trial.folder, min(100, view.console.width)))
-        except IndicialError as error:  # one that fills in blanks writes nothing
-            view.say(f"  {error}")
-    if trials and (mark := explained(trials[0].folder)):
-        view.say(f"\n{mark}")

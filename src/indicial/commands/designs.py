@@ -1,10 +1,4 @@
-"""Designs on the command line: which one a word names.
-
->>> named_design("position").name
-'position by hand'
->>> named_design("runs/people") is None
-True
-"""
+"""What commands about designs share: what is told of them, and of a word that names none."""
 
 from __future__ import annotations
 
@@ -17,17 +11,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from indicial.designs.design import Design
-
-
-def named_design(word: str) -> Design | None:
-    """A design by its file or by its name; None for what is a run, a model or nothing known."""
-    from indicial.designs.design import Design
-    from indicial.designs.hand import HAND, hand
-
-    path = Path(word)
-    if path.is_file() and path.suffix == ".json" and path.name != "run.json":
-        return Design.load(path)
-    return hand(word) if word in HAND and not path.exists() else None
 
 
 @contextmanager
@@ -50,31 +33,6 @@ def design_meant(word: str) -> Iterator[None]:
             ) from error
         hint = f" (or did you mean the design {close[0]}?)" if close else ""
         raise IndicialError(f"{error}{hint}") from error
-
-
-def two_designs(words: list[str]) -> tuple[Design, Design] | None:
-    """Both designs, if designs or runs are what the words name; None if they name models.
-
-    A run beside a design is taken for one: its equations with what it learned. The name of a model
-    means the model; a run in a folder of that name is `./ugrnn`.
-    """
-    from indicial.designs.design import Design
-    from indicial.library import names
-    from indicial.program.messages import IndicialError
-
-    runs = [word not in names() and (Path(word) / "run.json").is_file() for word in words]
-    found = [None if run else named_design(word) for word, run in zip(words, runs, strict=True)]
-    if not any(runs) and not any(found):
-        return None
-    odd = [word for word, run, made in zip(words, runs, found, strict=True) if not run and not made]
-    if odd or len(words) != 2:
-        what = f"{odd[0]} is neither a design nor a run" if odd else f"this names {len(words)}"
-        raise IndicialError(
-            f"a design or a run is compared with one other; {what} (models are compared with "
-            "models: indicial compare gru lstm --data people)"
-        )
-    pair = [made or Design.of_run(word) for word, made in zip(words, found, strict=True)]
-    return pair[0], pair[1]
 
 
 def compare_designs(

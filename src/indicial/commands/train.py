@@ -8,15 +8,13 @@ $ indicial train --resume runs/ugrnn-people-1
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import TYPE_CHECKING, Any
 
 from indicial.commands.arguments import Commands, command, setting
 
 if TYPE_CHECKING:
-    from indicial.training.processes import Processes
     from indicial.training.settings import Settings
-    from indicial.training.watchers import Summary, Watcher
+    from indicial.training.watchers import Summary
 
 TEXT = """\
 Train a model of the library, or equations of your own, on text.
@@ -71,43 +69,30 @@ def _train(options: argparse.Namespace) -> int:
     from indicial.compile.native.threads import wait_asleep
 
     wait_asleep()
-    from indicial.training.joining import Silent, joined_processes
+    from indicial.training.front import tell_stderr, train_with
+    from indicial.training.joining import Silent
 
     settings = _settings(options)
-    said = {**settings.said(), "resume": options.resume}
     try:
-        with joined_processes(said, bool(settings.fsdp)) as processes:
-            return _together(options, settings, processes)
+        run = train_with(settings, _resumed(options, settings), tell_stderr)
     except Silent:
         return 2
+    assert run.summary is not None
+    if run.summary.lost is not None:
+        _tell_unread(run.summary)
+    return STOPPED if run.summary.reason == "stopped" else 0
 
 
-def _together(options: argparse.Namespace, settings: Settings, processes: Processes) -> int:
+def _resumed(options: argparse.Namespace, settings: Settings) -> str | None:
+    """The run to go on with; `--resume` alone means that of `--out`."""
     from indicial.program.messages import IndicialError
-    from indicial.training.loop import train
-    from indicial.training.resuming import resume
-    from indicial.training.starting import begin
 
-    if settings.tensorboard:
-        from indicial.training.tensorboard import summary_writer
-
-        summary_writer()
-    shows = processes.rank == 0
-    tell = _tell if shows else lambda text: None
-    if options.resume:
-        folder = settings.out if options.resume is True else options.resume
-        if folder is None:
-            raise IndicialError("say which run to go on with: --resume RUN")
-        ready = resume(folder, settings, tell, processes)
-    else:
-        ready = begin(settings, tell, processes)
-    watchers = _watchers(settings, ready.run) if shows else []
-    summary = train(
-        ready.task, ready.module, ready.choices, ready.run, watchers, ready.plan, processes
-    )
-    if summary.lost is not None:
-        _tell_unread(summary)
-    return STOPPED if summary.reason == "stopped" else 0
+    if not options.resume:
+        return None
+    folder = settings.out if options.resume is True else options.resume
+    if folder is None:
+        raise IndicialError("say which run to go on with: --resume RUN")
+    return str(folder)
 
 
 def _tell_unread(summary: Summary) -> None:
@@ -116,13 +101,14 @@ def _tell_unread(summary: Summary) -> None:
     from dataclasses import replace
 
     from indicial.training.display import summary_lines
+    from indicial.training.front import tell_stderr
     from indicial.training.output import discard_stdout
 
     discard_stdout()
     note = f"the output cannot be written any more ({summary.lost})"
     with contextlib.suppress(OSError):  # it may be closed as well
         for line in summary_lines(replace(summary, notes=(note, *summary.notes))):
-            _tell(line)
+            tell_stderr(line)
 
 
 def _settings(options: argparse.Namespace) -> Settings:
@@ -134,24 +120,3 @@ def _settings(options: argparse.Namespace) -> Settings:
     values = {name: getattr(options, name) for name in OPTIONS}
     said = Settings.read({**values, "model": options.model or None})
     return said.over(read_config(Path(options.config))) if options.config else said
-
-
-def _tell(text: str) -> None:
-    print(text, file=sys.stderr)
-
-
-def _watchers(settings: Settings, run: Any) -> list[Watcher]:
-    from indicial.training.curves import Curves
-    from indicial.training.display import make_display
-    from indicial.training.metrics import Metrics
-
-    watchers: list[Watcher] = [Metrics(run.metrics), make_display(), Curves(run.metrics)]
-    if settings.tensorboard or run.description.settings.get("tensorboard"):
-        from indicial.program.messages import IndicialError
-        from indicial.training.tensorboard import TensorBoard
-
-        try:
-            watchers.append(TensorBoard(run.folder / "tensorboard"))
-        except IndicialError as error:  # a run that was begun with it goes on without
-            _tell(f"note: {error}")
-    return watchers

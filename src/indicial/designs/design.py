@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from indicial.designs.comparison import Comparison
     from indicial.designs.tasks import Task
     from indicial.inspect.subjects import Subject
+    from indicial.training.run import Run
 
 FORMAT = 1
 KIND = "indicial design"
@@ -187,18 +188,18 @@ class Design:
             raise IndicialError(f"{path} is damaged: {error}") from error
 
     @staticmethod
-    def of_run(folder: str | os.PathLike[str], checkpoint: str = "best") -> Design:
+    def of_run(folder: str | os.PathLike[str] | Run, checkpoint: str = "best") -> Design:
         """What a run learned, as a design of the same equations; its tokens are those of the run."""
         from indicial.training.run import Run
 
-        run = Run.open(folder)
+        run = folder if isinstance(folder, Run) else Run.open(folder)
         module, tokenizer = run.module(checkpoint), run.tokenizer()
         arrays = {n: module.parameter(n).detach().double().numpy() for n in module.state_keys}
         step = run.checkpoint(checkpoint).step
         return _made(
             run.program, arrays, module.sizes.known,
             [tokenizer.token(n) for n in range(tokenizer.size)],
-            str(folder), f"trained by {step:,} steps, the {checkpoint} checkpoint",
+            str(run.folder), f"trained by {step:,} steps, the {checkpoint} checkpoint",
         )  # fmt: skip
 
 
@@ -217,11 +218,19 @@ def design(
     >>> design("selects", Q="4 [i = c]", …, sizes={"I": 3, "V": 3, …})
     >>> design("selects", "W^Q[i,c] = 4 [i = c]", …, sizes={"I": 3, "V": 3, …})
 
+    >>> design("position")                       # one made by hand, or a file that `save` wrote
+
     `what` is a model of the library, a file or equations. An array goes by any spelling of its
     parameter's name, by `Q` for `W^Q`; a text in its place is the right side of an equation with the
     indices that the parameter has. `definitions` are equations for several parameters; `sizes` says
     how large they are where the arrays do not. Tokens are A, B, C, …
     """
+    if definitions is None and not arrays:
+        from indicial.designs.named import named_design
+
+        made_already = named_design(what)
+        if made_already is not None:
+            return made_already
     program = load(what)
     if program.errors:
         raise IndicialError("\n".join(message.render() for message in program.errors))

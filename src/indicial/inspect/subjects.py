@@ -23,6 +23,7 @@ from indicial.program.messages import IndicialError
 
 if TYPE_CHECKING:
     from indicial.compile.module.module import ProgramModule
+    from indicial.training.run import Run
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -80,7 +81,7 @@ class Subject:
 
     @staticmethod
     def of_run(
-        folder: str | os.PathLike[str],
+        run: str | os.PathLike[str] | Run,
         text: str | None = None,
         target: str | None = None,
         *,
@@ -90,7 +91,7 @@ class Subject:
         """The model of a run; texts as its tokenizer reads them."""
         from indicial.decode.text import Speaker
 
-        speaker = Speaker.of(folder, checkpoint=checkpoint)
+        speaker = Speaker.of(run, checkpoint=checkpoint)
         tokenizer = speaker.tokenizer
 
         def encode(reading: Reading, said: str) -> tuple[list[int], list[str]]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -29,33 +29,58 @@ EQUATIONS = (".eq",)
 
 
 def load(
-    *what: str | os.PathLike[str],
+    *what: str | os.PathLike[str] | Program,
     fills: Mapping[str, str] | None = None,
     constants: Mapping[str, str | float] | None = None,
 ) -> Program:
-    """One program from one or several texts: names of the library, paths, or equations.
+    """One program from one or several texts: names of the library, paths, equations, or programs.
 
     `load("transformer", "focus")` joins the two: what one defines, the other may read.
     `load("stacked", fills={"CELL": "lstm"})` fills a hole, and `constants={"λ": 0.5}` sets a constant.
     """
     if not what:
         raise IndicialError("say what to load: a name of the library, a path, or equations")
-    documents = [_document(w) for w in what]
-    parsed = [p for d in documents for _, p in _parsed(d)]
-    faults = [f for d in documents for f in d.faults] + [f for p in parsed for f in p.faults]
-    skipped = [s for p in parsed for s in p.skipped]
-    document = not all(_is_equations(d) for d in documents)
+    parts = [_read_again(w) if isinstance(w, Program) else _read_text(_document(w)) for w in what]
     return Program(
-        [s for p in parsed for s in p.statements],
-        title=" + ".join(_title(w) for w in what),
-        faults=faults,
-        skipped=skipped,
-        document=document,
+        [s for part in parts for s in part.statements],
+        title=" + ".join(w.title if isinstance(w, Program) else _title(w) for w in what),
+        faults=[f for part in parts for f in part.faults],
+        skipped=[s for part in parts for s in part.skipped],
+        document=any(part.document for part in parts),
         resolve=resolve,
         fills=fills,
         constants=constants,
-        silencer=_silencer(documents),
+        silencer=lambda message: any(part.silenced(message) for part in parts),
     )
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What one of several texts adds to a program."""
+
+    statements: Sequence[Statement]
+    faults: Sequence[Fault]
+    skipped: Sequence[Skipped]
+    document: bool
+    silenced: Callable[[Message], bool]
+
+
+def _read_text(document: Document) -> _Part:
+    parsed = [p for _, p in _parsed(document)]
+    return _Part(
+        [s for p in parsed for s in p.statements],
+        [*document.faults, *(f for p in parsed for f in p.faults)],
+        [s for p in parsed for s in p.skipped],
+        not _is_equations(document),
+        _silencer([document]),
+    )
+
+
+def _read_again(program: Program) -> _Part:
+    """A program that is joined with others, or filled otherwise, is read anew."""
+    if program.errors:
+        raise IndicialError("\n".join(message.render() for message in program.errors))
+    return _Part(program.written, (), program.skipped, program.document, program.silenced)
 
 
 def load_document(path: str | os.PathLike[str]) -> list[Program]:

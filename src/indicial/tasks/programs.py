@@ -50,13 +50,15 @@ class Trainable:
 
 
 def trainable(
-    what: Sequence[str], given: Mapping[str, str] | None = None, task: str | None = None
+    what: Sequence[str | os.PathLike[str] | Program],
+    given: Mapping[str, str] | None = None,
+    task: str | None = None,
 ) -> Trainable:
     """The program for a task; without one, the task that the equations speak of."""
     _check_once(what)
     written = load(*what)
     if not written.equations and not written.errors:
-        raise IndicialError(f"there are no equations in {', '.join(what)}")
+        raise IndicialError(f"there are no equations in {written.title}")
     sizes, constants, fills = told_apart(written, given or {})
     program = load(*what, fills=fills, constants=constants)
     head = _head(program.code, task)
@@ -75,9 +77,9 @@ def trainable(
     return Trainable(program, task or own, program.sizes(sizes), constants)
 
 
-def _check_once(what: Sequence[str]) -> None:
+def _check_once(what: Sequence[str | os.PathLike[str] | Program]) -> None:
     """Equations joined with themselves say nothing new, so something else was meant."""
-    names = [os.path.normpath(name) for name in what]
+    names = [os.path.normpath(name) for name in what if not isinstance(name, Program)]
     for name in names:
         if names.count(name) > 1:
             raise IndicialError(

@@ -12,7 +12,6 @@ the equations call it the same and it has the same shape; the others begin anew,
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import torch
 
@@ -63,19 +62,14 @@ class Origin:
         return found[0] if found else None
 
     @staticmethod
-    def completed(settings: Settings) -> Settings:
-        """`--from RUN` without a model: that of the run, with what was set there."""
+    def model(settings: Settings) -> tuple[Settings, tuple[Program, ...]]:
+        """`--from RUN` without a model: the equations that the run keeps, with what was set there."""
         if settings.from_ is None or settings.model:
-            return settings
-        kept = Settings.kept(Run.open(settings.from_).description.settings)
-        gone = [name for name in kept.model if name.endswith(".eq") and not Path(name).exists()]
-        if gone:
-            raise IndicialError(
-                f"{settings.from_} was trained with {gone[0]}, which is not here: name its equations, "
-                f"indicial train FILE.eq --from {settings.from_}"
-            )
-        both = {**kept.set, **settings.set}
-        return replace(settings, model=kept.model, set=both, task=settings.task or kept.task)
+            return settings, ()
+        run = Run.open(settings.from_)
+        kept = Settings.kept(run.description.settings)
+        task = settings.task or run.description.task
+        return replace(settings, model=kept.model, task=task), (run.program,)
 
     def fill(self, module: ProgramModule) -> str:
         """Puts the weights in, and says which."""

@@ -20,7 +20,7 @@ import difflib
 import json
 import os
 import platform
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -37,9 +37,15 @@ from indicial.training.equations import Equations
 from indicial.training.folders import begin_json, check_mine, finish, write_json
 from indicial.training.rank import writes
 from indicial.training.shards import divided
+from indicial.training.watchers import Summary
 
 if TYPE_CHECKING:
+    from indicial.data.sources import Names
     from indicial.data.tokenizers import Tokenizer
+    from indicial.decode.evaluate import Evaluation
+    from indicial.decode.text import Text
+    from indicial.inspect.attention import Look
+    from indicial.inspect.findings import Findings
 
 FORMAT = 1
 FILE = "run.json"
@@ -119,6 +125,11 @@ class Run:
         self.description = description
         self.checkpoints = Checkpoints(folder / CHECKPOINTS)
         self.metrics = folder / METRICS
+        self.summary: Summary | None = None
+        """How the training ended, where it was done by this process."""
+
+    def __repr__(self) -> str:
+        return f"<Run {self.folder}: {self.description.equations.title}>"
 
     @staticmethod
     def create(
@@ -216,6 +227,60 @@ class Run:
                 f"{known}: the file is damaged, or that of another run"
             )
         return found
+
+    # ------------------------------------------------------------------ using it
+
+    def generate(self, prompt: str | Sequence[str] | None = None, **settings: Any) -> list[Text]:
+        """Texts that go on from a prompt: `indicial.generate` (decode/text.py)."""
+        from indicial.decode.text import generate
+
+        return generate(self, prompt, **settings)
+
+    def evaluate(self, data: Names, **settings: Any) -> Evaluation:
+        """How well it predicts some data: `indicial.evaluate` (decode/evaluate.py)."""
+        from indicial.decode.evaluate import evaluate
+
+        return evaluate(self, data, **settings)
+
+    def inspect(self, data: Sequence[str] | None = None, **settings: Any) -> Findings:
+        """Gradients, eigenvalues, saturation, neighbours: `indicial inspect` (inspect/findings.py)."""
+        from indicial.inspect.findings import inspect_run
+
+        return inspect_run(self, data, **settings)
+
+    def attend(
+        self,
+        text: str | None = None,
+        target: str | None = None,
+        *,
+        layer: int | None = None,
+        head: int | None = None,
+        checkpoint: str = "best",
+        arrays: Mapping[str, object] | None = None,
+    ) -> list[Look]:
+        """What each head looks at, as matrices with labels: `indicial attend`."""
+        from indicial.inspect.attention import attend
+        from indicial.inspect.subjects import Subject
+
+        subject = Subject.of_run(self, text, target, checkpoint=checkpoint, arrays=arrays)
+        return attend(subject, layer=layer, head=head)
+
+    def trace(
+        self,
+        want: str | Sequence[str],
+        text: str | None = None,
+        target: str | None = None,
+        *,
+        checkpoint: str = "best",
+        arrays: Mapping[str, object] | None = None,
+    ) -> dict[str, Any]:
+        """The values of tensors by their names, as arrays: `indicial trace`."""
+        from indicial.inspect.subjects import Subject
+        from indicial.inspect.tracing import trace
+
+        subject = Subject.of_run(self, text, target, checkpoint=checkpoint, arrays=arrays)
+        names = [want] if isinstance(want, str) else list(want)
+        return {one.name: one.values for one in trace(subject, names)}
 
     def number(self, name: str, otherwise: int | None = None) -> int:
         """A whole number among the settings: `run.number("context")`."""

@@ -8,7 +8,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,6 +18,7 @@ import torch
 from indicial.compile.module.module import ProgramModule
 from indicial.data.corpus import Data
 from indicial.program.messages import IndicialError
+from indicial.program.program import Program
 from indicial.tasks.language import Language
 from indicial.tasks.programs import Trainable, trainable
 from indicial.tasks.registry import make_task
@@ -57,18 +59,20 @@ def begin(
     tell: Tell = lambda text: None,
     processes: Processes = ALONE,
     data: Data | None = None,
+    model: Sequence[str | os.PathLike[str] | Program] | None = None,
 ) -> Ready:
     """A new run. Its folder is made at the end, when nothing is left that could be wrong.
 
-    `data` are what the settings name, if they are prepared already.
+    `data` are what the settings name, if they are prepared already; `model` is what they name, if it
+    is more than names and files.
     """
-    settings = Origin.completed(settings)
+    settings, kept = Origin.model(settings)
     if not settings.model:
         raise IndicialError("say what to train: a model of the library (`ugrnn`) or an .eq file")
     if not settings.data:
         raise IndicialError("say what to train on: --data PATH, or --data people, a built-in world")
     folder = _folder(settings, processes)
-    found = trainable(settings.model, settings.set, settings.task)
+    found = trainable(model or kept or settings.model, settings.set, settings.task)
     for message in found.program.mistakes:  # warnings: an error would have ended it
         tell(message.render())
     given = found.sizes

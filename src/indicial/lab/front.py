@@ -1,0 +1,273 @@
+"""The front door of comparing: models → trained on equal terms, with a table and pictures.
+
+>>> found = compare("ugrnn", "transformer", data="people", minutes=2)
+>>> found.results[0].model, found.results[0].loss
+('ugrnn', 1.532)
+>>> print(compare("position", "learned.json"))        # two designs: nothing is trained
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from indicial.data.corpus import Data
+from indicial.designs.comparison import Comparison as DesignComparison
+from indicial.designs.comparison import compare as compare_designs
+from indicial.designs.design import Design
+from indicial.designs.named import two_designs
+from indicial.lab import tables
+from indicial.lab.compare import Comparison
+from indicial.lab.contenders import contenders
+from indicial.lab.pool import finished, run_trials
+from indicial.lab.results import Result, groups
+from indicial.lab.samples import explained, samples
+from indicial.lab.trials import TOKENS, Trial
+from indicial.lab.views import View, make_view
+from indicial.program.messages import IndicialError
+from indicial.training.chart import short
+from indicial.training.run import Run
+from indicial.training.settings import Settings
+from indicial.training.shared_data import read_data
+
+SEEDS = 2
+PARAMETERS = "300k"
+UNITS = {"": 1, "k": 1_000, "m": 1_000_000, "g": 1_000_000_000}
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What came of a comparison of models; its folder has the table, the pictures and the runs."""
+
+    comparison: Comparison
+    results: list[Result]
+    mistakes: dict[str, str]
+    """Trainings that failed, by label, and why."""
+    lost: OSError | None = None
+    """Why nobody could be told any more."""
+
+    @property
+    def folder(self) -> Path:
+        return self.comparison.folder
+
+    @property
+    def runs(self) -> dict[str, Run]:
+        """The run of each training, by its label: `"ugrnn, seed 0"`."""
+        done = {(one.model, one.asked, one.seed) for one in self.results}
+        trials = self.comparison.trials
+        there = [t for t in trials if (t.model, t.asked, t.seed) in done]
+        return {trial.label: Run.open(trial.folder) for trial in there}
+
+    @property
+    def finished(self) -> bool:
+        """Whether every training went to its end."""
+        whole = len(self.results) == len(self.comparison.trials)
+        return whole and all(result.finished for result in self.results)
+
+    @property
+    def to_go_on(self) -> str:
+        return f"stopped; to go on: the same call with --out {self.folder}"
+
+    def __str__(self) -> str:
+        return tables.plain(tables.rows(groups(self.results)))
+
+
+def compare(
+    *models: str | os.PathLike[str] | Design | Run,
+    parameters: str | int | Sequence[int] | None = None,
+    seeds: int | None = None,
+    tokens_budget: str | int | None = None,
+    out: str | os.PathLike[str] | None = None,
+    workers: int | None = None,
+    text: str | None = None,
+    quiet: bool = False,
+    **settings: Any,
+) -> Compared | DesignComparison:
+    """Models on equal terms, or two designs as they are, as `indicial compare` does.
+
+    >>> compare("rnn", "ugrnn", "gru", parameters="100k,300k", data="people")
+    >>> compare(design, learned, text="ABCA")
+
+    Models are named as on the command line (`stacked:CELL=gru,L=3`, `cell.eq`), and so are the
+    settings. A design is a `Design`, its file, its name, or a run of the same equations.
+    """
+    pair = two_designs(models)
+    if pair is not None:
+        said = {
+            "parameters": parameters,
+            "seeds": seeds,
+            "out": out,
+            "workers": workers,
+            **settings,
+        }
+        odd = [name for name, value in said.items() if value is not None]
+        if odd:
+            raise IndicialError(
+                f"{odd[0]} is not for this: nothing is trained when designs are compared"
+            )
+        return compare_designs(*pair, text)
+    if text is not None:
+        raise IndicialError("text is for two designs: the example on which weights are shown")
+    words = [os.fspath(one) if isinstance(one, str | os.PathLike) else repr(one) for one in models]
+    asked = parameters if parameters is None or isinstance(parameters, str) else _joined(parameters)
+    return compare_models(
+        words, Settings.read(settings), parameters=asked, seeds=seeds,
+        tokens_budget=None if tokens_budget is None else str(tokens_budget),
+        out=out, workers=workers, quiet=quiet,
+    )  # fmt: skip
+
+
+def _joined(numbers: int | Sequence[int]) -> str:
+    return str(numbers) if isinstance(numbers, int) else ",".join(map(str, numbers))
+
+
+def compare_models(
+    models: Sequence[str],
+    terms: Settings,
+    *,
+    parameters: str | None = None,
+    seeds: int | None = None,
+    tokens_budget: str | None = None,
+    out: str | os.PathLike[str] | None = None,
+    workers: int | None = None,
+    samples: bool = False,
+    quiet: bool = False,
+) -> Compared:
+    """Trains what is not trained yet, and tells what came of it."""
+    processes = _workers(workers)
+    comparison = _comparison(models, terms, parameters, seeds, tokens_budget, out, quiet)
+    before = {trial.label: finished(trial) for trial in comparison.trials}
+    left = [trial for trial in comparison.trials if before[trial.label] is None]
+    view = make_view(left, Console(quiet=True) if quiet else None)
+    _tell_plan(comparison, view, len(left))
+    comparison.keep([result for result in before.values() if result is not None])
+    outcomes = run_trials(left, processes, view) if left else {}
+    found = {**before, **{label: outcome.result for label, outcome in outcomes.items()}}
+    results = [result for trial in comparison.trials if (result := found[trial.label])]
+    _tell_results(comparison, results, view, samples)
+    mistakes = {label: outcome.mistake for label, outcome in outcomes.items() if outcome.mistake}
+    compared = Compared(comparison, results, mistakes, view.lost)
+    if not mistakes and not compared.finished and view.lost is None:
+        view.say(compared.to_go_on)
+    return compared
+
+
+# ---------------------------------------------------------------------- the call
+
+
+def _comparison(
+    words: Sequence[str],
+    terms: Settings,
+    parameters: str | None,
+    seeds: int | None,
+    tokens_budget: str | None,
+    out: str | os.PathLike[str] | None,
+    quiet: bool,
+) -> Comparison:
+    if not words:
+        raise IndicialError("say what to compare: indicial compare ugrnn transformer --data people")
+    if not terms.data:
+        raise IndicialError("say what to train on: --data PATH, or --data people, a built-in world")
+    if terms.minutes is not None and tokens_budget is not None:
+        raise IndicialError("--minutes or --tokens-budget: one of them says how long a training is")
+    models = contenders(words)
+    asked = _numbers("--parameters", parameters or PARAMETERS)
+    if seeds is None:
+        seeds = SEEDS if terms.minutes is None else 1
+    if seeds < 1:
+        raise IndicialError(f"--seeds takes a number from 1 on; it was given {seeds}")
+    tokens = None
+    if terms.minutes is None:
+        tokens = _number("--tokens-budget", tokens_budget or str(TOKENS))
+    for model in models:
+        model.trainable()  # a wrong name is told before the data are read
+    data = read_data(terms, (lambda text: None) if quiet else print)
+    folder = Path(out) if out is not None else _free_folder(data)
+    return Comparison.make(models, asked, seeds, terms, data, folder, tokens)
+
+
+def _numbers(flag: str, text: str) -> list[int]:
+    """`"100k,300k,1M"` → `[100000, 300000, 1000000]`."""
+    found = sorted({_number(flag, one) for one in text.split(",")})
+    if len({short(one) for one in found}) < len(found):
+        raise IndicialError(f"{flag} {text}: some of these are too near to each other")
+    return found
+
+
+def _number(flag: str, text: str) -> int:
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmg]?)\s*", text, re.IGNORECASE)
+    number = round(float(match[1]) * UNITS[match[2].lower()]) if match else 0
+    if number < 1:
+        raise IndicialError(
+            f"{flag} takes numbers such as 300k, 2.5M or 40000; it was given {text}"
+        )
+    return number
+
+
+def _free_folder(data: Data) -> Path:
+    name = re.sub(r"[^\w.+-]+", "-", Path(data.name).stem).strip("-")[:60]
+    number = 1
+    while (Path("runs") / f"compare-{name}-{number}").exists():
+        number += 1
+    return Path("runs") / f"compare-{name}-{number}"
+
+
+def _workers(asked: int | None) -> int:
+    if asked is None:
+        return os.cpu_count() or 1
+    if asked < 1:
+        raise IndicialError(f"--workers takes a number from 1 on; it was given {asked}")
+    return asked
+
+
+# ---------------------------------------------------------------------- what is told
+
+
+def _tell_plan(comparison: Comparison, view: View, left: int) -> None:
+    trials = comparison.trials
+    first = trials[0].settings
+    view.say(
+        f"{comparison.title}: batches of {first.batch_size} x {first.context} tokens, "
+        f"V = {comparison.data.tokenizer.size} ({comparison.data.tokenizer.kind})"
+    )
+    for trial in trials:
+        if trial.seed == 0:
+            own = ", ".join(f"{n} = {v}" for n, v in trial.settings.set.items())
+            view.say(f"  {trial.model}, {trial.parameters:,} parameters: {own}")
+    done = len(trials) - left
+    view.say(f"{len(trials)} trainings{f', {done} of them done already' if done else ''}")
+
+
+def _tell_results(comparison: Comparison, results: list[Result], view: View, samples: bool) -> None:
+    if not results:
+        view.say("nothing was trained")
+        return
+    there = {(result.model, result.asked, result.seed) for result in results}
+    runs = [t for t in comparison.trials if (t.model, t.asked, t.seed) in there]
+    paths = comparison.write(results)
+    if samples and view.lost is None:
+        _tell_samples([t for t in runs if t.seed == 0 and t.asked == runs[-1].asked], view)
+    found = groups(results)
+    view.say(f"\n{tables.plain(tables.rows(found))}\n")
+    for note in tables.notes(found):
+        view.console.print(note, highlight=False, markup=False)
+    for path in paths:
+        view.say(str(path))
+    view.say(f"to hear more: indicial generate {runs[0].folder}")
+
+
+def _tell_samples(trials: list[Trial], view: View) -> None:
+    for trial in trials:
+        view.say(f"\n{trial.model}")
+        try:
+            view.say(samples(trial.folder, min(100, view.console.width)))
+        except IndicialError as error:  # one that fills in blanks writes nothing
+            view.say(f"  {error}")
+    if trials and (mark := explained(trials[0].folder)):
+        view.say(f"\n{mark}")
