@@ -29,6 +29,8 @@ $$z = x^\top y$$
 $$code = 1$$
 ```
 $$\begin{aligned} u &= v \end{aligned}$$
+a paragraph that is broken before
+$p = q$.
 """
 
 
@@ -247,6 +249,16 @@ def test_two_readers_agree_where_one_reading_suits_both() -> None:
     assert agreement.disagreements(base, tensor(y=1, W=2, x=1)) == ["different numbers of sums"]
     slip = Slip("x", "is z")
     assert agreement.disagreements(base, tensor("i", slips=(slip,), y=1, W=2, x=1))
+
+
+def test_a_kind_that_only_suits_both_is_told_apart() -> None:
+    names = {"y": (1,)}
+    found = agreement.pairs(
+        [Label("a", 1, "0", "tensor", names)], [Label("a", 1, "0", "either", names)]
+    )
+    told = agreement.text(found)
+    assert "1 of 1 displays are labelled alike" in told
+    assert "0 of 1 have the very same kind" in told and "tensor or either" in told
 
 
 def test_batches_are_handed_out_and_the_agreement_is_told(

@@ -49,7 +49,7 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
 def main(given: Sequence[str] | None = None) -> int:
     options = arguments(given)
     if options.command == "second" and options.other is not None:
-        pairs = agreement.agreement(labels.read(options.file), labels.read(options.other))
+        pairs = agreement.pairs(labels.read(options.file), labels.read(options.other))
         print(agreement.text(pairs))
         return 0
     if not options.notes.is_dir():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from bench.notes.labels import Key, Label, fold, spellings
 
@@ -40,20 +41,40 @@ def disagreements(first: Label, second: Label) -> list[str]:
     return found
 
 
-def agreement(first: Iterable[Label], second: Iterable[Label]) -> list[tuple[Key, list[str]]]:
-    """Each display that both have labelled, with where they differ."""
+@dataclass(frozen=True)
+class Pair:
+    """Two labels of one display."""
+
+    first: Label
+    second: Label
+
+    @property
+    def differences(self) -> list[str]:
+        return disagreements(self.first, self.second)
+
+    @property
+    def key(self) -> Key:
+        return self.first.key
+
+
+def pairs(first: Iterable[Label], second: Iterable[Label]) -> list[Pair]:
+    """Each display that both have labelled."""
     known = {label.key: label for label in first}
-    return [
-        (label.key, disagreements(known[label.key], label))
-        for label in second
-        if label.key in known
+    return [Pair(known[label.key], label) for label in second if label.key in known]
+
+
+def text(found: Sequence[Pair]) -> str:
+    """How many are labelled alike, how many have the very same kind, and where they differ."""
+    alike = sum(not pair.differences for pair in found)
+    same = sum(pair.first.kind == pair.second.kind for pair in found)
+    lines = [
+        f"{alike} of {len(found)} displays are labelled alike, where `either` suits both",
+        f"{same} of {len(found)} have the very same kind",
     ]
-
-
-def text(pairs: Sequence[tuple[Key, list[str]]]) -> str:
-    """`57 of 60 displays are labelled alike (95 %)`, and the others."""
-    alike = sum(not found for _, found in pairs)
-    percent = f" ({100 * alike / len(pairs):.0f} %)" if pairs else ""
-    lines = [f"{alike} of {len(pairs)} displays are labelled alike{percent}"]
-    lines += [f"  {key[0]}:{key[1]}: {'; '.join(found)}" for key, found in pairs if found]
+    for pair in found:
+        told = pair.differences
+        if not told and pair.first.kind != pair.second.kind:
+            told = [f"{pair.first.kind} or {pair.second.kind}"]
+        if told:
+            lines.append(f"  {pair.key[0]}:{pair.key[1]}: {'; '.join(told)}")
     return "\n".join(lines)

@@ -82,6 +82,8 @@ def find(text: str, folder: str, file: str) -> list[Display]:
         hidden = _without_swallowed(hidden)
     found = []
     for match in _DISPLAYS.finditer(hidden):
+        if markdown and match["lone"]:
+            continue  # a paragraph that is broken after each clause
         body = next(match[g] for g in ("dollars", "brackets", "body", "lone") if match[g])
         if body.strip():
             found.append(Display(folder, file, match.start(), match.end(), body, text))
