@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from indicial.compile.native import cache
+from indicial.compile.native import private
 from indicial.data import store
 from indicial.program.messages import IndicialError
 
@@ -128,5 +128,5 @@ def test_where(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def test_a_place_that_cannot_be_written_to(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     folder = store.stored("key", Builds(), tmp_path / "file" / "data")
-    assert folder.parent.parent == cache.temporary()
+    assert folder.parent.parent == private.temporary()
     assert (folder / "a").read_text() == "content"

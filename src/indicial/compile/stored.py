@@ -7,10 +7,9 @@ package, and the versions of Python and PyTorch. So a change anywhere in the pac
 stale at once, and nobody has to think of it. A file begins with the SHA-256 of the rest; one that was
 cut short or changed is made again. Files are written beside their place and renamed.
 
-They lie beside the compiled kernels (`native/cache.py`) and are trusted as those are: whoever can
-write there can have code run anyway.
-
-    Packed(value)       inside what is stored, bytes until somebody asks for the value
+A file is text that is read and never run (`encoding.py`). Some of what it tells is the PyTorch that was
+emitted, though, and that is run: so files lie in a folder that only the user can write to, as the
+compiled kernels beside them do (`native/private.py`).
 """
 
 from __future__ import annotations
@@ -19,17 +18,17 @@ import contextlib
 import functools
 import hashlib
 import os
-import pickle
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import torch
 
-from indicial.compile.native import cache
+from indicial.compile.encoding import decoded, encoded
+from indicial.compile.native import private
 from indicial.notation.kept import kept
 from indicial.program.ir import Code
 
@@ -49,7 +48,10 @@ DIGEST = hashlib.sha256().digest_size
 
 def stored(asked: tuple[object, ...], make: Callable[[], T]) -> T:
     """What `make` gives; read where an earlier process has kept it. `asked` is told apart by `repr`."""
-    path = directory() / _key(asked)
+    try:
+        path = directory() / _key(asked)
+    except OSError:  # there is no place to keep anything
+        return make()
     found: T | None = _read(path)
     if found is None:
         found = make()
@@ -59,7 +61,7 @@ def stored(asked: tuple[object, ...], make: Callable[[], T]) -> T:
 
 def directory() -> Path:
     """Where it is kept: `~/.cache/indicial/plans`."""
-    return cache.directory().parent / "plans"
+    return private.folder("plans")
 
 
 @kept
@@ -69,39 +71,15 @@ def key_of(code: Code) -> str:
     return hashlib.sha256(repr((code, written)).encode()).hexdigest()
 
 
-class Packed(Generic[T]):
-    """A value that is bytes in a pickle, and stays so until it is asked for."""
-
-    def __init__(self, value: T) -> None:
-        self._value = value
-
-    @functools.cached_property
-    def value(self) -> T:
-        if isinstance(self._value, _Bytes):
-            self._value = pickle.loads(self._value)
-        return self._value
-
-    def __getstate__(self) -> dict[str, Any]:
-        packed = isinstance(self._value, _Bytes)
-        return {"_value": self._value if packed else _Bytes(pickle.dumps(self._value, PROTOCOL))}
-
-
-class _Bytes(bytes):
-    """A pickle inside a pickle."""
-
-
-PROTOCOL = pickle.HIGHEST_PROTOCOL
-
-
 def _key(asked: tuple[object, ...]) -> str:
     return hashlib.sha256(f"{_makers()}\0{asked!r}".encode()).hexdigest()[:40]
 
 
 def _read(path: Path) -> Any:
     try:
-        content = path.read_bytes()
+        content = path.read_bytes() if private.ours(path) else b""
         if hashlib.sha256(content[DIGEST:]).digest() == content[:DIGEST]:
-            return pickle.loads(content[DIGEST:])
+            return decoded(content[DIGEST:].decode())
     except Exception:  # whatever is wrong with it, it can be made again
         return None
     return None
@@ -111,9 +89,8 @@ def _write(path: Path, value: object) -> None:
     """Keep a value; not being able to costs the next process some time and nothing else."""
     if _edited():
         return
-    with contextlib.suppress(OSError, pickle.PicklingError, TypeError, AttributeError):
-        content = pickle.dumps(value, PROTOCOL)
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with contextlib.suppress(OSError, TypeError, AttributeError):
+        content = encoded(value).encode()
         handle, name = tempfile.mkstemp(suffix=".writing", dir=path.parent)
         with open(handle, "wb") as file:
             file.write(hashlib.sha256(content).digest() + content)

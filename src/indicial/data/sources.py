@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from indicial.compile.native import cache
+from indicial.compile.native import private
 from indicial.data.documents import DOCUMENTS, Piece, kind_of, pieces
 from indicial.data.reading import CHUNK, File, is_text
 from indicial.data.world import World, world, worlds
@@ -241,7 +241,7 @@ def _standard_input() -> File:
     if sys.stdin is None:
         raise IndicialError("standard input is closed: pipe a text into it, or name a file")
     checksum = hashlib.sha256()
-    with tempfile.NamedTemporaryFile(dir=cache.temporary(), delete=False) as copy:
+    with tempfile.NamedTemporaryFile(dir=private.temporary(), delete=False) as copy:
         while data := sys.stdin.buffer.read(CHUNK):
             checksum.update(data)
             copy.write(data)

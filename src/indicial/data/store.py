@@ -5,7 +5,7 @@
 A folder is filled under another name and renamed when it is whole, so nobody sees half of one, and
 of several processes that build the same one the first to finish wins. A list of checksums in it is
 compared whenever it is opened: what is damaged is removed and built again. The place is that of
-the kernels (`compile/native/cache.py`), `$INDICIAL_CACHE` if it is set; where it cannot be written
+the kernels (`compile/native/private.py`), `$INDICIAL_CACHE` if it is set; where it cannot be written
 to, a folder of this process is used.
 """
 
@@ -22,7 +22,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from indicial.compile.native import cache
+from indicial.compile.native import private
 from indicial.program.messages import IndicialError
 
 CHECKSUMS = "checksums.json"
@@ -35,7 +35,7 @@ ABANDONED = 2 * 24 * 3600
 
 def directory() -> Path:
     """Where prepared data are kept: `~/.cache/indicial/data`."""
-    return cache.directory().parent / "data"
+    return private.place() / "data"
 
 
 def stored(key: str, build: Callable[[Path], None], root: Path | None = None) -> Path:
@@ -74,7 +74,7 @@ def _writable(root: Path) -> Path:
             return root
     except OSError:
         pass
-    root = cache.temporary() / "data"
+    root = private.temporary() / "data"
     root.mkdir(exist_ok=True)
     return root
 

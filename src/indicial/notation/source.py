@@ -22,9 +22,13 @@ class Source:
     name: str
     text: str
 
+    @staticmethod
+    def restored(name: str, text: str) -> Source:
+        """From what was stored: what stood nowhere still does."""
+        return Source(name, text) if name or text else NOWHERE.source
+
     def __reduce__(self) -> tuple[Any, tuple[str, str]]:
-        # What stands nowhere still does after pickling.
-        return _source, (self.name, self.text)
+        return Source.restored, (self.name, self.text)
 
     @cached_property
     def line_starts(self) -> list[int]:
@@ -72,10 +76,6 @@ class Span:
 
 NOWHERE = Span(Source("", ""), 0, 0)
 """The span of what was made by a program and stands in no text."""
-
-
-def _source(name: str, text: str) -> Source:
-    return Source(name, text) if name or text else NOWHERE.source
 
 
 def cover(spans: Iterable[Span]) -> Span:

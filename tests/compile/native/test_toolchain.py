@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from indicial.compile.native import cache, toolchain
+from indicial.compile.native import cache, private, toolchain
 from indicial.compile.native.toolchain import NativeError
 
 TWICE = "double twice(double x) { return 2 * x; }\n"
@@ -105,13 +105,13 @@ def test_a_cache_that_cannot_be_written_to(tmp_path: Path, monkeypatch: pytest.M
     (tmp_path / "file").write_text("no directory")
     monkeypatch.setenv("INDICIAL_CACHE", str(tmp_path / "file"))
     assert twice(toolchain.load(TWICE)) == 42
-    assert list(cache.temporary().glob("*/*.so"))
+    assert list(private.temporary().glob("**/*.so"))
 
 
 def test_a_folder_without_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may write anywhere
     path = cache.library("key", lambda output: output.write_text("content") and None, tmp_path)
-    assert path.parent.parent == cache.temporary()
+    assert path.parent.parent == private.temporary()
     assert path.read_text() == "content"
 
 

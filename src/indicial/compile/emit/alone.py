@@ -24,6 +24,8 @@ class Alone:
     `same` are the arguments that have no batch axis.
     """
 
+    STORED = ("code", "arguments", "outputs", "same")
+
     def __init__(
         self, code: Code, arguments: Sequence[str], outputs: Sequence[str], same: Collection[str]
     ) -> None:

@@ -105,6 +105,12 @@ def _step_by_step(a: torch.Tensor, b: torch.Tensor, dim: int, lag: int) -> torch
 class Doubling:
     """A linear recurrence as a function of its arguments."""
 
+    STORED = ("linear", "parts")
+
+    @staticmethod
+    def restored(linear: Linear, parts: Alone) -> Doubling:
+        return Doubling(linear, parts.arguments, parts.same)
+
     def __init__(self, found: Linear, arguments: Sequence[str], same: Collection[str]) -> None:
         self.linear = found
         self.rank = len(found.code.tensors[found.factor].axes)

@@ -3,7 +3,7 @@
 source = Source.of(text, {"scan": scan})        the functions are no part of the text
 source.run(p, x, n, lengths, draws)             {"h": …}
 
-A pickle of it holds the text and the functions, without what was recognised.
+What is stored of it is the text and the functions, without what was recognised.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import linecache
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 import torch.nn.functional as F
@@ -45,8 +45,11 @@ class Source:
     def of(text: str, functions: Functions, findings: tuple[Finding, ...] = ()) -> Source:
         return Source(text, compiled(text, functions), findings, functions)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Source.of, (self.text, self.functions)
+    STORED = ("text", "functions")
+
+    @staticmethod
+    def restored(text: str, functions: Functions) -> Source:
+        return Source.of(text, functions)
 
 
 def compiled(text: str, functions: Functions) -> Run:

@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from indicial.compile.emit.running import Source
 from indicial.compile.emit.source import emit
+from indicial.compile.encoding import Packed
 from indicial.compile.native.outer import Outer, merged, outer
 from indicial.compile.native.projections import Gathered, projections, side_by_side
 from indicial.compile.native.routine import Native, Part, Routine, Stretch
@@ -21,7 +22,6 @@ from indicial.compile.native.scan import Unsupported, varying
 from indicial.compile.passes.names import derived_name
 from indicial.compile.schedule.plan import Loop, Plan, Run
 from indicial.compile.schedule.schedule import schedule
-from indicial.compile.stored import Packed
 from indicial.program.ir import Affine, Code, Index, Read, Statement, Tensor
 from indicial.program.rewrite import tensors_read
 

@@ -11,8 +11,7 @@ A file is never written in place, because another process may have it mapped.
 
     note(key, make)      →  a short text, made once
 
-Where: `$INDICIAL_CACHE`, else `$XDG_CACHE_HOME/indicial`, else `~/.cache/indicial`. A place that
-cannot be written to is replaced by a temporary directory that goes when the process ends.
+The folder is one that nobody else can write to (`private.py`).
 """
 
 from __future__ import annotations
@@ -25,26 +24,15 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from indicial.compile.native import private
+
 KEPT = 2000
 """How many kernels stay; those that were not used for longest make room."""
 
-_temporary: tempfile.TemporaryDirectory[str] | None = None
-
 
 def directory() -> Path:
-    """Where kernels are kept: `~/.cache/indicial/native`."""
-    if chosen := os.environ.get("INDICIAL_CACHE"):
-        return Path(chosen).expanduser() / "native"
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path("~/.cache").expanduser()) / "indicial" / "native"
-
-
-def temporary() -> Path:
-    """A directory of this process only, for when the cache cannot be written to or run from."""
-    global _temporary
-    if _temporary is None or not Path(_temporary.name).is_dir():  # a forked child may remove it
-        _temporary = tempfile.TemporaryDirectory(prefix="indicial-", ignore_cleanup_errors=True)
-    return Path(_temporary.name)
+    """Where kernels are kept: `~/.cache/indicial/native`, or a folder of this process."""
+    return private.folder("native")
 
 
 def library(key: str, build: Callable[[Path], None], root: Path | None = None) -> Path:
@@ -55,27 +43,28 @@ def library(key: str, build: Callable[[Path], None], root: Path | None = None) -
     """
     root = root or directory()
     try:
-        root.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder = root / key
-        folder.mkdir(exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
         if not os.access(folder, os.W_OK | os.X_OK):
             raise PermissionError(folder)
     except OSError:
-        folder = temporary() / key
-        folder.mkdir(exist_ok=True)
+        folder = private.temporary() / key
+        folder.mkdir(mode=0o700, exist_ok=True)
     return _find(folder) or _store(folder, build)
 
 
 def note(key: str, make: Callable[[], str | None]) -> str | None:
     """A text kept beside the kernels; `make` makes it where it is missing, or says that it cannot."""
-    path = directory() / f"{key}.txt"
+    try:
+        path = directory() / f"{key}.txt"
+    except OSError:
+        return make()
     with contextlib.suppress(OSError, UnicodeDecodeError):
-        if known := path.read_text(encoding="utf-8"):
+        if private.ours(path) and (known := path.read_text(encoding="utf-8")):
             return known
     text = make()
     if text is not None:
         with contextlib.suppress(OSError):
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             handle, name = tempfile.mkstemp(suffix=".building", dir=path.parent)
             with open(handle, "w", encoding="utf-8") as file:
                 file.write(text)
@@ -87,7 +76,7 @@ def _find(folder: Path) -> Path | None:
     """The file in `folder` whose content is what its name says; others are removed."""
     for path in sorted(folder.glob("*.so")):
         with contextlib.suppress(OSError):
-            if _checksum(path) == path.stem:
+            if private.ours(path) and _checksum(path) == path.stem:
                 os.utime(folder)  # used now: `_trim` goes by this
                 return path
             path.unlink()

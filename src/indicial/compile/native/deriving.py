@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from indicial.compile.emit.alone import Alone, sizes_of
 from indicial.compile.emit.doubling import Doubling
+from indicial.compile.encoding import Packed
 from indicial.compile.native.arranging import arranged
 from indicial.compile.native.begun import with_starts
 from indicial.compile.native.recurrence import Recurrence
@@ -26,7 +27,6 @@ from indicial.compile.passes.nothing import without_nothing
 from indicial.compile.passes.shared import shared
 from indicial.compile.passes.split import split
 from indicial.compile.schedule.schedule import ScheduleError
-from indicial.compile.stored import Packed
 from indicial.program.ir import Code
 
 

@@ -53,9 +53,6 @@ class Kernel:
     fixed: dict[str, int]
     ragged: tuple[str, ...]
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "library"}
-
     def start(self) -> None:
         """Have it compiled in the background."""
         products.start(self.real)

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from indicial.compile.encoding import Packed
 from indicial.compile.native.routine import Routine
 from indicial.compile.native.scan import Members, Scan, Unsupported
-from indicial.compile.stored import Packed, stored
+from indicial.compile.stored import stored
 from indicial.program.ir import Code
 from indicial.program.sizes import Size
 
@@ -51,6 +52,10 @@ class Recurrence:
     slopes: dict[str, str]
     """The adjoints of outputs, without those that no argument changes."""
     forward: Routine
+    STORED = (
+        "key", "packed", "together", "outputs", "arguments", "same", "varying", "sizes", "kept",
+        "bars", "slopes", "forward",
+    )  # fmt: skip
     adjoint: Adjoint | None = None
     """The adjoint equations, in the process that derived them."""
     _backward: dict[tuple[str, ...], Routine | str] = field(default_factory=dict)
@@ -190,11 +195,10 @@ class Recurrence:
         found = routine.run({**known, **given}, sizes, lengths)
         return {n: found[self.bars[n]] for n in needed}
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        alone = {"adjoint", "_backward", "_expected"}
-        return _restored, (
-            {n: self.__dict__[n] for n in self.__dataclass_fields__ if n not in alone},
-        )
+    @staticmethod
+    def restored(**fields: Any) -> Recurrence:
+        """From what was stored; the one that is known already where there is one."""
+        return register(Recurrence(**fields))
 
 
 _known: dict[str, Recurrence] = {}
@@ -207,10 +211,6 @@ def register(recurrence: Recurrence) -> Recurrence:
 
 def registered(key: str) -> Recurrence:
     return _known[key]
-
-
-def _restored(fields: dict[str, Any]) -> Recurrence:
-    return register(Recurrence(**fields))
 
 
 def _value(size: Size, sizes: Mapping[str, int]) -> int:

@@ -15,16 +15,17 @@ import itertools
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
 from indicial.compile.emit.running import Source
+from indicial.compile.encoding import Packed
 from indicial.compile.native.kernel import REALS, Kernel
 from indicial.compile.native.outer import Outer, Outers
 from indicial.compile.native.projections import Gathered, Projection
 from indicial.compile.schedule.plan import Loop
-from indicial.compile.stored import Packed, stored
+from indicial.compile.stored import stored
 from indicial.program.ir import Code
 from indicial.program.sizes import Size
 
@@ -69,8 +70,7 @@ class Stretch:
 
         return emitted(self, ragged)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "sources": {}}
+    STORED = ("identity", "packed", "roles", "want", "summed", "known")
 
 
 @dataclass
@@ -151,9 +151,7 @@ class Native:
 
         return design(self.code, self.loop, self.same, self.keep)
 
-    def __getstate__(self) -> dict[str, Any]:
-        kept = {name: value for name, value in self.__dict__.items() if name != "design"}
-        return {**kept, "kernels": {}}
+    STORED = ("identity", "packed", "same", "keep", "shapes", "groups")
 
 
 Part = Stretch | Native | Outer | Outers | Projection | Gathered

@@ -38,7 +38,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from indicial.compile.native import cache
+from indicial.compile.native import cache, private
 
 HEADERS = Path(__file__).parent
 
@@ -99,7 +99,8 @@ class Compiler:
     def compile(self, source: str, output: Path) -> None:
         """Write the shared library for a C text to `output`."""
         command = [*self.command, *self.flags, "-x", "c", "-", "-o", str(output), "-lm"]
-        result = _run(command, source)
+        # The compiler's own files go there too: it need not have another place to write to.
+        result = _run(command, source, TMPDIR=str(output.parent))
         if result.returncode:
             raise NativeError(
                 f"{shlex.join(command)} failed ({result.returncode}):\n{result.stderr.strip()}"
@@ -119,6 +120,10 @@ def find_compiler() -> Compiler:
     """The compiler that `$CC` names, else cc, gcc or clang; `NativeError` if there is none."""
     if os.environ.get("INDICIAL_NATIVE", "") == "0":
         raise NativeError("native kernels are switched off by INDICIAL_NATIVE=0")
+    try:
+        cache.directory()
+    except OSError as error:
+        raise NativeError(f"there is no folder for kernels: {error}") from error
     chosen = os.environ.get("CC", "").strip()
     return _find_compiler((chosen,) if chosen else ("cc", "gcc", "clang"), os.environ.get("PATH"))
 
@@ -246,8 +251,8 @@ def _processor() -> str:
     return "\n".join(lines) if any(line.startswith(("flags", "Features")) for line in lines) else ""
 
 
-def _run(command: list[str], text: str) -> subprocess.CompletedProcess[str]:
-    environment = os.environ | {"LC_ALL": "C"}
+def _run(command: list[str], text: str, **more: str) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"LC_ALL": "C"} | more
     try:
         return subprocess.run(
             command, input=text, env=environment, capture_output=True, encoding="utf-8", check=False
@@ -268,7 +273,7 @@ def _load(compiler: Compiler, text: str, key: str) -> ctypes.CDLL:
     try:
         return ctypes.CDLL(str(cache.library(key, build)))
     except OSError:  # the cache may lie on a file system that nothing is run from
-        path = cache.library(key, build, cache.temporary())
+        path = cache.library(key, build, private.temporary())
     try:
         return ctypes.CDLL(str(path))
     except OSError as error:

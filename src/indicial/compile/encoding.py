@@ -1,0 +1,203 @@
+"""What is derived from equations ↔ a text that can do nothing but be read.
+
+    encoded((Affine((("t", 1),), Size()), "h"))  →  '[1, [["p.ir.Affine", …], …]]'
+    decoded(text)                                →  the same again
+
+The text is JSON: a list of records, each a number, a word, or a list of a kind and the numbers of
+earlier records. So both ways are a loop, however deep the value is. The kinds are the containers of
+Python, the classes of `CLASSES`, the one function and the methods of `METHODS`; a text that names
+anything else is refused. Two references to one object are so again.
+
+    Packed(value)       inside what is encoded, a text of its own until somebody asks for the value
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import json
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+from types import MethodType
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+
+CLASSES = {
+    "notation.source": "Source Span",
+    "program.sizes": "Size Strided",
+    "program.ir": "Affine Apply Axis Code Constant Derivative Draw Flat Gather Growth Index IndexValue"
+    " Join Part Quantity Read Reduce Select SizeValue Softmax Statement Statistic Tensor Test",
+    "program.cost.conditions": "Constraint",
+    "program.cost.dependence": "Edge",
+    "compile.schedule.graph": "Need",
+    "compile.schedule.linear": "Linear",
+    "compile.schedule.plan": "Loop Plan Run Slice",
+    "compile.emit.alone": "Alone",
+    "compile.emit.doubling": "Doubling Handed",
+    "compile.emit.running": "Source",
+    "compile.module.prepared": "Prepared",
+    "compile.native.kernel": "Kernel",
+    "compile.native.outer": "Outer Outers",
+    "compile.native.projections": "Gathered Projection Weighted",
+    "compile.native.recurrence": "Recurrence",
+    "compile.native.routine": "Native Routine Stretch",
+    "compile.native.scan": "Members Scan",
+}
+"""All that is ever made of a stored text; imported when it is met."""
+
+METHODS = ("run", "start")
+"""The methods that a stored value may hold."""
+
+FUNCTION = "compile.native.ops.run"
+"""The function that it may hold, with its first argument."""
+
+PACKAGE = "indicial."
+CONTAINERS: dict[str, Callable[[list[Any]], Any]] = {
+    "tuple": tuple,
+    "list": list,
+    "set": set,
+    "frozenset": frozenset,
+    "dict": lambda parts: dict(zip(parts[::2], parts[1::2], strict=True)),
+    "fraction": lambda parts: Fraction(*parts),
+}
+PLAIN = (str, int, float, bool, type(None))
+
+
+class Packed(Generic[T]):
+    """A value that is a text in the text around it, and stays so until it is asked for."""
+
+    def __init__(self, value: T) -> None:
+        self._value = value
+        self._text: str | None = None
+
+    @staticmethod
+    def of(text: str) -> Packed[Any]:
+        packed = Packed[Any](None)
+        packed._text = text
+        return packed
+
+    @property
+    def value(self) -> T:
+        if self._text is not None:
+            self._value, self._text = decoded(self._text), None
+        return self._value
+
+    @property
+    def text(self) -> str:
+        return encoded(self._value) if self._text is None else self._text
+
+
+def encoded(value: object) -> str:
+    """The text of a value; `TypeError` where something in it has no place in `CLASSES`."""
+    records: list[object] = []
+    known: dict[object, int] = {}
+    alive: list[object] = []  # an object that is gone may leave its `id` to another
+    waiting: list[tuple[object, str, list[object] | None]] = [(value, "", None)]
+    while waiting:
+        one, kind, parts = waiting.pop()
+        name: object = (type(one), repr(one)) if isinstance(one, PLAIN) else id(one)
+        if name in known:
+            continue
+        if isinstance(one, PLAIN):
+            if type(one) not in PLAIN:
+                raise TypeError(f"{type(one)} is not stored")
+            known[name] = len(records)
+            records.append(one)
+        elif parts is None:
+            kind, parts = _taken_apart(one)
+            alive += [one, parts]
+            waiting.append((one, kind, parts))
+            waiting += [(part, "", None) for part in parts]
+        else:
+            numbers = [known[(type(p), repr(p)) if isinstance(p, PLAIN) else id(p)] for p in parts]
+            known[name] = len(records)
+            records.append([kind, *numbers])
+    return json.dumps(records, ensure_ascii=False, separators=(",", ":"))
+
+
+def decoded(text: str) -> Any:
+    """The value of a text; any exception where it is none of ours."""
+    records = json.loads(text)
+    if not isinstance(records, list):
+        raise TypeError("no list of records")
+    values: list[Any] = []
+    for record in records:
+        if not isinstance(record, list):
+            values.append(record)
+            continue
+        kind, *numbers = record
+        if any(number < 0 for number in numbers):
+            raise ValueError("a record that is not there yet")
+        values.append(_maker(kind)([values[number] for number in numbers]))
+    return values[-1]
+
+
+def _taken_apart(value: object) -> tuple[str, list[object]]:
+    """The kind of a value that is no number or word, and what it is made of."""
+    if isinstance(value, Packed):
+        return "packed", [value.text]
+    if isinstance(value, Fraction):
+        return "fraction", [value.numerator, value.denominator]
+    if isinstance(value, functools.partial):
+        if value.keywords or _name(value.func) != FUNCTION:
+            raise TypeError(f"{value} is not stored")
+        return "partial", [*value.args]
+    if isinstance(value, MethodType):
+        if value.__name__ not in METHODS:
+            raise TypeError(f"{value} is not stored")
+        return "method", [value.__self__, value.__name__]
+    if type(value).__name__ in CONTAINERS and type(value).__module__ == "builtins":
+        assert isinstance(value, Iterable)
+        if isinstance(value, dict):
+            return "dict", [part for item in value.items() for part in item]
+        return type(value).__name__, [*value]
+    kind = _name(type(value))
+    return kind, [getattr(value, name) for name in _fields(kind)]
+
+
+def _name(thing: Any) -> str:
+    return f"{thing.__module__.removeprefix(PACKAGE)}.{thing.__qualname__}"
+
+
+@functools.cache
+def _maker(kind: str) -> Callable[[list[Any]], Any]:
+    """What makes a value of its parts."""
+    if kind in CONTAINERS:
+        return CONTAINERS[kind]
+    if kind == "packed":
+        return lambda parts: Packed.of(*parts)
+    if kind == "partial":
+        module, _, name = FUNCTION.rpartition(".")
+        function = getattr(importlib.import_module(PACKAGE + module), name)
+        return lambda parts: functools.partial(function, *parts)
+    if kind == "method":
+        return _method
+    made, names = _class(kind), _fields(kind)
+    made = getattr(made, "restored", made)
+    return lambda parts: made(**dict(zip(names, parts, strict=True)))
+
+
+def _method(parts: list[Any]) -> MethodType:
+    owner, name = parts
+    _fields(_name(type(owner)))
+    if name not in METHODS:
+        raise ValueError(f"{name} is not stored")
+    found = getattr(owner, name)
+    assert isinstance(found, MethodType)
+    return found
+
+
+@functools.cache
+def _fields(kind: str) -> tuple[str, ...]:
+    """The fields that are kept: those of the class, unless it says itself which (`STORED`)."""
+    own = _class(kind)
+    return tuple(getattr(own, "STORED", None) or own.__dataclass_fields__)
+
+
+@functools.cache
+def _class(kind: str) -> Any:
+    module, _, name = kind.rpartition(".")
+    if name not in CLASSES.get(module, "").split():
+        raise TypeError(f"{kind} is not stored")
+    return getattr(importlib.import_module(PACKAGE + module), name)
