@@ -1,12 +1,14 @@
-"""What all tests share: golden files and the hypothesis profiles."""
+"""What all tests share: golden files, quick processes and the hypothesis profiles."""
 
 import difflib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.forked import Forked
 
 GOLDEN = Path(__file__).resolve().parent / "golden"
 
@@ -28,6 +30,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="rewrite the files of tests/golden with what the tests produced",
     )
+
+
+@pytest.fixture(scope="session")
+def forked() -> Iterator[Forked]:
+    """`forked.python` in the place of `python -m`: a process that need not import PyTorch."""
+    with Forked() as made:
+        yield made
 
 
 @pytest.fixture

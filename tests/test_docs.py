@@ -24,6 +24,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.forked import Forked
+
 ROOT = Path(__file__).resolve().parents[1]
 PROBLEMS = sorted((ROOT / "docs" / "problems").glob("*.md"))
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *PROBLEMS]
@@ -72,8 +74,11 @@ def blocks(text: str) -> Iterator[Block]:
         yield Block(opened + 1, opening["info"].split(), "".join(f"{c}\n" for c in content))
 
 
-def run_document(text: str, name: str, folder: Path) -> int:
-    """Run all snippets of a document in `folder`, the current directory; return how many."""
+def run_document(text: str, name: str, folder: Path, commands: str = "") -> int:
+    """Run all snippets of a document in `folder`, the current directory; return how many.
+
+    Commands are looked for in the folder `commands` first.
+    """
     namespace: dict[str, object] = {"__name__": "__main__"}
     count = 0
     for block in blocks(text):
@@ -86,7 +91,7 @@ def run_document(text: str, name: str, folder: Path) -> int:
         elif block.kind == "pycon":
             run_pycon(block, name, namespace)
         elif block.kind == "console":
-            run_console(block, name, folder)
+            run_console(block, name, folder, commands)
         else:
             continue
         count += 1
@@ -112,7 +117,7 @@ def run_pycon(block: Block, name: str, namespace: dict[str, object]) -> None:
         raise SnippetError("".join(report))
 
 
-def run_console(block: Block, name: str, folder: Path) -> None:
+def run_console(block: Block, name: str, folder: Path, found_in: str) -> None:
     commands: list[tuple[int, str, list[str]]] = []
     lines = enumerate(block.text.splitlines(), block.line)
     for number, line in lines:
@@ -132,7 +137,7 @@ def run_console(block: Block, name: str, folder: Path) -> None:
             raise SnippetError(
                 f"{name}:{number}: {command!r} is not run here; mark the block 'console no-run'"
             )
-        status, output = shell(command, status, folder)
+        status, output = shell(command, status, folder, found_in)
         difference = compare(expected, output)
         if difference or "Traceback (most recent call last)" in output:
             raise SnippetError(
@@ -140,11 +145,12 @@ def run_console(block: Block, name: str, folder: Path) -> None:
             )
 
 
-def shell(command: str, previous: int, folder: Path) -> tuple[int, str]:
+def shell(command: str, previous: int, folder: Path, found_in: str) -> tuple[int, str]:
     """Exit status and output of a command that sees `previous` as ``$?``."""
     env = {k: v for k, v in os.environ.items() if k not in ("FORCE_COLOR", "CLICOLOR_FORCE")}
+    places = (found_in, str(Path(sys.executable).parent), env.get("PATH"))
     env |= {
-        "PATH": os.pathsep.join([str(Path(sys.executable).parent), env.get("PATH", "")]),
+        "PATH": os.pathsep.join(filter(None, places)),
         "COLUMNS": "80",
         "NO_COLOR": "1",
         "TERM": "dumb",
@@ -175,11 +181,13 @@ def compare(expected: list[str], output: str) -> str:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
-def test_document(document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_document(
+    document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forked: Forked
+) -> None:
     monkeypatch.chdir(tmp_path)
     name = str(document.relative_to(ROOT))
     try:
-        run_document(document.read_text(encoding="utf-8"), name, tmp_path)
+        run_document(document.read_text(encoding="utf-8"), name, tmp_path, forked.commands)
     except SnippetError as error:
         pytest.fail(str(error), pytrace=False)
 

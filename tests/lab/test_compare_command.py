@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from indicial.cli import main
-from indicial.lab import child
+from indicial.lab import child, pool
 from indicial.lab.events import Sender
 from indicial.lab.results import Result
 from indicial.lab.views import ending
@@ -23,6 +23,7 @@ from indicial.training.loop import train
 from indicial.training.run import Run
 from indicial.training.watchers import Summary
 from tests.decode.runs import make_run
+from tests.forked import Forked
 from tests.lab.test_views import trials
 from tests.training.small import sentences
 
@@ -30,8 +31,9 @@ QUICK = ("--data", "text.txt", "--parameters", "2k", "--context", "16", "--batch
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a text, and nothing from elsewhere."""
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forked: Forked) -> Path:
+    """A folder with a text, and nothing from elsewhere; trainings start at once."""
+    monkeypatch.setattr(pool, "PYTHON", forked.python)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("INDICIAL_NATIVE", "0")  # so little is computed sooner than compiled
@@ -76,10 +78,12 @@ def test_compare_and_again(here: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert status == 2 and "the data changed since c was begun" in err
 
 
-def test_stopped_and_gone_on_with(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_stopped_and_gone_on_with(
+    here: Path, capsys: pytest.CaptureFixture[str], forked: Forked
+) -> None:
     call = ["rnn", *QUICK, "--tokens-budget", "20k", "--seeds", "1", "--out", "c"]
     process = subprocess.Popen(
-        [sys.executable, "-m", "indicial", "compare", *call],
+        [*forked.python, "indicial", "compare", *call],
         stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"},
     )  # fmt: skip
     assert process.stdout is not None
@@ -117,11 +121,11 @@ def test_standard_input(
     assert named.data["train"]["digest"] == piped.data["train"]["digest"]
 
 
-def test_an_output_that_is_closed_is_as_ctrl_c(here: Path) -> None:
+def test_an_output_that_is_closed_is_as_ctrl_c(here: Path, forked: Forked) -> None:
     """`indicial compare … | head`"""
     call = ["rnn", *QUICK, "--tokens-budget", "100M", "--seeds", "1", "--out", "c"]
     process = subprocess.Popen(
-        [sys.executable, "-m", "indicial", "compare", *call],
+        [*forked.python, "indicial", "compare", *call],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     assert process.stdout is not None and process.stderr is not None

@@ -34,6 +34,7 @@ from indicial.training.interrupts import Interrupts
 from indicial.training.run import FILE, Run
 from indicial.training.watchers import Watcher
 
+PYTHON = (sys.executable, "-m")
 CHILD = "indicial.lab.child"
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 LAST_LINES = 3
@@ -57,7 +58,7 @@ class _Running:
         self.printed: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (closed in `end`)
         # Ctrl-C in the terminal reaches us alone: we pass it on once, as SIGTERM.
         self.process = subprocess.Popen(
-            [sys.executable, "-m", CHILD],
+            [*PYTHON, CHILD],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.printed,
