@@ -19,7 +19,11 @@ PRIVATE = (
     "_foreach_lerp_",
     "_foreach_norm",
     "_C._functorch.is_functorch_wrapped_tensor",
+    "_C._functorch.is_legacy_batchedtensor",
+    "_C._functorch.peek_interpreter_stack",
+    "_C._current_autograd_node",
     "_C._len_torch_dispatch_stack",
+    "autograd.forward_ad._current_level",
 )
 
 

@@ -36,13 +36,27 @@ def _private(path: str) -> Any:
 def transformed(tensor: Tensor) -> bool:
     """Whether a tensor is inside a transform of `torch.func`: others' numbers, no memory of its own."""
     known = _private("_C._functorch.is_functorch_wrapped_tensor")
-    if known is not None:
-        return bool(known(tensor))
+    batched = _private("_C._functorch.is_legacy_batchedtensor")  # gradients of many at once
+    if known is not None and batched is not None:
+        return bool(known(tensor) or batched(tensor))
     try:
         tensor.data_ptr()
     except RuntimeError:
         return True
     return False
+
+
+def transforming() -> bool:
+    """Whether forward mode or a transform of `torch.func` is at work; yes, where it cannot be known."""
+    level = _private("autograd.forward_ad._current_level")
+    stack = _private("_C._functorch.peek_interpreter_stack")
+    return level is None or stack is None or level >= 0 or stack() is not None
+
+
+def differentiated() -> Any:
+    """The node of autograd whose gradient is being computed; None where it cannot be known."""
+    known = _private("_C._current_autograd_node")
+    return None if known is None else known()
 
 
 def watched() -> bool:

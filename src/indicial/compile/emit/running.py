@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import torch
-import torch.nn.functional as F
+
+from indicial.compile.emit.derivatives import FUNCTIONAL
 
 if TYPE_CHECKING:
     from indicial.compile.emit.patterns.pattern import Finding
@@ -56,8 +57,9 @@ def compiled(text: str, functions: Functions) -> Run:
     """The function of a text; a traceback through it shows its lines."""
     name = f"<indicial {abs(hash(text)):x}>"
     linecache.cache[name] = (len(text), None, text.splitlines(True), name)
-    space: dict[str, object] = {"torch": torch, "F": F, "math": math, **functions}
+    space: dict[str, object] = {"torch": torch, "math": math, **functions}
     exec(compile(text, name, "exec"), space)
+    space["F"] = FUNCTIONAL  # in the place of the F that the text imports
     run = space["run"]
     assert callable(run)
     return run

@@ -7,7 +7,8 @@
     lengths  {"T": tensor([3, 7])}
     draws    {"dropout_1": (2, 7, J)}   while training
 
-Under `torch.compile` and `torch.export` nothing is checked, so that sizes can stay unknown.
+Under `torch.compile` and `torch.export` nothing is checked, so that sizes can stay unknown; under
+`torch.func.vmap` tokens and lengths are not, since their values cannot be looked at.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any
 
 import torch
 
+from indicial.compile.emit.derivatives import followed
 from indicial.compile.module import checks
 from indicial.compile.module.draws import drawn_tensors
 from indicial.compile.module.names import resolve
@@ -143,7 +145,7 @@ class Reader:
     ) -> None:
         for name, values in x.items():
             tensor = self.code.tensors[name]
-            if tensor.values is not None:
+            if tensor.values is not None and not followed(values):
                 values = values if self.adds_batch else values.unsqueeze(0)
                 inside = checks.inside(tensor, values, ragged)
                 count = tensor.values.value(sizes)

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 
 import torch
 
+from indicial.compile.emit.derivatives import followed
 from indicial.compile.module.names import resolve, with_indices
 from indicial.compile.module.sizes import Sizes
 from indicial.notation.parse import canonical_name
@@ -196,7 +197,7 @@ def length_tensor(
     if result.shape != (batch,):
         text = f"the lengths of {name} have the shape {tuple(result.shape)}; there are {batch} examples"
         raise refusal("lengths", text)
-    if torch.compiler.is_compiling() or result.numel() == 0:
+    if torch.compiler.is_compiling() or followed(result) or result.numel() == 0:
         return result.long()
     low, high = (int(v) for v in torch.aminmax(result))
     if low < least or high > most:

@@ -19,10 +19,12 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
+from torch.utils.hooks import RemovableHandle
 
 from indicial.compile.emit.running import empty_sizes
 from indicial.compile.module import checks
 from indicial.compile.module.call import Call, Lengths, Reader
+from indicial.compile.module.hooks import BackwardHooks, Hook, added
 from indicial.compile.module.lengths import one_length
 from indicial.compile.module.mapping import WeightMap
 from indicial.compile.module.names import attribute_names, resolve, with_indices
@@ -77,6 +79,7 @@ class ProgramModule(nn.Module):
         self._defined = frozenset(s.target for s in code.statements)
         self._prepared: dict[Key, Prepared] = {}
         self._decoders: dict[DecoderKey, Decoder] = {}
+        self._hooks = BackwardHooks()
         self.reset_parameters()
 
     # ------------------------------------------------------------------ parameters
@@ -118,8 +121,24 @@ class ProgramModule(nn.Module):
         `find_nan` raises an error that names the first equation whose value is not finite.
         """
         given = checks.named_inputs(self.code, positional, inputs)
-        call = self._reader.read(given, lengths, draws, self._like, self.training)
         names = self.wanted if want is None else self._names(want)
+
+        def compute(given: Mapping[str, Any]) -> dict[str, torch.Tensor]:
+            return self._compute(given, names, lengths, draws, find_nan)
+
+        if self._hooks:
+            return result(self._hooks.call(self, compute, given), self.code.loss)
+        return result(compute(given), self.code.loss)
+
+    def _compute(
+        self,
+        given: Mapping[str, Any],
+        names: tuple[str, ...],
+        lengths: Lengths | None,
+        draws: Mapping[str, Any] | None,
+        find_nan: bool,
+    ) -> dict[str, torch.Tensor]:
+        call = self._reader.read(given, lengths, draws, self._like, self.training)
         if find_nan:
             self._find_nan(call)
         ready = self._prepared_for(names, call)
@@ -127,8 +146,7 @@ class ProgramModule(nn.Module):
             if name in ready.reads and name not in call.x:
                 raise checks.missing_input(self.code, name)
         apart = ready.apart if self._reader.adds_batch else frozenset()
-        found = self._unbatched(self._run(ready, call), apart, call)
-        return result(found, self.code.loss)
+        return self._unbatched(self._run(ready, call), apart, call)
 
     def _prepared_for(self, want: tuple[str, ...], call: Call) -> Prepared:
         """The source for some wanted names; made when it is first asked for."""
@@ -197,6 +215,14 @@ class ProgramModule(nn.Module):
         check_found(
             self.code, schedule(self.code), found, call.sizes, call.lengths, bool(call.lifted)
         )
+
+    def register_full_backward_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
+        """`hook(module, grad_input, grad_output)`, in the order of the inputs and of the result."""
+        return added(self._hooks.after, hook, prepend)
+
+    def register_full_backward_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
+        """`hook(module, grad_output)`, before the gradient of the module is computed."""
+        return added(self._hooks.before, hook, prepend)
 
     # ------------------------------------------------------------------ step by step
 

@@ -15,10 +15,11 @@ from typing import Any
 
 import torch
 
+from indicial.compile.emit.derivatives import followed
 from indicial.compile.emit.running import empty_sizes
 from indicial.compile.native.kernel import REALS
 from indicial.compile.native.recurrence import Recurrence, registered
-from indicial.compile.torch_inside import transformed, watched
+from indicial.compile.torch_inside import watched
 
 
 def run(
@@ -49,11 +50,9 @@ def _run_members(
 
 
 def _suits(tensor: torch.Tensor) -> bool:
-    """Whether kernels take a tensor; those inside `torch.func`'s transforms have no memory."""
-    tracing = torch.compiler.is_compiling()
-    if not tracing and transformed(tensor):
-        return False
-    return tensor.device.type in ("cpu", "meta") and tensor.dtype in REALS
+    """Whether kernels take a tensor; one that a transform follows may have no memory."""
+    real = tensor.device.type in ("cpu", "meta") and tensor.dtype in REALS
+    return real and not followed(tensor)
 
 
 def scan(
@@ -108,16 +107,16 @@ class _Directly(torch.autograd.Function):
         return tuple(found)
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx: Any, *gradients: torch.Tensor | None) -> tuple[Any, ...]:
         recurrence, count = ctx.recurrence, ctx.count
-        tensors = len(ctx.saved_tensors) - len(recurrence.kept)
-        arguments, lengths = ctx.saved_tensors[:count], ctx.saved_tensors[count:tensors]
-        kept = ctx.saved_tensors[tensors:]
+        saved = ctx.saved_tensors  # once: under checkpoint they are not there a second time
+        tensors = len(saved) - len(recurrence.kept)
+        arguments, lengths, kept = saved[:count], saved[count:tensors], saved[tensors:]
         which = _needed(recurrence, ctx.needs_input_grad[4 : 4 + count])
-        found = _run_back(
-            recurrence, arguments, kept, _whole(recurrence, kept, gradients), lengths, ctx.sizes,
-            ctx.ragged, which,
+        incoming = _whole(recurrence, kept, gradients)
+        back = _run_back_plainly if _seen_behind(incoming) else _run_back
+        found = back(
+            recurrence, arguments, kept, incoming, lengths, ctx.sizes, ctx.ragged, which
         )  # fmt: skip
         by_name = dict(zip(_chosen(recurrence.arguments, which), found, strict=True))
         own = [by_name.get(name) for name in recurrence.arguments]
@@ -188,6 +187,31 @@ def _run_back(
     ends = _lengths(recurrence, lengths, ragged)
     found = recurrence.gradients(known, incoming, by_name, ends, names)
     return _apart([found[name] for name in names], [*arguments, *kept, *gradients])
+
+
+def _seen_behind(gradients: Sequence[torch.Tensor]) -> bool:
+    """Whether a gradient is itself looked at: to be differentiated, or many of them at once."""
+    return torch.is_grad_enabled() or any(map(followed, gradients))
+
+
+def _run_back_plainly(
+    recurrence: Recurrence,
+    arguments: Sequence[torch.Tensor],
+    kept: Sequence[torch.Tensor],
+    gradients: Sequence[torch.Tensor],
+    lengths: Sequence[torch.Tensor],
+    sizes: Sequence[int],
+    ragged: str,
+    needed: str,
+) -> list[torch.Tensor]:
+    """As `_run_back`, by PyTorch, which can differentiate it."""
+    known = dict(zip(recurrence.arguments, arguments, strict=True))
+    by_name = dict(zip(recurrence.sizes, sizes, strict=True))
+    incoming = dict(zip(recurrence.outputs, gradients, strict=True))
+    names = _chosen(recurrence.arguments, needed)
+    ends = _lengths(recurrence, lengths, ragged)
+    found = recurrence.plain_gradients(known, incoming, by_name, ends, names)
+    return [found[name] for name in names]
 
 
 @torch.library.custom_op("indicial::scan", mutates_args=())
@@ -283,14 +307,20 @@ def _keep(ctx: Any, inputs: tuple[Any, ...], output: list[torch.Tensor]) -> None
 def _gradient(ctx: Any, gradients: list[torch.Tensor | None]) -> tuple[Any, ...]:
     recurrence = registered(ctx.key)
     first, second = ctx.counts
-    arguments = ctx.saved_tensors[:first]
-    lengths = ctx.saved_tensors[first : first + second]
-    kept = ctx.saved_tensors[first + second :]
+    saved = ctx.saved_tensors
+    arguments, lengths = saved[:first], saved[first : first + second]
+    kept = saved[first + second :]
     incoming = _whole(recurrence, kept, gradients)
     which = _needed(recurrence, ctx.needs_input_grad[0])
-    found = torch.ops.indicial.scan_gradient(
-        list(arguments), list(kept), incoming, list(lengths), ctx.sizes, ctx.ragged, which, ctx.key
-    )
+    if _seen_behind(incoming):
+        found = _run_back_plainly(
+            recurrence, arguments, kept, incoming, lengths, ctx.sizes, ctx.ragged, which
+        )
+    else:
+        found = torch.ops.indicial.scan_gradient(
+            list(arguments), list(kept), incoming, list(lengths), ctx.sizes, ctx.ragged, which,
+            ctx.key,
+        )  # fmt: skip
     by_name = dict(zip(_chosen(recurrence.arguments, which), found, strict=True))
     return [by_name.get(n) for n in recurrence.arguments], [None] * second, None, None, None
 

@@ -122,7 +122,7 @@ class Recurrence:
         """
         return self._plain.run(arguments, sizes, lengths)
 
-    def _plain_gradients(
+    def plain_gradients(
         self,
         known: Values,
         incoming: Mapping[str, torch.Tensor],
@@ -130,16 +130,23 @@ class Recurrence:
         lengths: Values,
         needed: tuple[str, ...],
     ) -> Values:
-        """The adjoints by PyTorch, where no kernel has the adjoint equations."""
-        leaves = {n: known[n].detach().requires_grad_(n in needed) for n in self.arguments}
+        """The adjoints by PyTorch: where no kernel has them, or they are to be differentiated."""
+        again = torch.is_grad_enabled()
         with torch.enable_grad():
-            outputs = self.plain(list(leaves.values()), sizes, lengths)
+            # An argument may depend on another one; that is none of the recurrence's business.
+            leaves = {
+                n: a.view_as(a) if again else a.detach().requires_grad_(n in needed)
+                for n, a in known.items()
+                if n in self.arguments
+            }
+            outputs = self.plain([leaves[n] for n in self.arguments], sizes, lengths)
         wanted = [leaves[n] for n in needed]
         depending = {n: o for n, o in zip(self.outputs, outputs, strict=True) if o.requires_grad}
         gradients = [incoming[n] for n in depending]
         found = torch.autograd.grad(
-            list(depending.values()), wanted, gradients, allow_unused=True, materialize_grads=True
-        )
+            list(depending.values()), wanted, gradients, create_graph=again, allow_unused=True,
+            materialize_grads=True,
+        )  # fmt: skip
         return dict(zip(needed, found, strict=True))
 
     def backward(self, arguments: tuple[str, ...]) -> Routine:
@@ -191,7 +198,7 @@ class Recurrence:
         try:
             routine = self.backward(needed)
         except Unsupported:
-            return self._plain_gradients(known, incoming, sizes, lengths, needed)
+            return self.plain_gradients(known, incoming, sizes, lengths, needed)
         found = routine.run({**known, **given}, sizes, lengths)
         return {n: found[self.bars[n]] for n in needed}
 

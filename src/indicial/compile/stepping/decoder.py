@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from indicial.compile.emit.derivatives import differentiating
 from indicial.compile.module import checks
 from indicial.compile.module.call import Lengths
 from indicial.compile.module.precision import own_precision
@@ -116,7 +117,7 @@ class Decoder:
         if (self.natives.known or self._begun.known) and self._watch.changed():
             self._begun.forget()
             self.natives.forget()
-        if given or lengths is not None or torch.is_grad_enabled():
+        if given or lengths is not None or differentiating():
             return self._begin(given, lengths)
         return self._begun.state()
 
@@ -177,7 +178,7 @@ class Decoder:
             return self._step_each(state, x, going)
         steps = state.steps + 1
         self._check_room(steps)
-        if torch.is_grad_enabled():
+        if differentiating():
             return self._step_pure(state, x, steps)
         native, bases = self.natives.of(state), self.slots.bases
         caches, memory = {}, {}
@@ -267,7 +268,7 @@ class Decoder:
         after = before + 1
         steps = int(after.max())
         self._check_room(steps if going is None else int((before + going).max()))
-        pure = torch.is_grad_enabled()
+        pure = differentiating()
         slots = self.slots
         rooms = {past: state.caches[past].room(base + steps) for past, base in slots.bases.items()}
         for past, base in slots.bases.items():

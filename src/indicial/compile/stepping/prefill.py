@@ -17,6 +17,7 @@ from functools import cached_property
 
 import torch
 
+from indicial.compile.emit.derivatives import differentiating
 from indicial.compile.emit.source import Source, emit
 from indicial.compile.module.precision import own_precision
 from indicial.compile.prepare import prepare
@@ -143,7 +144,7 @@ class Prefill:
 
     def filled(self, cache: Cache, many: slots.Many, values: torch.Tensor, steps: int) -> Cache:
         base, axis = self.stepping.base(many), self.axis(many.tensor)
-        if torch.is_grad_enabled():
+        if differentiating():
             return Cache(Buffer(torch.cat((cache.first(base), values), axis)), axis)
         new = cache.room(base + steps)
         new.buffer.values.narrow(axis, base, steps).copy_(values)
