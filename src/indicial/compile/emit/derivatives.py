@@ -55,9 +55,10 @@ def attention(
     found = F.scaled_dot_product_attention(
         query, key, value, attn_mask=attn_mask, is_causal=is_causal, scale=scale
     )
+    if torch.compiler.is_compiling():
+        return found
     node = found.grad_fn
-    if not torch.compiler.is_compiling() and hasattr(node, "_saved_attn_mask"):
-        assert node is not None
+    if node is not None and hasattr(node, "_saved_attn_mask"):
         node.register_hook(_again)
     return found
 
