@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import argparse
 import difflib
-from collections.abc import Mapping
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -74,6 +76,36 @@ def setting(group: argparse._ArgumentGroup, option: Option) -> None:
     if option.kind == "pairs":
         more["action"] = "append"
     group.add_argument(option.flag, dest=option.name, default=None, help=option.help, **more)
+
+
+def forcing(parser: argparse._ActionsContainer) -> None:
+    parser.add_argument("--force", action="store_true",
+                        help="replace files that Indicial did not write")  # fmt: skip
+
+
+def check_outputs(
+    options: argparse.Namespace, outputs: Mapping[str, Iterable[Path]], **marks: bytes
+) -> None:
+    """Whether the files of each option may be written: no two are one, and none is read by this call.
+
+    Whatever else the call names, and is there, counts as read. `marks` say by what files of an option
+    are known as ours, where it is not the usual words.
+    """
+    from indicial.program.messages import IndicialError
+    from indicial.program.outputs import MADE, check_output
+
+    said = [value for name, value in vars(options).items() if name not in outputs]
+    words = [word for value in said for word in (value if isinstance(value, list) else [value])]
+    parts = [part for word in words if isinstance(word, str) for part in (word, *word.split("="))]
+    reads = [part for part in parts if part and "\0" not in part and os.path.exists(part)]
+    known: dict[str, str] = {}
+    for name, paths in outputs.items():
+        for path in paths:
+            flag = f"--{name.replace('_', '-')}"
+            if known.setdefault(os.path.realpath(path), flag) != flag:
+                other = known[os.path.realpath(path)]
+                raise IndicialError(f"{flag} and {other} are one file, {path}: choose two")
+            check_output(path, reads, mark=marks.get(name, MADE.encode()), force=options.force)
 
 
 def filling(parser: argparse.ArgumentParser) -> None:

@@ -13,9 +13,10 @@ import os
 import re
 import shutil
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from indicial.commands.arguments import Commands, command
+from indicial.commands.arguments import Commands, check_outputs, command, forcing
 
 if TYPE_CHECKING:
     from indicial.inspect.attention import Look
@@ -69,6 +70,7 @@ def add(commands: Commands[Any]) -> None:
                         help="the places to be shown (as many as fit)")  # fmt: skip
     attend.add_argument("--figure", metavar="FILE",
                         help="draw them: .svg, .png or .pdf")  # fmt: skip
+    forcing(attend)
     trace = command(commands, "trace", "show the values of any tensor of a model", TRACE, _trace)
     _subject(trace)
     trace.add_argument("--want", required=True, metavar="NAME,…", help="the tensors to be shown")
@@ -138,6 +140,8 @@ def _attend(options: argparse.Namespace) -> int:
     from indicial.program.messages import IndicialError
 
     first, last = _places(options.places)
+    if options.figure:
+        check_outputs(options, {"figure": [Path(options.figure)]})
     subject = _opened(options)
     looks = attend(subject, layer=options.layer, head=options.head)
     sides = [side for look in looks for side in (look.rows, look.columns)]

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Collection
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from indicial.commands.arguments import Commands, command, setting
+from indicial.commands.arguments import Commands, check_outputs, command, forcing, setting
 from indicial.commands.designs import compare_designs
 from indicial.commands.train import STOPPED
 
@@ -72,6 +73,7 @@ def add(commands: Commands[Any]) -> None:
     group = parser.add_argument_group("two designs or runs; nothing else is for them")
     group.add_argument("--figure", metavar="FILE",
                        help="draw both in one picture: .svg, .png or .pdf")  # fmt: skip
+    forcing(group)
     group.add_argument("--text", metavar="TEXT", help="the example on which weights are shown")
     group.add_argument("--json", action="store_true", help="all numbers as JSON")
     more = {"data": DATA, "learning": [OPTIONS["batch_size"], *LEARNING], "machine": MACHINE}
@@ -87,9 +89,15 @@ def _compare(options: argparse.Namespace) -> int:
 
     designs = two_designs(options.models)
     if designs is not None:
-        _only(options, ("text", "figure", "json"), "nothing is trained when designs are compared")
+        _only(
+            options,
+            ("text", "figure", "json", "force"),
+            "nothing is trained when designs are compared",
+        )
+        if options.figure:
+            check_outputs(options, {"figure": [Path(options.figure)]})
         return compare_designs(designs, options.text, options.figure, options.json)
-    others = [name for name in vars(options) if name not in ("text", "figure", "json")]
+    others = [name for name in vars(options) if name not in ("text", "figure", "json", "force")]
     _only(options, others, "models are compared in a folder, with pictures (--out)")
     from indicial.lab.front import compare_models
 

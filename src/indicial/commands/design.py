@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import argparse
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from indicial.commands.arguments import Commands, command
+from indicial.commands.arguments import Commands, check_outputs, command, forcing
 
 if TYPE_CHECKING:
     from indicial.designs.design import Design
@@ -52,11 +53,14 @@ def add(commands: Commands[Any]) -> None:
     group.add_argument("--starts", type=int, metavar="N",
                        help="try so many seeds, keep what has the smallest error (1)")  # fmt: skip
     group.add_argument("--out", metavar="FILE", help="save what was learned, as a design (.json)")
+    forcing(group)
     group.add_argument("--figure", metavar="FILE",
                        help="draw both in one picture: .svg, .png or .pdf")  # fmt: skip
 
 
 def _design(options: argparse.Namespace) -> int:
+    files = {name: [Path(file)] for name in ("out", "figure") if (file := getattr(options, name))}
+    check_outputs(options, files, out=b"indicial design")
     made, task = _opened(options)
     given = {name: getattr(options, name) for name in ("steps", "rate", "seed", "starts")}
     settings = {name: value for name, value in given.items() if value is not None}

@@ -11,9 +11,10 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from indicial.commands.arguments import Commands, command
+from indicial.commands.arguments import Commands, check_outputs, command, forcing
 
 if TYPE_CHECKING:
     from indicial.decode.evaluate import Evaluation
@@ -33,6 +34,8 @@ A smaller stride gives better numbers and takes longer.
 exit status: 0, 2 for a wrong call.
 """
 
+COLUMNS = "place\ttoken\ttext\tnats"
+"""The first line of a table, by which it is known as one of ours."""
 EVERY = 0.2
 """Seconds between two looks at how far it is."""
 
@@ -59,6 +62,7 @@ def add(commands: Commands[Any]) -> None:
                         help="which weights of the run (best)")  # fmt: skip
     parser.add_argument("--tokens-out", metavar="FILE.tsv",
                         help="write each token with its nats: place, token, text, nats")  # fmt: skip
+    forcing(parser)
     parser.add_argument("--json", action="store_true", help="the numbers as JSON")
 
 
@@ -69,6 +73,9 @@ def _evaluate(options: argparse.Namespace) -> int:
     from indicial.decode.evaluate import evaluate
     from indicial.training.run import Run
 
+    if options.tokens_out is not None:
+        paths = [Path(options.tokens_out)]
+        check_outputs(options, {"tokens_out": paths}, tokens_out=COLUMNS.encode())
     run = Run.open(options.run_folder)
     with _progress() as progress, _table(options.tokens_out, run) as each:
         found = evaluate(
@@ -148,18 +155,14 @@ def _progress() -> Iterator[Callable[[int, int], object] | None]:
 @contextmanager
 def _table(path: str | None, run: Any) -> Iterator[Callable[[int, int, float], object] | None]:
     """A file with a line for each token."""
-    from indicial.program.messages import IndicialError
+    from indicial.program.outputs import written
 
     if path is None:
         yield None
         return
     tokenizer = run.tokenizer()
-    try:
-        file = open(path, "w", encoding="utf-8")  # noqa: SIM115 (closed below)
-    except OSError as error:
-        raise IndicialError(f"cannot write {path}: {error.strerror}") from error
-    with file:
-        file.write("place\ttoken\ttext\tnats\n")
+    with written(path) as beside, beside.open("w", encoding="utf-8") as file:
+        file.write(f"{COLUMNS}\n")
         yield lambda place, token, nats: file.write(
             f"{place}\t{token}\t{tokenizer.token(token)}\t{nats:.6g}\n"
         )

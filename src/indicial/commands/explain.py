@@ -14,7 +14,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from indicial.commands.arguments import Commands, check_fills, command, filling, settings
+from indicial.commands.arguments import (
+    Commands,
+    check_fills,
+    check_outputs,
+    command,
+    filling,
+    forcing,
+    settings,
+)
 
 if TYPE_CHECKING:
     from indicial.program.program import Program
@@ -63,6 +71,7 @@ def add(commands: Commands[Any]) -> None:
     explain.add_argument("--all", action="store_true", dest="everything",
                          help="also what the analysis made, and costs by tensor")  # fmt: skip
     explain.add_argument("--graph", metavar="FILE.svg", help="draw what needs what into a file")
+    forcing(explain)
     explain.add_argument("--gradient", action="store_true",
                          help="the equations of the gradient instead, for reading")  # fmt: skip
     explain.add_argument("--schedule", action="store_true",
@@ -89,7 +98,7 @@ def _explain(options: argparse.Namespace) -> int:
     good = [p for p in programs if not p.errors]
     sizes = _shared_out(good, given)
     if options.graph and good:
-        _draw(good, options.graph)
+        _draw(good, options)
     elif options.gradient or options.schedule:
         _show_pages(options, good)
     elif options.json:
@@ -171,19 +180,20 @@ def _shared_out(programs: Sequence[Program], given: dict[str, int]) -> list[dict
     return shares
 
 
-def _draw(programs: Sequence[Program], where: str) -> None:
+def _draw(programs: Sequence[Program], options: argparse.Namespace) -> None:
     from indicial.inspect.graph import draw
     from indicial.program.messages import IndicialError
+    from indicial.program.outputs import write_text
 
-    path = Path(where)
+    path = Path(options.graph)
     if path.suffix.lower() != ".svg":
         raise IndicialError(f"--graph writes SVG: give a name that ends in .svg, not {path.name}")
-    for number, program in enumerate(programs, 1):
-        one = path if len(programs) == 1 else path.with_stem(f"{path.stem}-{number}")
-        try:
-            one.write_text(draw(program), encoding="utf-8")
-        except OSError as error:
-            raise IndicialError(f"cannot write {one}: {error.strerror}") from error
+    paths = [path]
+    if len(programs) > 1:
+        paths = [path.with_stem(f"{path.stem}-{n}") for n in range(1, len(programs) + 1)]
+    check_outputs(options, {"graph": paths})
+    for one, program in zip(paths, programs, strict=True):
+        write_text(one, draw(program))
         print(f"wrote {one}: {program.title}")
 
 

@@ -9,7 +9,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from indicial.commands.arguments import Commands, command
+from indicial.commands.arguments import Commands, check_outputs, command, forcing
 
 if TYPE_CHECKING:
     from indicial.export.onnx_file import OnnxExport, OnnxFile, Port
@@ -41,6 +41,7 @@ def add(commands: Commands[Any]) -> None:
                         help="where to (model.py or model.onnx in the run)")  # fmt: skip
     parser.add_argument("--checkpoint", choices=["best", "last"], default="best",
                         help="which weights of the run (best)")  # fmt: skip
+    forcing(parser)
     parser.add_argument("--length", type=int, metavar="N",
                         help="ONNX for texts of N tokens only, where any length is not possible")  # fmt: skip
 
@@ -59,6 +60,7 @@ def _export(options: argparse.Namespace) -> int:
     run = Run.open(options.run_folder)
     path = Path(options.out) if options.out is not None else run.folder / f"model{ending}"
     path = path if path.suffix == ending else path.with_name(path.name + ending)
+    check_outputs(options, {"out": _files(path, options.format)})
     module = run.module(options.checkpoint, device="cpu")
     if options.format == "torch":
         print(_torch(module, path))
@@ -67,6 +69,18 @@ def _export(options: argparse.Namespace) -> int:
 
         print(_onnx(export_onnx(module, path, options.length), path))
     return 0
+
+
+def _files(path: Path, form: str) -> list[Path]:
+    """All that may be written."""
+    if form == "torch":
+        return [path, path.with_suffix(".safetensors")]
+    from indicial.export.onnx_file import begin_path, data_path, step_path
+
+    models = [path, step_path(path)]
+    # Weights beside a model of ours are ours: they bear no mark themselves.
+    data = [data_path(model) for model in models if not model.exists()]
+    return [*models, begin_path(path), *data]
 
 
 def _torch(module: Any, path: Path) -> str:

@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from indicial.commands.arguments import Commands, command
+from indicial.commands.arguments import Commands, check_outputs, command, forcing
 
 INSPECT = """\
 Looks inside the model of a run, while it reads texts of its validation part.
@@ -38,6 +38,7 @@ def add(commands: Commands[Any]) -> None:
     parser.add_argument("--words", default="", metavar="A,B,C",
                         help="whose nearest words to show (those that come most often)")  # fmt: skip
     parser.add_argument("--out", metavar="FOLDER", help="where the pictures go (the run)")
+    forcing(parser)
     parser.add_argument("--checkpoint", choices=["best", "last"], default="best",
                         help="which weights of the run (best)")  # fmt: skip
     parser.add_argument("--json", action="store_true", help="all numbers as JSON")
@@ -46,14 +47,17 @@ def add(commands: Commands[Any]) -> None:
 def _inspect(options: argparse.Namespace) -> int:
     from indicial.inspect.findings import inspect_run
     from indicial.inspect.page import page
+    from indicial.inspect.plots import PICTURES
     from indicial.training.run import Run
 
     run = Run.open(options.run_folder)
+    folder = Path(options.out) if options.out is not None else run.folder
+    check_outputs(options, {"out": [folder / name for name in PICTURES]})
     words = [word.strip() for word in options.words.split(",") if word.strip()]
     found = inspect_run(
         run, options.data, field=options.field, words=words, checkpoint=options.checkpoint
     )
-    paths = found.draw(Path(options.out) if options.out is not None else run.folder)
+    paths = found.draw(folder)
     if options.json:
         told = {**found.to_json(), "pictures": [str(path) for path in paths]}
         print(json.dumps(told, ensure_ascii=False, indent=2, allow_nan=False))

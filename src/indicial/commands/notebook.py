@@ -10,7 +10,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from indicial.commands.arguments import Commands, command
+from indicial.commands.arguments import Commands, check_outputs, command, forcing
 
 TEXT = """\
 Makes a notebook of a problem sheet in Markdown. Prose becomes Markdown cells,
@@ -39,12 +39,16 @@ examples:
 exit status: 0, or 2 for a wrong call or a cell that fails.
 """
 
+MARK = b'"id": "cell-1"'
+"""How a notebook begins that was made of a sheet; elsewhere cells have other names."""
+
 
 def add(commands: Commands[Any]) -> None:
     """Adds `notebook` to the parser of `indicial`."""
     made = command(commands, "notebook", "make a notebook of a problem sheet", TEXT, _notebook)
     made.add_argument("sheets", nargs="+", metavar="SHEET", help="a text in Markdown")
     made.add_argument("--out", metavar="FILE", help="where to write it, if there is one sheet")
+    forcing(made)
     made.add_argument(
         "--run", action="store_true", dest="outputs", help="run the cells, and keep their outputs"
     )
@@ -61,13 +65,15 @@ def _notebook(options: argparse.Namespace) -> int:
             raise IndicialError(f"a notebook is made of Markdown (.md), and not of {sheet}")
         if not sheet.is_file():
             raise IndicialError(f"there is no file {sheet}")
-    for sheet in sheets:
-        out = Path(options.out) if options.out else sheet.with_suffix(".ipynb")
+    outs = [Path(options.out)] if options.out else [s.with_suffix(".ipynb") for s in sheets]
+    check_outputs(options, {"out": outs}, out=MARK)
+    for sheet, out in zip(sheets, outs, strict=True):
         _make(sheet, out, options.outputs)
     return 0
 
 
 def _make(sheet: Path, out: Path, run: bool) -> None:
+    from indicial.program.outputs import write_text
     from indicial.sheets.making import keep_outputs, left_out, make, written
 
     notebook = make(sheet)
@@ -81,6 +87,6 @@ def _make(sheet: Path, out: Path, run: bool) -> None:
         done = "run"
     else:
         done = "as they were run" if keep_outputs(notebook, out) else "to run"
-    out.write_text(written(notebook), encoding="utf-8")
+    write_text(out, written(notebook))
     code = sum(1 for cell in notebook["cells"] if cell["cell_type"] == "code")
     print(f"{out}: {len(notebook['cells'])} cells, {code} of them {done}")

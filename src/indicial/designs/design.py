@@ -27,6 +27,7 @@ from indicial.designs.arrays import Array, defined, equations, named, sizes_of
 from indicial.library.loading import load
 from indicial.program.meaning.arrays import stored_shape
 from indicial.program.messages import IndicialError
+from indicial.program.outputs import write_text
 from indicial.program.program import Program
 from indicial.tasks.predictions import token_inputs
 from indicial.training.equations import Equations
@@ -159,12 +160,8 @@ class Design:
             "tokens": list(self.tokens),
             "arrays": {name: array.tolist() for name, array in self.arrays.items()},
         }
-        target = Path(path)
-        try:
-            target.write_text(json.dumps(content, ensure_ascii=False) + "\n", encoding="utf-8")
-        except OSError as error:
-            raise IndicialError(f"cannot write {path}: {error.strerror}") from error
-        return target
+        write_text(path, json.dumps(content, ensure_ascii=False) + "\n")
+        return Path(path)
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Design:

@@ -16,10 +16,11 @@ from __future__ import annotations
 
 import importlib.util
 import logging
+import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ from indicial.export.stepping import Steps
 from indicial.export.torch_check import listed
 from indicial.export.torch_file import TorchFile, torch_file
 from indicial.program.messages import IndicialError
+from indicial.program.outputs import MADE
 
 PACKAGES = ("onnx", "onnxruntime", "onnxscript")
 LARGE = 1_500_000_000
@@ -95,7 +97,16 @@ def check_packages() -> None:
 def export_onnx(module: ProgramModule, path: Path, length: int | None = None) -> OnnxExport:
     """Writes and checks the files. With `length`, texts of that many tokens only."""
     check_packages()
-    return _Exporter(module, path, length).export()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".", dir=path.parent) as folder:
+            found = _Exporter(module, Path(folder) / path.name, length).export()
+            for made in Path(folder).iterdir():
+                made.replace(path.parent / made.name)
+    except OSError as error:
+        raise IndicialError(f"cannot write {path}: {error.strerror or error}") from error
+    files = (replace(file, path=path.parent / file.path.name) for file in found.files)
+    return replace(found, files=tuple(files))
 
 
 class _Exporter:
@@ -117,7 +128,7 @@ class _Exporter:
 
         files, missing = [], []
         step = None
-        path = self.path.with_name(f"{self.path.stem}-step{self.path.suffix}")
+        path = step_path(self.path)
         if self.steps is None:
             missing.append(Missing(path.name, str(self.file.steps)))
         elif self.steps.has_counter:
@@ -132,7 +143,8 @@ class _Exporter:
             self.save(self.forward(step), self.path)
             files.insert(0, check_forward(self.module, self.file, self.path, self.length))
         except IndicialError as error:
-            self.path.unlink(missing_ok=True)
+            for made in (self.path, data_path(self.path)):
+                made.unlink(missing_ok=True)
             longer = isinstance(error, OneLength) and self.length is None
             remedy = "say --length N to have it for texts of exactly N tokens" if longer else ""
             missing.append(Missing(self.path.name, str(error), remedy))
@@ -193,13 +205,9 @@ class _Exporter:
         import onnx
 
         size = sum(p.numel() * p.element_size() for p in self.model.parameters())
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            onnx.save(
-                model, str(path), save_as_external_data=size > LARGE, location=f"{path.name}.data"
-            )
-        except OSError as error:
-            raise IndicialError(f"cannot write {path}: {error.strerror}") from error
+        model.doc_string = MADE
+        location = data_path(path).name
+        onnx.save(model, str(path), save_as_external_data=size > LARGE, location=location)
 
     def save_begin(self, steps: Steps) -> None:
         """The state of one example before its first token, and what is known there."""
@@ -208,7 +216,7 @@ class _Exporter:
         state, out = self.model.begin(1)
         early = dict(zip(steps.outputs, listed(out), strict=True)) if out is not None else {}
         held = {name: value.detach().contiguous() for name, value in {**state, **early}.items()}
-        save_file({n: v.clone() for n, v in held.items()}, begin_path(self.path))
+        save_file({n: v.clone() for n, v in held.items()}, begin_path(self.path), {"from": MADE})
 
 
 class _Step(nn.Module):
@@ -226,8 +234,17 @@ class _Step(nn.Module):
         return (*listed(out), *(after[key] for key in self.keys))
 
 
+def step_path(path: Path) -> Path:
+    return path.with_name(f"{path.stem}-step{path.suffix}")
+
+
 def begin_path(path: Path) -> Path:
     return path.with_name(f"{path.stem}-begin.safetensors")
+
+
+def data_path(path: Path) -> Path:
+    """The weights of a large model, which ONNX wants in a file of their own."""
+    return path.with_name(f"{path.name}.data")
 
 
 def alone(text: str) -> Any:

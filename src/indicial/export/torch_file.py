@@ -24,6 +24,7 @@ from indicial.compile.schedule.schedule import needed
 from indicial.export.functions import joined, plain
 from indicial.export.stepping import STEPS, Steps, steps_of
 from indicial.program.messages import IndicialError
+from indicial.program.outputs import MADE, write_text, written
 
 MEMBERS = '''\
 def _members(value, batch):
@@ -65,15 +66,16 @@ def torch_file(module: ProgramModule, weights: str = "model.safetensors") -> Tor
 
 def export_torch(module: ProgramModule, path: Path) -> TorchFile:
     """Writes the text and the weights."""
-    from safetensors.torch import save_file
+    from safetensors.torch import save
 
     weights = path.with_suffix(".safetensors")
     made = torch_file(module, weights.name)
     tensors = {k: v.detach().cpu().contiguous() for k, v in module.state_dict().items()}
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(made.text, encoding="utf-8")
-        save_file(tensors, weights)
+        with written(weights) as beside:  # the text, which speaks of them, comes last
+            beside.write_bytes(save(tensors, {"from": MADE}))
+        write_text(path, made.text)
     except OSError as error:
         raise IndicialError(f"cannot write {path}: {error.strerror}") from error
     return made

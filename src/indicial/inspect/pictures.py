@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from indicial.program.messages import IndicialError
+from indicial.program.outputs import save_figure
 
 if TYPE_CHECKING:
     import numpy as np
@@ -75,12 +76,8 @@ def save(figure: Any, path: str | os.PathLike[str]) -> Path:
         )
     import matplotlib
 
-    dated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
-    with matplotlib.rc_context({"svg.hashsalt": "indicial", "svg.fonttype": "none"}):
-        try:
-            figure.savefig(target, dpi=150, metadata=dated.get(target.suffix.lower()))
-        except OSError as error:
-            raise IndicialError(f"cannot write {path}: {error.strerror}") from error
+    with matplotlib.rc_context({"svg.fonttype": "none"}):
+        save_figure(figure, target)
     return target
 
 

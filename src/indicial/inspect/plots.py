@@ -17,8 +17,11 @@ import numpy as np
 from indicial.inspect.gradients import Gradient
 from indicial.inspect.jacobian import Jacobian
 from indicial.program.messages import IndicialError
+from indicial.program.outputs import save_figure
 
 FORMATS = ("png", "svg")
+PICTURES = [f"{name}.{ending}" for name in ("gradients", "eigenvalues") for ending in FORMATS]
+"""All that may be drawn."""
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
 """Of Okabe and Ito (2008)."""
 LINES = ("-", "--", "-.", ":")
@@ -95,10 +98,7 @@ def _saved(figure: Any, folder: Path, name: str) -> list[Path]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for path in paths:
-            # The same numbers give the same file: no date.
-            figure.savefig(
-                path, dpi=150, metadata={"Date": None} if path.suffix == ".svg" else None
-            )
+            save_figure(figure, path)
     except OSError as error:
         raise IndicialError(f"cannot write {paths[0]}: {error.strerror}") from error
     return paths

@@ -24,6 +24,7 @@ from indicial.inspect.marks import (
     tag,
     text_width,
 )
+from indicial.program.outputs import MADE
 
 FONT = "'DejaVu Sans', 'Segoe UI', 'Helvetica Neue', Arial, sans-serif"
 MARGIN = 28.0
@@ -80,6 +81,7 @@ class _Picture:
                 f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}"'
                 f' viewBox="0 0 {width:.0f} {height:.0f}" font-family="{FONT}" role="img">',
                 f"<title>{escape(self.title)}</title>",
+                f"<!-- {MADE} -->",
                 *MARKERS,
                 '<rect width="100%" height="100%" fill="#ffffff"/>',
                 f'<g transform="translate({MARGIN:g},{MARGIN + 14:g})">',

@@ -30,6 +30,7 @@ from indicial.lab.contenders import Contender
 from indicial.lab.results import Group, Result, groups
 from indicial.lab.trials import Trial, make_trials
 from indicial.program.messages import IndicialError
+from indicial.program.outputs import write_text
 from indicial.training.chart import short
 from indicial.training.folders import check_mine, write_json
 from indicial.training.metrics import read_metrics
@@ -115,7 +116,7 @@ class Comparison:
         found = groups(results)
         table = self.folder / "table.md"
         lines = [f"# {self.title}", tables.markdown(tables.rows(found)), *tables.notes(found)]
-        table.write_text("\n\n".join(lines) + "\n", encoding="utf-8")
+        write_text(table, "\n\n".join(lines) + "\n")
         return [table, *self._draw(found)]
 
     @property

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from indicial.lab.results import Group
+from indicial.program.outputs import save_figure
 from indicial.training.chart import short
 from indicial.training.curves import FORMATS
 
@@ -91,6 +92,5 @@ def _saved(figure: Any, axes: Any, entropy: float | None, folder: Path, name: st
     axes.legend([handles[at] for at in order], [labels[at] for at in order], frameon=False)
     paths = [folder / f"{name}.{ending}" for ending in FORMATS]
     for path in paths:
-        # The same numbers give the same file: no date.
-        figure.savefig(path, dpi=150, metadata={"Date": None} if path.suffix == ".svg" else None)
+        save_figure(figure, path)
     return paths

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from indicial.program.messages import IndicialError
+from indicial.program.outputs import save_figure
 from indicial.training.metrics import read_metrics
 from indicial.training.rank import writes
 from indicial.training.watchers import Plan, Summary, Watcher
@@ -105,8 +106,7 @@ def draw_curves(
     figure = _figure(history, title)
     paths = [Path(folder) / f"curves.{ending}" for ending in FORMATS]
     for path in paths:
-        # The same numbers give the same file: no date.
-        figure.savefig(path, dpi=150, metadata={"Date": None} if path.suffix == ".svg" else None)
+        save_figure(figure, path)
     return paths
 
 

@@ -26,6 +26,7 @@ from typing import Any, Protocol
 from indicial.lab.tables import markdown
 from indicial.lab.trials import Trial
 from indicial.program.messages import IndicialError
+from indicial.program.outputs import write_text
 from indicial.training.curves import FORMATS
 from indicial.training.folders import check_mine, write_json
 from indicial.training.run import versions
@@ -129,7 +130,7 @@ class Place:
         self.keep(findings=findings.numbers)
         table = self.folder / "table.md"
         parts = [f"# {findings.title}", markdown(findings.table, findings.right), *findings.notes]
-        table.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+        write_text(table, "\n\n".join(parts) + "\n")
         figure = findings.draw()
         drawn = [save(figure, self.folder / f"figure.{ending}") for ending in FORMATS]
         return [table, self.folder / FILE, *drawn]

@@ -1,0 +1,74 @@
+"""Every command that writes leaves the user's files alone."""
+
+from pathlib import Path
+
+import pytest
+
+from indicial.cli import main
+from tests.decode.runs import make_run
+
+MINE = "what the user wrote\n"
+SHEET = "# A sheet\n\n```indicial\ny[t] = x[t]\n```\n"
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    make_run(tmp_path / "run", "trigram", context=8)
+    (tmp_path / "text.txt").write_text("abab\n")
+    (tmp_path / "sheet.md").write_text(SHEET)
+    return tmp_path
+
+
+WRITERS = [
+    ("evaluate run --data text.txt --tokens-out {}", "out.tsv"),
+    ("export run --format torch --out {}", "out.py"),
+    ("explain rnn --graph {}", "out.svg"),
+    ("notebook sheet.md --out {}", "out.ipynb"),
+    ("attend position ABC --figure {}", "out.svg"),
+    ("compare position position --figure {}", "out.png"),
+    ("design position --train --steps 2 --out {}", "out.json"),
+    ("design position --train --steps 2 --figure {}", "out.pdf"),
+]
+
+
+@pytest.mark.parametrize(("call", "name"), WRITERS, ids=[call for call, _ in WRITERS])
+def test_a_file_of_the_user_stays_and_one_of_ours_is_made_again(
+    here: Path, call: str, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words, out = call.format(name).split(), here / name
+    out.write_text(MINE)
+    assert main(words) == 2
+    assert out.read_text() == MINE
+    assert "Indicial did not write it" in capsys.readouterr().err
+    assert main([*words, "--force"]) in (0, 1)  # a design may be wrong in some cases
+    assert out.read_bytes() != MINE.encode()
+    assert main(words) in (0, 1)
+    assert [path.name for path in here.iterdir() if path.name.startswith(".")] == []
+
+
+def test_inspect_and_further_files_of_an_export(here: Path) -> None:
+    for name in ("gradients.png", "eigenvalues.svg"):
+        (here / name).write_text(MINE)
+        assert main(["inspect", "run", "--data", "text.txt", "--out", "."]) == 2
+        (here / name).unlink()
+    (here / "model.safetensors").write_text(MINE)
+    assert main(["export", "run", "--format", "torch", "--out", "model.py"]) == 2
+    assert not (here / "model.py").exists()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "evaluate run --data text.txt --tokens-out text.txt --force",
+        "evaluate run --data . --tokens-out text.txt --force",
+        "evaluate run --data text.txt --tokens-out run/run.json --force",
+        "notebook sheet.md --out sheet.md --force",
+        "design position --train --out a.svg --figure a.svg",
+    ],
+)
+def test_what_is_read_stays(here: Path, call: str, capsys: pytest.CaptureFixture[str]) -> None:
+    before = {path: path.read_bytes() for path in here.rglob("*") if path.is_file()}
+    assert main(call.split()) == 2
+    assert "is read by the same call" in (said := capsys.readouterr().err) or "one file" in said
+    assert {path: path.read_bytes() for path in here.rglob("*") if path.is_file()} == before
