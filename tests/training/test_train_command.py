@@ -105,6 +105,32 @@ def test_train_and_resume(here: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert status == 2 and "the data changed since half was begun" in err
 
 
+def test_a_run_goes_on_from_anywhere_with_data_that_moved(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run(capsys, "ugrnn", "--data", "text.txt", *QUICK, "--out", "one")[0] == 0
+    (here / "elsewhere").mkdir()
+    monkeypatch.chdir(here / "elsewhere")
+    status, _, err = run(capsys, "--resume", "../one", "--max-steps", "5")
+    assert status == 0, err
+    # The file is gone: its tokens are still in the cache, until they are not.
+    (here / "text.txt").rename("moved.txt")
+    status, _, err = run(capsys, "--resume", "../one", "--max-steps", "6")
+    assert status == 0 and "text.txt is gone; the tokens that were made of it" in err
+    monkeypatch.setenv("INDICIAL_CACHE", str(here / "another"))
+    status, _, err = run(capsys, "--resume", "../one", "--max-steps", "7")
+    assert status == 2 and "which is gone, and its tokens are no longer in the cache" in err
+    # Named anew, the same content is taken, and remembered; another is not.
+    (here / "other.txt").write_text("\n".join(sentences(130)) + "\n", encoding="utf-8")
+    status, _, err = run(capsys, "--resume", "../one", "--data", "../other.txt")
+    assert status == 2 and "the data changed since ../one was begun (the training part: " in err
+    status, _, err = run(capsys, "--resume", "../one", "--data", "moved.txt", "--max-steps", "7")
+    assert status == 0, err
+    monkeypatch.chdir(here)
+    status, out, err = run(capsys, "--resume", "one", "--max-steps", "8")
+    assert status == 0 and "going on after step 7" in out, err
+
+
 def test_fine_tuning_takes_weights_sizes_and_tokens(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -215,6 +215,20 @@ def _files(name: str, raw: bool) -> list[File | None]:
     return [File(path, name)]
 
 
+def absolute(name: str) -> str:
+    """`book.txt` → `/home/anna/book.txt`; a world, standard input and what is not there stay."""
+    path = Path(name).expanduser()
+    known = name != "-" and name not in worlds() and os.path.exists(path)
+    return os.path.abspath(path) if known else name
+
+
+def is_gone(name: str) -> bool:
+    """Whether a name is that of a file or folder that is not there; a number is a part of the data."""
+    if name == "-" or name in worlds() or name.replace(".", "", 1).isdigit():
+        return False
+    return not os.path.exists(Path(name).expanduser())
+
+
 def _folder(path: Path, name: str, raw: bool) -> list[File | None]:
     """All files below a folder in the order of their names, but hidden, empty and binary ones."""
     found: list[File | None] = []

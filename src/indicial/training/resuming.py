@@ -40,6 +40,7 @@ def resume(
     `data` are those of the run, if they are prepared already.
     """
     run = _open_run(folder, processes)
+    settings = settings.located()
     kept = Settings.kept(run.description.settings)
     _check_same(folder, settings, kept)
     choices = Choices.from_json(run.description.settings)
@@ -59,12 +60,9 @@ def resume(
         choices = replace(choices, patience=settings.patience)
     tokenizer = run.folder if kept.from_ is not None else None
     data = data or read_run_data(run, settings, tell, tokenizer, processes)
-    before = [run.description.data.get(p, {}).get("digest") for p in ("train", "validation")]
-    if before != [data.train.digest, data.validation.digest]:
-        raise IndicialError(
-            f"the data changed since {folder} was begun, so it cannot go on as if nothing had "
-            f"happened. To train it further on the new data: --from {folder}"
-        )
+    _check_data(run, data)
+    if settings.data:
+        run.keep_setting("data", list(settings.data))
     run.mend_tokenizer(data.tokenizer)
     program = run.program
     task = make_task(
@@ -98,6 +96,22 @@ def _open_run(folder: str, processes: Processes) -> Run:
     found = Run.open(folder) if processes.rank == 0 else None
     told = processes.share(found and [str(found.folder), found.description.to_json()])
     return found or Run(Path(told[0]), Description.from_json(told[1]))
+
+
+def _check_data(run: Run, data: Data) -> None:
+    """The run goes on with what it was begun with, token by token."""
+    for part, found in (("train", data.train), ("validation", data.validation)):
+        before = run.description.data.get(part, {})
+        if before.get("digest") == found.digest:
+            continue
+        name = "training" if part == "train" else "validation"
+        then, now = before.get("documents"), found.documents
+        how = f"{then} documents then, {now} now" if then != now else "with other tokens"
+        raise IndicialError(
+            f"the data changed since {run.folder} was begun (the {name} part: {how}), so it cannot "
+            "go on as if nothing had happened. To train it further on the new data: --from "
+            f"{run.folder}"
+        )
 
 
 def _check_left(folder: str, done: int, most: int | None) -> None:

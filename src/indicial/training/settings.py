@@ -98,6 +98,16 @@ class Settings:
         }
         return replace(other, **{**said, "set": {**other.set, **self.set}})
 
+    def located(self) -> Settings:
+        """The same with the files that it names by absolute paths: a run is gone on with from anywhere."""
+        from indicial.data.sources import absolute
+
+        validation = self.validation and tuple(map(absolute, self.validation))
+        from_ = self.from_ and absolute(self.from_)
+        return replace(
+            self, data=tuple(map(absolute, self.data)), validation=validation, from_=from_
+        )
+
     def said(self) -> dict[str, Any]:
         """What is not None, by its name on the command line, as JSON takes it."""
         found: dict[str, Any] = {}

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from indicial.data.corpus import Data
 from indicial.data.prepare import WORLD_SIZE, find_data, open_data, prepare_data
+from indicial.data.sources import is_gone
 from indicial.program.messages import IndicialError
 from indicial.training.processes import ALONE, Processes
 from indicial.training.run import Run
@@ -55,17 +56,26 @@ def read_run_data(
 ) -> Data:
     """The data of a run that goes on; `said` is what was said now.
 
-    Standard input can be read but once, so its tokens are looked for where they were stored.
+    Standard input can be read but once, and a file may be gone: then their tokens are looked for where
+    they were stored.
     """
     settings = said.over(Settings.kept(run.description.settings))
     names = (*settings.data, *(settings.validation or ()))
-    if said.data or "-" not in names:
+    gone = [name for name in names if is_gone(name)]
+    if said.data or ("-" not in names and not gone):
         return read_data(settings, tell, tokenizer, processes)
 
     def prepare() -> Data:
         found = find_data(run.description.data)
         if found is not None:
+            if gone:
+                tell(f"note: {gone[0]} is gone; the tokens that were made of it are still there")
             return found
+        if gone:
+            raise IndicialError(
+                f"{run.folder} was trained on {gone[0]}, which is gone, and its tokens are no longer "
+                "in the cache. Name a file that holds the same text: --data FILE"
+            )
         try:
             if sys.stdin is None or sys.stdin.isatty():
                 raise IndicialError("there is a terminal")

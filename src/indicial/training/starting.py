@@ -100,7 +100,7 @@ def begin(
         Equations.of(found.program),
         module.sizes.known,
         task.name,
-        settings={**settings.said(), **choices.to_json(), **task.describe()},
+        settings={**settings.located().said(), **choices.to_json(), **task.describe()},
         data=data.description,
     )
     run = Run.create(folder, description, data.tokenizer)
