@@ -467,3 +467,10 @@ def test_names_keep_their_fonts() -> None:
 def test_angles_above_a_name(text: str) -> None:
     found, expected = (parse_text(f"{t} = x", latex=True) for t in (text, "h^{(t-1)}"))
     assert found.faults == () and found.statements == expected.statements
+
+
+@pytest.mark.parametrize("space", ["", r"\quad", r"\qquad \quad", r"{}\quad"])
+def test_a_row_that_goes_on_behind_a_space(space: str) -> None:
+    text = rf"\begin{{aligned}} y[t] &= a[t] \\ &{space} + b[t] \\ z[t] &= c[t] \end{{aligned}}"
+    found = parse_text(text, "text", latex=True)
+    assert [unicode(s) for s in found.statements] == ["y[t] = a[t] + b[t]", "z[t] = c[t]"]

@@ -77,7 +77,8 @@ class Row:
 
 def split_rows(tokens: Iterable[Token], latex: bool) -> tuple[list[Row], list[Fault]]:
     """The joined rows of a text, and a fault for every bracket without its partner."""
-    pieces = [_examine(piece, latex) for piece in _pieces(list(tokens), latex) if piece]
+    found = (_trimmed(piece) for piece in _pieces(list(tokens), latex))
+    pieces = [_examine(piece, latex) for piece in found if piece]
     rows: list[Row] = []
     for piece in pieces:
         if rows and _joins(rows[-1], piece, latex):
@@ -194,6 +195,21 @@ def _joins(before: Row, piece: Row, latex: bool) -> bool:
     if _is(last, _GOES_ON):
         return not (latex and last.text in (",", ";")) or not piece.equation
     return False
+
+
+def _trimmed(piece: list[Token]) -> list[Token]:
+    r"""Without what only spaces out at both ends: `\\quad + b` and `{} + b` go on as `+ b` does."""
+    start, end = 0, len(piece)
+    while start < end:
+        if piece[start].kind == "quad":
+            start += 1
+        elif [token.text for token in piece[start : start + 2]] == ["{", "}"]:
+            start += 2
+        else:
+            break
+    while end > start and piece[end - 1].kind == "quad":
+        end -= 1
+    return piece[start:end]
 
 
 def _is(token: Token, signs: frozenset[str] | set[str]) -> bool:
