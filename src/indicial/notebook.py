@@ -38,10 +38,11 @@ from indicial.notation.printers import latex as print_latex
 from indicial.notation.printers import unicode as print_unicode
 from indicial.notation.syntax import Equation
 from indicial.paste import written
-from indicial.program.explain.explain import equations
+from indicial.program.explain.explain import equations, shown_equations
 from indicial.program.messages import IndicialError, Message
 from indicial.program.program import Program
 from indicial.sheets.joining import Outcome, Sheet, words
+from indicial.sheets.running import FAILED
 
 COLOURS = {"error": "#c92a2a", "warning": "#b35c00", "note": "#495057"}
 STYLE = "line-height:1.35;font-family:'DejaVu Sans Mono',Menlo,Consolas,monospace;white-space:pre"
@@ -103,7 +104,7 @@ def define(shell: Any, line: str, cell: str, sheet: Sheet) -> None:
         else:
             _part(shell, asked, cell, sheet)
     except IndicialError as error:
-        _show(str(error), None)
+        _show(str(error), None, failed=True)
 
 
 def read_line(line: str) -> Line:
@@ -137,13 +138,14 @@ def _whole(shell: Any, asked: Line, cell: str) -> None:
         _show(say + "".join(skipped), None)
         return
     if program.errors:
-        _show("\n\n".join(m.render() for m in found), messages_html(found))
+        _show("\n\n".join(m.render() for m in found), messages_html(found), failed=True)
         return
     shell.user_ns[asked.name] = program
     verdicts = try_claims([program], seed=asked.seed, draws=asked.draws)
     text = [*(m.render() + "\n" for m in found), *equations(program)]
     text += ["", *map(words, verdicts)] if verdicts else []
-    _show("\n".join(text), messages_html(found) + html(program) + verdicts_html(verdicts))
+    page = messages_html(found) + html(program) + verdicts_html(verdicts)
+    _show("\n".join(text), page, failed=not all(v.as_stated for v in verdicts))
 
 
 def _part(shell: Any, asked: Line, cell: str, sheet: Sheet) -> None:
@@ -155,7 +157,8 @@ def _part(shell: Any, asked: Line, cell: str, sheet: Sheet) -> None:
     if outcome.program is not None:
         shell.user_ns[asked.name] = outcome.program
     if text := outcome_text(outcome):  # of constants alone there is nothing to say
-        _show(text, outcome_html(outcome))
+        failed = outcome.program is None or not all(v.as_stated for v in outcome.verdicts)
+        _show(text, outcome_html(outcome), failed)
 
 
 def outcome_text(outcome: Outcome) -> str:
@@ -181,8 +184,7 @@ def outcome_html(outcome: Outcome) -> str:
 
 def latex(program: Program) -> str:
     """The equations of a program, ready to be typeset: `$$\\begin{aligned}…\\end{aligned}$$`."""
-    shown = "\n".join(equations(program, "latex"))
-    return f"$$\n{shown}\n$$"
+    return f"$$\n{print_latex(shown_equations(program))}\n$$"
 
 
 def html(program: Program) -> str:
@@ -210,8 +212,13 @@ def verdicts_html(verdicts: Sequence[Verdict]) -> str:
     )
 
 
-def _show(text: str, page: str | None) -> None:
+def _show(text: str, page: str | None, failed: bool = False) -> None:
+    """A text and a page; `failed` marks the output, so that `indicial notebook --run` can tell."""
     from IPython import display
 
     page = page if page is not None else f'<pre style="{STYLE}">{escape(text)}</pre>'
-    display.display({"text/plain": text, "text/html": page}, raw=True)  # type: ignore[no-untyped-call]
+    display.display(  # type: ignore[no-untyped-call]
+        {"text/plain": text, "text/html": page},
+        metadata={FAILED: True} if failed else None,
+        raw=True,
+    )

@@ -21,7 +21,7 @@ EXAMPLES = [
         "R[t,j] = tanh(W^{h,R}[j,I] h[t-1,I] - B^R[j])",
         "R[t,j] = tanh(W^{h,R}[j,I] h[t-1,I] - B^R[j])",
         "R[t,j] = tanh(W^{h,R}[j,I] h[t-1,I] - B^R[j])",
-        r"R[t,j] = \tanh(W^{h,R}[j,I] h[t-1,I] - B^R[j])",
+        r"R[t,j] = \tanh(W^{h,R}[j,I]\, h[t-1,I] - B^R[j])",
     ),
     (
         r"\alpha[k, t_1, t_2] = softmax_{t_2 \le t_1}"
@@ -29,7 +29,7 @@ EXAMPLES = [
         "alpha[k,t_1,t_2] = softmax_{t_2 <= t_1} 1/sqrt(I) Query[k,t_1,I] Key[k,t_2,I]",
         "α[k,t_1,t_2] = softmax_{t_2 ≤ t_1} 1/sqrt(I) Query[k,t_1,I] Key[k,t_2,I]",
         r"\alpha[k,t_1,t_2] = \operatorname{softmax}_{t_2 \le t_1} \frac{1}{\sqrt{I}}"
-        r" \text{Query}[k,t_1,I] \text{Key}[k,t_2,I]",
+        r" \text{Query}[k,t_1,I]\, \text{Key}[k,t_2,I]",
     ),
     (
         "y = cases { x/2 if t = 0 and i != j, ‖x‖ otherwise }",

@@ -4,6 +4,7 @@ A kernel takes three seconds of CPU to import what claims need. So notebooks wit
 commands have a kernel of their own, and one of the others; the rest is run by IPython in this process.
 """
 
+import base64
 import doctest
 import json
 import re
@@ -12,6 +13,7 @@ from typing import Any
 
 import nbformat
 import pytest
+from IPython.utils.capture import capture_output
 
 from indicial.cli import main
 from indicial.library.loading import load_document
@@ -19,7 +21,7 @@ from indicial.program.messages import IndicialError
 from indicial.sheets.joining import Sheet, words
 from indicial.sheets.making import make, written
 from indicial.sheets.pieces import Piece, pieces
-from indicial.sheets.running import run
+from indicial.sheets.running import failures, run
 from tests.claims.test_problems import PROBLEMS
 from tests.shells import fresh_shell, shown
 from tests.test_docs import compare
@@ -260,3 +262,44 @@ def test_outputs_are_kept_where_only_prose_changes(tmp_path: Path) -> None:
         made = json.loads(out.read_text(encoding="utf-8"))
         assert "".join(map(printed, code_cells(made))) == kept
         assert ("Other prose." in str(made)) == bool(kept)
+
+
+def test_a_formula_of_the_prose_is_no_part(tmp_path: Path) -> None:
+    sheet = tmp_path / "sheet.md"
+    sheet.write_text(
+        "# Shares\n\nAs everybody knows,\n\n$$z = \\sum_i x_i$$\n\n"
+        "```indicial\nα[n] = softmax_n x[n]\n```\n\n```indicial\nclaim Σ_n α[n] = 1\n```\n",
+        encoding="utf-8",
+    )
+    firsts = ["".join(cell["source"]).split("\n")[0] for cell in code_cells(make(sheet))]
+    assert firsts == ["%%indicial shares 1", "%%indicial shares 2"]
+
+
+def test_pictures_are_inside(tmp_path: Path) -> None:
+    picture = tmp_path / "curve.png"
+    picture.write_bytes(b"\x89PNG and so on")
+    sheet = tmp_path / "sheet.md"
+    sheet.write_text(
+        "# Curves\n\n![a curve](curve.png) and ![none](gone.png)\n\n```python\n1 + 1\n```\n",
+        encoding="utf-8",
+    )
+    cell = make(sheet)["cells"][0]
+    assert "![a curve](attachment:curve.png) and ![none](gone.png)" in "".join(cell["source"])
+    assert base64.b64decode(cell["attachments"]["curve.png"]["image/png"]) == picture.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("block", "failed"),
+    [
+        ("claim x[0] = x[0]", False),
+        ("claim false: x[0] = x[0] + 1", False),
+        ("claim x[0] = x[0] + 1", True),
+        ("y[j] = tnah(x[j])", True),
+    ],
+)
+def test_a_cell_that_fails_is_marked(block: str, failed: bool) -> None:
+    with fresh_shell() as shell, capture_output() as captured:
+        shell.run_cell(f"%%indicial part 1\ninput x[j]\nz[j] = 2 x[j]\n{block}\n")
+    outputs = [{"metadata": output.metadata} for output in captured.outputs]
+    cell = {"cell_type": "code", "source": ["%%indicial part 1\n", block], "outputs": outputs}
+    assert failures({"cells": [cell]}) == (["%%indicial part 1"] if failed else [])

@@ -12,7 +12,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from indicial.commands.arguments import (
     Commands,
@@ -38,6 +38,7 @@ question mark was guessed.
   indicial explain transformer focus        the two as one program
   indicial explain lstm --graph lstm.svg    a drawing of what needs what
   indicial explain lstm --gradient          the equations of backpropagation
+  indicial explain lstm --latex > lstm.tex  a document for pdflatex
 
 exit status: 0, 1 if the equations have mistakes (they are shown), 2 for a
 wrong call.
@@ -65,7 +66,9 @@ def add(commands: Commands[Any]) -> None:
                       EXPLAIN, _explain)  # fmt: skip
     explain.add_argument("what", nargs="+", metavar="NAME|FILE", help="a model or a file")
     spelling = explain.add_mutually_exclusive_group()
-    spelling.add_argument("--latex", action="store_true", help="print the equations as LaTeX")
+    spelling.add_argument(
+        "--latex", action="store_true", help="the equations as a LaTeX document, and nothing else"
+    )
     spelling.add_argument("--unicode", action="store_true", help="print the equations in Unicode")
     explain.add_argument("--json", action="store_true", help="everything as JSON")
     explain.add_argument("--all", action="store_true", dest="everything",
@@ -101,6 +104,12 @@ def _explain(options: argparse.Namespace) -> int:
         _draw(good, options)
     elif options.gradient or options.schedule:
         _show_pages(options, good)
+    elif options.latex:
+        from indicial.program.explain.explain import heading, shown_equations
+        from indicial.program.explain.latex import Part, latex_document
+
+        if good:
+            print(latex_document([Part(heading(p), shown_equations(p)) for p in good]))
     elif options.json:
         from indicial.program.explain.facts import read
         from indicial.program.explain.report import to_json
@@ -115,14 +124,14 @@ def _explain(options: argparse.Namespace) -> int:
         print(json.dumps(found, ensure_ascii=False, indent=2))
         return 0 if len(good) == len(programs) else 1
     else:
-        spelling = "latex" if options.latex else "unicode" if options.unicode else "typed"
+        spelling = "unicode" if options.unicode else "typed"
         texts = [
             explain(p, sizes=s, spelling=spelling, everything=options.everything)
             for p, s in zip(good, sizes, strict=True)
         ]
         if texts:
             print("\n\n\n".join(texts))
-    _show_mistakes(programs)
+    _show_mistakes(programs, sys.stderr if options.latex else None)
     return 0 if len(good) == len(programs) else 1
 
 
@@ -132,8 +141,14 @@ def _show_pages(options: argparse.Namespace, programs: Sequence[Program]) -> Non
 
     name = "gradient" if options.gradient else "schedule"
     for other in ("latex", "unicode", "json", "schedule"):
-        if getattr(options, other) and other != name:
+        if getattr(options, other) and other != name and (name, other) != ("gradient", "latex"):
             raise IndicialError(f"--{name} prints one page for reading, so not with --{other}")
+    if options.latex:
+        from indicial.compile.explain.gradient import gradient_latex
+
+        if programs:
+            print(gradient_latex(programs))
+        return
     if name == "gradient":
         from indicial.compile.explain.gradient import gradient as page
     else:
@@ -197,7 +212,7 @@ def _draw(programs: Sequence[Program], options: argparse.Namespace) -> None:
         print(f"wrote {one}: {program.title}")
 
 
-def _show_mistakes(programs: Sequence[Program]) -> None:
+def _show_mistakes(programs: Sequence[Program], where: TextIO | None = None) -> None:
     from indicial.program.messages import in_order
 
     found = []
@@ -205,11 +220,13 @@ def _show_mistakes(programs: Sequence[Program]) -> None:
         if program.errors:
             found += [m for m in program.mistakes if m not in found]
     for message in in_order(found):
-        print(message.render(), end="\n\n")
+        print(message.render(), end="\n\n", file=where)
     bad = sum(1 for p in programs if p.errors)
     if bad:
         word = "program has" if len(programs) == 1 else f"of {len(programs)} programs have"
-        print(f"the {word} mistakes" if len(programs) == 1 else f"{bad} {word} mistakes")
+        print(
+            f"the {word} mistakes" if len(programs) == 1 else f"{bad} {word} mistakes", file=where
+        )
 
 
 # ---------------------------------------------------------------------- try

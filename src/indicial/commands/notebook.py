@@ -36,7 +36,9 @@ examples:
   indicial notebook one.md two.md --run       both, with outputs (needs the
                                               extra indicial[notebook])
 
-exit status: 0, or 2 for a wrong call or a cell that fails.
+exit status: 0, 1 if equations have mistakes or a claim does not come out as it
+is stated (the notebook is written all the same, to be looked at), 2 for a
+wrong call or a cell of Python that fails.
 """
 
 MARK = b'"id": "cell-1"'
@@ -67,14 +69,15 @@ def _notebook(options: argparse.Namespace) -> int:
             raise IndicialError(f"there is no file {sheet}")
     outs = [Path(options.out)] if options.out else [s.with_suffix(".ipynb") for s in sheets]
     check_outputs(options, {"out": outs}, out=MARK)
-    for sheet, out in zip(sheets, outs, strict=True):
-        _make(sheet, out, options.outputs)
-    return 0
+    failed = [_make(sheet, out, options.outputs) for sheet, out in zip(sheets, outs, strict=True)]
+    return 1 if any(failed) else 0
 
 
-def _make(sheet: Path, out: Path, run: bool) -> None:
+def _make(sheet: Path, out: Path, run: bool) -> int:
+    """Writes a notebook; how many of its cells failed."""
     from indicial.program.outputs import write_text
     from indicial.sheets.making import keep_outputs, left_out, make, written
+    from indicial.sheets.running import failures
 
     notebook = make(sheet)
     for display in left_out(sheet):
@@ -90,3 +93,7 @@ def _make(sheet: Path, out: Path, run: bool) -> None:
     write_text(out, written(notebook))
     code = sum(1 for cell in notebook["cells"] if cell["cell_type"] == "code")
     print(f"{out}: {len(notebook['cells'])} cells, {code} of them {done}")
+    failed = failures(notebook) if run else []
+    for first in failed:
+        print(f"{out}: the cell {first!r} fails: see what it says in the notebook")
+    return len(failed)

@@ -67,7 +67,7 @@ class _Printer(Typesetter):
         if isinstance(node, Declaration):
             return self.declaration(node)
         if isinstance(node, Claim):
-            return self.claim(node)
+            return self.claim(node, listed)
         if isinstance(node, Expression):
             return self.show(node)
         raise TypeError(f"nothing to print in {type(node).__name__}")
@@ -92,8 +92,13 @@ class _Printer(Typesetter):
             text = (f"\\text{{{node.label}: }} " if self.latex else f"{node.label}: ") + text
         return text
 
-    def claim(self, node: Claim) -> str:
-        text = self.word("claim false: " if node.false else "claim ") + self.show(node.comparison)
+    def claim(self, node: Claim, listed: bool = False) -> str:
+        said = self.show(node.comparison)
+        if self.latex and listed and len(node.comparison.operands) > 1:
+            left = self.show(node.comparison.operands[0])
+            if said.startswith(f"{left} "):
+                said = f"{left} &{said[len(left) + 1 :]}"
+        text = self.word("claim false: " if node.false else "claim ") + said
         if node.tolerance is not None:
             text += self.word(" within ") + self.show(node.tolerance)
         if node.guard is not None:

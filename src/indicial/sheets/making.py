@@ -11,6 +11,7 @@ reads what the one before it defines says so: `%%indicial two_heads 1 after a_no
 
 from __future__ import annotations
 
+import base64
 import builtins
 import json
 import keyword
@@ -44,6 +45,7 @@ SMALL = {
     "the", "them", "to", "when", "with",
 }  # fmt: skip
 """Words of a title that are left out of its name."""
+PICTURES = {".png": "image/png", ".svg": "image/svg+xml", ".jpg": "image/jpeg"}
 VARIES = "varies"
 """The tag of a cell whose output is not kept: it may be different each time."""
 
@@ -59,8 +61,8 @@ def make(path: Path) -> Notebook:
             f"there is nothing to run in {path}: a notebook is made of the blocks ```indicial, "
             "```python, ```pycon and ```console of a Markdown text"
         )
-    parts = _parts(document)
-    cells = [_cell(piece, parts) for piece in found]
+    parts = _parts(document, found)
+    cells = [_cell(piece, parts, path.parent) for piece in found]
     first = int(found[0].kind == "prose")
     start = START.format(name=path.name)
     cells[first:first] = [_markdown(start), _code("%load_ext indicial")]
@@ -118,8 +120,12 @@ class Part:
         return f"{first} after {self.after}" if self.after else first
 
 
-def _parts(document: Document) -> list[Part]:
-    """The blocks of a document, each with its name, its number and what it goes on with."""
+def _parts(document: Document, found: list[Piece]) -> list[Part]:
+    """The blocks of a document, each with its name, its number and what it goes on with.
+
+    A formula of the prose stays text: it is no part that could be run.
+    """
+    blocks = [piece for piece in found if piece.kind == "notation"]
     source, home = document.source, dict[int, str]()
     sections: dict[str, list[Display]] = {}
     for title, group in groupby(document.sections, key=lambda section: section.title):
@@ -129,10 +135,11 @@ def _parts(document: Document) -> list[Part]:
     borrowing = _borrowing(document, home)
     parts, before = [], ""
     for name, displays in sections.items():
-        for number, display in enumerate(displays, start=1):
+        runs = [d for d in displays if any(_holds(block, d) for block in blocks)]
+        for number, display in enumerate(runs, start=1):
             goes_on = number == 1 and name in borrowing
             parts.append(Part(display, name, number, before if goes_on else ""))
-        before = name
+        before = name if runs else before
     return parts
 
 
@@ -167,9 +174,9 @@ def _name(title: str, text: str, taken: Container[str]) -> str:
     return name
 
 
-def _cell(piece: Piece, parts: list[Part]) -> dict[str, Any]:
+def _cell(piece: Piece, parts: list[Part], folder: Path) -> dict[str, Any]:
     if piece.kind == "prose":
-        return _markdown(piece.text)
+        return with_pictures(_markdown(piece.text), folder)
     if piece.kind == "code":
         return _code(piece.text, VARIES if piece.varies else "")
     part = next((part for part in parts if _holds(piece, part.display)), None)
@@ -180,6 +187,28 @@ def _cell(piece: Piece, parts: list[Part]) -> dict[str, Any]:
 
 def _holds(piece: Piece, display: Display) -> bool:
     return piece.start <= display.body.start < piece.end
+
+
+def with_pictures(cell: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """A cell with the pictures that it shows inside it: a notebook is passed on without its folder."""
+    attachments: dict[str, dict[str, str]] = {}
+
+    def attached(match: re.Match[str]) -> str:
+        picture = folder / match["path"]
+        kind = PICTURES.get(picture.suffix.lower())
+        if kind is None or not picture.is_file():
+            return match.group()
+        data = base64.b64encode(picture.read_bytes()).decode("ascii")
+        attachments[picture.name] = {kind: data}
+        return f"{match['before']}attachment:{picture.name})"
+
+    text = re.sub(
+        r"(?P<before>!\[[^]]*\]\()(?P<path>[^()\s:]+)\)", attached, "".join(cell["source"])
+    )
+    if attachments:
+        cell["source"] = lines(text)
+        cell["attachments"] = attachments
+    return cell
 
 
 def _markdown(text: str) -> dict[str, Any]:

@@ -18,6 +18,8 @@ from typing import Any
 from indicial.program.messages import IndicialError
 from indicial.sheets.making import VARIES, Notebook, lines, written
 
+FAILED = "failed"
+"""What the output of a cell is marked with (`indicial.notebook`)."""
 LONGEST = 600
 """Seconds that a cell may take, and the start of a kernel."""
 
@@ -31,6 +33,16 @@ def run(notebook: Notebook) -> Notebook:
             cell["execution_count"] = count
             cell["outputs"] = [_kept(output) for output in _joined(outputs)]
     return ran
+
+
+def failures(notebook: Notebook) -> list[str]:
+    """The cells that say of themselves that they failed: equations with mistakes, refuted claims."""
+    return [
+        "".join(cell["source"]).partition("\n")[0]
+        for cell in notebook["cells"]
+        if cell["cell_type"] == "code"
+        and any(output.get("metadata", {}).get(FAILED) for output in cell["outputs"])
+    ]
 
 
 def _outputs(notebook: Notebook) -> list[list[dict[str, Any]]]:

@@ -27,7 +27,9 @@ from indicial.compile.passes.names import barred
 from indicial.compile.passes.tidy import needed, reads, renamed
 from indicial.compile.schedule.plan import Loop, Step
 from indicial.compile.schedule.schedule import schedule
+from indicial.notation.parse import parse_text
 from indicial.program.explain.explain import heading
+from indicial.program.explain.latex import Part, escaped, latex_document
 from indicial.program.explain.page import LABEL, WIDTH, Page, wrapped
 from indicial.program.ir import Affine, Code, Flat, Statement
 from indicial.program.messages import columns
@@ -39,20 +41,42 @@ if TYPE_CHECKING:
 
 def gradient(program: Program, width: int = WIDTH) -> str:
     """The adjoint equations of a program without errors, for a screen of `width` columns."""
+    said, sections = gradient_parts(program)
+    lines = [*wrapped(heading(program), width, ""), ""]
+    lines += [line for text in said for line in sentence(text, width)]
+    for title, texts in sections:
+        lines += ["", title] if title else [""]
+        lines += [line for text in texts for line in folded(text, width)]
+    return "\n".join(lines)
+
+
+def gradient_latex(programs: Iterable[Program]) -> str:
+    """The same as a LaTeX document."""
+    parts: list[Part] = []
+    for program in programs:
+        said, sections = gradient_parts(program)
+        parts.append(Part(heading(program), [], [escaped(text) for text in said if text]))
+        for title, texts in sections:
+            statements = [s for text in texts for s in parse_text(text, "gradient").statements]
+            parts.append(
+                Part("", statements, [f"\\paragraph{{{escaped(title)}}}"] if title else [])
+            )
+    return latex_document(parts)
+
+
+def gradient_parts(program: Program) -> tuple[list[str], list[tuple[str, list[str]]]]:
+    """What is said before the equations, and the equations under their titles."""
     code = one_length(program.code)
     outputs = [code.loss] if code.loss is not None else list(outcomes(code, schedule(code)))
     found = adjoint(code, outputs)
     shown = _shorter(found)
-    lines = [*wrapped(heading(program), width, ""), ""]
-    lines += sentence(_subject(code, found, shown), width)
-    lines += sentence(_legend(code, found), width)
+    sections = []
     for title, statements in _sections(code, found):
-        lines += ["", title] if title else [""]
         # A gradient of a parameter is a sum over all steps, and should look like one.
         silent = title != "parameters"
         texts = [equation(statement, silent) for statement in renamed(statements, shown)]
-        lines += [line for text in dict.fromkeys(texts) for line in folded(text, width)]
-    return "\n".join(lines)
+        sections.append((title, list(dict.fromkeys(texts))))
+    return [_subject(code, found, shown), _legend(code, found)], sections
 
 
 def _shorter(found: Adjoint) -> dict[str, str]:

@@ -17,6 +17,7 @@ from indicial.notation.syntax import (
     Name,
     Negative,
     Number,
+    Power,
     Product,
     Reduction,
     Transpose,
@@ -86,6 +87,8 @@ class ArithmeticTypesetter(BaseTypesetter):
             return " "
         if isinstance(before, Number) and isinstance(factor, Name) and hugs(before, factor):
             return ""
+        if self.latex and isinstance(leaf, Index | Call | Power):
+            return "\\, "  # W[j,I] h[I] would stand as close as the letters of a word
         return " "
 
     def last_leaf(self, node: Expression) -> Expression:

@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from indicial.notation.printers import latex as print_latex
 from indicial.notation.printers import unicode as print_unicode
 from indicial.notation.syntax import Declaration, Equation, Statement
 from indicial.program.cost.cost import order
@@ -43,8 +42,8 @@ def explain(
 ) -> str:
     """All that there is to say about a program without errors, for a screen of `width` columns.
 
-    `sizes={"J": 256, …}` turns the formulas into numbers. `spelling` is `typed`, `unicode` or
-    `latex`. `everything` also shows what the analysis made, and costs by tensor.
+    `sizes={"J": 256, …}` turns the formulas into numbers. `spelling` is `typed` or `unicode`
+    (`latex.py` has LaTeX). `everything` also shows what the analysis made, and costs by tensor.
     """
     facts = read(program, sizes)
     page = Page(width)
@@ -77,15 +76,17 @@ def heading(program: Program) -> str:
 def equations(program: Program, spelling: str = "typed", width: int = WIDTH) -> list[str]:
     """The equations, one a line. Those that were typed in LaTeX are shown in Unicode: a terminal
     cannot typeset."""
-    shown = [s for s in program.written if not _in_tables(s)]
-    if spelling == "latex":
-        return print_latex(shown).splitlines()
     lines: list[str] = []
-    for statement in shown:
+    for statement in shown_equations(program):
         text = print_unicode(statement) if spelling == "unicode" else _typed(statement)
         for line in text.splitlines():
             lines += wrapped(line, width)
     return lines
+
+
+def shown_equations(program: Program) -> list[Statement]:
+    """All but the declarations that tables say again."""
+    return [s for s in program.written if not _in_tables(s)]
 
 
 def _in_tables(statement: Statement) -> bool:
