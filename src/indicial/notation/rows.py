@@ -77,8 +77,8 @@ class Row:
 
 def split_rows(tokens: Iterable[Token], latex: bool) -> tuple[list[Row], list[Fault]]:
     """The joined rows of a text, and a fault for every bracket without its partner."""
-    found = (_trimmed(piece) for piece in _pieces(list(tokens), latex))
-    pieces = [_examine(piece, latex) for piece in found if piece]
+    trimmed = (_trimmed(piece) for piece in _pieces(list(tokens), latex))
+    pieces = [_examine(piece, latex) for piece in trimmed if piece]
     rows: list[Row] = []
     for piece in pieces:
         if rows and _joins(rows[-1], piece, latex):
