@@ -122,9 +122,10 @@ def test_included_files_are_read_at_their_place(tmp_path: Path) -> None:
         ("absent", "no file"),
         ("/etc/passwd", "absolute"),
         ("~/x", "absolute"),
-        ("../outside", "leaves the folder"),
-        ("sub/../../outside", "leaves the folder"),
-        ("link", "leaves the folder"),
+        ("../../../outside", "outside the folders"),
+        ("sub/../../../../outside", "outside the folders"),
+        ("link", "outside the folders"),
+        ("../words.txt", "outside the folders"),
         ("main", "itself"),
         ("folder", "no file"),
         ("", "no file"),
@@ -133,8 +134,9 @@ def test_included_files_are_read_at_their_place(tmp_path: Path) -> None:
 )
 def test_files_that_are_not_included(tmp_path: Path, name: str, says: str) -> None:
     (tmp_path / "outside.tex").write_text("$$secret = 1$$")
-    root = tmp_path / "root"
+    root = tmp_path / "notes" / "part" / "root"
     (root / "folder").mkdir(parents=True)
+    (root.parent / "words.txt").write_text("$$secret = 2$$")
     (root / "link.tex").symlink_to(tmp_path / "outside.tex")
     os.mkfifo(root / "pipe")
     (root / "main.tex").write_text(rf"\[a = 1\]\input{{{name}}}\[b = 2\]")
@@ -143,6 +145,19 @@ def test_files_that_are_not_included(tmp_path: Path, name: str, says: str) -> No
     (fault,) = document.faults
     assert fault.code == "input" and says in fault.message
     assert fault.spans[0].text == rf"\input{{{name}}}"
+
+
+@pytest.mark.parametrize(("depth", "repository"), [(1, False), (2, False), (4, True)])
+def test_a_preamble_above_the_document(tmp_path: Path, depth: int, repository: bool) -> None:
+    if repository:
+        (tmp_path / ".git").mkdir()
+    (tmp_path / "preamble.tex").write_text(r"\newcommand{\gate}{G}")
+    folder = tmp_path.joinpath(*"abcd"[:depth])
+    folder.mkdir(parents=True)
+    (folder / "main.tex").write_text(r"\input " + "../" * depth + r"preamble" + "\n$$a = \\gate$$")
+    document = read(folder / "main.tex")
+    assert document.faults == ()
+    assert [macro.name for macro in document.macros] == [r"\gate"]
 
 
 def test_files_that_include_each_other(tmp_path: Path) -> None:

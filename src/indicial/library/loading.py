@@ -17,13 +17,14 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from indicial import library
-from indicial.notation.documents import Document, Section, parse_document, read, read_text
+from indicial.notation.documents import Document, parse_document, read, read_text
 from indicial.notation.faults import Fault, Skipped
 from indicial.notation.parse import Parsed, parse_text
 from indicial.notation.syntax import Statement
 from indicial.program.messages import IndicialError, Message
 from indicial.program.program import Program
-from indicial.program.sections import Block, divide
+from indicial.program.sections import Block, Part, divide
+from indicial.program.settling import settled
 
 EQUATIONS = (".eq",)
 
@@ -66,7 +67,7 @@ class _Part:
 
 
 def _read_text(document: Document) -> _Part:
-    parsed = [p for _, p in _parsed(document)]
+    parsed = list(_parsed(document))
     return _Part(
         [s for p in parsed for s in p.statements],
         [*document.faults, *(f for p in parsed for f in p.faults)],
@@ -89,16 +90,30 @@ def load_document(path: str | os.PathLike[str]) -> list[Program]:
     if _is_equations(document):
         return [load(path)]
     blocks = [
-        Block(section.title, parsed.statements, parsed.faults, parsed.skipped)
-        for section, parsed in _parsed(document)
-    ]
+        Block(
+            section.title, p.statements, p.faults, p.skipped, display.surface == "plain", section.level
+        )
+        for section, display, parsed in parse_document(document)
+        for p in [strict(parsed) if display.surface == "plain" else loose(parsed)]
+    ]  # fmt: skip
     return programs(blocks, document.faults, _silencer([document]))
 
 
-def _parsed(document: Document) -> Iterator[tuple[Section, Parsed]]:
-    """What stands in each section. In prose a formula that is no equation is left out."""
-    for section, display, parsed in parse_document(document):
-        yield section, strict(parsed) if display.surface == "plain" else parsed
+def _parsed(document: Document) -> Iterator[Parsed]:
+    """What each display says, of a text that is to be one program."""
+    for _, display, parsed in parse_document(document):
+        yield strict(parsed) if display.surface == "plain" else parsed
+
+
+def loose(parsed: Parsed) -> Parsed:
+    """In prose a formula that does not read is left out; only a bracket without its partner is a slip."""
+    certain = tuple(f for f in parsed.faults if f.code == "bracket")
+    out = tuple(
+        Skipped(f.row or f.spans[0], f"it does not read: {f.message}")
+        for f in parsed.faults
+        if f.code != "bracket"
+    )
+    return replace(parsed, faults=certain, skipped=(*parsed.skipped, *out))
 
 
 def strict(parsed: Parsed) -> Parsed:
@@ -127,19 +142,24 @@ def programs(
     blocks: Iterable[Block], faults: Sequence[Fault], silencer: Callable[[Message], bool]
 ) -> list[Program]:
     """The programs that the blocks of a document make; its faults stand with the first of them."""
-    made = [
-        Program(
+
+    def make(part: Part) -> Program:
+        return Program(
             part.whole,
             title=part.title,
-            faults=[*part.faults, *(faults if number == 0 else ())],
+            faults=part.faults,
             skipped=part.skipped,
             document=True,
             sketch=part.sketch,
             resolve=resolve,
             silencer=silencer,
+            prose=part.prose(),
         )
-        for number, part in enumerate(divide(blocks))
-    ]
+
+    parts = divide(blocks)
+    if parts:
+        parts[0].faults = [*faults, *parts[0].faults]
+    made = [program for part in parts for program in settled(part, make)]
     if not made and faults:
         made = [Program([], faults=faults, document=True, silencer=silencer)]
     return made

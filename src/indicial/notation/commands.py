@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from indicial.notation.rows import CLOSERS
 from indicial.notation.signs import (
     ACCENT_COMMANDS,
     ASCII_NAMES,
@@ -25,7 +26,8 @@ from indicial.notation.signs import (
     SCRIPT_LETTERS,
     SIGN_CHARACTERS,
     SIGN_COMMANDS,
-    WORD_ALIASES,
+    is_word,
+    usual_word,
 )
 from indicial.notation.source import Span
 from indicial.notation.tokens import Token
@@ -47,8 +49,9 @@ _DROPPED = _words(
     "\\Bigr \\biggl \\biggr \\Biggl \\Biggr \\bigm \\Bigm \\middle \\displaystyle \\textstyle "
     "\\scriptstyle \\scriptscriptstyle \\limits \\nolimits \\nonumber \\notag \\allowbreak "
     "\\noindent \\centering \\thinspace \\medspace \\thickspace \\negthinspace \\enspace \\enskip "
-    "\\hfill \\break \\nobreak \\protect \\normalsize \\small \\large "
-    "\\hline \\null \\strut \\mathstrut \\par \\relax \\newline"
+    "\\hfill \\hfil \\vfill \\vfil \\break \\nobreak \\protect \\tiny \\scriptsize \\footnotesize "
+    "\\small \\normalsize \\large \\Large \\LARGE \\huge \\Huge \\smallskip \\medskip \\bigskip "
+    "\\hline \\null \\strut \\mathstrut \\par \\relax \\newline \\smash \\cr \\boldmath \\unboldmath"
 ) | {"\\ ", "\\\n", "\\\t"}
 _DROPPED_WITH_ARGUMENT = _words(
     "\\label \\tag \\tag* \\color \\hspace \\hspace* \\vspace \\vspace* \\mspace \\hphantom "
@@ -63,8 +66,11 @@ _TEXT = _words(
 _BOLD = _words("\\mathbf \\boldsymbol \\bm \\pmb \\symbf \\bold \\mathbfit")
 _FACES = _BOLD | _words("\\mathit \\mathsf \\mathtt \\mathnormal")
 _SANS = _words("\\mathsf")
-_ALPHABETS = {"\\mathcal": SCRIPT_LETTERS, "\\mathscr": SCRIPT_LETTERS, "\\mathbb": DOUBLE_LETTERS,
-              "\\mathfrak": dict[str, str]()}  # fmt: skip
+_ALPHABETS = {
+    "\\mathcal": SCRIPT_LETTERS, "\\mathscr": SCRIPT_LETTERS, "\\cal": SCRIPT_LETTERS,
+    "\\mathbb": DOUBLE_LETTERS, "\\mathbbm": DOUBLE_LETTERS, "\\mathds": DOUBLE_LETTERS,
+    "\\Bbb": DOUBLE_LETTERS, "\\mathfrak": dict[str, str](),
+}  # fmt: skip
 _SWITCHES = frozenset({"\\rm", "\\bf", "\\it", "\\tt", "\\sf", "\\sc"})
 _SPACES = frozenset({"\\quad", "\\qquad"})
 _WITH_COLUMNS = frozenset({"array", "tabular", "alignat", "alignat*", "alignedat"})
@@ -108,9 +114,29 @@ class _Reader:
                 self.word(token)
             elif token.kind == "sign":
                 self.sign(token)
+            elif token.kind == "letter" and self.latex:
+                self.letters(token)
             else:
                 self.emit(token.kind, token.text, token)
-        return self.out
+        return _without_idle_braces(self.out) if self.latex else self.out
+
+    def letters(self, token: Token) -> None:
+        """`softmax(x)`, `KL(p, q)`, `loss = …`: letters side by side that are a word, typed in italics."""
+        end = self.i
+        while (
+            end < len(self.tokens)
+            and self.tokens[end].kind == "letter"
+            and not self.tokens[end].space
+        ):
+            end += 1
+        word = "".join(t.text for t in self.tokens[self.i - 1 : end])
+        called = end < len(self.tokens) and self.tokens[end].text == "("
+        scripted = self.i > 1 and self.tokens[self.i - 2].text in ("_", "^")
+        if scripted or not is_word(word, called):
+            self.emit(token.kind, token.text, token)
+            return
+        self.i = end
+        self.emit("word", usual_word(word), token, token.span.to(self.tokens[end - 1].span))
 
     def emit(self, kind: str, text: str, token: Token, span: Span | None = None) -> None:
         font = self.font if self.i <= self.font_end else token.font
@@ -132,7 +158,7 @@ class _Reader:
         elif len(text) == 2 and text[0] == "d" and text[1].isalpha():
             self.emit("word", "Δ" + text[1], token)
         else:
-            self.emit("word", ASCII_NAMES.get(text, text), token)
+            self.emit("word", usual_word(ASCII_NAMES.get(text, text)), token)
 
     def sign(self, token: Token) -> None:
         if self.latex and token.text == "~":
@@ -182,6 +208,8 @@ class _Reader:
             self.environment(token)
         elif text == "\\arg":
             self.arg(token)
+        elif text == "\\not":
+            self.negated(token)
         elif len(text) == 2 and text[1] in "%&#$_":
             self.emit("sign", text[1] if text[1] != "_" else "\\_", token)
         else:
@@ -214,6 +242,13 @@ class _Reader:
             self.emit("word", "arg" + following.text[1:], token, token.span.to(following.span))
         else:
             self.emit("word", "arg", token)
+
+    def negated(self, token: Token) -> None:
+        """`\\not=` is ≠, `\\not\\in` is ∉; what else it strikes out is left out, with its row."""
+        following = self.tokens[self.i] if self.i < len(self.tokens) else token
+        sign = SIGN_COMMANDS.get(following.text) or SIGN_CHARACTERS.get(following.text, "")
+        self.i += following is not token
+        self.put_sign({"=": "≠", "∈": "∉"}.get(sign, "¬"), token)
 
     def group(self) -> tuple[int, int]:
         """Steps over the argument that follows; where its tokens begin and end, without braces.
@@ -257,7 +292,7 @@ class _Reader:
         letters = all(t.kind in ("letter", "word", "number") for t in inner)
         if letters and inner[0].kind != "number" and not any(t.space for t in inner[1:]):
             kind = "letter" if self.latex and len(inner) == 1 else "word"
-            word = "".join(t.text for t in inner)
+            word = usual_word("".join(t.text for t in inner))
             self.emit(kind, word, token, token.span.to(self.tokens[end].span))
             self.i = end + 1
 
@@ -267,7 +302,7 @@ class _Reader:
         while self.i < len(self.tokens) and self.tokens[self.i].kind == "letter":
             self.i += 1
         if self.i > start:
-            word = "".join(t.text for t in self.tokens[start : self.i])
+            word = usual_word("".join(t.text for t in self.tokens[start : self.i]))
             bold = token.text == "\\bf" and self.i == start + 1
             self.font, self.font_end = ("bold", self.i) if bold else (self.font, self.font_end)
             self.emit("text", word, token, token.span.to(self.tokens[self.i - 1].span))
@@ -305,6 +340,8 @@ class _Reader:
             self.i = before  # mathematics in upright type
             return
         span = token.span.to(self.tokens[self.i - 1].span)
+        if self.upright(token, span, start, end):
+            return
         words: list[str] = []
         formula: list[Token] | None = None
         for part in self.tokens[start:end]:
@@ -322,6 +359,22 @@ class _Reader:
                 words.append(" " + piece if part.space else piece)
         self.words(words, span, token)
 
+    def upright(self, token: Token, span: Span, start: int, end: int) -> bool:
+        """`\\mathrm{\\tanh}`, `\\mathrm{\\sigma}`, `\\mbox{\\tt +=}`: what is meant is inside."""
+        inner = [
+            t for t in self.tokens[start:end] if t.text not in (*_SWITCHES, *_DROPPED, "{", "}")
+        ]
+        sign = "".join(t.text for t in inner)
+        if sign in RELATIONS and sign != "~":
+            self.put_sign(RELATIONS[sign], Token(token.kind, token.text, span, token.space))
+            return True
+        if len(inner) != 1 or inner[0].kind != "command":
+            return False
+        meant = NAME_COMMANDS.get(sign) or LETTER_COMMANDS.get(sign)
+        if meant is not None:
+            self.emit("word", meant, token, span)
+        return meant is not None
+
     def words(self, pieces: list[str], span: Span, token: Token) -> None:
         """A stretch of text: words of the language one by one, the rest together."""
         text = "".join(pieces)
@@ -333,7 +386,7 @@ class _Reader:
                 joined = " ".join(together)
                 joined = {"arg max": "argmax", "arg min": "argmin"}.get(joined, joined)
                 kind = "key" if joined in KEYS else "text"
-                self.emit(kind, WORD_ALIASES.get(joined, joined), token, span)
+                self.emit(kind, usual_word(joined), token, span)
                 together.clear()
 
         for raw in text.replace(":", " ").split() if colon else text.split():
@@ -355,3 +408,35 @@ class _Reader:
 
     def after_for(self, together: list[str]) -> bool:
         return not together and bool(self.out) and self.out[-1].text == "for"
+
+
+def _without_idle_braces(tokens: list[Token]) -> list[Token]:
+    """`{\\color{red} a = b}`, `a {=} b`: braces around a relation keep nothing together."""
+    dropped: set[int] = set()
+    opened: list[int] = []
+    related: set[int] = set()
+    for i, token in enumerate(tokens):
+        if token.kind != "sign":
+            continue
+        if token.text in CLOSERS:
+            opened.append(i)
+        elif token.text in _CLOSING and opened:
+            start = opened.pop()
+            free = start == 0 or i == start + 2 or _ends_nothing(tokens[start - 1])
+            if start in related and free and (tokens[start].text, token.text) == ("{", "}"):
+                dropped |= {start, i}
+                related |= set(opened[-1:])
+        elif token.text in _RELATION_SIGNS and opened:
+            related.add(opened[-1])
+    return [t for i, t in enumerate(tokens) if i not in dropped] if dropped else tokens
+
+
+def _ends_nothing(token: Token) -> bool:
+    """Whether a brace behind this token begins something of its own, and no script or argument."""
+    if token.kind == "sign":
+        return token.text not in ("_", "^", "}", "]")  # `\\sqrt[3]{…}`
+    return token.kind not in ("command", "begin")
+
+
+_RELATION_SIGNS = frozenset(RELATIONS.values())
+_CLOSING = frozenset(CLOSERS.values()) | {"null"}

@@ -36,7 +36,8 @@ def closing(text: str, opening: str, start: int) -> int | None:
         if found == opening:
             return None
         if found[0] == "\n":
-            if not own_line:
+            inside = text[start : match.start()]
+            if not own_line and inside.count("\\begin{") <= inside.count("\\end{"):
                 return None
             blank = True
     return None

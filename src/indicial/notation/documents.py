@@ -11,6 +11,7 @@ other text. Nothing here raises for what a text says: what is wrong is in `fault
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
@@ -19,7 +20,7 @@ from typing import Literal
 from indicial.notation import files
 from indicial.notation.faults import Fault
 from indicial.notation.headings import Heading, headings
-from indicial.notation.macros import Macro, Macros, expand
+from indicial.notation.macros import Braces, Macro, Macros, definitions, expand
 from indicial.notation.markup import (
     Display,
     Input,
@@ -31,7 +32,7 @@ from indicial.notation.markup import (
 )
 from indicial.notation.notebooks import cells
 from indicial.notation.parse import Parsed, parse
-from indicial.notation.scanner import scan
+from indicial.notation.scanner import inputs, scan
 from indicial.notation.silences import Silences, find_silences, silenced
 from indicial.notation.source import Source, Span
 from indicial.notation.tokens import Token, tokenize
@@ -65,6 +66,8 @@ class Section:
     title: str
     span: Span
     displays: tuple[Display, ...]
+    level: int = 0
+    """How deep its heading is; 0 without one."""
 
 
 @dataclass(frozen=True)
@@ -211,6 +214,7 @@ class _Open:
     title: str
     source: Source
     start: int
+    level: int = 0
     displays: list[Display] = field(default_factory=list)
 
 
@@ -268,7 +272,7 @@ class _Reader:
 
     def text(self, source: Source, tex: bool, within: list[Path], titles: bool = True) -> None:
         r"""A text with formulas in it; `within` are the files that led here, itself last."""
-        markup = scan(source, tex)
+        markup = scan(source, tex, self.preambles(source, within) if tex else ())
         promote_lone_formulas(markup)
         mark_claims(markup)
         if not tex:
@@ -277,7 +281,7 @@ class _Reader:
         self.silences |= find_silences(source, markup.displays, markup.is_comment)
         for item in _in_order(markup):
             if isinstance(item, Heading):
-                self.sections.append(_Open(item.title, source, item.start))
+                self.sections.append(_Open(item.title, source, item.start, item.level))
             elif isinstance(item, Macro):
                 self.reading.append(item)
             elif isinstance(item, Input):
@@ -298,12 +302,12 @@ class _Reader:
         place = item.span
         if self.root is None or not within:
             message = f"`{item.name}` is not read: this text is not in a file"
-            self.faults.append(Fault("input", message, (place,)))
+            self.faults.append(Fault("input", message, (place,), severity="note"))
             return
         if self.inputs > MOST_INPUTS:
             if self.inputs == MOST_INPUTS + 1:
                 message = f"more than {MOST_INPUTS} files are pulled in; the rest is not read"
-                self.faults.append(Fault("input", message, (place,)))
+                self.faults.append(Fault("input", message, (place,), severity="note"))
             return
         path, faults = files.find_input(item.name, within[-1].parent, self.root, place)
         self.faults += faults
@@ -311,16 +315,33 @@ class _Reader:
             return
         if path in within:
             message = f"`{item.name}` pulls in itself"
-            self.faults.append(Fault("input", message, (place,)))
+            self.faults.append(Fault("input", message, (place,), severity="note"))
         elif len(within) > DEEPEST_INPUT:
             message = f"files pull each other in more than {DEEPEST_INPUT} deep"
-            self.faults.append(Fault("input", message, (place,)))
+            self.faults.append(Fault("input", message, (place,), severity="note"))
         else:
-            if path not in self.included:
-                name = str(PurePath(self.source.name).parent / path.relative_to(self.root))
-                self.included[path], faults = files.load(path, name)
-                self.faults += faults
-            self.text(self.included[path], True, [*within, path])
+            self.text(self.load(path), True, [*within, path])
+
+    def load(self, path: Path) -> Source:
+        """The text of a file that is pulled in, read once."""
+        assert self.root is not None
+        if path not in self.included:
+            name = str(PurePath(self.source.name).parent / os.path.relpath(path, self.root))
+            self.included[path], faults = files.load(path, name)
+            self.faults += faults
+        return self.included[path]
+
+    def preambles(self, source: Source, within: list[Path]) -> list[Macro]:
+        r"""The macros of the files that a text pulls in: some of them begin slides, or hide text."""
+        found: list[Macro] = []
+        if self.root is None or not within:
+            return found
+        for item in list(inputs(source))[:MOST_INPUTS]:
+            path, _ = files.find_input(item.name, within[-1].parent, self.root, item.span)
+            if path is not None and path not in within:
+                text = self.load(path)
+                found += definitions(text, 0, len(text.text), Braces(text.text))
+        return found
 
     def closed_sections(self) -> tuple[Section, ...]:
         """The sections that hold something; each ends where the next one in its file begins."""
@@ -331,7 +352,8 @@ class _Reader:
             ends[section.source] = section.start
             if section.displays:
                 span = Span(section.source, section.start, max(section.start, end))
-                closed.append(Section(section.title, span, tuple(section.displays)))
+                displays = tuple(section.displays)
+                closed.append(Section(section.title, span, displays, section.level))
         return tuple(reversed(closed))
 
 

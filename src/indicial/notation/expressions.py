@@ -23,6 +23,7 @@ from indicial.notation.conditions import ConditionGrammar
 from indicial.notation.faults import Refusal
 from indicial.notation.lookahead import holds_condition
 from indicial.notation.operators import (
+    EXPECTED,
     without_brackets,
     without_fraction_brackets,
 )
@@ -210,7 +211,7 @@ class ExpressionParser(ConditionGrammar):
         return self.after_name(name, token)
 
     def after_name(self, name: Name, token: Token) -> Expression:
-        if name == Name("E") and self.at("_"):
+        if name in EXPECTED and self.at("_"):
             items = self.script()
             draws = self.draws(items)
             if draws:

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from indicial.notation.source import Span
 
@@ -19,6 +19,9 @@ class Fault:
     message: str
     spans: tuple[Span, ...]
     hint: str = ""
+    row: Span | None = field(default=None, compare=False)
+    """All of the row that does not read."""
+    severity: str = "error"
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@ r"""Files as texts: decoding, limits, and which files a document may pull in.
 
 A file is read at all costs: bytes that are no UTF-8 are replaced, and a fault says where. What is
 not a regular file (a device, a pipe) or is larger than 20 MB is not read. `\input` stays inside
-the folder of the document it started from.
+the tree of the document it started from: its repository, or the two folders above its own.
 """
 
 from __future__ import annotations
@@ -15,6 +15,10 @@ from indicial.notation.faults import Fault
 from indicial.notation.source import Source, Span
 
 MOST_BYTES = 20_000_000
+FOLDERS_ABOVE = 2
+"""How far above its own folder a document in no repository may pull in files."""
+_REPOSITORIES = (".git", ".hg", ".svn")
+_TEX = (".tex", ".sty", ".ltx", ".cls", ".def")
 
 
 def load(path: Path, name: str | None = None) -> tuple[Source, list[Fault]]:
@@ -72,27 +76,57 @@ def clean(text: str, name: str) -> tuple[Source, list[Fault]]:
     return source, [Fault("encoding", message, (Span(source, nul, nul + 1),))]
 
 
+def tree_of(folder: Path) -> Path:
+    """The folder that the files of a document lie in: the top of its repository, or two folders up.
+
+    Neither the root of the file system nor somebody's home is such a folder.
+    """
+    above = [folder, *folder.parents]
+    for candidate in above:
+        if any((candidate / mark).exists() for mark in _REPOSITORIES):
+            return candidate
+    top = folder
+    for candidate in above[1 : FOLDERS_ABOVE + 1]:
+        if candidate == candidate.parent or candidate == Path.home():
+            break
+        top = candidate
+    return top
+
+
 def find_input(name: str, folder: Path, root: Path, place: Span) -> tuple[Path | None, list[Fault]]:
-    r"""The file that `\input{name}` means, seen from `folder`, inside `root`."""
-    relative = Path(name)
+    r"""The file that `\input{name}` means, seen from `folder` or from the folder `root` of the document.
+
+    It lies in the tree of the document; above `root` it must be a file of TeX by its name. A path that
+    leads nowhere, such as one of the author's machine, may still name a file in a folder above.
+    """
     if "\0" in name or not name:
-        return None, [Fault("input", "this names no file", (place,))]
-    if relative.is_absolute() or name.startswith(("~", "|")) or relative.drive:
-        hint = "name the file relative to the document"
-        return None, [Fault("input", f"`{name}` is an absolute path", (place,), hint)]
+        return None, [Fault("input", "this names no file", (place,), severity="note")]
+    relative = Path(name)
+    tree = tree_of(root)
+    absolute = relative.is_absolute() or name.startswith(("~", "|")) or bool(relative.drive)
     bases = [folder] if folder == root else [folder, root]
-    candidates = [base / ending for base in bases for ending in (name + ".tex", name)]
+    candidates = [] if absolute else [base / name for base in bases]
+    # The author's folders are not always those of the reader: then the same name, further up.
+    upwards = [base for base in (folder, *folder.parents) if base.is_relative_to(tree)]
+    candidates += [base / relative.name for base in upwards if relative.name]
     escaped = False
     for candidate in candidates:
-        try:
-            resolved = candidate.resolve()
-            if not resolved.is_relative_to(root):
-                escaped = True
-            elif resolved.is_file():
+        for path in (candidate.with_name(candidate.name + ".tex"), candidate):
+            try:
+                resolved = path.resolve()
+                found = resolved.is_file()
+            except (OSError, RuntimeError, ValueError):
+                continue
+            ours = resolved.is_relative_to(tree) and resolved.suffix in _TEX
+            if found and (ours or resolved.is_relative_to(root)):
                 return resolved, []
-        except (OSError, RuntimeError, ValueError):
-            continue
+            escaped = escaped or not resolved.is_relative_to(tree) or (found and not ours)
+    if absolute:
+        hint = "name the file relative to the document"
+        return None, [
+            Fault("input", f"`{name}` is an absolute path", (place,), hint, severity="note")
+        ]
     if escaped:
-        message = f"`{name}` leaves the folder of the document, and is not read"
-        return None, [Fault("input", message, (place,))]
-    return None, [Fault("input", f"there is no file `{name}`", (place,))]
+        message = f"`{name}` is outside the folders of the document, and is not read"
+        return None, [Fault("input", message, (place,), severity="note")]
+    return None, [Fault("input", f"there is no file `{name}`", (place,), severity="note")]

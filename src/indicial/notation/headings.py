@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 from indicial.notation.source import Source
 
-_MARKDOWN = re.compile(r"[ ]{0,3}#{1,6}[ \t]+(?P<title>\S.*)")
+_MARKDOWN = re.compile(r"[ ]{0,3}(?P<level>#{1,6})[ \t]+(?P<title>\S.*)")
 _UNDERLINE = re.compile(r"[ ]{0,3}(?:={2,}|-{2,})[ \t]*")
 _BOLD = re.compile(r"[ ]{0,3}(?P<mark>\*{2,3}|__)(?P<title>[^\s*_][^*\n]*?)(?P=mark)(?P<rest>.*)")
 _NUMBERED_WORD = re.compile(
@@ -59,6 +59,9 @@ _SMALL_WORDS = {
     "of", "on", "or", "over", "per", "the", "to", "under", "via", "vs", "with",
 }  # fmt: skip
 
+SLIDE = 9
+"""The level of what stands under any section."""
+
 _LONGEST_TITLE = 60
 _LONGEST_NUMBERED_TITLE = 80
 
@@ -70,6 +73,8 @@ class Heading:
     start: int
     end: int
     title: str
+    level: int
+    """1 for what holds most; slides and problems have `SLIDE`, and hold no sections."""
 
 
 def headings(source: Source, hidden: Callable[[int], bool], titles: bool = True) -> list[Heading]:
@@ -127,10 +132,12 @@ class _Lines:
     def alone(self, number: int) -> bool:
         return self.blank(number - 1) and self.blank(number + 1)
 
-    def heading(self, number: int, title: str, length: int | None = None) -> Heading:
+    def heading(
+        self, number: int, title: str, length: int | None = None, level: int = SLIDE
+    ) -> Heading:
         start = self.starts[number]
         end = start + (len(self.text(number)) if length is None else length)
-        return Heading(start, end, plain_title(title))
+        return Heading(start, end, plain_title(title), level)
 
 
 def _sure(lines: _Lines, number: int) -> Heading | None:
@@ -138,10 +145,12 @@ def _sure(lines: _Lines, number: int) -> Heading | None:
     if not line:
         return None
     if match := _MARKDOWN.fullmatch(line):
-        return lines.heading(number, match["title"].rstrip("# \t"))
+        level = len(match["level"])
+        return lines.heading(number, match["title"].rstrip("# \t"), level=level)
     before_blank = lines.blank(number - 1)
     if before_blank and _UNDERLINE.fullmatch(lines.text(number + 1)) and _can_be_underlined(line):
-        return lines.heading(number, line)
+        level = 1 if lines.text(number + 1).lstrip().startswith("=") else 2
+        return lines.heading(number, line, level=level)
     if before_blank and (match := _BOLD.fullmatch(line)):
         title, rest = match["title"].strip(), match["rest"].strip()
         if _NUMBERED_WORD.match(title):
@@ -154,7 +163,9 @@ def _sure(lines: _Lines, number: int) -> Heading | None:
         title = match["title"]
         list_item = bool(match["dot"]) and not match["levels"]
         if len(title) <= _LONGEST_NUMBERED_TITLE and _reads_as_title(title):
-            return None if list_item and not _title_case(title) else lines.heading(number, line)
+            level = 1 + match["levels"].count(".")
+            unsure = list_item and not _title_case(title)
+            return None if unsure else lines.heading(number, line, level=level)
     return None
 
 

@@ -108,6 +108,50 @@ def without_idle_spaces(tokens: Sequence[Token]) -> list[Token]:
     return kept
 
 
+def strip(tokens: list[Token]) -> None:
+    """Takes away the punctuation and wide spaces at both ends, in place."""
+    while tokens and (is_sign(tokens[-1], ",.;") or tokens[-1].kind == "quad"):
+        tokens.pop()
+    while tokens and (tokens[0].kind == "quad" or is_sign(tokens[0], ",;")):
+        tokens.pop(0)
+
+
+def without_words(tokens: list[Token]) -> list[Token]:
+    r"""The row without the words around it: `\text{where } a = b \quad \text{as before}`."""
+    if tokens and tokens[0].kind == "key" and tokens[0].text in ("where", "and", "or"):
+        tokens = tokens[1:]
+    while len(tokens) > 3 and tokens[-1].kind == "text":
+        apart = tokens[-2].kind == "quad" or is_sign(tokens[-2], ",;.") or tokens[-2].kind == "text"
+        if not apart and " " not in tokens[-1].text:
+            break
+        tokens = tokens[:-1]
+        while tokens and (tokens[-1].kind in ("quad", "key") or is_sign(tokens[-1], ",;")):
+            tokens = tokens[:-1]
+    return tokens
+
+
+def without_number(tokens: list[Token]) -> list[Token]:
+    r"""The row without the number that it has in a list or on the page: `1.\; u = x`, `u = x \quad (3)`."""
+    texts = [t.text for t in tokens[:3]]
+    if len(tokens) > 3 and tokens[0].kind == "number" and texts[1] == "." and not tokens[1].space:
+        tokens = tokens[2:]
+    elif len(tokens) > 4 and texts[::2] == ["(", ")"] and _numbers(tokens[1], tokens[3]):
+        tokens = tokens[3:]
+    last = [t.text for t in tokens[-3:]]
+    spaced = len(tokens) > 4 and tokens[-4].kind == "quad"
+    if spaced and last[::2] == ["(", ")"] and tokens[-2].kind in ("number", "letter"):
+        tokens = tokens[:-4]
+    return tokens
+
+
+def _numbers(inner: Token, following: Token) -> bool:
+    """Whether `(4)` before something is a number of the row: a digit, or a letter with a wide space."""
+    starts = following.kind in ("letter", "word", "command", "sigma", "text")
+    return (inner.kind == "number" and starts) or (
+        inner.kind == "letter" and following.kind == "quad"
+    )
+
+
 def _segments_ahead(tokens: Sequence[Token]) -> list[bool]:
     """For each token: does a condition, or something with a relation, follow until the next
     separator? Read from the back, so that it takes one pass."""

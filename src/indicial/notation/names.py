@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from indicial.notation.cursor import Grammar
 from indicial.notation.faults import Refusal
-from indicial.notation.signs import ACCENT_COMMANDS, MARKS
+from indicial.notation.signs import ACCENT_COMMANDS, MARKS, usual_word
 from indicial.notation.syntax import Expression, Group, Name, Number, Star
 from indicial.notation.tokens import Token
 from indicial.notation.vocabulary import REDUCTIONS
@@ -41,6 +41,8 @@ class NameGrammar(Grammar):
         base = token.text
         if token.kind == "letter" and self.script_depth:
             base = self.merged(base)
+        if token.kind == "text" and base == "E" and not self.script_depth:
+            base = "𝔼"  # upright, it is no letter of a tensor
         if token.kind == "text" and " " in base and not self.script_depth:
             raise Refusal("words", f"it holds the words “{base}”", (token.span,), skip=True)
         following = self.peek()
@@ -66,7 +68,7 @@ class NameGrammar(Grammar):
                 break
             pieces.append(token.text)
             self.i += 1
-        return "".join(pieces)
+        return usual_word("".join(pieces))
 
     def accented(self, token: Token) -> Name:
         """`\\tilde h`, `\\hat{W}`: the accent goes on the name that is its argument."""
@@ -91,8 +93,8 @@ class NameGrammar(Grammar):
             if self.at("'"):
                 self.i += 1
                 name = replace(name, primes=name.primes + 1)
-            elif self.at(".") and name.accents and self.tokens[self.i + 1].kind == "text":
-                # `\\tilde h.\\text{grad}`: the accent ends the letter, not the name.
+            elif self.at(".") and not self.script_depth and self.at_member():
+                # `h_{t-1}.\\text{grad}`: accents and scripts end the letter, not the name.
                 name = replace(name, base=f"{name.base}.{self.tokens[self.i + 1].text}")
                 self.i += 2
             elif self.at("_"):
@@ -110,6 +112,16 @@ class NameGrammar(Grammar):
             else:
                 span = self.since(token)
                 return name if name.span == span else replace(name, span=span), transposed
+
+    def at_member(self) -> bool:
+        """Whether a word stands directly behind the dot: `W^R.grad`, and no sentence that ends."""
+        word = self.tokens[self.i + 1]
+        return (
+            word.kind in ("text", "word")
+            and word.text.isalpha()
+            and len(word.text) > 1
+            and (not word.space and not self.peek().space)
+        )
 
     def script(self) -> tuple[Expression, ...]:
         """`_…`: what stands below."""

@@ -27,6 +27,8 @@ from indicial.notation.tokens import Token
 
 TAKES_PRODUCT = frozenset({"sum", "prod", "max", "min", "mean"})
 """Reductions whose body is the product that follows; the others take the whole sum."""
+EXPECTED = (Name("E"), Name("𝔼"))
+"""Letters that an expectation begins with, if draws stand below."""
 _ALSO_FUNCTIONS = frozenset({"max", "min", "mean", "argmax", "argmin"})
 
 
@@ -149,7 +151,7 @@ class OperatorGrammar(BracketGrammar):
         if not isinstance(body, Name):
             raise Refusal("stacked", "a sign above or below something that is no name",
                           (self.since(token),), skip=True)  # fmt: skip
-        if body == Name("E") and (draws := self.draws(items)):
+        if body in EXPECTED and (draws := self.draws(items)):
             return Expectation(draws, self.sum(), span=self.since(token))
         below = token.text == "\\underset"
         body = replace(body, sub=items) if below else replace(body, sup=items)

@@ -17,7 +17,7 @@ from indicial.notation.commands import interpret_commands
 from indicial.notation.expressions import ExpressionParser
 from indicial.notation.faults import Fault, Refusal, Skipped
 from indicial.notation.printers import name_key
-from indicial.notation.rows import split_rows
+from indicial.notation.rows import NO_SLIP, split_rows
 from indicial.notation.source import Source, Span, cover
 from indicial.notation.statements import RowParser
 from indicial.notation.syntax import Name, Statement
@@ -43,17 +43,18 @@ def parse(tokens: Sequence[Token], latex: bool, claims: bool = False) -> Parsed:
     kept = loop_signs(interpret_commands([t for t in tokens if t.kind != "comment"], latex))
     rows, faults = split_rows(kept, latex)
     statements: list[Statement] = []
-    skipped: list[Skipped] = []
+    skipped = [Skipped(f.spans[0], f.message) for f in faults if f.code == NO_SLIP]
+    faults = [f for f in faults if f.code != NO_SLIP]
     for row in rows:
         parser = RowParser(row, latex, claims)
         try:
             parser.run()
         except Refusal as refusal:
-            fault = refusal.fault
+            whole = cover(t.span for t in row.tokens)
             if refusal.skip:
-                skipped.append(Skipped(cover(t.span for t in row.tokens), fault.message))
+                skipped.append(Skipped(whole, refusal.fault.message))
             else:
-                faults.append(fault)
+                faults.append(replace(refusal.fault, row=whole))
         statements += parser.statements
         skipped += parser.skipped
     faults.sort(key=lambda fault: fault.spans[0].start)

@@ -18,6 +18,9 @@ from indicial.notation.source import Span
 from indicial.notation.tokens import Token
 from indicial.notation.vocabulary import KEYWORDS
 
+NO_SLIP = "no-slip"
+"""The code of a row that is left out, and is right."""
+
 NESTING = 60
 """How deep brackets may stand inside each other."""
 
@@ -92,7 +95,7 @@ def split_rows(tokens: Iterable[Token], latex: bool) -> tuple[list[Row], list[Fa
     good: list[Row] = []
     faults: list[Fault] = []
     for row in rows:
-        found = _bracket_faults(row)
+        found = _bracket_faults(row, latex)
         faults += found
         if not found:
             good.append(row)
@@ -125,13 +128,36 @@ def _pieces(tokens: list[Token], latex: bool) -> list[list[Token]]:
             if not inner:
                 pieces.append([])
         elif text == "&" and kind == "sign" and not inner:
-            continue
+            pieces[-1].append(token)
         else:
             if kind == "sign":
                 depth += (text == "{") - (text == "}")
                 brackets += (text in CLOSERS) - (text in _OPENERS or text == "null")
             pieces[-1].append(token)
-    return pieces
+    return [_aligned(piece) for piece in pieces]
+
+
+def _aligned(piece: list[Token]) -> list[Token]:
+    """The piece without its `&`; one between two equations (`a &= b & c &= d`) is a wide space."""
+    kept: list[Token] = []
+    depth, environments, related = 0, 0, False
+    for i, token in enumerate(piece):
+        sign = token.kind == "sign"
+        environments += (token.kind == "begin") - (token.kind == "end")
+        if sign and not environments:
+            depth += (token.text in CLOSERS) - (token.text in _OPENERS or token.text == "null")
+        if not (sign and token.text == "&") or environments:
+            kept.append(token)
+            related = related or (_is(token, _EVERY_RELATION) and not depth)
+            continue
+        beside = (*kept[-1:], *piece[i + 1 : i + 2])
+        if related and depth == 0 and not any(_is(t, _EVERY_RELATION | {"&"}) for t in beside):
+            kept.append(Token("quad", "&", token.span, token.space))
+            related = False
+    return kept
+
+
+_EVERY_RELATION = frozenset(RELATIONS.values())
 
 
 def _examine(tokens: list[Token], latex: bool) -> Row:
@@ -216,7 +242,9 @@ def _is(token: Token, signs: frozenset[str] | set[str]) -> bool:
     return token.kind == "sign" and token.text in signs
 
 
-def _bracket_faults(row: Row) -> list[Fault]:
+def _bracket_faults(row: Row, latex: bool) -> list[Fault]:
+    if latex and (reason := _no_slip(row)):
+        return [Fault(NO_SLIP, reason, (row.tokens[0].span.to(row.tokens[-1].span),))]
     faults = []
     for opener, closer in row.wrong:
         faults.append(
@@ -256,6 +284,28 @@ def _bracket_faults(row: Row) -> list[Fault]:
             )
         )
     return faults
+
+
+def _no_slip(row: Row) -> str:
+    r"""What brackets without a partner may mean: `\left. f \right|_{x=0}`, `[0, 1)`, `\ln(1 + {x)}`."""
+    strays = (*row.closed, *row.extra)
+    if any(token.text in ("|)", "‖)") for token in strays):
+        return "it is taken at a value"
+    if row.wrong and all(_is_interval(row.tokens, *pair) for pair in row.wrong):
+        return "it holds an interval"
+    closers = sorted(token.text for token in strays)
+    if row.lost and closers == sorted(CLOSERS[token.text] for token in row.lost):
+        return "its brackets and braces cross"
+    return ""
+
+
+def _is_interval(tokens: list[Token], opener: Token, closer: Token) -> bool:
+    """Whether `[0, 1)` stands behind no name, with one comma inside."""
+    start, end = tokens.index(opener), tokens.index(closer)
+    before = tokens[start - 1] if start else None
+    named = before is not None and before.kind in ("letter", "word", "text", "sigma")
+    inside = [t.text for t in tokens[start + 1 : end]]
+    return not named and inside.count(",") == 1
 
 
 def _spell(token: Token) -> str:

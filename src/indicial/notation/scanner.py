@@ -10,10 +10,11 @@ of times: a bracket that is never closed is looked for only up to where the next
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 
 from indicial.notation import delimiters
 from indicial.notation.faults import Fault
-from indicial.notation.headings import Heading, plain_title, starts_program
+from indicial.notation.headings import SLIDE, Heading, plain_title, starts_program
 from indicial.notation.macros import DEFINITION, Braces, Macro, definition, definitions
 from indicial.notation.markup import Display, Input, Kind, Markup, Surface
 from indicial.notation.source import Source, Span
@@ -41,17 +42,41 @@ _VERBATIM = {
 }  # fmt: skip
 _PROBLEMS = {"problem", "exercise", "question"}
 _SECTIONS = {
-    "part", "chapter", "section", "subsection", "subsubsection", "paragraph", "frametitle",
+    "part": 1, "chapter": 2, "section": 3, "subsection": 4, "subsubsection": 5, "paragraph": 6,
+    "frametitle": SLIDE, "slide": SLIDE,
 }  # fmt: skip
+"""Commands that begin a section, each with its level."""
+_BOLD = {"bf", "textbf", "bfseries"}
+_BOLD_PROBLEM = re.compile(
+    r"\s*\{?\s*(?P<title>(?:Problem|Exercise|Question|Assignment|Task)[ ~]+\d+(?:\.\d+)*)\b"
+)
+_NEW_PAGE = {r"\eject", r"\newpage", r"\clearpage", r"\pagebreak", r"\frametitle"}
+_SIZED = {rf"\{name}" for name in _SECTIONS}
 PLAIN_FENCES = {"indicial", "eq"}
 """Fenced blocks and environments in the plain notation."""
 
 
-def scan(source: Source, tex: bool) -> Markup:
-    """Find everything in a text; headings only in LaTeX (see `headings` for the others)."""
+def scan(source: Source, tex: bool, known: Iterable[Macro] = ()) -> Markup:
+    """Find everything in a text; headings only in LaTeX (see `headings` for the others).
+
+    `known` are the macros of the files that it pulls in.
+    """
     scanner = _Scanner(source, tex)
+    scanner.learn(known)
     scanner.run()
     return scanner.found
+
+
+def inputs(source: Source) -> Iterator[Input]:
+    r"""The files that a text of LaTeX pulls in, those in hidden text too."""
+    for match in re.finditer(r"%[^\n]*|\\(?:input|include)(?![A-Za-z@])", source.text):
+        name = _INPUT.match(source.text, match.end())
+        if match.group()[0] == "\\" and name is not None:
+            yield Input(_file_name(name), Span(source, match.start(), name.end()))
+
+
+def _file_name(match: re.Match[str]) -> str:
+    return (match["braced"] or match["bare"] or "").strip()
 
 
 class _Scanner:
@@ -68,6 +93,9 @@ class _Scanner:
         self.code_spans = CodeSpans(source)
         self.openers: dict[str, str] = {}
         self.closers: dict[str, list[str]] = {}
+        self.sections = dict(_SECTIONS)
+        self.ignoring: set[str] = set()
+        """Macros of one argument that print nothing."""
 
     def run(self) -> None:
         marks = _TEX if self.tex else _PROSE
@@ -179,28 +207,48 @@ class _Scanner:
                 self.define(macro)
         elif name in self.openers:
             self.environment(self.openers[name], start, self.position)
+        elif name in self.ignoring and self.text.startswith("{", self.position):
+            closing = self.braces.closing(self.position)
+            self.position = (closing or self.position) + 1
+            self.found.hidden.append((start, self.position))
         elif not self.tex:
             pass
         elif name == "end":
             return not self.text.startswith("{document}", self.position)
+        elif name in _BOLD:
+            self.bold(start)
         elif name == "verb":
             self.verb(start)
         elif name == "iffalse":
             self.hide(start, "\\fi", self.found.hidden)
-        elif name in _SECTIONS:
-            self.heading(start, self.position + self.text.startswith("*", self.position))
+        elif name in self.sections:
+            position = self.position + self.text.startswith("*", self.position)
+            self.heading(start, position, self.sections[name])
         elif name in ("input", "include") and (match := _INPUT.match(self.text, self.position)):
             span = Span(self.source, start, match.end())
-            name = (match["braced"] or match["bare"] or "").strip()
-            self.found.inputs.append(Input(name, span))
+            self.found.inputs.append(Input(_file_name(match), span))
             self.position = match.end()
         return True
 
     def define(self, *macros: Macro) -> None:
-        r"""Note macros; `\be` for `\begin{equation}` also opens a display from here on."""
+        """Note macros, which hold from here on."""
         self.found.macros.extend(macros)
+        self.learn(macros)
+
+    def learn(self, macros: Iterable[Macro]) -> None:
+        r"""What macros say of the text: `\be` for `\begin{equation}` opens a display, a macro that
+        begins a page has a title, and what `\newcommand{\ignore}[1]{}` is given is not there."""
         for macro in macros:
             words = [token.text for token in macro.body]
+            name = macro.name[1:]
+            if macro.parameters and not _NEW_PAGE.isdisjoint(words):
+                self.sections[name] = SLIDE
+            elif macro.parameters and (known := _SIZED.intersection(words)):
+                self.sections[name] = min(_SECTIONS[section[1:]] for section in known)
+            if macro.parameters == 1 and not words:
+                self.ignoring.add(name)
+            else:
+                self.ignoring.discard(name)
             if words[1:2] != ["{"] or words[-1] != "}":
                 continue
             name = "".join(words[2:-1])
@@ -229,7 +277,8 @@ class _Scanner:
                 self.found.claims.append((start, end))
         elif self.tex and (name == "frame" or name in _PROBLEMS):
             self.position = match.end()
-            self.heading(start, match.end(), "" if name == "frame" else name.capitalize())
+            word = "" if name == "frame" else name.capitalize()
+            self.heading(start, match.end(), SLIDE, word)
 
     def plain_environment(self, name: str, start: int, inner: int) -> None:
         r"""`\begin{indicial}`: verbatim text in the plain notation, like a fenced block."""
@@ -268,7 +317,7 @@ class _Scanner:
             body = (self.braces.closing(body) or body - 1) + 1
         self.add(start, end.end(), (min(body, end.start()), end.start()))
 
-    def heading(self, start: int, position: int, word: str = "") -> None:
+    def heading(self, start: int, position: int, level: int, word: str = "") -> None:
         r"""`\section[short]{Title}`, `\begin{frame}<1>{Title}`, `\begin{problem}[Title]`."""
         options = _OPTIONS.match(self.text, position)
         opening = options.end() if options else position
@@ -283,7 +332,13 @@ class _Scanner:
             title, end = plain_title(f"{word}: {options.group().strip(' []')}"), opening
         self.position = max(self.position, end)
         if starts_program(title):
-            self.found.headings.append(Heading(start, end, title))
+            self.found.headings.append(Heading(start, end, title, level))
+
+    def bold(self, start: int) -> None:
+        r"""`{\bf Problem 2. (25 pts)}` begins a problem; other bold words begin nothing."""
+        match = _BOLD_PROBLEM.match(self.text, self.position)
+        if match is not None:
+            self.found.headings.append(Heading(start, match.end(), match["title"], SLIDE))
 
     # -- what hides -------------------------------------------------------------------------
 

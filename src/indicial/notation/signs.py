@@ -31,22 +31,51 @@ LETTER_COMMANDS = {"\\" + name: sign for name, sign in (GREEK | _OTHER_LETTERS |
 """LaTeX command → letter."""
 
 SCRIPT_LETTERS = dict(zip("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "𝒜ℬ𝒞𝒟ℰℱ𝒢ℋℐ𝒥𝒦ℒℳ𝒩𝒪𝒫𝒬ℛ𝒮𝒯𝒰𝒱𝒲𝒳𝒴𝒵", strict=True))
-DOUBLE_LETTERS = {"R": "ℝ", "N": "ℕ", "Z": "ℤ", "Q": "ℚ", "C": "ℂ"}
-"""`\\mathbb` letters that are sets of numbers; `\\mathbb E` and the rest are plain letters."""
+DOUBLE_LETTERS = {"R": "ℝ", "N": "ℕ", "Z": "ℤ", "Q": "ℚ", "C": "ℂ", "E": "𝔼"}
+"""`\\mathbb` letters that are sets of numbers, and that of expectations; the rest are plain letters."""
 
-LETTER_CHARACTERS = {"ϵ": "ε", "ϕ": "φ", "ϑ": "θ", "ϱ": "ρ", "µ": "μ", "𝔼": "E", "ℙ": "P",
-                     "∆": "Δ", "𝑙": "ℓ"}  # fmt: skip
+LETTER_CHARACTERS = {"ϵ": "ε", "ϕ": "φ", "ϑ": "θ", "ϱ": "ρ", "µ": "μ", "ℙ": "P", "∆": "Δ",
+                     "𝑙": "ℓ"}  # fmt: skip
 """Characters that look like another letter, and mean it."""
 
-ASCII_NAMES = (
-    GREEK
-    | {"ell": "ℓ", "nabla": "∇", "sigmoid": "σ", "relu": "ReLU", "gelu": "GELU"}
-    | {"LayerNorm": "layernorm"}
-)
-"""Words of the plain surface that stand for a letter or for the usual spelling of a function."""
+ASCII_NAMES = GREEK | {"ell": "ℓ", "nabla": "∇"}
+"""Words of the plain surface that stand for a letter."""
 
-WORD_ALIASES = {"sigmoid": "σ", "relu": "ReLU", "gelu": "GELU", "LayerNorm": "layernorm"}
-"""The same for words inside `\\text`, where `alpha` is a word like any other."""
+_USUAL_WORDS = {
+    "sigmoid": "σ", "logistic": "σ", "relu": "ReLU", "gelu": "GELU", "layernorm": "layernorm",
+    "layer_norm": "layernorm", "rmsnorm": "rmsnorm", "softmax": "softmax", "tanh": "tanh",
+    "softplus": "softplus", "dropout": "dropout", "onehot": "onehot", "one-hot": "onehot",
+    "argmax": "argmax", "argmin": "argmin",
+}  # fmt: skip
+
+
+def usual_word(word: str) -> str:
+    """The one spelling of a function that people write in several: `Relu`, `RELU`, `SoftMax`.
+
+    >>> usual_word("Sigmoid"), usual_word("LayerNorm"), usual_word("Key")
+    ('σ', 'layernorm', 'Key')
+    """
+    return _USUAL_WORDS.get(word.lower(), word)
+
+
+_SHORT_WORDS = frozenset(
+    {"KL", "JS", "MI", "TV", "CE", "Tr", "tr", "Re", "Im", "sg", "ln", "MSE", "Var", "var", "Cov", "cov",
+     "det", "exp", "log", "cos", "sin", "tan", "max", "min", "std", "dim", "deg", "mod", "Pop"}
+)  # fmt: skip
+
+
+def is_word(letters: str, called: bool) -> bool:
+    """Whether letters typed in italics, side by side, are a word and not a product.
+
+    >>> is_word("loss", False), is_word("KL", True), is_word("QKV", False), is_word("MLP", True)
+    (True, True, False, True)
+    """
+    if letters in _SHORT_WORDS:
+        return called or len(letters) > 2
+    if len(letters) > 3:
+        return letters[1:].islower() or letters.lower() in _USUAL_WORDS or called
+    return called and len(letters) == 3
+
 
 LATEX_LETTERS = {
     sign: "\\" + name for name, sign in (_OTHER_LETTERS | GREEK).items() if sign != "ο"
@@ -98,7 +127,7 @@ SIGN_COMMANDS = {
     "\\gets": "=", "\\doteq": "=", "\\in": "∈", "\\notin": "∉", "\\sim": "~",
     "\\cdot": "·", "\\times": "·", "\\ast": "*", "\\odot": "⊙", "\\circ": "⊙", "\\otimes": "⊗",
     "\\top": "⊤", "\\intercal": "⊤", "\\dots": "…", "\\ldots": "…", "\\cdots": "…",
-    "\\dotsc": "…", "\\dotsb": "…", "\\vdots": "…", "\\infty": "∞", "\\mid": "mid",
+    "\\dotsc": "…", "\\dotsb": "…", "\\vdots": "…", "\\ddots": "…", "\\infty": "∞", "\\mid": "mid",
     "\\vert": "|", "\\|": "‖", "\\Vert": "‖", "\\lvert": "|(", "\\rvert": "|)", "\\lVert": "‖(",
     "\\rVert": "‖)", "\\langle": "⟨", "\\rangle": "⟩", "\\{": "\\{", "\\}": "\\}",
     "\\lbrace": "\\{", "\\rbrace": "\\}", "\\lbrack": "[", "\\rbrack": "]", "\\prime": "'",
@@ -108,7 +137,13 @@ SIGN_COMMANDS = {
     "\\mapsto": "↦", "\\gg": "≫", "\\ll": "≪", "\\ggg": "⋙", "\\lll": "⋘", "\\propto": "∝",
     "\\subset": "⊂", "\\subseteq": "⊆", "\\cup": "∪", "\\cap": "∩", "\\perp": "⟂", "\\pm": "±",
     "\\oplus": "⊕", "\\wedge": "∧", "\\vee": "∨", "\\therefore": "∴", "\\checkmark": "✓",
-    "\\lim": "lim", "\\int": "∫", "\\setminus": "∖", "\\exists": "∃", "\\land": "∧", "\\lor": "∨",
+    "\\lim": "lim", "\\int": "∫", "\\setminus": "∖", "\\backslash": "∖",
+    "\\iint": "∫", "\\oint": "∫", "\\mp": "±", "\\supset": "⊂", "\\supseteq": "⊆", "\\subsetneq": "⊂",
+    "\\bigcup": "∪", "\\bigcap": "∩", "\\models": "⇒", "\\vdash": "⇒", "\\longmapsto": "↦",
+    "\\hookrightarrow": "→", "\\rightsquigarrow": "→", "\\Leftarrow": "⇒", "\\leftrightarrow": "→",
+    "\\bowtie": "⇔", "\\preceq": "≺", "\\succeq": "≻", "\\bot": "⟂", "\\because": "∴",
+    "\\blacksquare": "✓", "\\square": "✓", "\\Box": "✓", "\\qed": "✓", "\\longleftrightarrow": "→",
+    "\\exists": "∃", "\\land": "∧", "\\lor": "∨",
     "\\neg": "¬", "\\lnot": "¬", "\\succ": "≻", "\\prec": "≺", "\\uparrow": "↑", "\\downarrow": "↓",
 }  # fmt: skip
 """LaTeX command → the sign that the parser sees."""

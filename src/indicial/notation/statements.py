@@ -19,8 +19,11 @@ from indicial.notation.lookahead import (
     label_text,
     next_is_equation,
     no_equation,
+    strip,
     top_level,
     without_idle_spaces,
+    without_number,
+    without_words,
 )
 from indicial.notation.rows import Row
 from indicial.notation.signs import EQUATION_SIGNS
@@ -58,10 +61,10 @@ class RowParser:
 
     def run(self) -> None:
         tokens = self.tokens
-        while tokens and (is_sign(tokens[-1], ",.;") or tokens[-1].kind == "quad"):
-            tokens.pop()
-        while tokens and tokens[0].kind == "quad":
-            tokens.pop(0)
+        strip(tokens)
+        if self.latex:
+            tokens = self.tokens = without_number(without_words(tokens))
+            strip(tokens)
         if not tokens:
             return
         reason = no_equation(tokens)

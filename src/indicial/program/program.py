@@ -19,6 +19,7 @@ from indicial.notation.printers import latex, plain, unicode
 from indicial.notation.syntax import Equation, Name, Statement
 from indicial.program import ir
 from indicial.program.analyse import Analysis, analyse
+from indicial.program.doubts import Doubts, about
 from indicial.program.messages import IndicialError, Message, Messages, in_order
 from indicial.program.names.cells import Resolver
 from indicial.program.names.constants import with_constants
@@ -41,7 +42,8 @@ class Program:
     `document` says that the equations come from prose, where nobody declares inputs; then roles are
     guessed by convention. `fills` says what each hole is filled with: `{"CELL": "lstm"}`, `constants`
     which constants have another value than the text gives: `{"λ": 0.5}`. `sketch` is the outline of
-    the statements, if somebody has it already.
+    the statements, if somebody has it already. `prose` are the statements that stand in prose: what is
+    not certain about them is a note (`doubts.py`).
     """
 
     def __init__(
@@ -57,6 +59,7 @@ class Program:
         fills: Mapping[str, str] | None = None,
         constants: Mapping[str, str | float] | None = None,
         silencer: Silencer = lambda message: False,
+        prose: Sequence[Statement] = (),
     ) -> None:
         self.title = title
         self.written = overridden(with_constants(statements, constants or {}), fills or {})
@@ -64,10 +67,11 @@ class Program:
         self.document = document
         self._sketch = sketch
         self._silencer = silencer
+        self._doubts = Doubts(prose)
         self._messages = Messages()
         for fault in faults:
             sites = [(span, "") for span in fault.spans]
-            self._messages.error(fault.code, fault.message, *sites, hint=fault.hint)
+            self._messages.add(fault.severity, fault.code, fault.message, *sites, hint=fault.hint)
         equations, derivatives = _without_derivatives(self.written)
         filled = fill(equations, self._messages, document, resolve)
         in_matrices: list[Skipped] = []
@@ -91,18 +95,44 @@ class Program:
     @cached_property
     def analysis(self) -> Analysis:
         """How the equations were read. Also fills the messages."""
-        result = analyse(self.statements, self._messages, self.document, self._sketch)
-        if not any(m.severity == "error" for m in self._messages.items):
-            from indicial.program.checks.verdicts import judge
+        from indicial.program.checks.verdicts import judge
 
-            judge(result.code, result.outline, self._messages, self._prose)
+        result = analyse(self.statements, self._messages, self.document, self._sketch)
+        errors = [m for m in self._messages.items if m.severity == "error"]
+        if not errors:
+            judge(result.code, result.outline, self._messages, self._prose, result.holes)
+        elif self.document:
+            self._judge_the_rest(errors)
         return result
+
+    def _judge_the_rest(self, errors: list[Message]) -> None:
+        """One display's mistake silences nothing in another: what stands apart from it is tried."""
+        from indicial.program.checks.verdicts import judge
+
+        wrong = {id(s) for m in errors for s in about(self.statements, m)}
+        rest = [s for s in self.statements if id(s) not in wrong]
+        if not wrong or not rest:
+            return
+        unsaid = Messages()
+        result = analyse(rest, unsaid, document=True)
+        if any(m.severity == "error" for m in unsaid.items):
+            return
+        lost = {n.base for s in self.statements if id(s) in wrong for n in _left_names(s)}
+        judge(result.code, result.outline, self._messages, self._prose, [*result.holes, *lost])
 
     @cached_property
     def messages(self) -> list[Message]:
         """Everything there is to say, in the order of the text; notes included."""
-        _ = self.analysis
-        return in_order(m for m in self._messages.items if not self._silencer(m))
+        outline = self.analysis.outline
+        judged = [self._doubts.judged(m, outline) for m in self._messages.items]
+        return in_order(m for m in judged if not self._silencer(m))
+
+    @property
+    def doubts(self) -> list[Message]:
+        """The errors about prose that are not certain."""
+        outline = self.analysis.outline
+        errors = [m for m in self._messages.items if m.severity == "error"]
+        return [m for m in errors if self._doubts.doubtful(m, outline)]
 
     def silenced(self, message: Message) -> bool:
         """Whether a comment of the text asks for no such message."""
@@ -269,6 +299,12 @@ class Program:
 
     def __repr__(self) -> str:
         return f"Program({self.title or 'untitled'}: {len(self.equations)} equations)"
+
+
+def _left_names(statement: Statement) -> list[Name]:
+    """The names on the left side of an equation."""
+    left = statement.sides[0].walk() if isinstance(statement, Equation) else ()
+    return [node for node in left if isinstance(node, Name)]
 
 
 def _without_derivatives(statements: Iterable[Statement]) -> tuple[list[Statement], list[Skipped]]:

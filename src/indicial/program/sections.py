@@ -8,8 +8,8 @@ A numbered problem or exercise starts afresh, and so does a part of one that a l
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import groupby, pairwise
 
 from indicial.notation.faults import Fault, Skipped
@@ -49,10 +49,33 @@ class Part:
     skipped: list[Skipped] = field(default_factory=list)
     sketch: Outline | None = None
     """All its statements sorted, once somebody has asked."""
+    level: int = 0
+    """That of its heading."""
+    home: Mapping[int, Block] = field(default_factory=dict)
+    """The display that each statement of the document stands in, by its identity."""
 
     @property
     def whole(self) -> list[Statement]:
         return [*self.borrowed, *self.statements]
+
+    def prose(self) -> list[Statement]:
+        """The statements that stand in prose."""
+        return [s for s in self.whole if id(s) in self.home and not self.home[id(s)].strict]
+
+    def displays(self) -> list[list[Statement]]:
+        """Its own statements, display by display."""
+        return [
+            list(g) for _, g in groupby(self.statements, key=lambda s: id(self.home.get(id(s))))
+        ]
+
+    def holding(self, statements: list[Statement], out: Sequence[Skipped] = ()) -> Part:
+        """The same with these statements alone; `out` is no longer read."""
+        skipped = [*self.skipped, *out]
+        return replace(self, statements=statements, borrowed=[], skipped=skipped, sketch=None)
+
+    def bare(self) -> Part:
+        """The same without what is said of it elsewhere."""
+        return replace(self, faults=[], skipped=[])
 
     def outline(self) -> Outline:
         if self.sketch is None:
@@ -68,13 +91,22 @@ class Block:
     statements: Sequence[Statement]
     faults: Sequence[Fault] = ()
     skipped: Sequence[Skipped] = ()
+    strict: bool = True
+    """It is a program, and not prose with formulas."""
+    level: int = 0
+    """That of the heading that it stands under."""
 
 
 def divide(blocks: Iterable[Block]) -> list[Part]:
     """The programs of a document, in order."""
     parts: list[Part] = []
-    for title, group in groupby(blocks, key=lambda block: block.title):
-        parts.extend(_divide_section(title, list(group)))
+    home: dict[int, Block] = {}
+    for (title, level), group in groupby(blocks, key=lambda block: (block.title, block.level)):
+        together = list(group)
+        home |= {id(s): block for block in together for s in block.statements}
+        parts.extend(replace(p, level=level) for p in _divide_section(title, together))
+    for part in parts:
+        part.home = home
     for before, part in pairwise(parts):
         if part.title == before.title or not _fresh(part.title):
             _borrow(part, before)

@@ -46,7 +46,7 @@ def check_draws(code: ir.Code, outline: Outline, messages: Messages) -> None:
                 hint=f"draw all of {reference.key} under another name, and choose by `cases`",
             )  # fmt: skip
     for draw in code.draws:
-        if draw.distribution in _FORMS:
+        if draw.distribution in _FORMS and draw.tensor in code.tensors:
             _well_formed(code, draw, messages)
     _undrawn(code, messages)
 

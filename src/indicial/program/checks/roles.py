@@ -164,8 +164,11 @@ def _guess(
     sibling = _sibling(info, siblings)
     if sibling is not None:
         info.role, info.guess = "input", "never defined"
-        context.messages.error(
-            "unknown-name", f"{info.key} is never defined, but {sibling.key} is",
+        # `ĝ_t` beside `g̃_t`: an accent may well make another name, unless it is read as a state is.
+        accent = _undecorated(info.key) == _undecorated(sibling.key)
+        severity = "note" if accent and info.key not in shifted else "error"
+        context.messages.add(
+            severity, "unknown-name", f"{info.key} is never defined, but {sibling.key} is",
             (info.span, "never defined"), (sibling.span, f"{sibling.key} is defined here"),
             hint=f"did you mean {sibling.key}?",
         )  # fmt: skip

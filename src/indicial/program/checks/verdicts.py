@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from indicial.notation.source import NOWHERE, Span
 from indicial.program import ir
@@ -33,11 +33,18 @@ MOST_WORK_EACH = 2_000
 """A long program may compute so many for each of its equations."""
 
 
-def judge(code: ir.Code, outline: Outline, messages: Messages, prose: bool = False) -> None:
+def judge(
+    code: ir.Code,
+    outline: Outline,
+    messages: Messages,
+    prose: bool = False,
+    holes: Iterable[str] = (),
+) -> None:
     """Adds what only shows on values. Call it for a program without errors.
 
     `prose` says that the steps of chains may use facts that no equation states: that vectors are
-    orthogonal, that one has length 1. A step that fails is then worth a note, and no error.
+    orthogonal, that one has length 1. A step that fails is then worth a note, and no error. `holes` are
+    names of what is not known here, such as functions that are only named: a step that uses one is not tried.
     """
     if _too_large(code):
         span = code.statements[0].span if code.statements else NOWHERE
@@ -48,7 +55,7 @@ def judge(code: ir.Code, outline: Outline, messages: Messages, prose: bool = Fal
         return
     if _circle(code, outline, messages):
         return
-    _steps(code, messages, prose)
+    _steps(code, messages, prose, outline.document, tuple(holes))
     check_given(code, outline, messages)
 
 
@@ -99,12 +106,14 @@ def _round(code: ir.Code, outline: Outline, error: CycleError) -> list[tuple[Spa
 # ---------------------------------------------------------------------- steps of chains
 
 
-def _steps(code: ir.Code, messages: Messages, prose: bool) -> None:
+def _steps(
+    code: ir.Code, messages: Messages, prose: bool, document: bool, holes: tuple[str, ...]
+) -> None:
     trials = Trials(code)
     for test in code.tests:
         if test.kind != "step" or test.relation != "=":
             continue
-        loose = _undetermined(code, test)
+        loose = _undetermined(code, test, document) | _stand_ins(code, test, holes)
         if loose:
             names = ", ".join(sorted(loose))
             messages.note(
@@ -127,6 +136,10 @@ def _steps(code: ir.Code, messages: Messages, prose: bool) -> None:
             )  # fmt: skip
 
 
+def _is_open(code: ir.Code, name: str) -> bool:
+    return code.tensors[name].role not in ("defined", "constant", "draw")
+
+
 def _open_names(code: ir.Code, expression: ir.Expression) -> set[str]:
     """The inputs and parameters that an expression depends on."""
     found: set[str] = set()
@@ -147,12 +160,24 @@ def _open_names(code: ir.Code, expression: ir.Expression) -> set[str]:
     return found
 
 
-def _undetermined(code: ir.Code, test: ir.Test) -> set[str]:
-    """What stands on one side only, and is not given: then the step uses a fact from elsewhere."""
+def _stand_ins(code: ir.Code, test: ir.Test, holes: tuple[str, ...]) -> set[str]:
+    """What is not known here and a side of the step uses; a name is known by how it begins."""
+    found = _open_names(code, test.left) | _open_names(code, test.right) if holes else set()
+    return {h for h in holes if any(name.startswith(h) for name in found)}
+
+
+def _undetermined(code: ir.Code, test: ir.Test, document: bool) -> set[str]:
+    """What stands on one side only, and is not given: then the step uses a fact from elsewhere.
+
+    In a document such a name (the Z of `softmax s = 1/Z e^s`) may be what the prose says it is.
+    """
     direct = [
         {node.tensor for node in side.walk() if isinstance(node, ir.Read)}
         for side in (test.left, test.right)
     ]
+    open_here = {n for n in direct[0] ^ direct[1] if n in code.tensors and _is_open(code, n)}
+    if document and open_here:
+        return open_here
     if direct[0] <= direct[1] or direct[1] <= direct[0]:
         return set()
     left, right = _open_names(code, test.left), _open_names(code, test.right)

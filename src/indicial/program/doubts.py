@@ -1,0 +1,160 @@
+r"""Which messages about prose are certain: the others are doubts, and a doubt accuses nobody.
+
+An `.eq` file, an `indicial` block or environment is a program, and every message about it stands. A
+lecture note is read as well as can be: there a message stands only where the author writes index
+notation with square brackets, so that what is wrong can hardly be anything but a slip.
+
+    h[t,j] = tanh(W[j,I] h[t-1])        an index is missing: an error
+    h_t = \tanh(W h_{t-1} + U x)        x without its t may mean something else: a note
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from indicial.notation.source import Span
+from indicial.notation.syntax import Call, Equation, Expression, Index, Name, Reduction, Statement
+from indicial.program.messages import Message
+from indicial.program.names.letters import index_expression, is_capital
+from indicial.program.names.occurrences import uses
+from indicial.program.names.outline import Outline
+
+CERTAIN = frozenset({"bracket", "softmax-variable", "given-subject", "rank"})
+"""What is a slip in whatever notation."""
+
+SLIPS = frozenset(
+    {
+        "index-count", "unbound-index", "unknown-name", "index-order", "batch-index", "softmax-index",
+        "looks-ahead", "term-index", "step", "axis-order", "weights-axis", "similar-names",
+        "shared-layers", "first-layer", "sum-index",
+    }
+)  # fmt: skip
+"""What can be nothing but a slip where all is in square brackets."""
+
+
+class Doubts:
+    """What may be said of a program some of whose statements are prose."""
+
+    def __init__(self, prose: Iterable[Statement] = ()) -> None:
+        self.prose = tuple(prose)
+
+    def doubtful(self, message: Message, outline: Outline) -> bool:
+        """Whether a message is about prose, and not certain."""
+        concerned = _concerned(self.prose, message)
+        if not concerned or message.code in CERTAIN:
+            return False
+        if message.code not in SLIPS or not all(in_full(s, outline) for s in concerned):
+            return True
+        match message.code:
+            case "index-count":
+                return any(_whole(s, message.span) for s in concerned)
+            case "unbound-index":
+                return not any(_in_brackets(s, message.span) for s in concerned)
+            case "similar-names":
+                return len(re.split(r"\W|_", message.span.text, maxsplit=1)[0]) < 3
+            case "shared-layers":
+                return "[" not in message.span.text
+        return False
+
+    def judged(self, message: Message, outline: Outline) -> Message:
+        """The message with the severity that it deserves."""
+        if message.severity != "note" and self.doubtful(message, outline):
+            return replace(message, severity="note")
+        return message
+
+
+def indexed(statement: Statement) -> bool:
+    """Whether a statement is in index notation: `h[t,j] = W[j,I] h[t-1,I]`, `P(w) = softmax_w …`."""
+    if not isinstance(statement, Equation):
+        return True
+    return any(
+        (isinstance(n, Index) and isinstance(n.base, Name | Call) and n.items != ())
+        or (isinstance(n, Reduction) and n.operator == "softmax" and n.under != ())
+        for n in statement.walk()
+    )
+
+
+def in_full(statement: Statement, outline: Outline) -> bool:
+    """Whether all of a statement is index notation: tensors with their indices, known functions."""
+    if not isinstance(statement, Equation):
+        return True
+    indices = [n for n in statement.walk() if isinstance(n, Index)]
+    if not indices or not all(index_expression(_plain(i)) for n in indices for i in n.items):
+        return False
+    left = outline.use(statement.sides[0])
+    if left is not None and left.kind == "function" and "[" not in statement.sides[0].span.text:
+        return False  # `s(y) = Σ_n a[n,y[n]]`: all of y is its argument
+    found = [use for side in statement.sides for use in uses(outline, side)]
+    known = all(
+        use.kind in ("tensor", "factor")
+        or (use.kind == "function" and outline.is_function(use.reference.key))
+        or (use.kind == "probability" and left is not None and left.kind == "probability")
+        for use in found
+    )
+    return known and all(
+        _runs(under)
+        for node in statement.walk()
+        if isinstance(node, Reduction)
+        for under in node.under
+    )
+
+
+def _plain(item: Expression) -> Expression:
+    """An index without what it is read from: the w of `w[t]`."""
+    while isinstance(item, Index | Call):
+        item = item.base if isinstance(item, Index) else item.function
+    return item
+
+
+def _runs(under: Expression) -> bool:
+    """Whether what stands below a Σ is an index, or a condition on indices; `w_t` of a softmax too."""
+    return not any(isinstance(n, Name) and (n.accents or n.sup) for n in under.walk())
+
+
+def _whole(statement: Statement, span: Span) -> bool:
+    """Whether a name without indices may mean all of a tensor: an argument, a side in matrix style."""
+    if not isinstance(statement, Equation) or not _inside(span, statement.span):
+        return False
+    for side in statement.sides:
+        if not _inside(span, side.span):
+            continue
+        nodes = list(side.walk())
+        bare = any(isinstance(n, Name) and n.span == span and not (n.sub or n.sup) for n in nodes)
+        calls = [n for n in nodes if isinstance(n, Call) and _inside(span, n.span)]
+        written = any(isinstance(n, Index) for n in nodes)
+        return bare and (bool(calls) or not written)
+    return False
+
+
+def _in_brackets(statement: Statement, span: Span) -> bool:
+    """Whether a letter stands in square brackets, and its statement says what it sums."""
+    nodes = list(statement.walk())
+    stands = any(
+        isinstance(n, Index) and any(_inside(span, item.span) for item in n.items) for n in nodes
+    )
+    sums = any(isinstance(n, Reduction) for n in nodes) or any(
+        isinstance(item, Name) and is_capital(item.base)
+        for n in nodes
+        if isinstance(n, Index)
+        for item in n.items
+    )
+    return stands and sums
+
+
+def about(statements: Sequence[Statement], message: Message) -> list[Statement]:
+    """The statement that a message is about: the one at its first place that is in any."""
+    for span, _ in message.sites:
+        found = [s for s in statements if _inside(span, s.span)]
+        if found:
+            return found
+    return []
+
+
+def _concerned(statements: Iterable[Statement], message: Message) -> list[Statement]:
+    return [s for s in statements if any(_inside(span, s.span) for span, _ in message.sites)]
+
+
+def _inside(span: Span, outer: Span) -> bool:
+    return span.source is outer.source and outer.start <= span.start and span.end <= outer.end

@@ -1,0 +1,163 @@
+"""Documents are not programs: what is certain is said, what is not understood is not read."""
+
+from pathlib import Path
+
+import pytest
+
+from indicial.library.loading import load_document
+from indicial.program.program import Program
+
+
+def programs(folder: Path, text: str, name: str = "notes.md") -> list[Program]:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return load_document(path)
+
+
+def said(found: list[Program]) -> list[str]:
+    return [m.code for p in found for m in p.mistakes]
+
+
+def read(found: list[Program]) -> int:
+    return sum(len(p.code.statements) for p in found)
+
+
+def reasons(found: list[Program]) -> str:
+    return "; ".join(s.reason for p in found for s in p.skipped)
+
+
+NOT_READ = {
+    r"\mathbb{E}_x[f(x)] = 0": "expectation",
+    r"\mathrm{E}[X^2] = \sigma^2": "expectation",
+    r"\mu = E[X]": "expectation",
+    r"v = \mathrm{Var}(X)": "Var",
+    r"D_{KL}(p \| q) = \sum_i p_i \ln \frac{p_i}{q_i}": "",
+    r"KL(p, q) = H(p, q) - H(p)": "KL",
+    r"I(X;Y) = H(X) - H(X|Y)": "",
+    r"\frac{dy}{dx} = 2 x": "derivatives",
+    r"y = h(z)": "call or a product",
+    r"y = \mathrm{MLP}(x) + x": "MLP is a function",
+    r"y = FFN(x)": "FFN is a function",
+    r"p(a \mid b) = \frac{p(b \mid a) p(a)}{p(b)}": "probability",
+    r"H(P) = H(P, Q) - c": "",
+    r"x \in [0, 1), \quad y = x": "interval",
+    r"\left.\frac{\partial f}{\partial x}\right|_{x=0} = 1": "",
+    r"\binom{n}{k} = c": "binom",
+    r"\theta^* = \arg\min_\theta L(\theta)": "",
+    r"s = \sum_{i \in \mathcal{V}} x_i": "",
+    r"w \not\in S = T": "",
+    r"p(x) \propto e^{-x}": "proportion",
+    r"a = \sup_x f(x)": "",
+    r"y = x \bmod 2": "",
+    r"\mu_{i,\cdot} = 0": "",
+    r"p = \prod_t p(w_t \mid w_{<t})": "",
+    r"y = [a \| b]": "",
+    r"y = \foo{x}": "unknown command",
+    r"y = \sigma_{\tau_i}": "",
+}
+
+
+@pytest.mark.parametrize("display", NOT_READ)
+def test_what_is_not_about_tensors_is_left_alone(tmp_path: Path, display: str) -> None:
+    found = programs(tmp_path, f"Here\n\n$${display}$$\n\nand there\n")
+    assert said(found) == []
+    if NOT_READ[display]:
+        assert NOT_READ[display] in reasons(found) and read(found) == 0
+
+
+def test_one_display_silences_nothing_in_another(tmp_path: Path) -> None:
+    text = r"""
+$$y[j] = \mathbb{E}[x[j]]$$
+
+$$h[t,j] = \tanh(W[j,I] h[t-1] + x[t,j])$$
+
+$$z = \foo$$
+
+$$a[i] = 2 b[i] + b[i] = 4 b[i]$$
+"""
+    found = programs(tmp_path, text)
+    assert sorted(said(found)) == ["index-count", "step"]
+
+
+def test_a_slip_in_brackets_is_an_error_and_in_other_notation_a_note(tmp_path: Path) -> None:
+    slip = programs(tmp_path, r"$$s[t+1,i] = (1 - \gamma) s[t] + \gamma g[t,i]^2$$")
+    assert said(slip) == ["index-count"]
+    alike = programs(tmp_path, r"$$s_{t+1} = (1 - \gamma) s + \gamma g_t^2$$")
+    assert said(alike) == []
+
+
+def test_a_display_that_does_not_agree_is_read_by_itself(tmp_path: Path) -> None:
+    found = programs(tmp_path, "$$h_t = 2 h_{t-1}$$\n\n$$y = h_1 + h_2$$\n\n$$h = a + b$$\n")
+    assert said(found) == []
+    assert sum(len(p.equations) for p in found) == 3
+
+
+@pytest.mark.parametrize("form", ["```indicial\n{}\n```", "```eq\n{}\n```"])
+def test_blocks_stay_strict(tmp_path: Path, form: str) -> None:
+    found = programs(tmp_path, "Text\n\n" + form.format("y[t] = tnah(x[t])\nz[t] = f x ]"))
+    assert "bracket" in said(found)
+
+
+def test_the_documents_that_made_it_crash(tmp_path: Path) -> None:
+    text = "$$||\\epsilon||_1 = \\sum_i |\\epsilon_i|$$\n\n"
+    text += "$$\\tilde y = y + \\epsilon,\\;\\epsilon \\sim \\mathcal N(0,I)$$\n"
+    assert said(programs(tmp_path, text)) == []
+
+
+def test_slides_and_hidden_text(tmp_path: Path) -> None:
+    (tmp_path / "preamble.tex").write_text(
+        r"\newcommand{\slide}[1]{\vfill \eject \centerline{\bf #1}}"
+        "\n"
+        r"\newcommand{\ignore}[1]{}"
+    )
+    (tmp_path / "talk").mkdir()
+    text = (
+        r"\input ../preamble"
+        "\n"
+        r"\begin{document} \slide{One} $$a[i] = b[i]$$ \ignore{$$c = )$$}"
+        r"\slide{Two} $$a[i,j] = b[i] c[j]$$ {\bf Problem 2.} $$a = 1$$ \end{document}"
+    )
+    found = programs(tmp_path / "talk", text, "talk.tex")
+    assert said(found) == []
+    assert [p.title for p in found] == ["One", "Two", "Problem 2"]
+
+
+SAME = {
+    r"\mathrm{Relu}(x[i])": r"\mathrm{ReLU}(x[i])",
+    r"\operatorname{relu}(x[i])": r"\mathrm{ReLU}(x[i])",
+    r"RELU(x[i])": r"\mathrm{ReLU}(x[i])",
+    r"\mathrm{\tanh}(x[i])": r"\tanh(x[i])",
+    r"\mathrm{\sigma}(x[i])": r"\sigma(x[i])",
+    r"\text{Sigmoid}(x[i])": r"\sigma(x[i])",
+    r"sigmoid(x[i])": r"\sigma(x[i])",
+    r"\mathrm{LayerNorm}(x[I])[i]": r"\mathrm{layernorm}(x[I])[i]",
+    r"softmax_i\, x[i]": r"\operatorname{softmax}_i x[i]",
+    r"{\color{red} x[i]} + {{1}}": r"x[i] + 1",
+    r"\boxed{x[i] + 1}": r"(x[i] + 1)",
+    r"\underbrace{2 x[i]}_{\text{twice}} + 1": r"(2 x[i]) + 1",
+}
+
+
+@pytest.mark.parametrize("written", SAME)
+def test_what_everyone_means(tmp_path: Path, written: str) -> None:
+    one, other = (
+        programs(tmp_path, f"$$y[i] = {body}$$")[0].equations for body in (written, SAME[written])
+    )
+    assert one == other
+
+
+NUMBERED = [
+    r"\begin{align} 1.\; y[i] &= 2 x[i] \\ 2.\; z[i] &= y[i] \end{align}",
+    r"\begin{align} (1)\; y[i] &= 2 x[i] \\ (2)\; z[i] &= y[i] \end{align}",
+    r"\begin{align} y[i] &= 2 x[i], \quad z[i] = y[i] \end{align}",
+    r"\begin{align} y[i] &= 2 x[i] & z[i] &= y[i] \end{align}",
+    r"$$y[i] {\color{red} =} 2 x[i] \quad (1)$$ $$z[i] = y[i]. \tag{2}$$",
+    r"$$\text{where } y[i] = 2 x[i] \quad \text{for all } i$$ $$z[i] = y[i] \quad \text{and so on}$$",
+]
+
+
+@pytest.mark.parametrize("text", NUMBERED)
+def test_numbers_words_and_several_in_a_row(tmp_path: Path, text: str) -> None:
+    found = programs(tmp_path, text)
+    assert said(found) == []
+    assert {name for p in found for name in p.code.tensors} == {"x", "y", "z"}
