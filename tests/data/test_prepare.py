@@ -46,7 +46,8 @@ def both(data: Data) -> tuple[list[str], list[str]]:
     return texts(data.train, data.tokenizer), texts(data.validation, data.tokenizer)
 
 
-TEXT = "".join(f"It was the {n}th of times, naïve {n * n}.\n" for n in range(400))
+TEXT = "".join(f"It was the {n * 37 % 400}th of times, naïve {n * n},\n" for n in range(400))
+"""A running text: its lines end no sentences, and are in no order."""
 
 
 @pytest.mark.parametrize("tokens", ["auto", "bytes", "characters", "bpe"])
@@ -112,7 +113,7 @@ def test_duplicates_are_on_one_side() -> None:
 def test_unknown_characters_are_told() -> None:
     write("a.txt", "abab\n" * 100)
     write("b.txt", "abüb\n" * 7)
-    data = prepare_data(["a.txt"], validation=["b.txt"])
+    data = prepare_data(["a.txt"], validation=["b.txt"], documents="file")
     assert data.validation.unknown == 7
     assert both(data)[1] == ["ab�b\n" * 7]
     assert data.description["notes"] == [
@@ -140,7 +141,7 @@ def test_files_of_their_own_are_kept_back() -> None:
     Path("t").mkdir()
     for name in ("t/a.txt", "t/b.txt", "t/c.txt"):
         write(name, f"this is {name}\n" * 20)
-    data = prepare_data(["t"], validation=["t/b.txt"], tokens="bytes")
+    data = prepare_data(["t"], validation=["t/b.txt"], tokens="bytes", documents="file")
     assert both(data) == ([f"this is t/{n}.txt\n" * 20 for n in "ac"], ["this is t/b.txt\n" * 20])
     assert data.description["split"] == "files of their own"
     assert data.description["notes"] == ["t/b.txt is kept back for validation"]

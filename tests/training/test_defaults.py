@@ -104,14 +104,18 @@ def test_recurrences_take_larger_steps() -> None:
 def test_steps_fill_the_time() -> None:
     found = defaults.amount(Settings(minutes=1), 0.1, 2048, 10**9)
     assert found.max_steps == pytest.approx(600 * defaults.SHARE, abs=1)
-    assert found.eval_every * defaults.LOOKS >= found.max_steps
+    assert found.mark_every * defaults.LOOKS >= found.max_steps
+    assert (found.eval_every, found.save_every, found.seconds) == (None, None, 60), "at the marks"
     assert found.warmup == found.max_steps // 20
     # Looks cost a third of training for each token, and a tenth of the time at most.
     assert found.eval_tokens is not None
-    looks = found.max_steps // found.eval_every
+    looks = found.max_steps // found.mark_every
     assert looks * found.eval_tokens / 3 <= 0.11 * found.max_steps * 2048
     assert defaults.amount(Settings(minutes=1), 0.1, 2048, 1000).eval_tokens is None
-    few = defaults.amount(Settings(max_steps=3), None, 2048, 1000)
+    small = defaults.amount(Settings(), 0.1, 2048, 1000, seconds=60, most_steps=100)
+    assert (small.max_steps, small.most_steps) == (100, 100)
+    few = defaults.amount(Settings(max_steps=3), None, 2048, 1000, seconds=60, most_steps=2)
+    assert (few.seconds, few.most_steps) == (None, None)
     assert (few.max_steps, few.eval_every, few.warmup) == (3, 3, 0)
     own = defaults.amount(Settings(max_steps=50, eval_every=7, save_every=3, warmup=2), 1, 9, 9)
     assert (own.eval_every, own.save_every, own.warmup) == (7, 3, 2)

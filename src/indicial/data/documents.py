@@ -20,7 +20,7 @@ from indicial.data.reading import CHUNK, File, chunks
 from indicial.program.messages import IndicialError
 
 DOCUMENTS = ("auto", "file", "lines", "blank-lines")
-"""What a document of plain text is; auto is file."""
+"""What a document of plain text is; auto is file, or lines where lines.py finds that they are."""
 
 ROWS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".tsv": "tsv"}
 """Files with a document in each row."""

@@ -11,7 +11,7 @@ may in anything that is said anew; the entropy of the world is that of such sent
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -37,6 +37,11 @@ class Parts:
     @property
     def world(self) -> World | None:
         return self.train.world if isinstance(self.train, Sentences) else None
+
+    @property
+    def unit(self) -> str:
+        """What a document of plain text is."""
+        return self.train.unit if isinstance(self.train, Files) else "auto"
 
     def stamp(self) -> object:
         """JSON that changes when the data do."""
@@ -73,6 +78,7 @@ def find_parts(
                 "--field, --documents and files for --validation do not go with it"
             )
         return _of_world(found, kept_back, seed, world_size)
+    found = found.settled()
     if isinstance(kept_back, float):
         return Parts(found, kept_back, seed, found.notes)
     other = open_source(kept_back, field, documents, raw)
@@ -80,7 +86,7 @@ def find_parts(
         raise IndicialError(
             f"--validation {other.name} is a built-in world, and the training data are files"
         )
-    found = found.without(other)
+    found, other = found.without(other), replace(other, unit=found.unit)
     return Parts(found, other, seed, (*found.notes, *other.notes))
 
 

@@ -150,6 +150,7 @@ def _description(parts: Parts, counts: dict[str, Any], tokenizer: Tokenizer) -> 
     told: dict[str, Any] = {
         "name": parts.name,
         "split": counts["split"],
+        "documents": parts.unit,
         "tokens": tokenizer.kind,
         "vocabulary": tokenizer.size,
         "notes": list(parts.notes),

@@ -20,13 +20,14 @@ import sys
 import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
 from indicial.compile.native import private
 from indicial.data.documents import DOCUMENTS, Piece, kind_of, pieces
-from indicial.data.reading import CHUNK, File, is_text
+from indicial.data.lines import lines_are
+from indicial.data.reading import CHUNK, File, chunks, is_text
 from indicial.data.world import World, world, worlds
 from indicial.program.messages import IndicialError
 
@@ -97,7 +98,30 @@ class Files(Source):
                 "files, or a fraction such as 0.1, which is then kept back"
             )
         note = f"{other.name} is kept back for validation"
-        return Files(kept, self.field, self.unit, self.raw, (*self.notes, note))
+        return replace(self, files=kept, notes=(*self.notes, note))
+
+    def settled(self) -> Files:
+        """With what a document is decided where nobody said it: by the lines at the beginning."""
+        why = lines_are(self._first_lines()) if self.unit == "auto" else None
+        if why is None:
+            return self
+        note = (
+            f"each line is a document (--documents lines), since {why}; --documents file reads "
+            "them as one text"
+        )
+        return replace(self, unit="lines", notes=(*self.notes, note))
+
+    def _first_lines(self) -> list[str]:
+        """The whole lines of plain text in the first megabyte."""
+        found: list[str] = []
+        left = CHUNK
+        for file in self.files:
+            if kind_of(file, self.field) == "text" and left > 0:
+                text = next(chunks(file, self.raw), "")[:left]
+                *whole, rest = text.split("\n")
+                found += whole or [rest]
+                left -= len(text)
+        return found
 
 
 @dataclass(frozen=True)

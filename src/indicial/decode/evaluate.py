@@ -136,7 +136,8 @@ def open_for(
     if documents is not None:
         return open_source(data, field, documents, raw)
     found = open_source(data, field, raw=raw)
-    said = run.description.settings.get("documents")
+    kept = run.description
+    said = kept.data.get("documents", kept.settings.get("documents"))
     return replace(found, unit=said) if isinstance(found, Files) and said in DOCUMENTS else found
 
 

@@ -26,6 +26,7 @@ class Choices:
     context: int
     batch_size: int
     max_steps: int
+    """The last step, or the steps that the learning rate is planned for if there are `seconds`."""
     learning_rate: float
     accumulate: int = 1
     optimizer: str = "muon"
@@ -34,11 +35,19 @@ class Choices:
     clip: float = 1.0
     """0 clips nothing."""
     clip_each: bool = False
-    eval_every: int = 100
+    eval_every: int | None = 100
+    """None: at the marks; so does `save_every`."""
     eval_tokens: int | None = None
     """None: all there are."""
-    save_every: int = 100
+    save_every: int | None = 100
     patience: int | None = None
+    seconds: float | None = None
+    """The time for all of it: the number of steps is planned anew at every mark on the way. None:
+    just so many steps."""
+    mark_every: int = 100
+    """Steps of the plan from one mark to the next."""
+    most_steps: int | None = None
+    """More would only learn the data by heart."""
     seed: int = 0
     device: str = "cpu"
     precision: str = FLOAT32

@@ -1,7 +1,7 @@
 """What nobody said: sizes, batches, the learning rate and the number of steps.
 
     model + data + minutes   →   width, layers, context, batch size, learning rate
-    a few measured steps     →   how many there are time for
+    a few measured steps     →   how many there are time for, to begin with (stretches.py)
 
 The width is the largest that still sees enough tokens: TOKENS for each parameter in the time there
 is (as in Hoffmann et al. 2022, arXiv:2203.15556), and no more parameters than the data has tokens.
@@ -181,30 +181,49 @@ class Amount:
 
     max_steps: int
     warmup: int
-    eval_every: int
+    seconds: float | None
+    mark_every: int
+    most_steps: int | None
+    eval_every: int | None
     eval_tokens: int | None
-    save_every: int
+    save_every: int | None
 
 
 def amount(
-    settings: Settings, seconds_per_step: float | None, tokens_per_step: int, validation: int
+    settings: Settings,
+    seconds_per_step: float | None,
+    tokens_per_step: int,
+    validation: int,
+    *,
+    seconds: float | None = None,
+    most_steps: int | None = None,
 ) -> Amount:
-    """From the time and what a step takes of it; a step that was not measured counts for nothing."""
+    """From the time and what a step takes of it; a step that was not measured counts for nothing.
+
+    `seconds` are what is left of the time, `most_steps` what the data are good for.
+    """
     steps = settings.max_steps
-    if steps is None:
-        seconds = 60 * (settings.minutes or MINUTES) * SHARE
-        steps = max(1, int(seconds / (seconds_per_step or 1.0)))
-    eval_every = settings.eval_every or max(math.ceil(steps / LOOKS), min(10, steps))
-    looks = max(1, steps // eval_every)
+    if steps is not None:
+        seconds = most_steps = None
+    else:
+        seconds = 60 * (settings.minutes or MINUTES) if seconds is None else seconds
+        steps = max(1, int(SHARE * seconds / (seconds_per_step or 1.0)))
+        steps = min(steps, most_steps or steps)
+    mark_every = max(math.ceil(steps / LOOKS), min(10, steps))
+    looks = max(1, steps // (settings.eval_every or mark_every))
     # A token costs a third of what it costs in training: all looks together a tenth.
     affordable = max(2 * tokens_per_step, int(0.3 * steps * tokens_per_step / looks))
     tokens = settings.eval_tokens or affordable
+    at_marks = None if seconds is not None else mark_every
     return Amount(
         max_steps=steps,
         warmup=min(steps, settings.warmup if settings.warmup is not None else steps // 20),
-        eval_every=eval_every,
+        seconds=seconds,
+        mark_every=mark_every,
+        most_steps=most_steps,
+        eval_every=settings.eval_every or at_marks,
         eval_tokens=None if tokens >= validation else tokens,
-        save_every=settings.save_every or eval_every,
+        save_every=settings.save_every or settings.eval_every or at_marks,
     )
 
 

@@ -33,6 +33,8 @@ MOST_POINTS = 1000
 """A curve longer than this is thinned: a terminal shows no more."""
 PAUSE = 0.5
 """Seconds between two pictures."""
+SPARE = 0.1
+"""Of the time, what is worth a word if it is left."""
 SILENCE = 60.0
 """Seconds after which a line is written, whatever the step."""
 
@@ -259,6 +261,11 @@ def summary_lines(summary: Summary) -> list[str]:
         words = score_words(summary.best)
         lines.append(f"best validation{at}: {', '.join(words[:2])}")
         lines += [f"  {', '.join(words[2:])}"] if words[2:] else []
+    spare = (summary.budget or 0.0) - summary.seconds
+    if summary.reason == "finished" and spare > SPARE * (summary.budget or 0.0):
+        lines.append(
+            f"{clock(spare)} of the time are left: more steps would learn the data by heart"
+        )
     lines += [*summary.notes, f"the run is in {summary.folder}"]
     if summary.reason == "stopped" and summary.step < summary.of:
         lines.append(f"to go on: indicial train --resume {summary.folder}")

@@ -4,8 +4,9 @@
 >>> summary.reason, summary.best.perplexity
 ('finished', 9.87…)
 
-A step is a function of the weights, of the state of the optimizer and of its number: batches, the
-learning rate and dropout depend on nothing else. So a run that was stopped, at any moment, goes on
+A step is a function of the weights, of the state of the optimizer and of its number: batches and
+dropout depend on nothing else, and the learning rate on the number and on the stretch that was planned
+(stretches.py), which is kept with the weights. So a run that was stopped, at any moment, goes on
 from its last checkpoint bit for bit as if it had not been.
 
 Ctrl-C and SIGTERM end the step, save and return; a second Ctrl-C ends at once. So does an output that
@@ -15,7 +16,6 @@ nobody reads any more.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
 from dataclasses import asdict
 
@@ -24,6 +24,7 @@ import torch
 from indicial.compile.module.module import ProgramModule
 from indicial.program.messages import IndicialError
 from indicial.tasks.task import Scores, Task
+from indicial.training import clock
 from indicial.training.choices import Choices
 from indicial.training.interrupts import Interrupts
 from indicial.training.nans import not_finite
@@ -31,8 +32,12 @@ from indicial.training.plans import make_plan
 from indicial.training.processes import ALONE, Processes
 from indicial.training.rank import writes
 from indicial.training.run import Run
+from indicial.training.stretches import Stretch
 from indicial.training.training import NotFinite, Progress, Training
 from indicial.training.watchers import Plan, Report, Summary, Watcher, Watchers
+
+WORSE = 2
+"""Looks without a better one, in data that were read at least once, after which more do not help."""
 
 
 def train(
@@ -91,50 +96,85 @@ class _Course:
         progress, choices = self.progress, self.choices
         if self.saved is None:
             self._save()  # a run can be resumed from its first moment
-        if progress.step < choices.max_steps and not self._patient():
+        if progress.step < self.end and not self._patient():
             self.watchers.note(
                 f"note: it was stopped at step {progress.step:,} because validation got no better "
                 f"(--patience {choices.patience}). To go on nevertheless: --resume "
                 f"{self.run.folder} --patience {progress.worse + 5}"
             )
             return "patience"  # as before it was resumed
-        while progress.step < choices.max_steps:
+        while progress.step < self.end:
             report = self._step()
-            last = progress.step == choices.max_steps
-            looks = last or progress.step % choices.eval_every == 0
+            last = progress.step == self.end
+            mark = progress.step == self.mark
+            looks = last or self._is_at(choices.eval_every, mark)
             better = looks and self._look(report)
+            if mark and not last:
+                self._plan_anew()
             patient = self._patient()
             wanted = interrupts.asked is not None or self.watchers.lost is not None
             asked = self.training.processes.any(wanted)
             stops = asked or not patient
-            if better or last or stops or progress.step % choices.save_every == 0:
+            if better or last or stops or mark or self._is_at(choices.save_every, mark):
                 self._save(better)
             if stops and not last:
                 return "stopped" if patient else "patience"
         return "finished"
+
+    @property
+    def end(self) -> int:
+        return self.training.stretch.end
+
+    @property
+    def mark(self) -> int | None:
+        """The step after which the rest is planned anew."""
+        if self.choices.seconds is None:
+            return None
+        return self.training.stretch.mark(self.choices.mark_every)
+
+    def _is_at(self, every: int | None, mark: bool) -> bool:
+        return mark if every is None else self.progress.step % every == 0
+
+    def _plan_anew(self) -> None:
+        """How many steps there is time for, and whether more would help."""
+        progress, choices, old = self.progress, self.choices, self.training.stretch
+        progress.seconds = self.first.seconds + self.first.elapsed()
+        assert choices.seconds is not None
+        places = choices.max_steps
+        new = old.in_time(
+            progress.step, progress.seconds, choices.seconds, places, choices.most_steps
+        )
+        read = progress.tokens / max(1, self.training.task.about.tokens)
+        if not new.ending and choices.patience is None and progress.worse >= WORSE and read >= 1:
+            new = new.ended(progress.step, places)
+            self.watchers.note(
+                f"note: validation got no better since step {progress.best_step:,}, so the learning "
+                f"rate is brought down until step {new.end:,}, the last one"
+            )
+        self.training.go_along(Stretch(**self.training.processes.share(asdict(new))))
 
     def _patient(self) -> bool:
         patience = self.choices.patience
         return patience is None or self.progress.worse < patience
 
     def _step(self) -> Report:
-        progress, begun = self.progress, time.monotonic()
+        progress, begun = self.progress, clock.now()
         try:
             step = self.training.step()
         except NotFinite as found:
             batch = self.training.batch(found.number)
-            rate = self.training.schedule.at(progress.step)
+            rate = self.training.rate
             error = not_finite(
                 self.training.module, batch, str(found), progress.step + 1, self.saved, rate
             )
             raise IndicialError(self.training.processes.share(str(error), found.rank)) from None
-        self.stepping += time.monotonic() - begun
+        self.stepping += clock.now() - begun
         seconds = self.first.elapsed()
         progress.seconds = self.first.seconds + seconds
-        done, left = progress.step - self.first.step, self.choices.max_steps - progress.step
+        done, left = progress.step - self.first.step, self.end - progress.step
         report = Report(
             step=progress.step,
-            of=self.choices.max_steps,
+            of=self.end,
             tokens=progress.tokens,
             loss=step.loss,
             smoothed=progress.smoothed / progress.weight,
@@ -181,8 +221,9 @@ class _Course:
         return Summary(
             reason=reason,
             step=progress.step,
-            of=self.choices.max_steps,
+            of=self.end,
             seconds=progress.seconds,
+            budget=self.choices.seconds,
             tokens=progress.tokens,
             folder=self.run.folder,
             best=self.best,
@@ -198,7 +239,7 @@ class Mark:
 
     def __init__(self, progress: Progress) -> None:
         self.step, self.tokens, self.seconds = progress.step, progress.tokens, progress.seconds
-        self._begun = time.monotonic()
+        self._begun = clock.now()
 
     def elapsed(self) -> float:
-        return time.monotonic() - self._begun
+        return clock.now() - self._begun

@@ -18,12 +18,14 @@ def make_plan(
     folder: Path,
     per_step: float | None = None,
     first: int = 0,
+    end: int | None = None,
 ) -> Plan:
-    """What is told before the first step."""
+    """What is told before the first step, which is to be the one after `first`; `end` is the last."""
     about = task.about
+    end = end or choices.max_steps
     seconds = None
     if per_step is not None:
-        seconds = (choices.max_steps - first) * per_step / SHARE
+        seconds = (end - first) * per_step / SHARE
     return Plan(
         model=task.program.title,
         task=task.name,
@@ -38,7 +40,7 @@ def make_plan(
         accumulate=choices.accumulate,
         context=choices.context,
         first=first,
-        steps=choices.max_steps,
+        steps=end,
         seconds=seconds,
         optimizer=choices.optimizer,
         learning_rate=choices.learning_rate,

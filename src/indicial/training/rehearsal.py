@@ -7,13 +7,13 @@
 from __future__ import annotations
 
 import copy
-import time
 from dataclasses import replace
 
 import torch
 
 from indicial.compile.module.module import ProgramModule
 from indicial.tasks.language import Language
+from indicial.training import clock
 from indicial.training.choices import Choices
 from indicial.training.processes import ALONE, Processes
 from indicial.training.training import NotFinite, Training
@@ -32,15 +32,15 @@ def rehearse(
         slow = replace(choices, learning_rate=1e-6)
         trial = Training(task, copy.deepcopy(module), slow, processes.apart())
         times: list[float] = []
-        begun = time.monotonic()
+        begun = clock.now()
         try:
             trial.step()  # the first is slow: sources are made
-            begun = time.monotonic()
-            while time.monotonic() - begun < REHEARSAL or len(times) < 2:
-                at = time.monotonic()
+            begun = clock.now()
+            while clock.now() - begun < REHEARSAL or len(times) < 2:
+                at = clock.now()
                 trial.step()
-                times.append(time.monotonic() - at)
+                times.append(clock.now() - at)
         except NotFinite:  # the training itself says more about it
             pass
     # The lower quartile: others may be at work for a moment, and seldom for the whole training.
-    return sorted(times)[len(times) // 4] if times else time.monotonic() - begun
+    return sorted(times)[len(times) // 4] if times else clock.now() - begun

@@ -49,13 +49,15 @@ def resume(
     processes.rows(choices.batch_size, said=True)
     latest = run.checkpoints.latest()
     first = processes.share(latest.step if latest is not None else 0)
+    stretch = processes.share(latest and latest.facts.get("stretch"))
     _check_left(folder, first, settings.max_steps)
     if settings.max_steps is not None and settings.max_steps != choices.max_steps:
         tell(
             f"the learning rate was planned for {choices.max_steps} steps and is now for "
             f"{settings.max_steps}"
         )
-        choices = replace(choices, max_steps=settings.max_steps)
+    if settings.max_steps is not None:
+        choices = _for_steps(choices, settings.max_steps)
     if settings.patience is not None:
         choices = replace(choices, patience=settings.patience)
     tokenizer = run.folder if kept.from_ is not None else None
@@ -78,16 +80,33 @@ def resume(
     module = program.compile(sizes=run.description.sizes, device=device)
     if latest is None and kept.from_ is not None:  # it was stopped before it had begun
         tell(Origin(Run.open(kept.from_)).fill(module))
-    left = choices.max_steps - first
+    end = stretch["end"] if stretch and choices.seconds is not None else choices.max_steps
+    left = end - first
     if settings.max_steps is not None:
-        run.keep_setting("max_steps", choices.max_steps)
+        for name in ("max_steps", "seconds", "eval_every", "save_every"):
+            run.keep_setting(name, getattr(choices, name))
     if settings.patience is not None:
         run.keep_setting("patience", choices.patience)
     if left <= 0:
         tell(f"all {first:,} steps are done; to train on: --max-steps with more than {first}")
     per_step = rehearse(task, module, choices, processes) if left > FEW else None
     return Ready(
-        task, module, choices, run, make_plan(task, module, choices, run.folder, per_step, first)
+        task,
+        module,
+        choices,
+        run,
+        make_plan(task, module, choices, run.folder, per_step, first, end),
+    )
+
+
+def _for_steps(choices: Choices, steps: int) -> Choices:
+    """So many steps, however long they take."""
+    return replace(
+        choices,
+        max_steps=steps,
+        seconds=None,
+        eval_every=choices.eval_every or choices.mark_every,
+        save_every=choices.save_every or choices.mark_every,
     )
 
 

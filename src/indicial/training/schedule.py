@@ -58,14 +58,17 @@ class Schedule:
                 f"the decay takes {self.decay} of the steps; it is above 0, up to 1"
             )
 
-    def at(self, step: int) -> float:
-        """The rate of the update after `step` updates; beyond the last step, that of the last."""
+    def at(self, step: float) -> float:
+        """The rate of the update after `step` updates; beyond the last step, that of the last.
+
+        A training that is planned anew is between two steps of the first plan (stretches.py).
+        """
         step = min(step, self.steps - 1)
         if step < self.warmup:
-            return self.peak * (step + 1) / self.warmup
+            return self.peak * min(1.0, (step + 1) / self.warmup)
         return self.peak * (self.floor + (1 - self.floor) * self._height(step))
 
-    def _height(self, step: int) -> float:
+    def _height(self, step: float) -> float:
         """How much is left of the peak above the floor: 1 after the warm-up, almost 0 at the end."""
         first = self.warmup
         if self.shape == "wsd":

@@ -22,7 +22,7 @@ from indicial.program.program import Program
 from indicial.tasks.language import Language
 from indicial.tasks.programs import Trainable, trainable
 from indicial.tasks.registry import make_task
-from indicial.training import defaults
+from indicial.training import clock, defaults
 from indicial.training.choices import Choices
 from indicial.training.devices import best_device
 from indicial.training.equations import Equations
@@ -84,6 +84,7 @@ def begin(
             settings = replace(settings, context=origin.context(found.program))
     cut_as = origin.run.folder if origin is not None else None
     data = data or read_data(settings, tell, cut_as, processes)
+    begun = clock.now()  # from here on the minutes count
     _check_known(data, settings)
     for note in (*data.description.get("notes", ()), *_little(data)):
         tell(f"note: {note}")
@@ -95,7 +96,7 @@ def begin(
     module = _module(found, task, settings, processes.device(device))
     if origin is not None:
         tell(origin.fill(module))
-    choices, per_step = _choices(task, module, settings, device, processes)
+    choices, per_step = _choices(task, module, settings, device, processes, begun)
     description = Description(
         Equations.of(found.program),
         module.sizes.known,
@@ -188,8 +189,13 @@ def _choices(
     settings: Settings,
     device: str,
     processes: Processes,
+    begun: float,
 ) -> tuple[Choices, float | None]:
-    """All settings; and the seconds that a step takes, if they were measured."""
+    """All settings; and the seconds that a step takes, if they were measured.
+
+    The minutes began at `begun`: what making kernels took is not there for steps any more, but for
+    half of the time, which is always there for them.
+    """
     optimizer = settings.optimizer or "muon"
     width = defaults.width_of(task.program, module.sizes.known)
     rate = defaults.default_rate(optimizer, width, defaults.is_recurrent(task.program.code))
@@ -212,7 +218,9 @@ def _choices(
     few = settings.max_steps is not None and settings.max_steps <= FEW
     per_step = processes.share(None if few else rehearse(task, module, kept, processes))
     tokens = kept.batch_size * kept.accumulate * kept.context
-    amount = defaults.amount(settings, per_step, tokens, len(task.data.validation))
+    whole = 60 * (settings.minutes or defaults.MINUTES)
+    left = processes.share(max(whole - (clock.now() - begun), whole / 2))
+    amount = defaults.amount(settings, per_step, tokens, len(task.data.validation), seconds=left)
     return replace(kept, **amount.__dict__), per_step
 
 

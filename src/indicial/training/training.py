@@ -29,6 +29,7 @@ from indicial.training.processes import ALONE, Processes
 from indicial.training.run import load_weights
 from indicial.training.schedule import Schedule
 from indicial.training.shards import whole
+from indicial.training.stretches import Stretch
 
 SMOOTHING = 0.98
 """Of the loss that is shown: about the last fifty steps."""
@@ -50,6 +51,8 @@ class Progress:
     best_step: int | None = None
     worse: int = 0
     """Looks at the validation part since the best one."""
+    stretch: dict[str, Any] | None = None
+    """The one that the training is on, if it was planned anew."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,16 @@ class Training:
         steps = choices.max_steps
         self.schedule = Schedule(choices.learning_rate, steps, min(choices.warmup, steps))
         self.progress = Progress()
+        self.stretch = Stretch(end=steps)
+
+    @property
+    def rate(self) -> float:
+        """Of the next step."""
+        return self.schedule.at(self.stretch.at(self.progress.step))
+
+    def go_along(self, stretch: Stretch) -> None:
+        """Plans the rest anew; kept with the next checkpoint."""
+        self.stretch, self.progress.stretch = stretch, asdict(stretch)
 
     def step(self) -> Step:
         """One update. A loss that is not finite is an error, and the weights stay."""
@@ -94,7 +107,7 @@ class Training:
             loss, terms, count = self._gradient(progress.step)
         parameters = self.module.parameters()
         norm, clipped = clip_by_norm(parameters, choices.clip or None, each=choices.clip_each)
-        rate = self.schedule.at(progress.step)
+        rate = self.rate
         if not math.isfinite(norm):
             raise NotFinite(loss, progress.step * choices.accumulate)
         self.optimizer.step(rate)
@@ -178,7 +191,7 @@ class Training:
         """The error after a look that came to nothing; `kept` is the step that was saved last."""
         torch.manual_seed(self.choices.seed)
         step, module = self.progress.step, self.module.eval()
-        rate = self.schedule.at(step - 1)
+        rate = self.schedule.at(self.stretch.at(step - 1))
         with self.processes.whole(module):
             batch = self.task.nan_in_validation(module)
             return not_finite(module, batch, "the validation loss is nan", step, kept, rate)
@@ -195,6 +208,10 @@ class Training:
         load_weights(self.module, checkpoint)
         self.optimizer.load(checkpoint.part("optimizer"))
         self.progress = Progress(**checkpoint.facts)
+        if self.choices.seconds is None:  # the number of steps was said since
+            self.progress.stretch = None
+        if self.progress.stretch is not None:
+            self.stretch = Stretch(**self.progress.stretch)
 
 
 class NotFinite(Exception):

@@ -110,6 +110,8 @@ class Summary:
     last: Scores | None = None
     clipped: int = 0
     notes: tuple[str, ...] = field(default=())
+    budget: float | None = None
+    """The seconds that there were for it."""
     lost: str | None = None
     """Why somebody who looked on could be told no more: `Broken pipe`."""
 
