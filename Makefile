@@ -12,12 +12,15 @@ PYTEST_ARGS ?=
 BENCH_ARGS ?=
 BENCH      := .venv-bench
 
+# Which machines `make machines` pretends to be; all of tests/machines.py unless said.
+MACHINES ?=
+
 # How long `make fuzz` searches with each of its four targets, once the property tests are done.
 FUZZ_SECONDS ?= 600
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup run test check notebooks fuzz bench notes format clean
+.PHONY: help setup run test check machines notebooks fuzz bench notes format clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | \
@@ -35,14 +38,20 @@ setup: $(STAMP) ## make .venv and install the package with its tools into it
 run: $(STAMP) ## train a UGRNN and a transformer side by side for two minutes, and let them talk
 	$(BIN)/indicial compare ugrnn transformer --data people --minutes 2 --samples
 
+# Side by side: a worker for each core, and who has nothing left takes over from the others.
+PARALLEL := -n auto --dist worksteal
+
 test: $(STAMP) ## run the tests, the snippets of the documents among them
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python -m pytest $(PARALLEL) $(PYTEST_ARGS)
 
 check: $(STAMP) ## everything CI runs: format, lint, types, tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
+	$(BIN)/python -m pytest $(PARALLEL) $(PYTEST_ARGS)
+
+machines: $(STAMP) ## run the tests that compute as other machines would (MACHINES="v2 bare" for some)
+	$(BIN)/python -m tests.machines $(MACHINES) -- $(PYTEST_ARGS)
 
 # A sheet is the source of its notebook; tests/sheets finds one that was not made again.
 SHEETS ?= $(filter-out docs/problems/README.md,$(wildcard docs/problems/*.md))

@@ -12,6 +12,12 @@ from tests.forked import Forked
 
 GOLDEN = Path(__file__).resolve().parent / "golden"
 
+# Workers share the cores. Threads that wait for each other wait awake, each on a core that another
+# worker needs; before anything imports PyTorch.
+if "PYTEST_XDIST_WORKER_COUNT" in os.environ:
+    share = len(os.sched_getaffinity(0)) // int(os.environ["PYTEST_XDIST_WORKER_COUNT"])
+    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, share)))
+
 # `ci` gives the same answer on every run; `fuzz` looks for something new on every run.
 settings.register_profile("ci", deadline=None, derandomize=True, max_examples=50)
 settings.register_profile(

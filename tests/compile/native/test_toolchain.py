@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import platform
 import stat
 import subprocess
 import sys
@@ -267,6 +268,19 @@ def test_a_compiler_is_asked_once_for_each_processor(
     ask((str(compiler),), None)
     ask((str(compiler),), None)
     assert count() == 5
+
+
+def test_kernels_for_another_processor(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that this one can be: what the text is compiled for tells what its compiler predefines."""
+    if platform.machine() != "x86_64":
+        pytest.skip("the names are those of x86")
+    source = "int wide(void) { return 0\n#ifdef __AVX__\n+ 1\n#endif\n; }"
+    monkeypatch.setenv("INDICIAL_MARCH", "x86-64-v2")
+    assert toolchain.load(source).wide() == 0
+    monkeypatch.setenv("INDICIAL_MARCH", "no-such-processor")
+    assert not toolchain.available()
+    with pytest.raises(NativeError, match="INDICIAL_MARCH"):
+        toolchain.load(source)
 
 
 def test_what_linux_says_of_the_processor() -> None:

@@ -14,8 +14,9 @@ go of Python's lock during a call.
 The text may `#include "vector_math.h"` and the other headers of this folder. They are put in
 before anything is hashed, so the cache notices when one of them changes.
 
-`available()` says whether there is a compiler; `INDICIAL_NATIVE=0` says no for it. Everything that
-goes wrong is a `NativeError`, with what the compiler said.
+`available()` says whether there is a compiler; `INDICIAL_NATIVE=0` says no for it. Kernels are made for
+the processor at hand; `INDICIAL_MARCH=x86-64-v3` makes them for another one that this one can be.
+Everything that goes wrong is a `NativeError`, with what the compiler said.
 
 **Arithmetic stays IEEE.** `-ffast-math` and its relatives are never passed: libraries linked with
 them switch the whole process to flushing denormals when they are loaded, and code compiled with
@@ -125,7 +126,11 @@ def find_compiler() -> Compiler:
     except OSError as error:
         raise NativeError(f"there is no folder for kernels: {error}") from error
     chosen = os.environ.get("CC", "").strip()
-    return _find_compiler((chosen,) if chosen else ("cc", "gcc", "clang"), os.environ.get("PATH"))
+    return _find_compiler(
+        (chosen,) if chosen else ("cc", "gcc", "clang"),
+        os.environ.get("PATH"),
+        os.environ.get("INDICIAL_MARCH", "").strip(),
+    )
 
 
 def load(source: str, *, quick: bool = False) -> ctypes.CDLL:
@@ -201,8 +206,9 @@ _INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"\s*$')
 
 
 @functools.cache
-def _find_compiler(candidates: tuple[str, ...], path: str | None) -> Compiler:
+def _find_compiler(candidates: tuple[str, ...], path: str | None, march: str = "") -> Compiler:
     tried = []
+    tunings = ((f"-march={march}",),) if march else TUNING
     for candidate in candidates:
         command = tuple(shlex.split(candidate))
         if FORBIDDEN.search(candidate):
@@ -211,11 +217,14 @@ def _find_compiler(candidates: tuple[str, ...], path: str | None) -> Compiler:
         if file is None:
             tried.append(f"{command[0]} is not there")
             continue
-        for tuning in TUNING:
+        for tuning in tunings:
             flags = FLAGS + tuning
             if (identity := _identity(command, flags, file)) is not None:
                 return Compiler(command, flags, identity)
-        tried.append(f"{candidate} does not preprocess an empty file")
+        tried.append(
+            f"{candidate} does not preprocess an empty file"
+            + (f" with -march={march} (INDICIAL_MARCH)" if march else "")
+        )
     raise NativeError("no C compiler: " + "; ".join(tried))
 
 
