@@ -56,6 +56,8 @@ class BracketGrammar(NameGrammar):
             return self.postfix(self.between_bars(token), token)
         if text == "{" and self.latex:
             return self.neutral(token)
+        if text in ("⌊", "⌈"):
+            return self.postfix(self.rounded(token), token)
         if text not in ("(", "[", "{", "\\{", "⟨"):
             raise self.unexpected(token, "an expression")
         self.i += 1
@@ -93,6 +95,20 @@ class BracketGrammar(NameGrammar):
         self.expect(closer)
         span = self.since(token)
         return Norm(body, span=span) if bar == "‖" else Call(Name("abs"), (body,), span=span)
+
+    def rounded(self, token: Token) -> Expression:
+        """`⌊x⌋` is floor(x); `⌈x⌉` is -floor(-x)."""
+        self.i += 1
+        self.bars.append(token.text)
+        body = self.expression()
+        self.bars.pop()
+        self.expect(CLOSERS[token.text])
+        span = self.since(token)
+        floor = Name("floor", span=token.span)
+        if token.text == "⌊":
+            return Call(floor, (body,), span=span)
+        below = Call(floor, (Negative(body, span=body.span),), span=span)
+        return Group(Negative(below, span=span), span=span)
 
     def norm_word(self, token: Token) -> Expression:
         """`norm(x)`, `norm_2(x)`: how plain text writes a norm inside a norm."""

@@ -338,6 +338,7 @@ class _Reader:
             return
         if self.scripts[end] > self.scripts[start] and self.dollars[end] == self.dollars[start]:
             self.i = before  # mathematics in upright type
+            self.upright_word(token, start, end)
             return
         span = token.span.to(self.tokens[self.i - 1].span)
         if self.upright(token, span, start, end):
@@ -374,6 +375,18 @@ class _Reader:
         if meant is not None:
             self.emit("word", meant, token, span)
         return meant is not None
+
+    def upright_word(self, token: Token, start: int, end: int) -> None:
+        """`\\mathrm{head_i}`: letters before a script are a word, as they are outside the braces."""
+        last = start
+        while last < end and self.tokens[last].kind == "letter" and not self.tokens[last].space:
+            last += 1
+        if last - start < 2 or self.tokens[last].text not in ("_", "^"):
+            return
+        word = "".join(t.text for t in self.tokens[start:last])
+        self.emit("text", word, token, token.span.to(self.tokens[last - 1].span))
+        self.out += interpret_commands(self.tokens[last:end], self.latex)
+        self.i = end + 1
 
     def words(self, pieces: list[str], span: Span, token: Token) -> None:
         """A stretch of text: words of the language one by one, the rest together."""

@@ -51,7 +51,7 @@ from indicial.notation.tokens import Token
 from indicial.notation.vocabulary import FUNCTIONS
 
 _FACTOR_KINDS = frozenset({"letter", "word", "sigma", "text", "number", "command", "begin"})
-_FACTOR_SIGNS = frozenset({"(", "[", "{", "\\{", "⟨", "√", "…", "|(", "‖("})
+_FACTOR_SIGNS = frozenset({"(", "[", "{", "\\{", "⟨", "⌊", "⌈", "√", "…", "|(", "‖("})
 _PRODUCT_SIGNS = frozenset({"·", "*"})
 FUNCTION_NAMES = frozenset(FUNCTIONS) - {"σ"}
 """Functions that take the next factor when no bracket follows; a bare σ is a letter."""

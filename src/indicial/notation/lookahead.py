@@ -9,6 +9,7 @@ Only what stands outside all brackets and environments counts. Each answer takes
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from indicial.notation.rows import CLOSERS
 from indicial.notation.signs import (
@@ -150,6 +151,60 @@ def _numbers(inner: Token, following: Token) -> bool:
     return (inner.kind == "number" and starts) or (
         inner.kind == "letter" and following.kind == "quad"
     )
+
+
+def with_separators(tokens: Sequence[Token]) -> list[Token]:
+    """A ‖ that is alone in its bracket opens nothing: `[a ‖ b]` is `[a; b]`, two vectors joined.
+
+    In round brackets it compares: `KL(p ‖ q)` keeps it, as the sign `∥`.
+    """
+    found = list(tokens)
+    open_: list[tuple[str, list[int]]] = [("", [])]
+    for i, token in enumerate(tokens):
+        step = nesting(token)
+        if step > 0:
+            open_.append((token.text, []))
+        elif step < 0 and len(open_) > 1:
+            _separate(found, *open_.pop())
+        elif is_sign(token, "‖"):
+            open_[-1][1].append(i)
+    while open_:
+        _separate(found, *open_.pop())
+    return found
+
+
+def _separate(tokens: list[Token], opener: str, bars: list[int]) -> None:
+    if len(bars) == 1 and opener not in ("{", "\\{"):
+        tokens[bars[0]] = replace(tokens[bars[0]], text="∥" if opener == "(" else ";")
+
+
+def side_by_side(tokens: list[Token]) -> list[Token]:
+    """`a, b = c, d` as two equations: `a = c, b = d`."""
+    signs = [i for i, (t, depth) in enumerate(with_depths(tokens)) if depth == 0 and is_relation(t)]
+    if len(signs) != 1 or tokens[signs[0]].text not in EQUATION_SIGNS:
+        return tokens
+    left, right = _listed(tokens[: signs[0]]), _listed(tokens[signs[0] + 1 :])
+    if len(left) < 2 or len(left) != len(right) or not all((*left, *right)):
+        return tokens
+    if any(begins_guard(t) or is_sign(t, "…") for t in tokens):
+        return tokens
+    relation, comma = tokens[signs[0]], replace(tokens[signs[0]], text=",")
+    return [
+        token
+        for one, other in zip(left, right, strict=True)
+        for token in (*one, relation, *other, comma)
+    ][:-1]
+
+
+def _listed(tokens: Sequence[Token]) -> list[list[Token]]:
+    """The parts between commas outside all brackets."""
+    parts: list[list[Token]] = [[]]
+    for token, depth in with_depths(tokens):
+        if depth == 0 and is_sign(token, ","):
+            parts.append([])
+        elif token.kind != "quad" or depth:
+            parts[-1].append(token)
+    return parts
 
 
 def _segments_ahead(tokens: Sequence[Token]) -> list[bool]:

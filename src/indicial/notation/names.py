@@ -16,6 +16,8 @@ from indicial.notation.vocabulary import REDUCTIONS
 
 _REDUCTIONS = frozenset(REDUCTIONS)
 _NAME_KINDS = frozenset({"letter", "word", "sigma", "text"})
+_SCRIPT_SIGNS = frozenset("*+-")
+"""Signs that stand alone in a script: `Φ^*`, `P^-_k`."""
 
 
 class NameGrammar(Grammar):
@@ -183,9 +185,10 @@ class NameGrammar(Grammar):
         self.bars.append("{")
         items: tuple[Expression, ...] = ()
         while True:
-            if self.at("*") and any(self.ahead(sign, 1) for sign in ("}", ",", "⊤")):
-                items += (Star(span=self.peek().span),)
-                self.i += 1
+            token = self.peek()
+            alone = any(self.ahead(sign, 1) for sign in ("}", ",", "⊤"))
+            if alone and token.kind == "sign" and token.text in _SCRIPT_SIGNS:
+                items += (self.single(script=True),)
             else:
                 items += (self.expression(),)
             if self.at(",") or self.peek().kind == "row":
@@ -232,9 +235,9 @@ class NameGrammar(Grammar):
                 self.i -= 1
                 return self.base_name()
             return name
-        if token.kind == "sign" and token.text == "*" and script:
+        if token.kind == "sign" and token.text in _SCRIPT_SIGNS and script:
             self.i += 1
-            return Star(span=token.span)
+            return Star(span=token.span) if token.text == "*" else Name(token.text, span=token.span)
         if token.kind == "command" and token.text in ACCENT_COMMANDS:
             return self.accented(token)
         if token.kind == "command" or (token.kind == "sign" and token.text in ("(", "[", "\\{")):

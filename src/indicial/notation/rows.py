@@ -24,7 +24,8 @@ NO_SLIP = "no-slip"
 NESTING = 60
 """How deep brackets may stand inside each other."""
 
-CLOSERS = {"(": ")", "[": "]", "{": "}", "\\{": "\\}", "⟨": "⟩", "|(": "|)", "‖(": "‖)"}
+CLOSERS = {"(": ")", "[": "]", "{": "}", "\\{": "\\}", "⟨": "⟩", "⌊": "⌋", "⌈": "⌉", "|(": "|)",
+           "‖(": "‖)"}  # fmt: skip
 _OPENERS = {closer: opener for opener, closer in CLOSERS.items()}
 _SPELLING = {"\\{": "\\{", "|(": "\\left|", "‖(": "\\left\\|", "|)": "\\right|", "‖)": "\\right\\|"}
 

@@ -116,7 +116,8 @@ EQUATION_SIGNS = frozenset({"=", "≈", "~", "+=", "-="})
 SIGN_CHARACTERS = RELATIONS | {
     "−": "-", "–": "-", "⋅": "·", "∙": "·", "×": "·", "⊗": "⊗", "∘": "⊙", ".*": "⊙", "⊙": "⊙",
     "′": "'", "’": "'", "∣": "mid", "⏐": "mid", "||": "‖", "∥": "‖", "‖": "‖", "...": "…",
-    "⋯": "…", "…": "…", "⋮": "…", "⟨": "⟨", "⟩": "⟩", "→": "→", "->": "→", "⇒": "⇒", "=>": "⇒",
+    "⋯": "…", "…": "…", "⋮": "…", "⟨": "⟨", "⟩": "⟩", "⌊": "⌊", "⌋": "⌋",
+    "⌈": "⌈", "⌉": "⌉", "→": "→", "->": "→", "⇒": "⇒", "=>": "⇒",
     "⟹": "⇒", "⊺": "⊤", "⊤": "⊤", "∞": "∞", "√": "√", "∑": "sum", "∏": "prod", "∀": "∀",
 }  # fmt: skip
 
@@ -129,7 +130,8 @@ SIGN_COMMANDS = {
     "\\top": "⊤", "\\intercal": "⊤", "\\dots": "…", "\\ldots": "…", "\\cdots": "…",
     "\\dotsc": "…", "\\dotsb": "…", "\\vdots": "…", "\\ddots": "…", "\\infty": "∞", "\\mid": "mid",
     "\\vert": "|", "\\|": "‖", "\\Vert": "‖", "\\lvert": "|(", "\\rvert": "|)", "\\lVert": "‖(",
-    "\\rVert": "‖)", "\\langle": "⟨", "\\rangle": "⟩", "\\{": "\\{", "\\}": "\\}",
+    "\\rVert": "‖)", "\\langle": "⟨", "\\rangle": "⟩", "\\lfloor": "⌊", "\\rfloor": "⌋",
+    "\\lceil": "⌈", "\\rceil": "⌉", "\\{": "\\{", "\\}": "\\}",
     "\\lbrace": "\\{", "\\rbrace": "\\}", "\\lbrack": "[", "\\rbrack": "]", "\\prime": "'",
     "\\star": "*", "\\forall": "∀", "\\colon": ":", "\\semicolon": ";", "\\slash": "/",
     "\\Rightarrow": "⇒", "\\implies": "⇒", "\\Longrightarrow": "⇒", "\\iff": "⇔",
@@ -162,7 +164,7 @@ NO_EQUATION = {
     "∧": "it is logic", "∨": "it is logic", "¬": "it is logic",
     "∃": "it is logic", "∴": "it is a step of a proof", "✓": "it is a step of a proof",
     "≻": "it is logic", "≺": "it is logic", "⊕": "it uses ⊕",
-    "⊗": "it uses ⊗", "↑": "it uses an arrow", "↓": "it uses an arrow",
+    "⊗": "it uses ⊗", "∥": "it compares two distributions", "↑": "it uses an arrow", "↓": "it uses an arrow",
 }  # fmt: skip
 """Signs whose row is left out, with the reason that is given."""
 

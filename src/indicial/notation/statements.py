@@ -8,6 +8,8 @@ Sum: c = a + b, d = c for t > 0        two equations, the first with a label, th
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from indicial.notation.claims import ClaimParser
 from indicial.notation.expressions import FUNCTION_NAMES, ExpressionParser
 from indicial.notation.faults import Refusal, Skipped
@@ -19,8 +21,10 @@ from indicial.notation.lookahead import (
     label_text,
     next_is_equation,
     no_equation,
+    side_by_side,
     strip,
     top_level,
+    with_separators,
     without_idle_spaces,
     without_number,
     without_words,
@@ -45,6 +49,8 @@ from indicial.notation.tokens import Token
 from indicial.notation.vocabulary import KEYWORDS, REDUCTIONS
 
 _NAME_STARTS = frozenset({"letter", "word", "text"})
+_CONNECTIVES = frozenset({"with", "so", "then", "thus", "hence", "while", "where", "such that"})
+"""Words of `\\text` between two equations of a row."""
 _SPELT = {"in": "∈", "notin": "∉"}
 _NO_LABEL = frozenset(REDUCTIONS) | FUNCTION_NAMES
 
@@ -55,7 +61,11 @@ class RowParser:
     def __init__(self, row: Row, latex: bool, claims: bool = False) -> None:
         self.latex = latex
         self.all_claims = claims
-        self.tokens = [t for t in row.tokens if t.kind != "newline"]
+        self.tokens = [
+            replace(t, kind="quad") if t.kind == "text" and t.text in _CONNECTIVES else t
+            for t in row.tokens
+            if t.kind != "newline"
+        ]
         self.statements: list[Statement] = []
         self.skipped: list[Skipped] = []
 
@@ -67,6 +77,7 @@ class RowParser:
             strip(tokens)
         if not tokens:
             return
+        tokens = self.tokens = with_separators(tokens)
         reason = no_equation(tokens)
         if reason:
             self.skip(reason)
@@ -174,7 +185,7 @@ class RowParser:
 
     def equations(self) -> None:
         label = self.take_label()
-        self.tokens = without_idle_spaces(self.tokens)
+        self.tokens = side_by_side(without_idle_spaces(self.tokens))
         relations = {_SPELT.get(t.text, t.text) for t in top_level(self.tokens) if is_relation(t)}
         if not relations:
             self.skip("it states no equation")

@@ -55,7 +55,7 @@ class NameTypesetter(BaseTypesetter):
         if not items and not after:
             return ""
         text = self.packed(items) + after
-        return sign + text if len(text) == 1 else f"{sign}{{{text}}}"
+        return sign + text if len(text) == 1 and text not in "+-" else f"{sign}{{{text}}}"
 
     def index(self, node: Index) -> str:
         base = node.base
