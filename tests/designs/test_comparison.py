@@ -16,6 +16,7 @@ from indicial import IndicialError
 from indicial.designs.circuits import circuits
 from indicial.designs.comparison import Comparison
 from indicial.designs.design import Design
+from indicial.designs.figure import _columns, _outputs
 from indicial.designs.hand import hand
 from indicial.designs.matching import assign
 from tests.designs.test_design import selects
@@ -326,3 +327,20 @@ def test_a_figure(ending: str, tmp_path: Path) -> None:
 def test_a_figure_of_several_heads(tmp_path: Path) -> None:
     path = indicial.compare(heads(0), heads(1)).figure(tmp_path / "both.svg")
     assert "pair 2" in path.read_text(encoding="utf-8")
+
+
+def test_a_figure_shows_products_as_they_are_and_outputs_by_their_tokens(tmp_path: Path) -> None:
+    """No query at positions, so no scores there; an output for each token is called by it."""
+    one = hand("position")
+    comparison = indicial.compare(one, one, text="ABCA")
+    (products,) = comparison.circuits[0].products
+    assert not products[3:].any() and (products[:3, 3] == products.max()).all()
+    columns = {c.title.split()[0]: c for c in [*_columns(comparison, 0), *_outputs(comparison)]}
+    assert columns["query"].title == "query times key" and not columns["query"].arrays[0][3:].any()
+    assert columns["outputs"].columns == columns["value"].rows == ("A", "B", "C")
+    (column,) = (
+        c
+        for c in _columns(indicial.compare(hand("unique"), hand("unique")), 0)
+        if "value" in c.title
+    )
+    assert column.rows == ("0", "1")

@@ -45,6 +45,8 @@ class Circuits:
     """The names of the parameters: `{"query": "W^Q", …}`; `output` where values are multiplied again."""
     applied: Mapping[str, Array]
     """Query, key and value of each feature: (heads, inner, features)."""
+    products: Array
+    """Query times key, as the matrices are: before one stands for all that give the same outputs."""
     weights: str
     """The name of the attention weights."""
     output: str
@@ -83,9 +85,12 @@ def circuits(design: Design) -> Circuits:
     if output.softmax:
         values = values - values.mean(1, keepdims=True)
     labels = tuple(label for block in blocks for label in block.labels)
+    products = scores
     scores, values = settled(scores, values, _features(design, name, places))
     applied = {"query": q, "key": k, "value": v}
-    return Circuits(scores, values, tuple(places), labels, factors, applied, name, output.tensor)
+    return Circuits(
+        scores, values, tuple(places), labels, factors, applied, products, name, output.tensor
+    )
 
 
 def _attention(design: Design) -> str:

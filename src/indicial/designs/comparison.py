@@ -253,7 +253,8 @@ def _strength(found: Circuits, head: int) -> float:
 
 def _ordered(found: Circuits, order: list[int]) -> Circuits:
     applied = {role: array[order] for role, array in found.applied.items()}
-    return replace(found, scores=found.scores[order], values=found.values[order], applied=applied)
+    scores, values, products = (a[order] for a in (found.scores, found.values, found.products))
+    return replace(found, scores=scores, values=values, products=products, applied=applied)
 
 
 def _costs(first: Circuits, second: Circuits) -> Array:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from indicial.designs.comparison import Comparison
 
 LABEL = 6
+SAME = 1e-9
 WIDEST = 24
 """Cells that a matrix has room for; one with more has narrower ones."""
 
@@ -67,11 +68,18 @@ def _columns(comparison: Comparison, head: int) -> list[Column]:
         arrays = one.applied[role][head], other.applied[role][head]
         if arrays[0].shape == arrays[1].shape:
             title = f"{role} ${one.factors[role]}x${many}"
-            found.append(Column(title, arrays, _numbers(len(arrays[0])), labels))
-    found.append(Column(f"scores{many}", (one.scores[head], other.scores[head]), labels, labels))
+            given = role == "value" and "output" not in one.factors
+            rows = _outcomes if given else _numbers
+            found.append(Column(title, arrays, rows(len(arrays[0]), comparison), labels))
+    products = one.products[head], other.products[head]
+    scores = one.scores[head], other.scores[head]
+    found.append(Column(f"query times key{many}", products, labels, labels))
+    if any(np.abs(p - s).max() > SAME for p, s in zip(products, scores, strict=True)):
+        found.append(Column(f"scores as compared{many}", scores, labels, labels))
     if "output" in one.factors:
         values = one.values[head], other.values[head]
-        found.append(Column(f"values{many}", values, _numbers(len(values[0])), labels))
+        outcomes = _outcomes(len(values[0]), comparison)
+        found.append(Column(f"values{many}", values, outcomes, labels))
     return found
 
 
@@ -84,8 +92,16 @@ def _outputs(comparison: Comparison) -> list[Column]:
         Column(f"weights on {comparison.text}", (one, other), places, places)
         for one, other in zip(a, a2, strict=True)
     ]
-    return [*weights, Column("outputs", (y, y2), places, _numbers(y.shape[-1]))]
+    return [*weights, Column("outputs", (y, y2), places, _outcomes(y.shape[-1], comparison))]
 
 
-def _numbers(count: int) -> tuple[str, ...]:
+def _numbers(count: int, comparison: Comparison) -> tuple[str, ...]:
     return tuple(map(str, range(count)))
+
+
+def _outcomes(count: int, comparison: Comparison) -> tuple[str, ...]:
+    """What the outputs are called: a head with an output for each token speaks of tokens."""
+    tokens = comparison.one.tokens
+    if count == len(tokens):
+        return tuple(clipped(token, LABEL) for token in tokens)
+    return _numbers(count, comparison)
