@@ -1,37 +1,46 @@
-"""Where a tensor is not 0, and that sums need not go further.
+"""Where a value is not 0, and that sums need not go further.
 
-    α[t_1,t_2] = softmax_{t_2 ≤ t_1} …
-    h̃[t,i] = Σ_T α[t,T] Value[T,i]      →      h̃[t,i] = Σ_{T ≤ t} α[t,T] Value[T,i]
+    α[t_1,t_2] = softmax_{t_2 ≤ t_1} …;   δ[t_1,t_2] = α[t_1,t_2] - λ |β[t_1,t_2]|
+    h̃[t,i] = Σ_T δ[t,T] Value[T,i]      →      h̃[t,i] = Σ_{T ≤ t} δ[t,T] Value[T,i]
 
-Without this the sum would seem to read values of steps that are still to come.
+Without this the sum would seem to read values of steps that are still to come. It is a property of the
+value, however it is written: for each condition that occurs in an expression the expression is computed as
+far as it can be where the condition does not hold. There a softmax under it is 0, `[t_2 > t_1]` is 1, a
+product with 0 is 0, and a function of numbers is a number: `exp(α) - 1` ends where α does, `exp(α)` goes on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from indicial.compile.stepping.bounds import conjuncts, joined
 from indicial.compile.stepping.walked import Walk
-from indicial.program.cost.conditions import negation
+from indicial.program.cost.conditions import add, constraints, negation
 from indicial.program.ir import (
+    COMPARISONS,
+    LOGIC,
     Affine,
     Apply,
     Code,
     Constant,
     Expression,
+    IndexValue,
+    Place,
     Read,
     Reduce,
     Select,
     Softmax,
     Statement,
 )
+from indicial.program.meaning.functions import FUNCTIONS
 from indicial.program.moving import moved
 from indicial.program.rewrite import free_indices, rebuild
+from indicial.program.sizes import Size
 
 
 def with_support(code: Code, walk: Walk) -> Code:
-    """The program with its sums ended where one factor is 0, and those factors defined only there."""
+    """The program with its sums ended where they add 0, and what they read defined only there."""
     found = _Supports(code)
 
     def leaf(node: Expression) -> Expression:
@@ -47,16 +56,19 @@ def with_support(code: Code, walk: Walk) -> Code:
         guard = statement.guard
         if len(walk.axes(code.tensors[statement.target])) > 1:
             conditions = found.of(statement.target)
-            if conditions and statement is not code.of(statement.target)[-1]:
-                continue  # it says where the tensor is 0, as the end of the general one does now
-            guard = guard or joined(conditions)
+            if conditions:
+                at = _at(code.of(statement.target)[-1], statement.left) or {}
+                conditions = [moved(c, at) for c in conditions]
+                if any(_truth(guard, _beyond(c, holds=True)) is False for c in conditions):
+                    continue  # it says where the tensor is 0, as the ends of the others do now
+                guard = joined([*conjuncts(guard), *conditions])
         body = rebuild(statement.body, leaf=leaf)
         statements.append(replace(statement, body=body, guard=guard))
     return replace(code, statements=tuple(statements))
 
 
 class _Supports:
-    """The conditions under which each tensor is not 0, in the indices of its left side."""
+    """The conditions outside of which each tensor is 0, in the indices of its last equation."""
 
     def __init__(self, code: Code) -> None:
         self.code = code
@@ -69,50 +81,169 @@ class _Supports:
         return self.known[name]
 
     def defined(self, statements: list[Statement]) -> Iterator[Expression]:
-        """`0 for t_2 > t_1`, then one equation that is general."""
+        """Of equations in order of precedence: an element that none of them is about is 0."""
         if not statements or any(_names(s) is None for s in statements):
             return
-        *special, general = statements
-        if general.guard is not None:
-            return
-        for statement in special:
-            opposite = negation(statement.guard) if statement.guard is not None else None
-            if statement.body != Constant(0.0) or opposite is None:
-                return
-            if _names(statement) == _names(general):
-                yield opposite
-        yield from self.where(general.body)
+        cases = []
+        for statement in statements:
+            at = _at(statement, statements[-1].left) or {}
+            guard = None if statement.guard is None else moved(statement.guard, at)
+            cases.append((guard, moved(statement.body, at)))
+        whole = Select(
+            tuple((guard, body) for guard, body in cases if guard is not None),
+            next((body for guard, body in cases if guard is None), Constant(0.0)),
+        )
+        yield from self.where(whole)
 
     def where(self, expression: Expression) -> Iterator[Expression]:
-        """Conditions without which the expression is 0."""
-        match expression:
+        """Conditions outside of which the expression is 0."""
+        for condition in dict.fromkeys(self.conditions(expression)):
+            beyond = _beyond(condition)
+            if beyond is not None and self.value(expression, beyond) == 0:
+                yield condition
+
+    def conditions(self, expression: Expression) -> Iterator[Expression]:
+        """All that occur, in what is read too: each comparison of indices, and its opposite."""
+        free = free_indices(expression)
+        for node in expression.walk():
+            for condition in self.ends(node) if isinstance(node, Read) else _comparisons(node):
+                if free_indices(condition) <= free:
+                    yield condition
+
+    def ends(self, read: Read) -> Iterator[Expression]:
+        """The conditions outside of which a read is 0."""
+        statements = self.code.of(read.tensor)
+        at = _at(statements[-1], read.places) if statements else None
+        if at is not None:
+            yield from (moved(c, at) for c in self.of(read.tensor))
+
+    def value(self, node: Expression, beyond: Affine) -> float | None:
+        """The value wherever `beyond ≤ 0`, if it is the same number at all those places."""
+        match node:
+            case Constant(value):
+                return value
+            case Apply(function) if function in (*COMPARISONS, *LOGIC):
+                truth = _truth(node, beyond)
+                return None if truth is None else float(truth)
+            case Apply(function, arguments):
+                return _applied(function, [self.value(a, beyond) for a in arguments])
             case Softmax(_, condition, _):
-                yield from conjuncts(condition)
-            case Select(((condition, _),), Constant(0.0)):
-                yield from conjuncts(condition)
-            case Apply("*", arguments):
-                for argument in arguments:
-                    yield from self.where(argument)
-            case Apply("neg", (inner,)) | Apply("/", (inner, _)):
-                yield from self.where(inner)
-            case Reduce("sum", indices, _, body):
-                own = {i.name for i in indices}
-                yield from (c for c in self.where(body) if not free_indices(c) & own)
-            case Read(tensor, places):
-                statements = self.code.of(tensor)
-                if not statements or not all(isinstance(p, Affine) for p in places):
-                    return
-                names = _names(statements[-1])
-                if names is not None:
-                    at = {
-                        name: Affine(place.terms, place.offset - shift)
-                        for (name, shift), place in zip(names, places, strict=True)
-                        if isinstance(place, Affine)
-                    }
-                    yield from (moved(c, at) for c in self.of(tensor))
+                return 0.0 if _truth(condition, beyond) is False else None
+            case Select(branches, otherwise):
+                possible = list(_possible(branches, otherwise, beyond))
+                values = {self.value(branch, beyond) for branch in possible}
+                return values.pop() if len(values) == 1 else None
+            case Reduce("sum", indices, condition, body):
+                if dict(beyond.terms).keys() & {i.name for i in indices}:
+                    return None
+                none = _truth(condition, beyond) is False or self.value(body, beyond) == 0
+                return 0.0 if none else None
+            case Read():
+                ended = any(_truth(c, beyond) is False for c in self.ends(node))
+                return 0.0 if ended else None
+            case _:
+                return None
+
+
+def _applied(function: str, values: list[float | None]) -> float | None:
+    """A function of numbers, some of which may not be known; what is not known is finite and not 0."""
+    if function == "*" and 0 in values:
+        return 0.0
+    if function == "/" and values[0] == 0 and values[1] != 0:
+        return 0.0
+    numbers = [value for value in values if value is not None]
+    return FUNCTIONS[function](*numbers) if len(numbers) == len(values) else None
+
+
+def _possible(
+    branches: tuple[tuple[Expression, Expression], ...], otherwise: Expression, beyond: Affine
+) -> Iterator[Expression]:
+    """The cases that may apply."""
+    for condition, value in branches:
+        truth = _truth(condition, beyond)
+        if truth is not False:
+            yield value
+        if truth:
+            return
+    yield otherwise
+
+
+# ---- conditions on indices, as half-spaces ----
+
+
+def _comparisons(node: Expression) -> Iterator[Expression]:
+    """The conditions of one node, each of them one inequality."""
+    own = node.condition if isinstance(node, Softmax | Reduce) else node
+    for part in conjuncts(own):
+        for constraint in constraints(part)[0]:
+            if not constraint.differs:
+                opposite = negation(part)
+                single = len(constraints(part)[0]) == 1 and opposite is not None
+                yield part if single else _at_most_0(constraint.form)
+                yield opposite if single and opposite else _at_most_0(_opposite(constraint.form))
+
+
+def _at_most_0(form: Affine) -> Expression:
+    return Apply("≤", (IndexValue(form), Constant(0.0)))
+
+
+def _opposite(form: Affine) -> Affine:
+    """`form > 0` as something that is at most 0."""
+    return add(Affine((), Size.of(1)), form, -1)
+
+
+def _beyond(condition: Expression, holds: bool = False) -> Affine | None:
+    """What is at most 0 where one inequality does not hold, or where it does."""
+    found, exact = constraints(condition)
+    if not exact or len(found) != 1 or found[0].differs:
+        return None
+    return found[0].form if holds else _opposite(found[0].form)
+
+
+def _truth(condition: Expression | None, beyond: Affine | None) -> bool | None:
+    """Whether a condition holds wherever `beyond ≤ 0`; None where it depends, or nobody knows."""
+    if beyond is None:
+        return None
+    found, exact = constraints(condition)
+    if any(not c.differs and _follows(_opposite(c.form), beyond) for c in found):
+        return False
+    every = all(
+        _follows(_below(c.form), beyond) or _follows(_opposite(c.form), beyond)
+        if c.differs
+        else _follows(c.form, beyond)
+        for c in found
+    )
+    return True if exact and every else None
+
+
+def _below(form: Affine) -> Affine:
+    """`form < 0` as something that is at most 0."""
+    return add(form, Affine((), Size.of(1)))
+
+
+def _follows(form: Affine, beyond: Affine) -> bool:
+    """Whether `form ≤ 0` wherever `beyond ≤ 0`."""
+    apart = add(form, beyond, -1)
+    number = apart.offset.number
+    return not apart.terms and number is not None and number <= 0
+
+
+# ---- the indices of a left side ----
 
 
 def _names(statement: Statement) -> list[tuple[str, int]] | None:
     """The indices of a left side that has nothing else, with what is added to each."""
     shifts = [p.shift for p in statement.left if isinstance(p, Affine) and p.shift is not None]
     return shifts if len(shifts) == len(statement.left) else None
+
+
+def _at(statement: Statement, places: Sequence[Place]) -> dict[str, Affine] | None:
+    """The indices of an equation where its left side is at some places, if those are plain."""
+    names = _names(statement)
+    if names is None or not all(isinstance(place, Affine) for place in places):
+        return None
+    return {
+        name: Affine(place.terms, place.offset - shift)
+        for (name, shift), place in zip(names, places, strict=True)
+        if isinstance(place, Affine)
+    }
