@@ -102,9 +102,10 @@ class _Finder(ast.NodeVisitor):
 
     def at(self, node: ast.AST, end: bool = False) -> int:
         where: Any = node
+        line, column = where.lineno, where.col_offset
         if end:
-            return self.starts[where.end_lineno - 1] + int(where.end_col_offset)
-        return self.starts[where.lineno - 1] + int(where.col_offset)
+            line, column = where.end_lineno, where.end_col_offset
+        return self.starts[int(line) - 1] + int(column)
 
     def text(self, node: ast.AST) -> str:
         return self.source[self.at(node) : self.at(node, True)].decode()
