@@ -140,7 +140,7 @@ ELSEWHERE = {
     "quoted-block": "a fenced block in a quotation",
     "words": "words in a formula: it is skipped",
     "size-mismatch": "vectors of two lengths",
-    "rank-guess": "a note about a vector",
+    "outside": "a power of a matrix",
     "label-guard": "a note about a guard",
 }
 """Codes whose texts are tested with what gives them."""

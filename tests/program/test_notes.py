@@ -89,7 +89,12 @@ CASES: dict[str, tuple[str, str, Callable[[Values], Any]]] = {
         display(r"h_t = A h_{t-1} + B x_t"),
         "h",
         lambda v: np.array(
-            [sum(v["A"] ** (t - s) * v["B"] * v["x"][s] for s in range(t + 1)) for t in range(3)]
+            [
+                sum(
+                    np.linalg.matrix_power(v["A"], t - s) @ v["B"] @ v["x"][s] for s in range(t + 1)
+                )
+                for t in range(3)
+            ]
         ),
     ),
     "a size beside a tensor of that letter": (

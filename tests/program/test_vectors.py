@@ -45,30 +45,30 @@ def run(found: Program, size: int = 3, **given_values: Any) -> dict[str, Any]:
     ("lines", "becomes"),
     [
         (["α_i = softmax_i k_i^⊤ q", "c = Σ_i v_i α_i"],
-         ["α_i = softmax_i k_i[D] q[D]", "c[E] = Σ_i v_i[E] α_i"]),
-        (["V = u_b u_b^⊤", "y = V x_1"], ["V[D,D'] = u_b[D] u_b[D']", "y[D] = V[D,D'] x_1[D']"]),
-        (["V = u_b u_c^⊤", "y = V x_1"], ["V[D,E] = u_b[D] u_c[E]", "y[D] = V[D,E] x_1[E]"]),
+         ["α_i = softmax_i k_i[D] q[D]", "c[e] = Σ_i v_i[e] α_i"]),
+        (["V = u_b u_b^⊤", "y = V x_1"], ["V[d,d'] = u_b[d] u_b[d']", "y[d] = V[d,D] x_1[D]"]),
+        (["V = u_b u_c^⊤", "y = V x_1"], ["V[d,e] = u_b[d] u_c[e]", "y[d] = V[d,E] x_1[E]"]),
         (["s = x^⊤ Q y"], ["s = x[D] Q[D,E] y[E]"]),
         (["s = ‖x - y‖^2 + x^⊤ y"], ["s = ‖x[D] - y[D]‖^2 + x[D] y[D]"]),
         (["s = x^⊤ y x^⊤ y"], ["s = x[D] y[D] x[D'] y[D']"]),
         (["s = (x^⊤ + y^⊤) (A x)"], ["s = (x[D] + y[D]) (A[D,D'] x[D'])"]),
         (["s = exp(x_2^⊤ x_2) x_2 / exp(x_1^⊤ x_2)"],
-         ["s[D] = exp(x_2[D'] x_2[D']) x_2[D]/exp(x_1[D'] x_2[D'])"]),
+         ["s[d] = exp(x_2[D] x_2[D]) x_2[d]/exp(x_1[D] x_2[D])"]),
         (["v = V(u_d + u_b)", "V = u_b u_d^⊤"],
-         ["v[E] = V[E,E'] (u_d[E'] + u_b[E'])", "V[E,E'] = u_b[E] u_d[E']"]),
-        (["v = β^2 (u - w)/β^2", "s = u^⊤ w"], ["v[D] = β^2 · (u[D] - w[D])/β^2", "s = u[D] w[D]"]),
-        (["y^⊤ = x^⊤ A"], ["y[D] = x[E] A[E,D]"]),
+         ["v[e] = V[e,E] (u_d[E] + u_b[E])", "V[e,e'] = u_b[e] u_d[e']"]),
+        (["v = β^2 (u - w)/β^2", "s = u^⊤ w"], ["v[d] = β^2 · (u[d] - w[d])/β^2", "s = u[D] w[D]"]),
+        (["y^⊤ = x^⊤ A"], ["y[d] = x[E] A[E,d]"]),
         (["s = k_i^T q"], ["s = k_i[D] q[D]"]),
         (["P(y|h) = softmax_y h^⊤ W e(y)"], ["P(y | h) = softmax_y h[D] W[D,F] e(y)[F]"]),
         (["P(y|h) = softmax h^⊤ e(y)"], ["P(y | h) = softmax h[D] e(y)[D]"]),
         (["s_t = h_Φ(e(w_t), e(w_{t-1}))^⊤ e(w_{t+1})"],
          ["s_t = h_Φ(e(w_t)[D'], e(w_{t-1})[D'])[D] e(w_{t+1})[D]"]),
         (["A(Q,K,V) = softmax(Q K^⊤/sqrt(d)) V"],
-         ["A[E,F] = (softmax_G (Q[E,H] K[G,H]/sqrt(d))) V[G,F]"]),
+         ["A[e,f] = (softmax_G (Q[e,H] K[G,H]/sqrt(H))) V[G,f]"]),
         (["h_i = W_1 x_i", "g_i = W_2 h_i", "α_{ij} = g_i^⊤ g_j"],
-         ["h_i[D] = W_1[D,E] x_i[E]", "g_i[F] = W_2[F,D] h_i[D]", "α_{ij} = g_i[F] g_j[F]"]),
+         ["h_i[d] = W_1[d,E] x_i[E]", "g_i[f] = W_2[f,D] h_i[D]", "α_{ij} = g_i[F] g_j[F]"]),
         (["s = x^⊤ (A + λ I) x"],
-         ["s = x[D] (A[D,D'] + λ I[D,D']) x[D']", "I[D,D'] = cases { 1 if D = D', 0 otherwise }"]),
+         ["s = x[D] (A[D,D'] + λ I[D,D']) x[D']", "I[d,d'] = cases { 1 if d = d', 0 otherwise }"]),
     ],
 )  # fmt: skip
 def test_becomes_index_notation(lines: list[str], becomes: list[str]) -> None:
@@ -273,7 +273,7 @@ def test_mistakes(line: str, text: str, sites: list[str], hint: str) -> None:
 def test_a_side_that_does_not_fit_is_left_out() -> None:
     found = program("V = (u_b u_b - u_c u_c)/β^2 = (u_b u_b^⊤ - u_c u_c^⊤)/β^2", document=True)
     assert [m.code for m in found.messages] == ["rank", "rank"]
-    assert unicode(found.statements[0]).strip() == "V[D,D'] = (u_b[D] u_b[D'] - u_c[D] u_c[D'])/β^2"
+    assert unicode(found.statements[0]).strip() == "V[d,d'] = (u_b[d] u_b[d'] - u_c[d] u_c[d'])/β^2"
 
 
 def test_bare_matrices() -> None:
@@ -285,7 +285,7 @@ def test_bare_matrices() -> None:
 
 
 def test_draws() -> None:
-    assert rewritten("vector k[i,D], m[D]", "k_i ~ N(m, λ I)")[-1] == "k_i[D] ~ N(m[D], λ)"
+    assert rewritten("vector k[i,D], m[D]", "k_i ~ N(m, λ I)")[-1] == "k_i[d] ~ N(m[d], λ)"
     lines = ["k ~ N(m, λ I + m m^⊤)", "s = k^⊤ m"]
     assert [m.code for m in program("vector k[D], m[D]", *lines).messages] == ["draw"]
     found = program(*lines, document=True)
@@ -357,3 +357,10 @@ def test_a_function_that_calls_itself_ends() -> None:
     """Two calls in a body are not unfolded into a million."""
     found = program("f(x) = f(x) f(x) x", "y = f(3)")
     assert {m.code for m in found.errors} == {"recursion"}
+
+
+def test_what_has_no_word_in_index_notation_is_not_read() -> None:
+    lines = ["matrix A[D,D'], B[D,D']", "B = A^{-1}"]
+    assert [m.code for m in program(*lines).errors] == ["outside"]
+    found = program("B = x x^⊤", "y = B^{-1} x", document=True)
+    assert found.errors == [] and "inverse" in found.skipped[0].reason

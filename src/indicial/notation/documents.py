@@ -29,13 +29,16 @@ from indicial.notation.markup import (
     mark_claims,
     promote_lone_formulas,
     says_equal,
+    says_what,
 )
 from indicial.notation.notebooks import cells
 from indicial.notation.parse import Parsed, parse
 from indicial.notation.scanner import inputs, scan
 from indicial.notation.silences import Silences, find_silences, silenced
 from indicial.notation.source import Source, Span
+from indicial.notation.syntax import Declaration
 from indicial.notation.tokens import Token, tokenize
+from indicial.notation.vocabulary import SPACE
 
 __all__ = ["Display", "Document", "Section", "parse_document", "parse_inline", "read", "read_text"]
 
@@ -182,6 +185,9 @@ def _parsed(
         if number == 0:
             parsed = parse(tokens, display.surface == "latex", display.claims)
             parsed = replace(parsed, faults=(*faults, *parsed.faults))
+            if display.kind == "said":
+                said = [s for s in parsed.statements if isinstance(s, Declaration)]
+                parsed = Parsed(tuple(s for s in said if s.keyword == SPACE))
         yield display, parsed
 
 
@@ -288,6 +294,8 @@ class _Reader:
                 self.input(item, within)
             elif item.kind != "inline":
                 self.add(item)
+            elif says_what(item.body.text):
+                self.add(replace(item, kind="said"))
             elif says_equal(item.body.text):
                 self.inline.append(item)
                 self.reading.append(item)

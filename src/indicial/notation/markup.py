@@ -22,7 +22,7 @@ from indicial.notation.macros import Macro
 from indicial.notation.source import Source, Span
 
 Surface = Literal["plain", "latex"]
-Kind = Literal["display", "inline", "cell"]
+Kind = Literal["display", "inline", "cell", "said"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +150,14 @@ def _stands_alone(source: Source, group: list[Display]) -> bool:
         and _BETWEEN.fullmatch(text, a.span.end, b.span.start)
         for a, b in pairwise(group)
     )
+
+
+def says_what(text: str) -> bool:
+    """Whether a formula inside a sentence says what a name is: `x ∈ ℝ^d`, no more."""
+    return bool(_SAID.search(text)) and not says_equal(text)
+
+
+_SAID = re.compile(r"(?:\\in\b|∈)\s*(?:\\mathbb\s*\{?\s*R|ℝ|\\R\b|\\RR\b|\\Re\b|R\s*\^)")
 
 
 def says_equal(body: str) -> bool:

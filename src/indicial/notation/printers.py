@@ -16,6 +16,7 @@ from indicial.notation.kept import kept
 from indicial.notation.syntax import Claim, Declaration, Dots, Equation, Expression, Name, Node
 from indicial.notation.typesetting.expressions import Typesetter
 from indicial.notation.typesetting.letters import ASCII, KEY, LATEX, UNICODE, Surface
+from indicial.notation.vocabulary import SPACE
 
 Printable = Node | Sequence[Node]
 
@@ -106,7 +107,8 @@ class _Printer(Typesetter):
         return text
 
     def declaration(self, node: Declaration) -> str:
-        text = self.word(node.keyword + " ") + ", ".join(self.show(item) for item in node.items)
+        keyword = "" if node.keyword == SPACE else self.word(node.keyword + " ")
+        text = keyword + ", ".join(self.show(item) for item in node.items)
         if node.domain is not None:
             text += f" {self.surface.signs['∈']} {self.show(node.domain)}"
         if node.value is not None:

@@ -35,6 +35,7 @@ from indicial.notation.source import Span, cover
 from indicial.notation.syntax import (
     Call,
     Claim,
+    Comparison,
     Conjunction,
     Declaration,
     Dots,
@@ -46,7 +47,7 @@ from indicial.notation.syntax import (
     is_condition,
 )
 from indicial.notation.tokens import Token
-from indicial.notation.vocabulary import KEYWORDS, REDUCTIONS
+from indicial.notation.vocabulary import KEYWORDS, REDUCTIONS, SPACE
 
 _NAME_STARTS = frozenset({"letter", "word", "text"})
 _CONNECTIVES = frozenset({"with", "so", "then", "thus", "hence", "while", "where", "such that"})
@@ -190,12 +191,36 @@ class RowParser:
         if not relations:
             self.skip("it states no equation")
         elif not relations & EQUATION_SIGNS:
-            self.skip("it states a range" if "∈" in relations else "it is an inequality")
+            if "∈" not in relations or not self.spaces():
+                self.skip("it states a range" if "∈" in relations else "it is an inequality")
         else:
             parser = ExpressionParser(self.tokens, self.latex)
             while not parser.done():
                 self.equation(parser, label)
                 label = ""
+
+    def spaces(self) -> bool:
+        """`W ∈ ℝ^{m×n}, x and y ∈ ℝ^n`: what the names are; False if it says something else."""
+        parser = ExpressionParser(self.tokens, self.latex)
+        found: list[Statement] = []
+        items: list[Expression] = []
+        start = parser.peek()
+        try:
+            while not parser.done():
+                items.append(parser.factor())
+                if parser.relation() == "∈":
+                    domain = parser.sum()
+                    if not is_space(domain):
+                        return False
+                    span = parser.since(start)
+                    found.append(Declaration(SPACE, tuple(items), domain, span=span))
+                    items = []
+                while not parser.done() and (is_sign(parser.peek(), ",;.") or _joins(parser)):
+                    parser.i += 1
+        except Refusal:
+            return False
+        self.statements += found
+        return bool(found) and not items
 
     def take_label(self) -> str:
         """A text before the left side: `Attention: α[…] = …`, `\\text{Attention } α[…] = …`."""
@@ -233,6 +258,10 @@ class RowParser:
         if not relations:
             raise Refusal("syntax", "no relation stands in this part", (span,),
                           "a comma outside brackets separates equations")  # fmt: skip
+        if "∈" in relations[1:] and is_space(sides[relations.index("∈") + 1]):
+            end = relations.index("∈")  # `H = φ(X W) ∈ ℝ^{n×h}` also says what H is
+            self.statements.append(Declaration(SPACE, (sides[0],), sides[end + 1], span=span))
+            sides, relations = sides[: end + 1], relations[:end]
         if set(relations) <= EQUATION_SIGNS:
             sides_, relations_ = tuple(sides), tuple(relations)
             self.statements.append(Equation(sides_, relations_, guard, label, span=span))
@@ -264,13 +293,29 @@ class RowParser:
             raise parser.unexpected(parser.peek(), "the end of the condition")
         parts = condition.parts if isinstance(condition, Conjunction) else (condition,)
         # `∀ i` on its own restricts nothing.
-        real = tuple(part for part in parts if is_condition(part))
-        if not word and not real:
+        kept = [part for part in parts if not self.said(part)]
+        real = tuple(part for part in kept if is_condition(part))
+        if not word and not real and kept:
             raise Refusal("syntax", "no relation stands in this part", (condition.span,),
                           "a comma outside brackets separates equations")  # fmt: skip
         if len(real) < 2:
             return real[0] if real else None
         return Conjunction(real, span=condition.span)
+
+    def said(self, part: Expression) -> bool:
+        """`…, where W ∈ ℝ^{m×n}`: no condition, but what W is."""
+        if not isinstance(part, Comparison) or part.operators != ("∈",):
+            return False
+        name, domain = part.operands
+        if not is_space(domain):
+            return False
+        self.statements.append(Declaration(SPACE, (name,), domain, span=part.span))
+        return True
+
+
+def is_space(node: Expression) -> bool:
+    """`ℝ`, `ℝ^d`, `R^{m×n}`."""
+    return isinstance(node, Name) and (node.base == "ℝ" or (node.base == "R" and bool(node.sup)))
 
 
 def _joins(parser: ExpressionParser) -> bool:

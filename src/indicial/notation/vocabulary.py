@@ -9,6 +9,9 @@ from __future__ import annotations
 KEYWORDS = ("input", "parameter", "constant", "size", "range", "vector", "matrix", "label")
 """The words that begin a declaration."""
 
+SPACE = "space"
+"""`x ∈ ℝ^d` declares what x is without a word before it."""
+
 STATISTICS = ("mean", "std", "variance", "probability", "max", "min")
 """What a claim says of many draws, before `of`."""
 

@@ -75,7 +75,8 @@ class Program:
         equations, derivatives = _without_derivatives(self.written)
         filled = fill(equations, self._messages, document, resolve)
         in_matrices: list[Skipped] = []
-        indexed = vectors.rewrite(filled, self._messages, document, in_matrices)
+        self.reading = vectors.rewrite(filled, self._messages, document, in_matrices)
+        indexed = self.reading.statements
         # Steps with vectors use what the prose says of them: that they are orthogonal, of length 1.
         self._prose = document and indexed != filled
         unrolled, in_place = unroll(indexed, document)

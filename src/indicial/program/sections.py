@@ -25,6 +25,7 @@ from indicial.notation.syntax import (
     Quantity,
     Statement,
 )
+from indicial.notation.vocabulary import SPACE
 from indicial.program.lowering.places import describe
 from indicial.program.messages import Messages
 from indicial.program.names.letters import GROUPS, index_name
@@ -119,7 +120,8 @@ def _divide_section(title: str, blocks: list[Block]) -> list[Part]:
     sketch = outline(every, Messages(), document=True)
     definitions = {id(d.equation): d for d in sketch.definitions}
     parts = [Part(title)]
-    seen: set[Statement] = set()
+    said = [st for st in every if isinstance(st, Declaration) and st.keyword == SPACE]
+    seen: set[Statement] = set(said)
     bodies: dict[tuple[object, ...], Expression] = {}
     counts: dict[str, int] = {}
     for block in blocks:
@@ -133,14 +135,16 @@ def _divide_section(title: str, blocks: list[Block]) -> list[Part]:
                 same = bodies.setdefault(what, definition.body) == definition.body
                 if not same or counts.setdefault(definition.key, count) != count:
                     parts.append(Part(title, _trailing_lists(parts[-1])))
-                    seen.clear()
+                    seen = set(said)
                     bodies, counts = {what: definition.body}, {definition.key: count}
             seen.add(statement)
             parts[-1].statements.append(statement)
         parts[-1].faults.extend(block.faults)
         parts[-1].skipped.extend(block.skipped)
-    if len(parts) == 1 and len(parts[0].statements) == len(every):
+    if len(parts) == 1 and len(parts[0].statements) + len(said) == len(every):
         parts[0].sketch = sketch
+    for part in parts:  # `x ∈ ℝ^d` holds for all that stands under the heading
+        part.statements[:0] = said if part.statements else ()
     return parts
 
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from indicial.notation.printers import unicode as print_unicode
 from indicial.notation.syntax import Declaration, Equation, Statement
+from indicial.notation.vocabulary import SPACE
 from indicial.program.cost.cost import order
 from indicial.program.explain.facts import Facts, Named, read, tie, tied_sizes
 from indicial.program.explain.numbers import both, count, formula, in_bytes, leading
@@ -51,6 +52,7 @@ def explain(
     page.lines.append("")
     page.lines += equations(program, spelling, width)
     page.lines.append("")
+    _reading(page, program, width)
     _names(page, facts, everything)
     _ranges(page, facts)
     _outside(page, facts)
@@ -91,7 +93,7 @@ def shown_equations(program: Program) -> list[Statement]:
 
 def _in_tables(statement: Statement) -> bool:
     """Declarations that the tables below the equations say again."""
-    told = ("input", "parameter", "constant", "size", "range")
+    told = ("input", "parameter", "constant", "size", "range", SPACE)
     return isinstance(statement, Declaration) and statement.keyword in told
 
 
@@ -104,6 +106,27 @@ def _typed(statement: Statement) -> str:
         return print_unicode(statement)
     first, *rest = (line.strip() for line in text.split("\n"))
     return "\n".join([first, *("    " + line for line in rest if line)])
+
+
+def _reading(page: Page, program: Program, width: int) -> None:
+    """Vector style in index notation, and what each name was taken for."""
+    reading = program.reading
+    if not reading.convention:
+        return
+    page.lines.append("read as")
+    for statement in program.statements:
+        if isinstance(statement, Equation):
+            for line in print_unicode(statement).splitlines():
+                page.lines += wrapped(line, width)
+    page.lines.append("")
+    page.put("convention", [reading.convention])
+    lines = []
+    for decision in reading.decisions:
+        one = len(decision.names) == 1
+        many = "matrices" if decision.kind == "matrix" else f"{decision.kind}s"
+        what = f"is a {decision.kind}" if one else f"are {many}"
+        lines += page.fold(f"{', '.join(decision.names)} {what}: {decision.reason}")
+    page.put("taken as", lines)
 
 
 # ---------------------------------------------------------------------- names

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from indicial.notation.printers import unicode
+from indicial.notation.syntax import Equation
 from indicial.program.cost.cost import order
 from indicial.program.explain.facts import Facts
 from indicial.program.explain.numbers import formula, tight
@@ -30,6 +32,7 @@ def to_json(facts: Facts) -> dict[str, Any]:
             "unicode": program.unicode().splitlines(),
             "latex": program.latex(),
         },
+        **_reading(facts),
         "names": [
             {
                 "name": n.name,
@@ -105,3 +108,19 @@ def to_json(facts: Facts) -> dict[str, Any]:
         },
         "messages": [m.to_json() for m in program.messages],
     }
+
+
+def _reading(facts: Facts) -> dict[str, Any]:
+    """How vector style was read, if there is any."""
+    reading = facts.program.reading
+    if not reading.convention:
+        return {}
+    equations = [unicode(st).strip() for st in facts.program.statements if isinstance(st, Equation)]
+    decided = [
+        {"names": list(d.names), "kind": d.kind, "reason": d.reason} for d in reading.decisions
+    ]
+    return {
+        "reading": {
+            "equations": equations, "convention": reading.convention, "names": decided,
+        }
+    }  # fmt: skip

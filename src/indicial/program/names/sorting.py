@@ -35,6 +35,7 @@ from indicial.notation.syntax import (
     Statement,
     TupleLiteral,
 )
+from indicial.notation.vocabulary import SPACE
 from indicial.program.messages import Messages
 from indicial.program.names.letters import GROUPS, family, index_name, is_capital, is_hole
 from indicial.program.names.naming import Naming
@@ -44,7 +45,7 @@ from indicial.program.names.uses import PROBABILITY, FunctionDefinition, paramet
 
 def outline(statements: Iterable[Statement], messages: Messages, document: bool) -> Outline:
     """Sorts statements; what cannot be placed becomes a message."""
-    statements = tuple(statements)
+    statements = tuple(st for st in statements if not _says_what(st))
     before = len(messages.items)
     result = Outline(Naming(statements), document=document, statements=statements)
     survey(statements, result)
@@ -59,6 +60,11 @@ def outline(statements: Iterable[Statement], messages: Messages, document: bool)
     result.known = {}
     result.silent = len(messages.items) == before
     return result
+
+
+def _says_what(statement: Statement) -> bool:
+    """`x ∈ ℝ^d` is for vector style alone."""
+    return isinstance(statement, Declaration) and statement.keyword == SPACE
 
 
 def _declare(statement: Declaration, result: Outline, messages: Messages) -> None:

@@ -13,7 +13,9 @@ from collections.abc import Sequence
 from indicial.notation import syntax as s
 from indicial.notation.printers import unicode
 from indicial.program.messages import Messages
-from indicial.program.vectors.alignment import (
+from indicial.program.vectors.kinds import Kinds
+from indicial.program.vectors.leaves import JOINING, TRACE, elementwise
+from indicial.program.vectors.shapes import (
     COLUMN,
     KINDS,
     MATRIX,
@@ -22,27 +24,34 @@ from indicial.program.vectors.alignment import (
     Mismatch,
     Shape,
     align,
+    flip,
+    together,
 )
-from indicial.program.vectors.ranks import LIKE_ITS_ARGUMENT, Ranks
+from indicial.program.vectors.tables import (
+    NORMALISED,
+    divides,
+    dotted,
+    fits_all,
+    is_inner,
+)
 
 
-def fits_all(node: s.Expression) -> bool:
-    """`0`, `0/β^2`: a plain number can be of any shape."""
-    if isinstance(node, s.Group | s.Negative):
-        return fits_all(node.body)
-    return isinstance(node, s.Number) or (isinstance(node, s.Fraction) and fits_all(node.above))
+class Outside(Exception):
+    """Something that index notation has no word for, with what it is."""
 
 
 class Conflicts:
-    """Looks through expressions whose names all have their ranks."""
+    """Looks through expressions whose names all have their shapes."""
 
-    def __init__(self, ranks: Ranks, messages: Messages) -> None:
-        self.ranks = ranks
+    def __init__(self, kinds: Kinds, messages: Messages) -> None:
+        self.kinds = kinds
         self.messages = messages
+        self.loosely = kinds.outline.document
 
     def sides(self, sides: Sequence[s.Expression]) -> tuple[Shape, list[int]] | None:
         """The shape of an equation and the sides that have it; the others got a message."""
-        wanted = self.ranks.shape_of(leaf) if (leaf := self.ranks.leaf(sides[0])) else None
+        leaf = self.kinds.leaf(sides[0])
+        wanted = self.kinds.shape_of(leaf) if leaf is not None else None
         shapes = [None if fits_all(side) else self.shape(side, wanted) for side in sides]
         known = [(n, x) for n, x in enumerate(shapes) if x is not None]
         kept = [n for n, side in enumerate(sides) if fits_all(side)]
@@ -50,7 +59,7 @@ class Conflicts:
             return (NUMBER, kept) if kept else None
         first, shape = known[0]
         for n, other in known:
-            if other == shape:
+            if other == shape or ({other, shape} == {COLUMN, ROW} and self.loosely):
                 kept.append(n)
             else:
                 self.messages.error(
@@ -61,39 +70,105 @@ class Conflicts:
         return shape, sorted(kept)
 
     def shape(self, node: s.Expression, wanted: Shape | None = None) -> Shape | None:
-        leaf = self.ranks.leaf(node)
+        leaf = self.kinds.leaf(node)
         if leaf is not None:
             arguments = leaf.use.call.arguments if leaf.use.call is not None else ()
             sound = None not in [self.shape(a) for a in arguments]
-            return (self.ranks.shape_of(leaf) or NUMBER) if sound else None
+            shape = self.kinds.shape_of(leaf)
+            if leaf.key in self.kinds.higher and leaf.key not in self.kinds.total:
+                raise Outside(f"{leaf.key} has more indices than a matrix, and none is written")
+            if leaf.use.reference.power is not None:
+                _raised(shape)
+            return shape if sound else None
         match node:
             case s.Group(body=body) | s.Negative(body=body) | s.Expectation(body=body):
                 return self.shape(body, wanted)
             case s.Transpose(body=body):
-                inner = self.shape(body, None if wanted is None else (wanted[1], wanted[0]))
-                return None if inner is None else (inner[1], inner[0])
+                inner = self.shape(body, None if wanted is None else flip(wanted))
+                return None if inner is None else flip(inner)
             case s.Add(terms=parts) | s.Hadamard(factors=parts):
                 done = "added" if isinstance(node, s.Add) else "multiplied by ⊙"
                 return self._same(parts, wanted, done)
             case s.Cases(branches=branches):
                 return self._same([value for value, _ in branches], wanted, "cases of one thing")
-            case s.Product(factors=factors):
-                return self._product(factors, wanted)
-            case s.Fraction(above=above, below=below):
-                result = self.shape(above, wanted)
-                return self._number(below, "nothing can be divided by a {}", result)
+            case s.Product():
+                return self._product(node, wanted)
+            case s.Fraction():
+                return self._fraction(node, wanted)
             case s.Power(base=base):
-                return self.shape(base, wanted)
+                raised = self.shape(base, wanted)
+                return None if raised is None else _raised(raised)
             case s.Norm(body=body):
                 return None if self.shape(body) is None else NUMBER
             case s.Reduction(operator="softmax" | "argmax" | "argmin", under=(_, *_), body=body):
                 return self._number(body, f"{node.operator} takes numbers, not a {{}}", NUMBER)
+            case s.Reduction(operator="softmax", body=body):
+                return self.shape(body, wanted)
+            case s.Reduction(under=(), body=body):
+                return None if self.shape(body) is None else NUMBER
             case s.Reduction(body=body):
                 return self.shape(body, wanted)
+            case s.Index(base=base, items=items):
+                found = self.shape(base)
+                if found is None or found == NUMBER or sum(found) == len(items):
+                    return None if found is None else NUMBER
+                raise Outside("it takes a part of something")
             case s.Join(parts=parts) | s.ListLiteral(items=parts):
-                return MATRIX if any(isinstance(p, s.ListLiteral) for p in parts) else COLUMN
-            case s.Call(function=s.Name(base=name), arguments=parts) if name in LIKE_ITS_ARGUMENT:
-                return self._same(parts, wanted, f"arguments of {name}")
+                return self._joined(parts)
+            case s.TupleLiteral(items=(one, two)) if is_inner(node):
+                return None if self._same([one, two], None, "multiplied") is None else NUMBER
+            case s.Call():
+                return self._call(node, wanted)
+            case s.Dots():
+                raise Outside("it goes on with dots")
+        return NUMBER
+
+    def _fraction(self, node: s.Fraction, wanted: Shape | None) -> Shape | None:
+        above, below = self.shape(node.above, wanted), self.shape(node.below)
+        if above is None or below is None or below == NUMBER:
+            return None if below is None else above
+        if above in (below, NUMBER) and divides(node.below, self.kinds):
+            return below
+        text = f"nothing can be divided by a {KINDS[below]}"
+        self.messages.error("rank", text, (node.below.span, f"a {KINDS[below]}"))
+        return None
+
+    def _joined(self, parts: Sequence[s.Expression]) -> Shape | None:
+        if any(isinstance(p, s.ListLiteral) for p in parts):
+            return MATRIX
+        kept = [p for p in parts if not isinstance(p, s.Dots)]
+        if all(fits_all(p) for p in kept):
+            return COLUMN
+        shapes = [self.shape(p) for p in kept]
+        known = {x for x in shapes if x is not None}
+        if len(known) < len(set(shapes)):
+            return None
+        if known <= {NUMBER, COLUMN}:
+            return COLUMN
+        if len(known) == 1:
+            return known.pop()
+        kinds = " and a ".join(sorted(KINDS[x] for x in known))
+        sites = [(p.span, f"a {KINDS[x]}") for p, x in zip(kept, shapes, strict=True) if x]
+        self.messages.error("rank", f"a {kinds} cannot be joined", *sites)
+        return None
+
+    def _call(self, node: s.Call, wanted: Shape | None) -> Shape | None:
+        name = node.function.base if isinstance(node.function, s.Name) else ""
+        if not node.arguments or node.given is not None:
+            return NUMBER
+        if name in NORMALISED:
+            return self.shape(node.arguments[0], wanted)
+        if elementwise(node):
+            return self._same(node.arguments, wanted, f"arguments of {name}")
+        if name in JOINING:
+            return self._joined(node.arguments)
+        if name in ("diag", "Diag") and len(node.arguments) == 1:
+            found = self.shape(node.arguments[0])
+            if found is None:
+                return None
+            return {MATRIX: COLUMN, NUMBER: NUMBER}.get(found, MATRIX)
+        if name in TRACE and len(node.arguments) == 1:
+            return None if self.shape(node.arguments[0]) is None else NUMBER
         return NUMBER
 
     def _number(self, node: s.Expression, text: str, result: Shape | None) -> Shape | None:
@@ -107,26 +182,44 @@ class Conflicts:
         shapes = [(p, self.shape(p, wanted)) for p in parts if not fits_all(p)]
         if not shapes:
             return NUMBER
-        if any(x is None for _, x in shapes):
-            return None
-        first, shape = shapes[0]
-        for part, other in shapes[1:]:
-            if other != shape and shape is not None and other is not None:
+        result: Shape | None = None
+        where = shapes[0][0]
+        for part, other in shapes:
+            if other is None:
+                return None
+            fits = other if result is None else together(result, other)
+            mixed = result is not None and NUMBER in (result, other) and result != other
+            if fits is None or (mixed and not self._goes_along(where, part, result == NUMBER)):
+                assert result is not None
                 self.messages.error(
-                    "rank", f"a {KINDS[shape]} and a {KINDS[other]} cannot be {done}",
-                    (first.span, f"a {KINDS[shape]}"), (part.span, f"a {KINDS[other]}"),
-                    hint=_hint(shape, other),
+                    "rank", f"a {KINDS[result]} and a {KINDS[other]} cannot be {done}",
+                    (where.span, f"a {KINDS[result]}"), (part.span, f"a {KINDS[other]}"),
+                    hint=_hint(result, other),
                 )  # fmt: skip
                 return None
-        return shape
+            if fits != result:
+                where = part
+            result = fits
+        return result
 
-    def _product(self, factors: Sequence[s.Expression], wanted: Shape | None) -> Shape | None:
+    def _goes_along(self, one: s.Expression, two: s.Expression, first: bool) -> bool:
+        """Whether a number goes with every element: `x + b`, `x - mean`; a product `k^⊤ q` does not."""
+        number = one if first else two
+        while isinstance(number, s.Group | s.Negative):
+            number = number.body
+        if isinstance(number, s.Product):
+            shapes = [self.shape(f) for f in number.factors]
+            return all(x == NUMBER for x in shapes)
+        return True
+
+    def _product(self, node: s.Product, wanted: Shape | None) -> Shape | None:
+        factors = node.factors
         shapes = [self.shape(f) for f in factors]
         known = [x for x in shapes if x is not None]
         if len(known) < len(shapes):
             return None
         try:
-            return align(known).shape
+            return align(known, dotted(node)).shape
         except Mismatch as problem:
             n, m = problem.first, problem.second
             self._refuse(factors[n], factors[m], known[n], known[m], wanted)
@@ -148,6 +241,12 @@ class Conflicts:
             hint = f"write {number}" if a == COLUMN else f"write {matrix}"
         sites = (one.span, f"a {KINDS[a]}"), (two.span, f"a {KINDS[b]}")
         self.messages.error("rank", text, *sites, hint=hint)
+
+
+def _raised(shape: Shape) -> Shape:
+    if shape == MATRIX:
+        raise Outside("it takes a power or an inverse of a matrix")
+    return shape
 
 
 def _turned(node: s.Expression) -> str:

@@ -1,10 +1,10 @@
 """The indices that vector style leaves out: which of them have one size, and how they are called.
 
-    y = V x      y[D] = V[D,E] x[E]        three places that have two sizes
-    x = y        then D and E are one size, and it is y[D] = V[D,D'] x[D']
+    y = V x      y[d] = V[d,E] x[E]        three places that have two sizes
+    x = y        then D and E are one size, and it is y[d] = V[d,D] x[D]
 
-A size has the letter that was declared (`vector k[i,D]`), or a capital that the program has no use
-for.
+A size has the letter that was declared (`vector k[i,D]`, `x ∈ ℝ^d`), or one that the program has no use
+for. An index that stays open is small, one that is summed a capital.
 Inside one equation, indices of one size are told apart by primes.
 """
 
@@ -35,9 +35,14 @@ class Dimensions:
         self._issued: list[int] = []
         self._next = 0
         self._active: list[int] = []
+        self._summed: set[int] = set()
+        self._pinned: dict[int, s.Expression] = {}
+        self.sizes: dict[str, int] = {}
+        """Names that are the size of an index: the `d_k` of `√d_k`."""
         self._settled = False
         names = [n.base for st in statements for n in st.walk() if isinstance(n, s.Name)]
         used = {*names, *(base[-1] for base in names if "_" in base)}
+        self._names = used
         self._free = iter([c for c in POOL if c not in used and c.lower() not in used])
 
     # ------------------------------------------------------------------ sizes
@@ -57,6 +62,28 @@ class Dimensions:
         if of not in self._declared:
             self._declared[of] = (self._fresh(), replace(letter, primes=0))
         self._places[key, position] = self._declared[of][0]
+
+    def declare_size(self, key: str, position: int, size: s.Expression) -> None:
+        """`x ∈ ℝ^d`: the place has the size d, which may be read elsewhere."""
+        number = self.size(size)
+        place = self._places.setdefault((key, position), number)
+        self._unite(place, number, size.span)
+
+    def size(self, size: s.Expression) -> int:
+        """The size of that name; what is no name has a size of its own."""
+        if not isinstance(size, s.Name):
+            return self._fresh()
+        name = name_key(size)
+        if name not in self.sizes:
+            number = self.sizes[name] = self._fresh()
+            base = size.base.upper()
+            if size.bare and len(base) == 1 and base.isascii() and base not in self._names:
+                self._declared[f"size {name}"] = number, s.Name(base, span=size.span)
+                self._names.discard(size.base)
+        return self.sizes[name]
+
+    def place(self, key: str, position: int) -> int | None:
+        return self._places.get((key, position))
 
     def meet(self, key: str, position: int, index: int, span: Span) -> None:
         """An index stands at a place of a tensor: their sizes are the same."""
@@ -83,8 +110,11 @@ class Dimensions:
 
     # ------------------------------------------------------------------ indices
 
-    def new(self) -> int:
-        """An index that stands nowhere else; the second walk gets those of the first."""
+    def new(self, summed: bool = True, pinned: s.Expression | None = None) -> int:
+        """An index that stands nowhere else; the second walk gets those of the first.
+
+        One that is not summed is open; `pinned` is the index that the text itself writes there.
+        """
         if self._settled:
             number = self._issued[self._next]
             self._next += 1
@@ -92,6 +122,10 @@ class Dimensions:
             number = self._fresh()
             self._issued.append(number)
         self._active.append(number)
+        if summed:
+            self._summed.add(number)
+        if pinned is not None:
+            self._pinned[number] = pinned
         return number
 
     @contextmanager
@@ -124,10 +158,30 @@ class Dimensions:
             self._letters[root] = s.Name(base) if base else numbered
         return replace(self._letters[root], span=span)
 
-    def name(self, index: int, span: Span) -> s.Name:
+    def small(self, letter: s.Name) -> s.Name:
+        """The index of a size: the d of D, unless the text uses d for something else."""
+        small = letter.base.lower()
+        return letter if small in self._names else replace(letter, base=small)
+
+    def name(self, index: int, span: Span) -> s.Expression:
         """The name of an index: the letter of its size, with primes if another one has it."""
+        if index in self._pinned:
+            return self._pinned[index]
         if not self._settled:
             return s.Name("D", span=span)
-        same = [n for n in dict.fromkeys(self._active) if self.root(n) == self.root(index)]
         letter = self.letter(index, span)
-        return replace(letter, primes=same.index(index))
+        # A small letter that the text uses for something else cannot be an index.
+        small = letter.base.lower() not in self._names
+
+        def is_small(number: int) -> bool:
+            return small and number not in self._summed
+
+        same = [
+            n
+            for n in dict.fromkeys(self._active)
+            if self.root(n) == self.root(index)
+            and is_small(n) == is_small(index)
+            and n not in self._pinned
+        ]
+        base = letter.base.lower() if is_small(index) else letter.base
+        return replace(letter, base=base, primes=same.index(index))

@@ -1,6 +1,6 @@
 """Expressions of vector style with their indices written out.
 
-    u_b u_b^⊤ x    with the index D on the left    →    u_b[D] u_b[D'] x[D']
+    u_b u_b^⊤ x    with the index d on the left    →    u_b[d] u_b[D] x[D]
 
 Every expression has at most two open ends; whoever asks for it says which indices stand there.
 """
@@ -10,13 +10,22 @@ from __future__ import annotations
 from dataclasses import replace
 
 from indicial.notation import syntax as s
+from indicial.notation.printers import name_key
 from indicial.notation.source import Span
-from indicial.program.vectors import transposes
-from indicial.program.vectors.alignment import NUMBER, Shape, align
-from indicial.program.vectors.conflicts import Conflicts, fits_all
+from indicial.program.names.letters import index_name, is_capital
+from indicial.program.names.naming import FUNCTION_LETTERS
+from indicial.program.vectors import regular
+from indicial.program.vectors.conflicts import Conflicts
 from indicial.program.vectors.dimensions import Dimensions
-from indicial.program.vectors.leaves import Leaf
-from indicial.program.vectors.ranks import LIKE_ITS_ARGUMENT, Ranks
+from indicial.program.vectors.kinds import Kinds
+from indicial.program.vectors.leaves import JOINING, TRACE, Leaf, elementwise
+from indicial.program.vectors.shapes import NUMBER, Shape, align
+from indicial.program.vectors.tables import (
+    NORMALISED,
+    dotted,
+    fits_all,
+    is_inner,
+)
 
 Open = tuple[int | None, int | None]
 """The indices at the left and at the right end of an expression, by number."""
@@ -25,84 +34,325 @@ CLOSED: Open = (None, None)
 
 
 class Emission:
-    """Writes indices into expressions whose ranks are known."""
+    """Writes indices into expressions whose shapes are known."""
 
     def __init__(
-        self, ranks: Ranks, conflicts: Conflicts, dimensions: Dimensions, identity: bool
+        self, kinds: Kinds, conflicts: Conflicts, dimensions: Dimensions, identity: bool
     ) -> None:
-        self.ranks = ranks
+        self.kinds = kinds
         self.conflicts = conflicts
         self.dimensions = dimensions
         self.identity = identity
         self.identities: dict[int, Span] = {}
+        self.made: dict[s.Expression, s.Equation] = {}
+        """Equations for what has no place inside another one: `W [h; x]` needs one for `[h; x]`."""
 
-    def ends(self, shape: Shape) -> Open:
+    def restart(self) -> None:
+        """Before the second walk."""
+        self.made.clear()
+
+    def ends(self, shape: Shape, summed: bool = True) -> Open:
         """New indices for the open ends of a shape."""
-        left = self.dimensions.new() if shape[0] else None
-        return left, self.dimensions.new() if shape[1] else None
+        left = self.dimensions.new(summed) if shape[0] else None
+        return left, self.dimensions.new(summed) if shape[1] else None
 
-    def emit(self, node: s.Expression, ends: Open) -> s.Expression:
-        """The expression with the indices at its ends written out."""
-        leaf = self.ranks.leaf(node)
+    def emit(self, node: s.Expression, ends: Open, top: bool = False) -> s.Expression:
+        """The expression with the indices at its ends written out.
+
+        Whoever asks for more ends than it has (a number beside vectors) gets those it has. `top` says
+        that it is a whole side, where a join may stand.
+        """
+        leaf = self.kinds.leaf(node)
         if leaf is not None:
-            return self._name(node, leaf, ends)
+            return self._name(node, leaf, self._fitting(node, ends))
         if fits_all(node):
             return node
         match node:
             case s.Transpose(body=body):
                 inner = self.emit(body, (ends[1], ends[0]))
                 return node if inner == body else inner  # on what is indexed in full it may stay
-            case s.Product(factors=factors):
-                return replace(node, factors=self._product(factors, ends))
+            case s.Product():
+                return self._product(node, self._fitting(node, ends))
             case s.Fraction(above=above, below=below):
-                return replace(node, above=self.emit(above, ends), below=self.emit(below, CLOSED))
+                return self._fraction(node, above, below, ends)
             case s.Power(base=base, exponent=exponent):
                 return replace(
                     node, base=self.emit(base, ends), exponent=self.emit(exponent, CLOSED)
                 )
             case s.Norm(body=body):
                 return replace(node, body=self._part(body))
-            case s.Reduction(operator="softmax" | "argmax" | "argmin", under=(_, *_), body=body):
-                return replace(node, body=self._part(body))
-            case s.Reduction(operator="softmax", body=body) if ends != CLOSED:
-                over = ends[1] if ends[1] is not None else ends[0]
-                assert over is not None
-                name = self.dimensions.name(over, node.span)
-                return replace(node, under=(name,), body=self.emit(body, ends))
-            case s.Join(parts=parts):
-                return replace(node, parts=tuple(self._part(p) for p in parts))
-            case s.ListLiteral(items=parts) if any(isinstance(n, s.Name) for n in node.walk()):
-                return replace(node, items=tuple(self._part(p) for p in parts))
+            case s.TupleLiteral(items=(one, two)) if is_inner(node):
+                return self._inner(one, two, node.span)
+            case s.Reduction():
+                return self._reduction(node, ends)
+            case s.Index(base=base, items=items):
+                return self._element(node, base, items)
+            case s.Group(body=s.Join(parts=parts)) | s.Join(parts=parts):
+                return self._join(node, parts, ends, top)
+            case s.ListLiteral(items=parts):
+                return self._list(node, parts, ends, top)
+            case s.Group(body=body):
+                inner = self.emit(body, ends)
+                return node if inner is body else replace(node, body=inner)
             case s.Comparison() | s.Conjunction() | s.Disjunction() | s.Negation():
-                return transposes.rebuilt(node, lambda n: self.emit(n, CLOSED))
-            case s.Call(function=s.Name(base=name)) if name not in LIKE_ITS_ARGUMENT:
-                return node
+                return regular.rebuilt(node, lambda n: self.emit(n, CLOSED))
+            case s.Call():
+                return self._call(node, ends, top)
             case s.Cases(branches=branches):
                 pairs = (
                     (self.emit(v, ends), self.emit(c, CLOSED) if c is not None else None)
                     for v, c in branches
                 )
                 return replace(node, branches=tuple(pairs))
-        return transposes.rebuilt(node, lambda n: self.emit(n, ends))
+        return regular.rebuilt(node, lambda n: self.emit(n, ends))
+
+    def _fitting(self, node: s.Expression, ends: Open) -> Open:
+        """The ends that the node has: a row that is added to a matrix has the right one."""
+        shape = self.conflicts.shape(node) or NUMBER
+        return ends[0] if shape[0] else None, ends[1] if shape[1] else None
 
     def _part(self, node: s.Expression) -> s.Expression:
-        """A part of a joined vector, an argument, the inside of a norm: a slice of its own."""
+        """An argument, the inside of a norm: a slice of its own."""
         with self.dimensions.inside():
             shape = self.conflicts.shape(node) or NUMBER
             return self.emit(node, self.ends(shape))
 
-    def _product(self, factors: tuple[s.Expression, ...], ends: Open) -> tuple[s.Expression, ...]:
-        aligned = align([self.conflicts.shape(f) or NUMBER for f in factors])
-        left: dict[int, int | None] = {}
-        right: dict[int, int | None] = {}
+    # ------------------------------------------------------------------ products
+
+    def _product(self, node: s.Product, ends: Open) -> s.Expression:
+        factors = node.factors
+        aligned = align([self.conflicts.shape(f) or NUMBER for f in factors], dotted(node))
+        found: dict[tuple[int, int], int | None] = {}
+        # A capital in the argument of a function that is only named is a slice: Σ is written out.
+        silent = not any(_only_named(n) for f in factors for n in f.walk())
         with self.dimensions.inside():
+            linked: list[int] = []
             for one, two in aligned.links:
-                right[one] = left[two] = self.dimensions.new()
+                linked.append(self.dimensions.new(summed=silent))
+                found[one] = found[two] = linked[-1]
             if aligned.left is not None:
-                left[aligned.left] = ends[0]
+                found[aligned.left] = ends[0]
             if aligned.right is not None:
-                right[aligned.right] = ends[1]
-            return tuple(self.emit(f, (left.get(n), right.get(n))) for n, f in enumerate(factors))
+                found[aligned.right] = ends[1]
+            parts = tuple(
+                self.emit(f, (found.get((n, 0)), found.get((n, 1)))) for n, f in enumerate(factors)
+            )
+            product = replace(node, factors=parts)
+            if silent or not linked:
+                return product
+            names = tuple(self.dimensions.name(n, node.span) for n in linked)
+            return s.Reduction("sum", names, None, product, span=node.span)
+
+    def _inner(self, one: s.Expression, two: s.Expression, span: Span) -> s.Expression:
+        """`⟨a, b⟩`: all indices are shared and summed."""
+        with self.dimensions.inside():
+            ends = self.ends(self.conflicts.shape(one) or NUMBER)
+            factors = tuple(_grouped(self.emit(x, ends)) for x in (one, two))
+            return s.Product(factors, span=span)
+
+    def _fraction(
+        self, node: s.Fraction, above: s.Expression, below: s.Expression, ends: Open
+    ) -> s.Expression:
+        size = _size_under_root(below)
+        if size is not None and name_key(size) not in self.dimensions.sizes:
+            self._size_of_sum(above, size)
+        return replace(node, above=self.emit(above, ends), below=self.emit(below, ends))
+
+    def _size_of_sum(self, above: s.Expression, size: s.Name) -> None:
+        """`q^⊤ k / √d`: d is the size of what the product sums over."""
+        while isinstance(above, s.Group | s.Negative):
+            above = above.body
+        if not isinstance(above, s.Product) or name_key(size) in self.kinds.outline.defined:
+            return
+        shapes = [self.conflicts.shape(f) or NUMBER for f in above.factors]
+        links = align(shapes, dotted(above)).links
+        if not links:
+            return
+        (number, end), _ = links[-1]
+        factor = above.factors[number]
+        flipped = isinstance(factor, s.Transpose)
+        leaf = self.kinds.leaf(factor.body if isinstance(factor, s.Transpose) else factor)
+        if leaf is not None:
+            shape = self.kinds.shape_of(leaf)
+            position = (1 - end if flipped else end) if sum(shape) == 2 else 0
+            place = self.dimensions.place(leaf.key, position)
+            if place is not None:
+                self.dimensions.sizes[name_key(size)] = place
+
+    # ------------------------------------------------------------------ functions
+
+    def _reduction(self, node: s.Reduction, ends: Open) -> s.Expression:
+        body = node.body
+        if node.operator in ("softmax", "argmax", "argmin") and node.under:
+            return replace(node, body=self.emit(body, CLOSED))
+        if node.operator == "softmax":
+            mine = self._fitting(body, ends)
+            if mine == CLOSED:
+                return replace(node, body=self.emit(body, CLOSED))
+            over = mine[1] if mine[1] is not None else mine[0]
+            assert over is not None
+            name = self.dimensions.name(over, node.span)
+            return replace(node, under=(name,), body=self.emit(body, mine))
+        if node.under:
+            return replace(node, body=self.emit(body, ends))
+        with self.dimensions.inside():
+            shape = self.conflicts.shape(body) or NUMBER
+            mine = self.ends(shape)
+            names = tuple(self.dimensions.name(e, node.span) for e in mine if e is not None)
+            return replace(node, under=names, body=self.emit(body, mine))
+
+    def _element(
+        self, node: s.Index, base: s.Expression, items: tuple[s.Expression, ...]
+    ) -> s.Expression:
+        """`softmax(o)_i`: one element of what is computed."""
+        shape = self.conflicts.shape(base) or NUMBER
+        if shape == NUMBER:
+            return node
+        left = iter(items)
+        with self.dimensions.inside():
+            ends = tuple(
+                self.dimensions.new(pinned=next(left)) if open_ else None for open_ in shape
+            )
+            return _grouped(self.emit(base, (ends[0], ends[1])))
+
+    def _call(self, node: s.Call, ends: Open, top: bool) -> s.Expression:
+        name = node.function.base if isinstance(node.function, s.Name) else ""
+        if not node.arguments or node.given is not None:
+            return node
+        if name in NORMALISED:
+            return self._normalised(node, self._fitting(node.arguments[0], ends))
+        if elementwise(node):
+            return replace(node, arguments=tuple(self.emit(a, ends) for a in node.arguments))
+        if name in JOINING:
+            return self._join(node, node.arguments, ends, top)
+        if name in ("diag", "Diag") and len(node.arguments) == 1:
+            return self._diagonal(node, ends)
+        if name in TRACE and len(node.arguments) == 1:
+            with self.dimensions.inside():
+                one = self.dimensions.new()
+                index = self.dimensions.name(one, node.span)
+                body = self.emit(node.arguments[0], (one, one))
+                return s.Reduction("sum", (index,), None, body, span=node.span)
+        return node
+
+    def _normalised(self, node: s.Call, ends: Open) -> s.Expression:
+        """`layernorm(x)` is taken over the last index, which is a slice inside."""
+        over = ends[1] if ends[1] is not None else ends[0]
+        if over is None:
+            return node
+        with self.dimensions.inside():
+            inner = self.dimensions.new()
+            self.dimensions.join(inner, over)
+            mine: Open = (ends[0], inner) if ends[1] is not None else (inner, None)
+            arguments = tuple(self.emit(a, mine) for a in node.arguments)
+            call = replace(node, arguments=arguments)
+            return s.Index(call, (self.dimensions.name(over, node.span),), span=node.span)
+
+    def _diagonal(self, node: s.Call, ends: Open) -> s.Expression:
+        (body,) = node.arguments
+        shape = self.conflicts.shape(body) or NUMBER
+        if sum(shape) == 2:
+            one = ends[0]
+            return self.emit(body, (one, one))
+        if ends[0] is None or ends[1] is None:
+            return node
+        inner: Open = (ends[0], None) if shape[0] else (None, ends[0])
+        unit = self._identity([ends[0], ends[1]], node.span)
+        return s.Product((unit, _grouped(self.emit(body, inner))), span=node.span)
+
+    # ------------------------------------------------------------------ joins
+
+    def _list(
+        self, node: s.ListLiteral, parts: tuple[s.Expression, ...], ends: Open, top: bool
+    ) -> s.Expression:
+        if any(isinstance(p, s.ListLiteral) for p in parts) or all(fits_all(p) for p in parts):
+            return node
+        shapes = [self.conflicts.shape(p) or NUMBER for p in parts]
+        if all(shape == NUMBER for shape in shapes):
+            return replace(node, items=tuple(self.emit(p, CLOSED) for p in parts))
+        return self._join(node, parts, ends, top)
+
+    def _join(
+        self, node: s.Expression, parts: tuple[s.Expression, ...], ends: Open, top: bool
+    ) -> s.Expression:
+        """`[h; x]`: the last index of each part is a slice; inside a product it gets a name."""
+        shape = self.conflicts.shape(node) or NUMBER
+        if shape == NUMBER:
+            return node
+        heads = _heads(parts)
+        if top and heads is None:
+            return s.Join(self._parts(parts, self._fitting(node, ends)), span=node.span)
+        name = s.Name(f"join{len(self.made) + 1}", span=node.span)
+        written = s.Join(parts)
+        if written in self.made:
+            left = self.made[written].sides[0]
+            assert isinstance(left, s.Index) and isinstance(left.base, s.Name)
+            name, items = left.base, left.items[: len(left.items) - sum(shape)]
+        else:
+            items = self._scripts(parts)
+            with self.dimensions.inside():
+                mine = self.ends(shape, summed=False)
+                letters = [e for e in mine if e is not None]
+                if heads is None:
+                    body: s.Expression = s.Join(self._parts(parts, mine), span=node.span)
+                    own = self.indexed(name, name.base, letters)
+                else:
+                    body, own, items = self._stacked(heads, name, letters)
+                assert isinstance(own, s.Index)
+                left = replace(own, items=(*items, *own.items))
+                self.made[written] = s.Equation((left, body), ("=",), span=node.span)
+        used = [e for e in self._fitting(node, ends) if e is not None]
+        read = self.indexed(name, name.base, used)
+        assert isinstance(read, s.Index)
+        return replace(read, items=(*items, *read.items))
+
+    def _parts(self, parts: tuple[s.Expression, ...], ends: Open) -> tuple[s.Expression, ...]:
+        """The parts of a join, each with a slice at its last end."""
+        new: list[s.Expression] = []
+        for part in parts:
+            with self.dimensions.inside():
+                if isinstance(part, s.Dots) or (self.conflicts.shape(part) or NUMBER) == NUMBER:
+                    new.append(part if isinstance(part, s.Dots) else self.emit(part, CLOSED))
+                    continue
+                slice_ = self.dimensions.new()
+                inner: Open = (ends[0], slice_) if ends[1] is not None else (slice_, None)
+                new.append(self.emit(part, inner))
+        return tuple(new)
+
+    def _stacked(
+        self, heads: tuple[s.Name, s.Name], name: s.Name, letters: list[int]
+    ) -> tuple[s.Expression, s.Expression, tuple[s.Expression, ...]]:
+        """`head_1, …, head_h`: the last index is that of the head and that in the head."""
+        head, index = heads
+        part = replace(head, sub=(index,))
+        inner = [*letters[:-1], self.dimensions.new(summed=False)]
+        leaf_key = self.kinds.outline.naming.read(part).key
+        body = self.indexed(part, leaf_key, inner)
+        assert isinstance(body, s.Index)
+        own = self.indexed(name, name.base, letters)
+        assert isinstance(own, s.Index)
+        pair = s.TupleLiteral((index, body.items[-1]), span=name.span)
+        return body, replace(own, items=(*own.items[:-1], pair)), ()
+
+    def _scripts(self, parts: tuple[s.Expression, ...]) -> tuple[s.Expression, ...]:
+        """The indices that the parts are written with, other than those that a Σ binds."""
+        found: dict[str, s.Name] = {}
+        bound: set[str] = set()
+        for node in (n for part in parts for n in part.walk()):
+            if isinstance(node, s.Reduction):
+                bound |= {n.base for u in node.under for n in u.walk() if isinstance(n, s.Name)}
+            if not isinstance(node, s.Name | s.Index | s.Call):
+                continue
+            use = self.kinds.outline.use(node)
+            if use is None or use.kind != "tensor":
+                continue
+            for letter in (x for item in use.reference.items for x in item.walk()):
+                name = index_name(letter) if isinstance(letter, s.Expression) else None
+                if name is not None and not is_capital(name.base):
+                    found.setdefault(name_key(name), name)
+        return tuple(x for key, x in found.items() if key not in bound)
+
+    # ------------------------------------------------------------------ names
 
     def _name(self, node: s.Expression, leaf: Leaf, ends: Open) -> s.Expression:
         call = leaf.use.call
@@ -110,12 +360,12 @@ class Emission:
             node = replace(call, arguments=tuple(self._part(a) for a in call.arguments))
         letters = [e for e in ends if e is not None]
         if not letters:
+            size = self.dimensions.sizes.get(leaf.key)
+            if size is not None and leaf.use.reference.power is None:
+                return self.dimensions.letter(size, node.span)
             return node
         if self.is_identity(node):
-            dimension = self.dimensions.join(*letters)
-            self.identities.setdefault(dimension, node.span)
-            unit = self._unit(dimension, node.span)
-            return s.Index(unit, self._letters(letters, node.span), span=node.span)
+            return self._identity(letters, node.span)
         power = leaf.use.reference.power
         if power is not None:
             base = self.indexed(_without_power(node), leaf.key, letters)
@@ -135,6 +385,11 @@ class Emission:
     def is_identity(self, node: s.Expression) -> bool:
         return self.identity and node == s.Name("I")
 
+    def _identity(self, letters: list[int], span: Span) -> s.Expression:
+        dimension = self.dimensions.join(*letters)
+        self.identities.setdefault(dimension, span)
+        return s.Index(self._unit(dimension, span), self._letters(letters, span), span=span)
+
     def _unit(self, dimension: int, span: Span) -> s.Name:
         """`I`; or `I_{size2}` for another size than the first."""
         roots = list(dict.fromkeys(self.dimensions.root(d) for d in self.identities))
@@ -147,7 +402,8 @@ class Emission:
             root = self.dimensions.root(dimension)
             if root in made:
                 continue
-            row = self.dimensions.letter(root, span)
+            letter = self.dimensions.letter(root, span)
+            row = self.dimensions.small(letter)
             pair = (row, replace(row, primes=row.primes + 1))
             same = s.Comparison(pair, ("=",), span=span)
             one, zero = s.Number("1", span=span), s.Number("0", span=span)
@@ -155,6 +411,42 @@ class Emission:
             left = s.Index(self._unit(root, span), pair, span=span)
             made[root] = s.Equation((left, body), ("=",), span=span)
         return list(made.values())
+
+
+def _heads(parts: tuple[s.Expression, ...]) -> tuple[s.Name, s.Name] | None:
+    """`head_1, …, head_h`: the name, and an index for the heads."""
+    if len(parts) < 3 or not isinstance(parts[-2], s.Dots):
+        return None
+    first, last = parts[0], parts[-1]
+    if not isinstance(first, s.Name) or not isinstance(last, s.Name):
+        return None
+    if len(first.sub) != 1 or replace(first, sub=()) != replace(last, sub=()):
+        return None
+    return (first, s.Name("i", span=first.span)) if isinstance(first.sub[0], s.Number) else None
+
+
+def _only_named(node: s.Node) -> bool:
+    """`φ(…)`: a function of which only the name is known."""
+    if not isinstance(node, s.Call) or not isinstance(node.function, s.Name):
+        return False
+    return node.function.base in FUNCTION_LETTERS
+
+
+def _size_under_root(below: s.Expression) -> s.Name | None:
+    """The d of `√d`, `√d_k`, `d^{1/2}`."""
+    while isinstance(below, s.Group):
+        below = below.body
+    if isinstance(below, s.Call) and below.function == s.Name("sqrt"):
+        below = below.arguments[0]
+        if isinstance(below, s.Name) and below.base in ("d", "D") and not below.sup:
+            return below
+    return None
+
+
+def _grouped(node: s.Expression) -> s.Expression:
+    """What binds less than a product, in brackets."""
+    loose = s.Add | s.Negative | s.Hadamard | s.Reduction | s.Product
+    return s.Group(node, span=node.span) if isinstance(node, loose) else node
 
 
 def _without_power(node: s.Expression) -> s.Expression:

@@ -12,8 +12,13 @@ from dataclasses import dataclass
 from indicial.notation import syntax as s
 from indicial.notation.printers import name_key
 from indicial.program.names.letters import index_name, is_capital, is_letter
+from indicial.program.names.naming import FUNCTION_LETTERS
 from indicial.program.names.outline import Outline
 from indicial.program.names.uses import BUILT_IN, Use
+
+JOINING = frozenset({"concat", "Concat", "CONCAT", "cat", "Cat"})
+TRACE = frozenset({"tr", "Tr", "trace", "Trace"})
+MATRIX_FUNCTIONS = JOINING | TRACE | {"diag", "Diag"}
 
 
 @dataclass(frozen=True)
@@ -25,6 +30,12 @@ class Leaf:
     use: Use
     capital: bool | None
     """Whether it is written with a capital letter; None for a word."""
+    base: s.Name
+    """As it is written."""
+
+    @property
+    def letter(self) -> str:
+        return self.base.base
 
 
 class Leaves:
@@ -50,13 +61,18 @@ class Leaves:
         while isinstance(base, s.Index | s.Call):
             base = base.base if isinstance(base, s.Index) else base.function
         assert isinstance(base, s.Name)
-        if use.kind == "function" and (base.base in BUILT_IN or use.rest or self.defined(use)):
+        if use.kind == "function" and (
+            base.base in BUILT_IN | MATRIX_FUNCTIONS
+            or use.rest
+            or self.defined(use)
+            or elementwise(node)
+        ):
             return None
         words = tuple(i for i in base.sub if isinstance(i, s.Name) and not is_letter(i.base))
         sup = base.sup if use.reference.power is None else ()
         stem = name_key(s.Name(base.base, base.accents, base.primes, words, sup))
         case = base.base[-1].isupper() if len(base.base) == 1 else None
-        return Leaf(stem, use.reference.key, use, case)
+        return Leaf(stem, use.reference.key, use, case, base)
 
     def defined(self, use: Use) -> bool:
         """Whether it is a function that the program defines or fills."""
@@ -83,6 +99,15 @@ class Leaves:
                 yield from self.values(child)
 
 
+def elementwise(node: s.Expression) -> bool:
+    """`φ(W x + b)`: a letter that is a function, with one argument, is taken for each element."""
+    if not isinstance(node, s.Call) or not isinstance(node.function, s.Name):
+        return False
+    name = node.function
+    like = name.base in BUILT_IN - {"onehot", "softmax"} or name.base in FUNCTION_LETTERS
+    return like and not name.sub and node.given is None
+
+
 def full_counts(outline: Outline, statements: Sequence[s.Statement]) -> dict[str, int]:
     """How many indices a name has where it is indexed in full.
 
@@ -101,4 +126,36 @@ def full_counts(outline: Outline, statements: Sequence[s.Statement]) -> dict[str
             names = [index_name(i) for i in items]
             if isinstance(node, s.Index) and any(n and is_capital(n.base) for n in names):
                 full.add(key)
-    return {k: max(c) for k, c in counts.items() if k in full or (len(c) > 1 and min(c) > 0)}
+    elements = _elements(outline, statements)
+    return {
+        k: max(c)
+        for k, c in counts.items()
+        if k in full or (len(c) > 1 and (min(c) > 0 or k in elements))
+    }
+
+
+def _elements(outline: Outline, statements: Sequence[s.Statement]) -> set[str]:
+    """The names of which a Σ or an index on the left picks elements: the x of `Σ_i x_i`.
+
+    Not `\\mathbf x_i`, which is a vector, nor a state `h_t` beside a vector h.
+    """
+    found: set[str] = set()
+    vectors: set[str] = set()
+    for statement in statements:
+        for node in statement.walk():
+            use = outline.use(node) if isinstance(node, s.Name) and node.sub else None
+            if use is None or use.kind != "tensor" or len(use.reference.items) != 1:
+                continue
+            assert isinstance(node, s.Name)
+            letter = index_name(use.reference.items[0])
+            stepped = letter is None or letter.base in ("t", "τ")
+            (vectors if node.font == "bold" or stepped else found).add(use.reference.key)
+            if node.base.isupper():
+                vectors.add(use.reference.key)
+        for node in statement.walk():
+            if isinstance(node, s.Transpose | s.Norm):
+                body = node.body
+                use = outline.use(body) if isinstance(body, s.Name) and body.sub else None
+                if use is not None:
+                    vectors.add(use.reference.key)
+    return found - vectors

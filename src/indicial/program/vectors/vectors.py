@@ -1,47 +1,77 @@
 """Vector style becomes index notation, before anything else is decided.
 
-    c = Σ_i v_i α_i      →  c[D] = Σ_i v_i[D] α_i
+    c = Σ_i v_i α_i      →  c[d] = Σ_i v_i[d] α_i
     α_i = k_i^⊤ q        →  α_i = k_i[D] q[D]                     summed over D
-    V = u_b u_b^⊤        →  V[D,D'] = u_b[D] u_b[D']
-    y = V x_1            →  y[D] = V[D,D'] x_1[D']
-    K = I                →  K[D,D'] = I[D,D'], where I[D,D'] = 1 if D = D', else 0
+    V = u_b u_b^⊤        →  V[d,d'] = u_b[d] u_b[d']
+    y = V x_1            →  y[d] = V[d,D] x_1[D]
+    K = I                →  K[d,d'] = I[d,d'], where I[d,d'] = 1 if d = d', else 0
 
-It is a rewriting of equations that keeps their places, so that what follows checks, runs and
-explains vector style like anything else. Programs that neither use ⊤ on a name without brackets nor
-declare a `vector` or a `matrix` are not touched.
+What each name is (a number, a column, a row, a matrix) is inferred from the whole program: `kinds.py`
+has the evidence, `tables.py` what products and sums allow, `search.py` the choice. The result is a
+rewriting of equations that keeps their places, so that what follows checks, runs and explains vector
+style like anything else. Programs in index notation are not touched (`style.py`).
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from indicial.notation import syntax as s
 from indicial.notation.faults import Skipped
+from indicial.notation.vocabulary import SPACE
 from indicial.program.messages import Messages
 from indicial.program.names.outline import DISTRIBUTIONS
 from indicial.program.names.sorting import outline
-from indicial.program.vectors import transposes
-from indicial.program.vectors.alignment import MATRIX, NUMBER, Shape
-from indicial.program.vectors.conflicts import Conflicts
+from indicial.program.vectors import regular
+from indicial.program.vectors.conflicts import Conflicts, Outside
 from indicial.program.vectors.dimensions import Dimensions
 from indicial.program.vectors.emission import CLOSED, Emission, Open
+from indicial.program.vectors.kinds import Kinds, values_of
 from indicial.program.vectors.leaves import Leaf, full_counts
 from indicial.program.vectors.matrices import has_identity, without_bare_matrices
-from indicial.program.vectors.ranks import Ranks
+from indicial.program.vectors.search import Reading, solve
+from indicial.program.vectors.shapes import COLUMN, KINDS, MATRIX, NUMBER, ROW, Shape
+from indicial.program.vectors.spaces import ONE, allowed, sizes
+from indicial.program.vectors.spelling import kronecker, spelt_alike, told_apart, unfolded
+from indicial.program.vectors.style import in_vector_style
+from indicial.program.vectors.tables import IMPOSSIBLE
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What a name was taken for, and why."""
+
+    names: tuple[str, ...]
+    kind: str
+    reason: str
+
+
+@dataclass
+class Rewritten:
+    """A program in index notation, with what was decided on the way."""
+
+    statements: list[s.Statement]
+    convention: str = ""
+    """`columns: W x` or `rows: X W`; empty if nothing was in vector style."""
+    decisions: list[Decision] = field(default_factory=list)
 
 
 def rewrite(
     statements: list[s.Statement], messages: Messages, document: bool, skipped: list[Skipped]
-) -> list[s.Statement]:
+) -> Rewritten:
     """The statements in index notation; what cannot be said in it is skipped or reported."""
-    statements = transposes.lists(statements)
-    turned = transposes.transposed(statements)
-    if not transposes.in_vector_style(turned):
-        return without_bare_matrices(statements, messages, document, skipped)
-    regular = transposes.factors(transposes.heads(turned))
+    statements = kronecker(regular.lists(statements))
+    turned = regular.transposed(statements)
+    if not in_vector_style(turned):
+        plain = [st for st in statements if not _is_space(st)]
+        return Rewritten(without_bare_matrices(plain, messages, document, skipped))
+    made = spelt_alike(regular.heads(regular.raised(told_apart(turned))))
+    made = unfolded(regular.factors(made))
     if document:
-        regular = transposes.labelled(regular, messages)
-    return _Rewriting(regular, messages, document, skipped).statements()
+        made = regular.labelled(made, messages)
+    rewriting = _Rewriting(made, messages, document, skipped)
+    result = rewriting.statements()
+    return Rewritten(result, rewriting.reading.convention, rewriting.decisions())
 
 
 class _Rewriting:
@@ -59,59 +89,167 @@ class _Rewriting:
         self.skipped = skipped
         self.document = document
         self.outline = outline(statements, Messages(), document)
-        self.ranks = Ranks(self.outline, statements)
+        self.kinds = Kinds(self.outline, statements)
         self.dimensions = Dimensions(statements)
         self.declared: dict[str, int] = {}
-        self.conflicts = Conflicts(self.ranks, messages)
+        self.conflicts = Conflicts(self.kinds, messages)
         identity = has_identity(statements, self.outline)
-        self.emission = Emission(self.ranks, self.conflicts, self.dimensions, identity)
+        self.emission = Emission(self.kinds, self.conflicts, self.dimensions, identity)
         self._known()
         if identity:
-            self.ranks.rank["I"] = 2
-        self.ranks.solve(document)
+            self.kinds.declared["I"] = {MATRIX: 0.0}
+        self.reading = self._solved([x for st in statements for x in self._alike(st)])
+        self.kinds.chosen = self.reading.given
+
+    def _solved(self, equations: list[list[s.Expression]]) -> Reading:
+        """The best reading; if names of one letter cannot all be alike, one where they need not."""
+        self.kinds.survey()
+        reading = solve(self.kinds, equations)
+        if reading.cost < IMPOSSIBLE and self._holds(reading, equations):
+            return reading
+        self.kinds.apart = {seen.letter for seen in self.kinds.seen.values()}
+        self.kinds.survey()
+        other = solve(self.kinds, equations)
+        if other.cost < reading.cost - IMPOSSIBLE / 2 or self._holds(other, equations):
+            return other
+        self.kinds.apart = set()
+        self.kinds.survey()
+        return reading
+
+    def _holds(self, reading: Reading, equations: list[list[s.Expression]]) -> bool:
+        """Whether every equation fits a reading."""
+        self.kinds.chosen = reading.given
+        quiet = Conflicts(self.kinds, Messages())
+        for sides in equations:
+            try:
+                found = quiet.sides(sides)
+            except Outside:
+                continue
+            if found is None or len(found[1]) < len(sides):
+                return False
+        return True
+
+    def _alike(self, statement: s.Statement) -> list[list[s.Expression]]:
+        """What must have one shape: the sides of an equation or claim, a draw and its mean."""
+        if isinstance(statement, s.Equation) and self._own(statement):
+            return []
+        sides = list(values_of(statement))
+        drawn = isinstance(statement, s.Equation) and statement.relations == ("~",)
+        groups = [sides[:2], *([x] for x in sides[2:])] if drawn else [sides]
+        return [group for group in groups if group]
 
     def _known(self) -> None:
         """What is declared, and what is indexed in full somewhere."""
         equations = [x for x in self.written if isinstance(x, s.Equation) and not self._own(x)]
-        self.ranks.total = full_counts(self.outline, equations)
+        self.kinds.total = full_counts(self.outline, equations)
         for statement in self.written:
             if not isinstance(statement, s.Declaration):
                 continue
             for item in statement.items:
-                leaf = self.ranks.leaf(item)
-                if leaf is not None and statement.keyword in ("vector", "matrix"):
+                leaf = self.kinds.leaf(item)
+                if leaf is not None and statement.keyword == SPACE:
+                    self._space(leaf, sizes(statement.domain or item))
+                elif leaf is not None and statement.keyword in ("vector", "matrix"):
                     self._declare(leaf, 1 if statement.keyword == "vector" else 2)
                 elif leaf is not None and statement.keyword in ("input", "parameter", "constant"):
                     count, depth = len(leaf.use.reference.items), _depth(statement.value)
-                    self.ranks.total[leaf.key] = max(count, depth)
+                    self.kinds.total[leaf.key] = max(count, depth)
                     if depth > count:
                         self.declared[leaf.key] = depth - count
 
     def _declare(self, leaf: Leaf, rank: int) -> None:
         items = leaf.use.reference.items
-        self.ranks.rank[leaf.stem] = rank
         self.declared[leaf.key] = rank
+        costs = {COLUMN: 0.0, ROW: 2.0} if rank == 1 else {MATRIX: 0.0}
+        for key in self._same_stem(leaf):
+            self.kinds.declared[key] = costs
         if len(items) >= rank:
-            self.ranks.total[leaf.key] = len(items)
+            self.kinds.total[leaf.key] = len(items)
             for position, letter in enumerate(items[len(items) - rank :]):
                 if isinstance(letter, s.Name):
                     self.dimensions.declare(leaf.key, position, letter)
+
+    def _space(self, leaf: Leaf, found: tuple[s.Expression, ...]) -> None:
+        """`W ∈ ℝ^{m×n}`; `x ∈ ℝ^d` beside `x_i` says that these are elements."""
+        costs = allowed(found)
+        if costs is None:
+            self.kinds.higher.add(leaf.key)
+            return
+        self.kinds.declared[leaf.key] = costs
+        rank = sum(next(iter(costs)))
+        if rank and not leaf.use.reference.items and self._has_elements(leaf, rank):
+            self.kinds.total[leaf.key] = rank
+        open_ = [size for size in found if size != ONE]
+        for position, size in enumerate(open_ if len(open_) == rank else ()):
+            self.dimensions.declare_size(leaf.key, position, size)
+
+    def _has_elements(self, leaf: Leaf, rank: int) -> bool:
+        """Whether the name is also written with all its indices, plain and not as a step of time."""
+        uses = [
+            other
+            for statement in self.written
+            for side in values_of(statement)
+            for node in self.kinds.values(side)
+            if (other := self.kinds.leaf(node)) is not None and other.key == leaf.key
+        ]
+        scripted = [u for u in uses if u.use.reference.items]
+        return bool(scripted) and all(
+            len(u.use.reference.items) == rank
+            and u.base.font != "bold"
+            and not any(
+                isinstance(n, s.Name) and n.base in self.kinds.steps
+                for i in u.use.reference.items
+                for n in i.walk()
+            )
+            for u in scripted
+        )
+
+    def _same_stem(self, leaf: Leaf) -> set[str]:
+        """`vector u[i,D]` also says what `u_b` is, where b is no index."""
+        found = {leaf.key}
+        for statement in self.written:
+            for side in values_of(statement):
+                for node in self.kinds.values(side):
+                    other = self.kinds.leaf(node)
+                    if other is not None and other.stem == leaf.stem:
+                        found.add(other.key)
+        return found
+
+    def decisions(self) -> list[Decision]:
+        """What was inferred, by name."""
+        found: dict[tuple[str, str], list[str]] = {}
+        for variable, seen in self.kinds.seen.items():
+            shape = self.kinds.chosen.get(variable)
+            if shape is not None:
+                what = KINDS[shape], self.kinds.reason(variable)
+                found.setdefault(what, []).extend(sorted(seen.keys))
+        return [Decision(tuple(names), *what) for what, names in found.items()]
 
     # ------------------------------------------------------------------ statements
 
     def statements(self) -> list[s.Statement]:
         """Twice: which indices have one size shows only when everything has been looked through."""
-        sound = [x for x in (self._sound(st) for st in self.written) if x is not None]
+        sound = [x for x in (self._understood(st) for st in self.written) if x is not None]
         for statement, shape in sound:
             self._statement(statement, shape)
         self.dimensions.settle(self.messages)
+        self.emission.restart()
         result = [st for x in sound for st in self._statement(*x)]
         if len(sound) < len(self.written):
             result = _without_unused(result)
-        for stem, node in self.ranks.guessed.items():
-            text = f"{stem} is taken as a column: nothing here says what it is"
-            self.messages.note("rank-guess", text, node.span)
-        return [*result, *self.emission.unit_matrices()]
+        return [*result, *self.emission.made.values(), *self.emission.unit_matrices()]
+
+    def _understood(self, statement: s.Statement) -> tuple[s.Statement, Shape] | None:
+        """A statement that can be written in index notation, and its shape."""
+        try:
+            return self._sound(statement)
+        except Outside as reason:
+            if self.document:
+                self.skipped.append(Skipped(statement.span, str(reason)))
+            else:
+                text = f"this is not read: {reason}"
+                self.messages.error("outside", text, statement.span)
+            return None
 
     def _sound(self, statement: s.Statement) -> tuple[s.Statement, Shape] | None:
         """A statement without the sides that do not fit, and its shape."""
@@ -143,7 +281,7 @@ class _Rewriting:
     def _own(self, equation: s.Equation) -> bool:
         """Whether it defines a function of one's own: `f(x[J])[j] = …`, which has its indices."""
         use = self.outline.use(equation.sides[0])
-        return use is not None and use.kind == "function" and self.ranks.defined(use)
+        return use is not None and use.kind == "function" and self.kinds.defined(use)
 
     def _drawn(self, equation: s.Equation) -> tuple[s.Statement, Shape] | None:
         """`k ~ N(μ, λ I)`: the variance of each element is λ; no other matrix can be used."""
@@ -188,7 +326,7 @@ class _Rewriting:
 
     def _statement(self, statement: s.Statement, shape: Shape) -> list[s.Statement]:
         with self.dimensions.inside():
-            ends: Open = self.emission.ends(shape)
+            ends: Open = self.emission.ends(shape, summed=False)
             if isinstance(statement, s.Declaration):
                 return self._declaration(statement)
             if isinstance(statement, s.Claim):
@@ -206,11 +344,18 @@ class _Rewriting:
                 isinstance(n, s.Name) for n in last.walk()
             ):
                 return [statement]  # a constant has its indices from the list
-            sides = tuple(self.emission.emit(side, ends) for side in statement.sides)
+            sides = tuple(self._side(side, ends) for side in statement.sides)
             guard = (
                 self.emission.emit(statement.guard, CLOSED) if statement.guard is not None else None
             )
             return [replace(statement, sides=sides, guard=guard)]
+
+    def _side(self, side: s.Expression, ends: Open) -> s.Expression:
+        """A row on a side that is a column otherwise has its index."""
+        if self.conflicts.shape(side) in (COLUMN, ROW) and None in ends:
+            open_ = ends[0] if ends[0] is not None else ends[1]
+            ends = (open_, None) if self.conflicts.shape(side) == COLUMN else (None, open_)
+        return self.emission.emit(side, ends, top=True)
 
     def _draw_sides(self, equation: s.Equation, ends: Open) -> tuple[s.Expression, ...]:
         left, right = equation.sides
@@ -227,6 +372,8 @@ class _Rewriting:
 
     def _declaration(self, statement: s.Declaration) -> list[s.Statement]:
         """Vectors that nothing defines are inputs, matrices parameters."""
+        if statement.keyword == SPACE:
+            return []
         if statement.keyword == "constant":
             return [replace(statement, items=tuple(self._full(item) for item in statement.items))]
         if statement.keyword not in ("vector", "matrix"):
@@ -234,7 +381,7 @@ class _Rewriting:
         known = self.outline.defined | {r.key for r, _, _ in self.outline.draws}
         items: list[s.Expression] = []
         for item in statement.items:
-            leaf = self.ranks.leaf(item)
+            leaf = self.kinds.leaf(item)
             if leaf is None or leaf.key in known:
                 continue
             items.append(self._full(item))
@@ -243,14 +390,18 @@ class _Rewriting:
 
     def _full(self, item: s.Expression) -> s.Expression:
         """A declared name with the indices that its declaration leaves out: `vector x` → `x[D]`."""
-        leaf = self.ranks.leaf(item)
+        leaf = self.kinds.leaf(item)
         if leaf is None or leaf.key not in self.declared:
             return item
-        if self.ranks.total.get(leaf.key, -1) == len(leaf.use.reference.items):
+        if self.kinds.total.get(leaf.key, -1) == len(leaf.use.reference.items):
             return item
         return self.emission.indexed(
-            item, leaf.key, [self.dimensions.new() for _ in range(self.declared[leaf.key])]
+            item, leaf.key, [self.dimensions.new(False) for _ in range(self.declared[leaf.key])]
         )
+
+
+def _is_space(statement: s.Statement) -> bool:
+    return isinstance(statement, s.Declaration) and statement.keyword == SPACE
 
 
 def _without_unused(statements: list[s.Statement]) -> list[s.Statement]:

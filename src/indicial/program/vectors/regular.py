@@ -1,6 +1,7 @@
-"""Vector style, made regular before ranks are looked for.
+"""Vector style, made regular before anything is inferred.
 
-x^T y                    →  x^⊤ y                   where T is no size and no index
+x^T y                    →  x^⊤ y                   unless T is above something else
+h^{(t)} = W h^{(t-1)}    →  h_t = W h_{t-1}
 β^2 (u_b - u_c), V(u_a)  →  products                brackets that hold columns are factors
 q = [1; 1; 2]            →  q = [1, 1, 2]
 α_i = … for i ∉ {a, b}   →  `label a, b`            in documents; then v_a is a name of its own,
@@ -17,7 +18,6 @@ from indicial.notation import syntax as s
 from indicial.notation.printers import name_key
 from indicial.program.messages import Messages
 from indicial.program.names.letters import index_name, is_capital, is_letter
-from indicial.program.names.outline import DISTRIBUTIONS
 from indicial.program.names.sorting import outline
 from indicial.program.names.uses import BUILT_IN, PROBABILITY
 
@@ -75,25 +75,6 @@ def changed(statement: s.Statement, change: Change) -> s.Statement:
     return statement
 
 
-def in_vector_style(statements: Iterable[s.Statement]) -> bool:
-    """Whether a vector or a matrix is declared, or a ⊤ stands on a name without brackets."""
-    for statement in statements:
-        if isinstance(statement, s.Declaration) and statement.keyword in ("vector", "matrix"):
-            return True
-        for node in statement.walk():
-            if isinstance(node, s.Transpose):
-                indexed = {
-                    id(i)
-                    for n in node.walk()
-                    if isinstance(n, s.Index)
-                    for i in n.walk()
-                    if i is not n
-                }
-                if any(isinstance(n, s.Name) and id(n) not in indexed for n in node.body.walk()):
-                    return True
-    return False
-
-
 # ---------------------------------------------------------------------- one spelling for all
 
 
@@ -116,33 +97,125 @@ def _negative(node: s.Expression) -> bool:
 
 
 def transposed(statements: list[s.Statement]) -> list[s.Statement]:
-    """`x^T` is `x^⊤` in a program that has no other T and no t."""
-    scripts = {
-        id(script)
+    """`x^T` is `x^⊤`: where T is nothing else, and beside something that it can be multiplied by."""
+    scripts: set[int] = set()
+    beside: set[int] = set()
+    bracketed: set[s.Expression] = set()
+    for node in (n for statement in statements for n in statement.walk()):
+        if isinstance(node, s.Name):
+            scripts.update(id(script) for script in node.sup)
+        elif isinstance(node, s.Product):
+            beside.update(map(id, node.factors))
+        elif isinstance(node, s.Index | s.Call):
+            bracketed.add(node.base if isinstance(node, s.Index) else node.function)
+    free = not any(
+        isinstance(node, s.Name) and node.base in ("T", "t") and id(node) not in scripts
         for statement in statements for node in statement.walk()
-        if isinstance(node, s.Name) for script in node.sup
-    }  # fmt: skip
-    for statement in statements:
-        for node in statement.walk():
-            if isinstance(node, s.Name) and node.base in ("T", "t") and id(node) not in scripts:
-                return statements
-            if isinstance(node, s.Index | s.Call):
-                base = node.base if isinstance(node, s.Index) else node.function
-                if isinstance(base, s.Name) and base.sup == (s.Name("T"),):
-                    return statements
+    )  # fmt: skip
+    top = s.Name("T")
+
+    def is_turned(name: s.Name) -> bool:
+        if not name.sup or name.sup[-1] != top or name in bracketed:
+            return False
+        if free or name.font == "bold":
+            return True
+        letter = name.base
+        return id(name) in beside and letter.isascii() and letter not in ("e", "T")
 
     def change(node: s.Expression) -> s.Expression:
-        if isinstance(node, s.Name) and node.sup == (s.Name("T"),):
-            return s.Transpose(replace(node, sup=()), span=node.span)
+        if isinstance(node, s.Name) and is_turned(node):
+            return s.Transpose(replace(node, sup=node.sup[:-1]), span=node.span)
+        if (
+            isinstance(node, s.Power)
+            and node.exponent == top
+            and not isinstance(node.base, s.Number)
+        ):
+            return s.Transpose(change(node.base), span=node.span)
         return rebuilt(node, change)
 
     return [changed(statement, change) for statement in statements]
+
+
+def raised(statements: list[s.Statement]) -> list[s.Statement]:
+    """`h^{(t)}`, `a^{[l]}`, `x^{(i)}`: an index above is written below, where it is one for sure.
+
+    It is, if its letter is shifted above some name (`h^{(t-1)}`), is bound, or stands above or below
+    names on both sides of one equation. `h^{(0)}` goes with `h^{(t)}`; `W^{(1)}` is a name of its own.
+    """
+    shifted: set[str] = set()
+    both: set[str] = set()
+    for statement in statements:
+        if not isinstance(statement, s.Equation):
+            continue
+        sides = [set(_above(side, shifted)) for side in statement.sides]
+        both |= sides[0] & set[str]().union(*sides[1:])
+    bound = {
+        n.base
+        for st in statements for r in st.walk() if isinstance(r, s.Reduction)
+        for u in r.under for n in u.walk() if isinstance(n, s.Name)
+    }  # fmt: skip
+    found = shifted | both | bound
+    above = {
+        _stem(node)
+        for statement in statements for node in statement.walk()
+        if isinstance(node, s.Name) and (letter := _letter(node.sup)) is not None and letter in found
+    }  # fmt: skip
+    if not above:
+        return statements
+
+    def change(node: s.Expression) -> s.Expression:
+        if isinstance(node, s.Name) and len(node.sup) == 1 and isinstance(node.sup[0], s.Group):
+            number = isinstance(node.sup[0].body, s.Number) and _stem(node) in above
+            if number or _letter(node.sup) in found:
+                return replace(node, sub=(node.sup[0].body, *node.sub), sup=())
+        if isinstance(node, s.Index) and isinstance(node.base, s.Name):
+            return replace(node, base=change(node.base))
+        if isinstance(node, s.Call) and isinstance(node.function, s.Name) and not _opaque(node):
+            inner = rebuilt(node, change)
+            assert isinstance(inner, s.Call)
+            return _replaced(inner, function=change(node.function))
+        return rebuilt(node, change)
+
+    return [changed(statement, change) for statement in statements]
+
+
+def _stem(name: s.Name) -> s.Name:
+    return s.Name(name.base, name.accents, name.primes)
+
+
+def _letter(sup: tuple[s.Expression, ...]) -> str | None:
+    """The letter of `(t)`, `(t-1)`, `[l]` above a name."""
+    if len(sup) != 1 or not isinstance(sup[0], s.Group):
+        return None
+    inner = sup[0].body
+    if isinstance(inner, s.Add):
+        inner = inner.terms[0]
+    name = index_name(inner)
+    return name.base if name is not None and not is_capital(name.base) else None
+
+
+def _above(side: s.Expression, shifted: set[str]) -> Iterable[str]:
+    """The letters above names in brackets; those that are shifted are noted as well."""
+    for node in side.walk():
+        if not isinstance(node, s.Name):
+            continue
+        letter = _letter(node.sup)
+        if letter is not None:
+            group = node.sup[0]
+            if isinstance(group, s.Group) and isinstance(group.body, s.Add):
+                shifted.add(letter)
+            yield letter
 
 
 def factors(statements: list[s.Statement]) -> list[s.Statement]:
     """`V(u_d + u_b)` is a product: what is in the brackets is a value elsewhere, and no index."""
     sketch = outline(statements, Messages(), document=True)
     bound = index_letters(statements)
+    drawn = {
+        id(statement.sides[1])
+        for statement in statements
+        if isinstance(statement, s.Equation) and statement.relations == ("~",)
+    }
     values: set[str] = set()
     bare: set[str] = set()
     inside: set[int] = set()
@@ -167,7 +240,7 @@ def factors(statements: list[s.Statement]) -> list[s.Statement]:
         name = call.function
         if not isinstance(name, s.Name) or len(call.arguments) != 1 or _opaque(call):
             return False
-        if name.base in BUILT_IN | DISTRIBUTIONS or sketch.is_function(name_key(name)):
+        if name.base in BUILT_IN or sketch.is_function(name_key(name)) or id(call) in drawn:
             return False
         use = sketch.use(call)
         held = [n for n in call.arguments[0].walk() if isinstance(n, s.Name)]
@@ -181,11 +254,24 @@ def factors(statements: list[s.Statement]) -> list[s.Statement]:
         )
         return value and (known or bool(name.sup))
 
+    def bracket(call: s.Call) -> s.Expression:
+        body = change(call.arguments[0])
+        loose = isinstance(body, s.Add | s.Negative | s.Hadamard | s.Product)
+        return s.Group(body, span=body.span) if loose else body
+
     def change(node: s.Expression) -> s.Expression:
         if isinstance(node, s.Call) and is_factor(node):
-            body = change(node.arguments[0])
-            held = s.Group(body, span=body.span) if isinstance(body, s.Add | s.Negative) else body
-            return s.Product((node.function, held), span=node.span)
+            return s.Product((node.function, bracket(node)), span=node.span)
+        if isinstance(node, s.Transpose | s.Power):  # `W (K U)^T`: the bracket is transposed
+            call = node.body if isinstance(node, s.Transpose) else node.base
+            if isinstance(call, s.Call) and is_factor(call):
+                inner = bracket(call)
+                raised: s.Expression = (
+                    replace(node, body=inner)
+                    if isinstance(node, s.Transpose)
+                    else replace(node, base=inner)
+                )
+                return s.Product((call.function, raised), span=node.span)
         result = rebuilt(node, change)
         if isinstance(result, s.Product):
             flat = [
@@ -200,6 +286,7 @@ def factors(statements: list[s.Statement]) -> list[s.Statement]:
 def heads(statements: list[s.Statement]) -> list[s.Statement]:
     """`score(h_t, s_i) = h_t^⊤ s_i`, always with these arguments: it is `score_{t,i}`."""
     calls = [n for st in statements for n in st.walk() if isinstance(n, s.Call)]
+    indices = index_letters(statements)
     new: dict[s.Call, s.Name] = {}
     for statement in statements:
         left = statement.sides[0] if isinstance(statement, s.Equation) else None
@@ -207,7 +294,10 @@ def heads(statements: list[s.Statement]) -> list[s.Statement]:
             continue
         written = [a for a in left.arguments if isinstance(a, s.Name)]
         others = [n for st in statements for n in st.walk() if isinstance(n, s.Name)]
-        values = all(sum(n == a for n in others) > 1 for a in written)
+        values = all(
+            sum(_stem(n) == _stem(a) for n in others) > 1 and name_key(a) not in indices
+            for a in written
+        )
         same = all(c == left for c in calls if c.function == left.function)
         if same and values and len(written) == len(left.arguments):
             scripts = dict.fromkeys(i for a in written for i in a.sub if index_name(i) is not None)

@@ -1,0 +1,254 @@
+"""What is known of each name in vector style, and what speaks for which reading.
+
+\\mathbf h_t = \\tanh(\\mathbf W \\mathbf h_{t-1} + b)
+
+h    bold, small               a column, most likely
+W    bold, a capital           a matrix, most likely
+b    small, not bold           a number in a text that sets its vectors bold, else open
+
+Names of one letter (`W_f`, `W_i`) are read alike, so they share a *variable*. A reading gives every
+variable a shape; `costs` says how unlikely each shape is before any product or sum is looked at.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from indicial.notation import syntax as s
+from indicial.notation.printers import name_key
+from indicial.program.names.letters import index_name
+from indicial.program.names.outline import Outline
+from indicial.program.vectors.leaves import Leaf, Leaves
+from indicial.program.vectors.regular import index_letters
+from indicial.program.vectors.shapes import COLUMN, MATRIX, NUMBER, OF_RANK, ROW, Shape
+
+COUNTS = frozenset("dnmltijpNTLDJ")
+"""Letters that count something where nothing says otherwise: sizes, places, steps."""
+OFTEN_COLUMNS = frozenset("θμβδ")
+"""Greek letters that are columns now and then."""
+OFTEN_VECTORS = frozenset("chkoquvxyz")
+"""Letters that are columns more often than not, in a text that has columns."""
+
+FAR = 12.0
+"""The cost of what is all but out of the question."""
+
+Costs = dict[Shape, float]
+
+
+@dataclass
+class Seen:
+    """How the names of one variable are written."""
+
+    letter: str
+    capital: bool | None
+    first: s.Expression
+    keys: set[str] = field(default_factory=set)
+    bold: bool = False
+    product: bool = False
+    """It stands beside another name in a product."""
+    transposed: bool = False
+    positions: set[str] = field(default_factory=set)
+    """The letters that number its occurrences, other than the steps of time and layer."""
+    steps: bool = False
+    """It is numbered by time or by layer."""
+    most: int = 0
+    """How many indices it has where it has most."""
+
+
+class Kinds(Leaves):
+    """The names of a program in vector style, with what is known of them."""
+
+    def __init__(self, outline: Outline, statements: Sequence[s.Statement]) -> None:
+        super().__init__(outline)
+        self.statements = statements
+        self.total: dict[str, int] = {}
+        """How many indices a name has in all, for names that are indexed in full somewhere."""
+        self.declared: dict[str, Costs] = {}
+        """What a declaration allows for a key."""
+        self.higher: set[str] = set()
+        """Keys that have more than two indices of their own."""
+        self.chosen: dict[str, Shape] = {}
+        """The reading that was taken, by variable."""
+        self.apart: set[str] = set()
+        """Letters whose names are not read alike."""
+        self.seen: dict[str, Seen] = {}
+        self.sizes = {
+            name_key(n.upper)
+            for st in statements for n in st.walk()
+            if isinstance(n, s.Reduction) and isinstance(n.upper, s.Name)
+        }  # fmt: skip
+        self.sizes |= set(outline.sizes) | set(outline.labels) | index_letters(list(statements))
+        self.in_bold = any(
+            isinstance(n, s.Name) and n.font == "bold" for st in statements for n in st.walk()
+        )
+        self.steps = set(_steps(statements))
+
+    # ------------------------------------------------------------------ what is fixed
+
+    def fixed(self, leaf: Leaf) -> Shape | None:
+        """The shape of a name here, where it is no matter of choice."""
+        if leaf.use.kind != "tensor":
+            return None
+        items = leaf.use.reference.items
+        if leaf.key in self.total:
+            return OF_RANK.get(self.total[leaf.key] - len(items), NUMBER)
+        counted = leaf.key in self.sizes or leaf.key == "π"
+        return NUMBER if counted and not items and leaf.key not in self.declared else None
+
+    def variable(self, leaf: Leaf) -> str:
+        base = _base(leaf)
+        if leaf.key in self.declared or leaf.letter in self.apart:
+            return leaf.key
+        font = "bold" if base.font == "bold" else "like"
+        return f"{font} " + name_key(s.Name(base.base, base.accents, base.primes))
+
+    def shape_of(self, leaf: Leaf) -> Shape:
+        """The shape of a name in the reading that was taken."""
+        fixed = self.fixed(leaf)
+        if fixed is not None:
+            return fixed
+        return self.chosen.get(self.variable(leaf), NUMBER)
+
+    # ------------------------------------------------------------------ evidence
+
+    def survey(self) -> None:
+        """Looks at every name once."""
+        self.seen.clear()
+        for statement in self.statements:
+            for side in values_of(statement):
+                for node in self.values(side):
+                    self._note(node)
+                for inner in side.walk():
+                    if isinstance(inner, s.Product):
+                        self._beside(inner)
+                    elif isinstance(inner, s.Transpose) and (seen := self._seen(inner.body)):
+                        seen.transposed = True
+
+    def _seen(self, node: s.Expression) -> Seen | None:
+        leaf = self.leaf(node)
+        return None if leaf is None else self.seen.get(self.variable(leaf))
+
+    def _note(self, node: s.Expression) -> None:
+        leaf = self.leaf(node)
+        if leaf is None or self.fixed(leaf) is not None:
+            return
+        base = _base(leaf)
+        new = Seen(base.base, leaf.capital, node)
+        seen = self.seen.setdefault(self.variable(leaf), new)
+        seen.keys.add(leaf.key)
+        seen.bold = seen.bold or base.font in ("bold", "sans") or "vec" in base.accents
+        items = leaf.use.reference.items
+        seen.most = max(seen.most, len(items))
+        for item in items:
+            letters = {n.base for n in item.walk() if isinstance(n, s.Name)}
+            if letters & self.steps:
+                seen.steps = True
+            else:
+                seen.positions |= letters
+
+    def _beside(self, product: s.Product) -> None:
+        factors = [f for f in product.factors if not isinstance(f, s.Number)]
+        names = [self._seen(f.body if isinstance(f, s.Transpose) else f) for f in factors]
+        for number, seen in enumerate(names):
+            others = [x for n, x in enumerate(names) if n != number]
+            if seen and any(x is None or not is_greek(x.letter) for x in others):
+                seen.product = True
+
+    # ------------------------------------------------------------------ costs
+
+    def costs(self, variable: str, rows: bool) -> Costs:
+        """How unlikely each shape is for a variable, in the convention of rows or of columns."""
+        if variable in self.declared:
+            return self.declared[variable]
+        seen = self.seen[variable]
+        row = 0.0 if rows else 3.0
+        if seen.bold and seen.capital:
+            column = 1.5 if seen.positions else 3.0
+            return {MATRIX: 0, COLUMN: column, ROW: column + row, NUMBER: 7}
+        if seen.bold:
+            return {COLUMN: 0.2 if rows else 0, ROW: row, NUMBER: 6}
+        if seen.capital is None:
+            return {NUMBER: 0.8, COLUMN: 1.3, ROW: 1.3 + row, MATRIX: 1.5}
+        if is_greek(seen.letter):
+            if seen.capital:
+                return {MATRIX: 1, NUMBER: 1.2, COLUMN: 3, ROW: 3 + row}
+            column = 1.8 if seen.letter in OFTEN_COLUMNS else 2.5
+            return {NUMBER: 0, COLUMN: column, ROW: column + row}
+        if seen.capital:
+            return self._capital(seen, row)
+        # A small letter is a matrix only where nothing else can be.
+        matrix = 3 * FAR if seen.transposed else FAR
+        if self.in_bold or seen.letter in self.declared:  # `x_1` beside `x ∈ ℝ^4`: an element
+            return {NUMBER: 0, COLUMN: 4, ROW: 4 + row, MATRIX: matrix}
+        if seen.most > 1:
+            return {NUMBER: 0.2, COLUMN: 2, ROW: 2 + row, MATRIX: matrix}
+        if seen.letter in COUNTS and not seen.most:
+            return {NUMBER: 0, COLUMN: 3, ROW: 3 + row, MATRIX: matrix}
+        number = 1.4 if seen.letter in OFTEN_VECTORS else 0.4
+        return {NUMBER: number, COLUMN: 0.8, ROW: 0.8 + row, MATRIX: matrix}
+
+    def _capital(self, seen: Seen, row: float) -> Costs:
+        if not seen.letter.isascii():  # ℒ
+            return {NUMBER: 0, MATRIX: 3, COLUMN: 4}
+        if seen.most > 1 and not seen.steps:
+            return {NUMBER: 0.3, COLUMN: 2.5, ROW: 2.5 + row, MATRIX: 3}
+        if seen.positions:
+            return {COLUMN: 0.8, ROW: 0.8 + row, MATRIX: 1.2, NUMBER: 2}
+        if seen.steps:
+            return {MATRIX: 0.6, COLUMN: 1, ROW: 1 + row, NUMBER: 3}
+        if seen.product or seen.transposed:
+            number = 1.0 if seen.letter in COUNTS and not seen.transposed else 3.0
+            return {MATRIX: 0.5, NUMBER: number, COLUMN: 3, ROW: 3 + row}
+        return {NUMBER: 0.8, MATRIX: 1.2, COLUMN: 3, ROW: 3 + row}
+
+    def reason(self, variable: str) -> str:
+        """Why a variable has the shape it has, in a few words."""
+        seen, shape = self.seen[variable], self.chosen[variable]
+        if variable in self.declared:
+            return "as declared"
+        if seen.bold and shape != NUMBER:
+            return "bold"
+        if shape == MATRIX and seen.capital and (seen.product or seen.transposed):
+            return "a capital in a product"
+        if seen.transposed and shape != NUMBER:
+            return "transposed"
+        if shape == NUMBER:
+            return "a number by its letter" if is_greek(seen.letter) else "fits as a number"
+        return "fits its products and sums"
+
+
+def values_of(statement: s.Statement) -> Iterator[s.Expression]:
+    """The expressions of a statement that have values: sides, operands, what is drawn from."""
+    if isinstance(statement, s.Claim):
+        yield from statement.comparison.operands
+    elif isinstance(statement, s.Equation) and statement.relations == ("~",):
+        right = statement.sides[1]
+        yield statement.sides[0]
+        yield from right.arguments if isinstance(right, s.Call) else ()
+    elif isinstance(statement, s.Equation):
+        yield from (side for side in statement.sides if not isinstance(side, s.Dots))
+
+
+def is_greek(letter: str) -> bool:
+    return "Α" <= letter[:1] <= "ω"
+
+
+def _base(leaf: Leaf) -> s.Name:
+    return leaf.base
+
+
+def _steps(statements: Sequence[s.Statement]) -> Iterator[str]:
+    """The letters that are shifted in scripts: the t of `h_{t-1}`, the l of `h^{(l+1)}`."""
+    shifted: dict[str, int] = defaultdict(int)
+    for statement in statements:
+        for node in statement.walk():
+            if not isinstance(node, s.Name):
+                continue
+            for script in (*node.sub, *node.sup):
+                inner = script.body if isinstance(script, s.Group) else script
+                if isinstance(inner, s.Add) and (name := index_name(inner.terms[0])) is not None:
+                    shifted[name.base] += 1
+    yield from shifted
+    yield from ("t", "τ")

@@ -1,0 +1,109 @@
+"""Shapes of vector style, and how factors side by side and terms of a sum fit together.
+
+k^⊤ q      row, column             a number: both are summed over one index
+u u^⊤      column, row             a matrix: nothing is summed
+V x        matrix, column          a column
+u u        column, column          nothing that makes sense; with a dot between them a number
+X W + b    matrix, row             b is added to every row
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+
+Shape = tuple[int, int]
+"""Whether an expression is open to the left and to the right."""
+NUMBER, COLUMN, ROW, MATRIX = (0, 0), (1, 0), (0, 1), (1, 1)
+OF_RANK: dict[int, Shape] = {0: NUMBER, 1: COLUMN, 2: MATRIX}
+
+KINDS: dict[Shape, str] = {NUMBER: "number", COLUMN: "column", ROW: "row", MATRIX: "matrix"}
+
+
+class Mismatch(Exception):
+    """Two factors that cannot stand side by side: their positions in the product."""
+
+    def __init__(self, first: int, second: int) -> None:
+        self.first, self.second = first, second
+
+
+End = tuple[int, int]
+"""A factor by its position, and 0 for its left end or 1 for its right one."""
+
+
+@dataclass
+class Aligned:
+    """A product: its shape, which ends share a summed index, which stay open."""
+
+    links: list[tuple[End, End]] = field(default_factory=list)
+    left: End | None = None
+    right: End | None = None
+    last: int = 0
+    """The last factor that is no number."""
+
+    @property
+    def shape(self) -> Shape:
+        return int(self.left is not None), int(self.right is not None)
+
+    def add(self, number: int, shape: Shape, dot: bool) -> bool:
+        """One more factor; False if it does not fit."""
+        if shape == NUMBER:
+            return True
+        if self.left is None and self.right is None:
+            self.left = (number, 0) if shape[0] else None
+            self.right = (number, 1) if shape[1] else None
+        elif self.right is not None and shape[0]:
+            self.links.append((self.right, (number, 0)))
+            self.right = (number, 1) if shape[1] else None
+        elif self.right is None and not shape[0]:
+            self.right = (number, 1)
+        elif dot and self.shape == COLUMN == shape:
+            assert self.left is not None
+            self.links.append((self.left, (number, 0)))
+            self.left = None
+        elif dot and self.shape == ROW == shape:
+            assert self.right is not None
+            self.links.append((self.right, (number, 1)))
+            self.right = None
+        else:
+            return False
+        self.last = number
+        return True
+
+
+def align(shapes: Sequence[Shape], dots: Collection[int] = ()) -> Aligned:
+    """`u u^⊤ x`, column row column → a column; the row is summed with the column behind it.
+
+    `dots` are the factors that a sign stands before: `x · y`.
+    """
+    result = Aligned()
+    for number, shape in enumerate(shapes):
+        if not result.add(number, shape, number in dots):
+            raise Mismatch(result.last, number)
+    return result
+
+
+def times(one: Shape, two: Shape, dot: bool) -> Shape | None:
+    """The shape of a product of two; None if they do not fit."""
+    if one == NUMBER:
+        return two
+    if two == NUMBER:
+        return one
+    if one[1] and two[0]:
+        return one[0], two[1]
+    if one == COLUMN and two == ROW:
+        return MATRIX
+    return NUMBER if dot and one == two and one != MATRIX else None
+
+
+def together(one: Shape, two: Shape) -> Shape | None:
+    """The shape of a sum: alike, or a number or a vector that goes with every element or row."""
+    if one == two or two == NUMBER:
+        return one
+    if one == NUMBER:
+        return two
+    return MATRIX if MATRIX in (one, two) else None
+
+
+def flip(shape: Shape) -> Shape:
+    return shape[1], shape[0]

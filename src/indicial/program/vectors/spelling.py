@@ -1,0 +1,322 @@
+"""Spellings of vector style that mean one thing: written alike before anything is inferred.
+
+f_t * C_{t-1}            →  f_t ⊙ C_{t-1}          a star between names is taken element by element
+W_f [h_{t-1}, x_t]       →  W_f · [h_{t-1}, x_t]   brackets that hold values are a list, not indices
+SiLU(x), Swish(x)        →  x ⊙ σ(x)
+1/d Σ_i x_i              →  mean_i x_i             d counts what is summed
+f(z) = tanh(W z + b)     →  tanh(W x + b)          at every f(x)
+δ_{ij}                   →  1 if i = j, else 0     where both are indices
+\\mathbf y, y             →  𝐲, y                   two names, if neither has an index
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from indicial.notation import syntax as s
+from indicial.notation.printers import name_key
+from indicial.program.messages import Messages
+from indicial.program.names.letters import index_name, is_letter
+from indicial.program.names.sorting import outline
+from indicial.program.vectors.regular import Change, changed, index_letters, rebuilt
+
+GATED = frozenset({"SiLU", "silu", "Swish", "swish"})
+COUNTING = frozenset("dnmND")
+DEEPEST = 8
+"""How often functions that call functions are written out."""
+
+
+def spelt_alike(statements: list[s.Statement]) -> list[s.Statement]:
+    """All of the above but functions of one's own."""
+    bound = index_letters(statements)
+    tensors = _values(statements, bound)
+    defined = {
+        name_key(st.sides[0])
+        for st in statements
+        if isinstance(st, s.Equation) and isinstance(st.sides[0], s.Name)
+    }
+
+    def change(node: s.Expression) -> s.Expression:
+        if isinstance(node, s.Index) and _holds_values(node, tensors, bound):
+            listed = s.ListLiteral(tuple(map(change, _listed(node))), span=node.span)
+            base = change(node.base)
+            factors = base.factors if isinstance(base, s.Product) else (base,)
+            return s.Product((*factors, listed), span=node.span)
+        if isinstance(node, s.Index) and not isinstance(node.base, s.Name):
+            return replace(node, base=change(node.base))
+        new = rebuilt(node, change)
+        if isinstance(new, s.Product):
+            return _counted(_starred(new), defined)
+        if isinstance(new, s.Fraction):
+            return _mean(new, defined)
+        if isinstance(new, s.Call) and new.function in _GATED and len(new.arguments) == 1:
+            (inner,) = new.arguments
+            held = s.Group(inner, span=inner.span)
+            gate = s.Call(s.Name("σ", span=new.span), (inner,), span=new.span)
+            return s.Group(s.Hadamard((held, gate), span=new.span), span=new.span)
+        return new
+
+    return [changed(statement, change) for statement in statements]
+
+
+_GATED = {s.Name(word) for word in GATED}
+
+
+# ---------------------------------------------------------------------- fonts
+
+
+def told_apart(statements: list[s.Statement]) -> list[s.Statement]:
+    """`\\mathbf y` beside `y`, neither with an index: two names, the bold one written `𝐲`.
+
+    Beside `y_i` it is one name: that is an element of it.
+    """
+    bold: set[s.Name] = set()
+    plain: set[s.Name] = set()
+    for statement in statements:
+        for node in statement.walk():
+            if isinstance(node, s.Name) and len(node.base) == 1:
+                (bold if node.font == "bold" else plain).add(replace(node, sup=()))
+    both = {name for name in bold & plain if name.base.isascii() and name.base.isalpha()}
+    if not both:
+        return statements
+
+    def change(node: s.Expression) -> s.Expression:
+        if isinstance(node, s.Name):
+            if node.font != "bold" or replace(node, sup=()) not in both:
+                return node
+            start = 0x1D400 if node.base.isupper() else 0x1D41A
+            base = chr(start + ord(node.base) - ord("A" if node.base.isupper() else "a"))
+            return replace(node, base=base)
+        return node.rebuild(change)
+
+    def all_of(statement: s.Statement) -> s.Statement:
+        if isinstance(statement, s.Declaration):
+            return replace(statement, items=tuple(change(i) for i in statement.items))
+        return changed(statement, change)
+
+    return [all_of(statement) for statement in statements]
+
+
+# ---------------------------------------------------------------------- stars
+
+
+def _starred(node: s.Product) -> s.Expression:
+    """`a * b` between names without brackets is `a ⊙ b`; `2 * x` stays a product."""
+    if any(isinstance(n, s.Index) for f in node.factors for n in f.walk()):
+        return node
+    parts: list[list[s.Expression]] = [[node.factors[0]]]
+    for one, two in zip(node.factors, node.factors[1:], strict=False):
+        between = ""
+        if one.span.source is two.span.source and one.span.end <= two.span.start:
+            between = one.span.source.text[one.span.end : two.span.start]
+        star = any(sign in between for sign in ("*", "∗", "\\ast", "\\star"))
+        if star and not isinstance(one, s.Number) and not isinstance(two, s.Number):
+            parts.append([two])
+        else:
+            parts[-1].append(two)
+    if len(parts) == 1:
+        return node
+    factors = tuple(
+        s.Product(tuple(p), span=p[0].span.to(p[-1].span)) if len(p) > 1 else p[0] for p in parts
+    )
+    return s.Group(s.Hadamard(factors, span=node.span), span=node.span)
+
+
+# ---------------------------------------------------------------------- brackets that hold values
+
+
+def _values(statements: Sequence[s.Statement], bound: set[str]) -> set[str]:
+    """The letters of names that are computed or read as values, with a script."""
+    found: set[str] = set()
+    for statement in statements:
+        for node in statement.walk():
+            if isinstance(node, s.Name) and node.sub and name_key(node) not in bound:
+                found.add(node.base)
+    return found
+
+
+def _listed(node: s.Index) -> tuple[s.Expression, ...]:
+    (first, *rest) = node.items
+    return first.parts if isinstance(first, s.Join) and not rest else node.items
+
+
+def _holds_values(node: s.Index, tensors: set[str], bound: set[str]) -> bool:
+    """`W [h_{t-1}, x_t]`, `W [c; h]`, but not `e[w_t]` and `W[i,j]`."""
+    if not isinstance(node.base, s.Name | s.Transpose) or not node.items:
+        return False
+    if isinstance(node.items[0], s.Join):
+        return True
+    names = [
+        (i.body if isinstance(i, s.Transpose) else i)
+        for i in node.items
+        if not isinstance(i, s.Dots)
+    ]
+    if len(names) < 2:
+        return False
+    return all(
+        isinstance(n, s.Name)
+        and name_key(n) not in bound
+        and (n.font == "bold" or (n.base in tensors and bool(n.sub) and index_name(n) is None))
+        for n in names
+    )
+
+
+# ---------------------------------------------------------------------- counts
+
+
+def _count(name: s.Expression, defined: set[str]) -> bool:
+    return (
+        isinstance(name, s.Name)
+        and name.base in COUNTING
+        and not name.sub
+        and not name.sup
+        and name_key(name) not in defined
+    )
+
+
+def _summed(node: s.Expression) -> s.Reduction | None:
+    """A Σ over one index that has no upper end."""
+    while isinstance(node, s.Group):
+        node = node.body
+    if isinstance(node, s.Reduction) and node.operator == "sum" and node.upper is None:
+        name = index_name(node.under[0]) if len(node.under) == 1 else None
+        return node if name is not None else None
+    return None
+
+
+def _counted(node: s.Expression, defined: set[str]) -> s.Expression:
+    if not isinstance(node, s.Product) or len(node.factors) != 2:
+        return node
+    one, two = node.factors
+    total = _summed(two)
+    if total is None or not isinstance(one, s.Fraction) or one.above != s.Number("1"):
+        return node
+    return replace(total, operator="mean") if _count(one.below, defined) else node
+
+
+def _mean(node: s.Fraction, defined: set[str]) -> s.Expression:
+    total = _summed(node.above)
+    if total is None or not _count(node.below, defined):
+        return node
+    return replace(total, operator="mean")
+
+
+# ---------------------------------------------------------------------- functions of one's own
+
+
+def unfolded(statements: list[s.Statement]) -> list[s.Statement]:
+    """`f(z) = tanh(W z + b)`, `y = f(x)`: the body stands at every call, with x for z."""
+    sketch = outline(statements, Messages(), document=True)
+    bodies: dict[str, tuple[tuple[s.Name, ...], s.Expression]] = {}
+    for statement in statements:
+        if not isinstance(statement, s.Equation) or len(statement.sides) != 2:
+            continue
+        left, right = statement.sides
+        if not isinstance(left, s.Call) or not isinstance(left.function, s.Name):
+            continue
+        key = name_key(left.function)
+        names = tuple(a for a in left.arguments if isinstance(a, s.Name) and not a.sub)
+        plain = len(names) == len(left.arguments) and key in sketch.functions
+        if plain and left.given is None and not _calls(right, key):
+            bodies[key] = names, right
+    if not bodies:
+        return statements
+    called = {
+        name_key(n.function)
+        for st in statements for n in _right(st)
+        if isinstance(n, s.Call) and isinstance(n.function, s.Name)
+    }  # fmt: skip
+    bodies = {key: body for key, body in bodies.items() if key in called}
+
+    def written_out(depth: int) -> Change:
+        def change(node: s.Expression) -> s.Expression:
+            if isinstance(node, s.Call) and isinstance(node.function, s.Name):
+                known = bodies.get(name_key(node.function))
+                if known is not None and len(known[0]) == len(node.arguments) and depth < DEEPEST:
+                    values = [change(a) for a in node.arguments]
+                    body = _with(known[1], dict(zip(known[0], values, strict=True)))
+                    inner = written_out(depth + 1)(body)
+                    return s.Group(_at(inner, node), span=node.span)
+            return rebuilt(node, change)
+
+        return change
+
+    kept = [
+        st for st in statements
+        if not (isinstance(st, s.Equation) and isinstance(st.sides[0], s.Call)
+                and isinstance(st.sides[0].function, s.Name)
+                and name_key(st.sides[0].function) in bodies)
+    ]  # fmt: skip
+    return [changed(statement, written_out(0)) for statement in kept]
+
+
+def _right(statement: s.Statement) -> list[s.Node]:
+    if isinstance(statement, s.Equation):
+        return [n for side in statement.sides[1:] for n in side.walk()]
+    return list(statement.walk())
+
+
+def _calls(node: s.Expression, key: str) -> bool:
+    return any(
+        isinstance(n, s.Call) and isinstance(n.function, s.Name) and name_key(n.function) == key
+        for n in node.walk()
+    )
+
+
+def _with(body: s.Expression, values: dict[s.Name, s.Expression]) -> s.Expression:
+    def change(node: s.Expression) -> s.Expression:
+        if isinstance(node, s.Name) and node in values:
+            value = values[node]
+            loose = isinstance(value, s.Add | s.Negative | s.Product | s.Hadamard)
+            return s.Group(value, span=value.span) if loose else value
+        return rebuilt(node, change)
+
+    return change(body)
+
+
+def _at(node: s.Expression, place: s.Expression) -> s.Expression:
+    """The body of a function stands where it is called."""
+    return replace(node, span=place.span)
+
+
+# ---------------------------------------------------------------------- δ
+
+
+def kronecker(statements: list[s.Statement]) -> list[s.Statement]:
+    """`δ_{ij}` is 1 if i = j and else 0, where i and j are indices and nothing defines δ."""
+    deltas = [
+        n for st in statements for n in st.walk()
+        if isinstance(n, s.Name) and n.base == "δ" and not n.accents and not n.sup
+    ]  # fmt: skip
+    if not deltas:
+        return statements
+    for statement in statements:
+        said = statement.sides[0] if isinstance(statement, s.Equation) else statement
+        if any(isinstance(n, s.Name) and n.base == "δ" for n in said.walk()):
+            return statements  # it is declared, or defined
+    live = index_letters(statements)
+
+    def change(node: s.Expression) -> s.Expression:
+        if isinstance(node, s.Name) and node.base == "δ" and not node.accents and not node.sup:
+            pair = _pair(node.sub)
+            if pair is not None and all(name_key(p) in live for p in pair):
+                same = s.Comparison(pair, ("=",), span=node.span)
+                one, zero = s.Number("1", span=node.span), s.Number("0", span=node.span)
+                return s.Cases(((one, same), (zero, None)), span=node.span)
+        return rebuilt(node, change)
+
+    return [changed(statement, change) for statement in statements]
+
+
+def _pair(sub: tuple[s.Expression, ...]) -> tuple[s.Name, s.Name] | None:
+    """The two letters of `δ_{ij}`, `δ_{i,j}`."""
+    if len(sub) == 1 and isinstance(sub[0], s.Name) and sub[0].bare and len(sub[0].base) == 2:
+        one, two = sub[0].base[0], sub[0].base[1]
+        if is_letter(one) and is_letter(two):
+            return s.Name(one, span=sub[0].span), s.Name(two, span=sub[0].span)
+    if len(sub) == 2 and all(index_name(i) is not None for i in sub):
+        first, second = sub
+        if isinstance(first, s.Name) and isinstance(second, s.Name):
+            return first, second
+    return None

@@ -1,0 +1,202 @@
+"""Whether a program is in vector style: what it leaves the indices out of.
+
+h_t = tanh(W h_{t-1} + b)      a capital in a product, without brackets
+\\mathbf y = \\mathbf x         bold letters
+h[t,j] = W[j,I] h[t-1,I]       nothing is left out: not touched
+L = K T                        sizes: not touched
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from indicial.notation import syntax as s
+from indicial.notation.vocabulary import SPACE
+from indicial.program.names.letters import is_capital, is_letter
+from indicial.program.names.naming import FUNCTION_LETTERS
+from indicial.program.names.uses import BUILT_IN
+from indicial.program.vectors.kinds import is_greek
+from indicial.program.vectors.tables import NORMALISED
+
+SIZES = frozenset("TNLIJ")
+"""Capitals that are sizes if nothing says otherwise."""
+
+
+def in_vector_style(statements: Sequence[s.Statement]) -> bool:
+    """Whether a name that has indices is written without them."""
+    declared = [st for st in statements if isinstance(st, s.Declaration)]
+    if any(st.keyword in ("vector", "matrix") for st in declared):
+        return True
+    said = {
+        item.base
+        for st in declared
+        if st.keyword == SPACE and isinstance(st.domain, s.Name) and st.domain.sup
+        for item in st.items
+        if isinstance(item, s.Name)
+    }
+    statements = [st for st in statements if not isinstance(st, s.Declaration)]
+    if any(isinstance(n, s.Name) and n.base in said for n in _nodes(statements)):
+        return True
+    indexed = frozenset(_indexed(statements))
+    if any(
+        isinstance(n, s.Name) and n.font == "bold"
+        for call in _nodes(statements) if isinstance(call, s.Call) and call.given is None
+        for n in call.arguments
+    ):  # fmt: skip
+        return True
+    if _whole_and_element(statements):
+        return True
+    return any(_shows(node, indexed) for node in _nodes(statements))
+
+
+def _whole_and_element(statements: Sequence[s.Statement]) -> bool:
+    """`Σ_i x_i` beside `y = x - μ`: x is written with an index and without."""
+    bound = {
+        n.base
+        for st in statements for r in st.walk() if isinstance(r, s.Reduction)
+        for u in r.under for n in u.walk() if isinstance(n, s.Name)
+    }  # fmt: skip
+    names = [n for n in _nodes(statements) if isinstance(n, s.Name) and _is_value(n) and not n.sup]
+    whole = {(n.base, n.accents) for n in names if not n.sub and n.base not in bound}
+    return any(
+        (n.base, n.accents) in whole
+        and len(n.sub) == 1
+        and isinstance(n.sub[0], s.Name)
+        and n.sub[0].base in bound
+        for n in names
+    )
+
+
+def _nodes(statements: Iterable[s.Statement]) -> Iterator[s.Node]:
+    """All nodes that are values: nothing inside index brackets, scripts or probabilities."""
+    for statement in statements:
+        stack: list[s.Node] = [statement]
+        while stack:
+            node = stack.pop()
+            if isinstance(node, s.Expression) and s.is_condition(node):
+                continue
+            yield node
+            if isinstance(node, s.Index | s.Name):
+                continue
+            if isinstance(node, s.Call):
+                stack.extend(node.arguments if _takes_values(node) else ())
+            elif isinstance(node, s.Reduction):
+                stack.append(node.body)
+            else:
+                stack.extend(node.children())
+
+
+def _takes_values(call: s.Call) -> bool:
+    """Not `L_ℓ(t_1, J_1)`: round brackets behind a letter may hold indices."""
+    name = call.function
+    if call.given is not None or not isinstance(name, s.Name):
+        return False
+    return name.base in BUILT_IN or name.base in FUNCTION_LETTERS
+
+
+def _indexed(statements: Iterable[s.Statement]) -> Iterator[str]:
+    """The letters of names in brackets, and of indices with their capitals."""
+    for statement in statements:
+        for node in statement.walk():
+            items: Sequence[s.Expression] = ()
+            if isinstance(node, s.Index):
+                items = node.items
+                if isinstance(node.base, s.Name):
+                    yield node.base.base
+            elif isinstance(node, s.Reduction):
+                items = (*node.under, *((node.upper,) if node.upper is not None else ()))
+            for item in items:
+                for name in item.walk():
+                    if isinstance(name, s.Name) and is_letter(name.base):
+                        yield name.base
+                        yield name.base.upper()
+
+
+def _shows(node: s.Node, indexed: frozenset[str]) -> bool:
+    if isinstance(node, s.Name):
+        return node.font == "bold"
+    if isinstance(node, s.Transpose):
+        return any(_is_value(n) or isinstance(n, s.Call) for n in _values(node.body))
+    if isinstance(node, s.Product):
+        return any(
+            _matrix(one, indexed) and _beside(two, indexed)
+            for a, b in zip(node.factors, node.factors[1:], strict=False)
+            for one, two in ((a, b), (b, a))
+        )
+    if isinstance(node, s.Norm):
+        return any(_is_value(n) and _beside(n, indexed) for n in _values(node.body))
+    if isinstance(node, s.Hadamard):
+        return all(_is_value(f) and not _two_indices(f) for f in node.factors)
+    if isinstance(node, s.Reduction) and node.operator == "softmax" and not node.under:
+        return any(
+            _is_value(n) and not _two_indices(n) and _beside(n, indexed) for n in _values(node.body)
+        )
+    if isinstance(node, s.Call) and isinstance(node.function, s.Name):
+        if node.function.base in NORMALISED:
+            return any(_is_value(n) for n in _values(node))
+        factor = is_capital(node.function.base) and len(node.arguments) == 1
+        return (
+            factor
+            and _matrix(node.function, indexed)
+            and any(
+                _beside(n, indexed) for a in node.arguments if not _is_place(a) for n in _values(a)
+            )
+            and node.given is None
+        )
+    return False
+
+
+def _values(node: s.Expression) -> Iterator[s.Expression]:
+    """The names in an expression that have values."""
+    return (
+        n for n in _nodes([s.Equation((node,), ())]) if isinstance(n, s.Name | s.Index | s.Call)
+    )
+
+
+def _is_value(node: s.Node) -> bool:
+    """A name without brackets that is no number by its letter."""
+    return isinstance(node, s.Name) and is_letter(node.base) and not is_greek(node.base)
+
+
+def _two_indices(node: s.Node) -> bool:
+    return isinstance(node, s.Name) and len(node.sub) > 1
+
+
+def _matrix(node: s.Expression, indexed: frozenset[str]) -> bool:
+    """A capital letter that is no size: `W`, `W_{xh}`, `W^Q`."""
+    if isinstance(node, s.Transpose):
+        node = node.body
+    if not isinstance(node, s.Name) or not is_capital(node.base) or node.base in indexed:
+        return False
+    if _is_element(node, indexed):
+        return False
+    return node.base not in SIZES or bool(node.sub or node.sup)
+
+
+def _is_element(node: s.Name, indexed: frozenset[str]) -> bool:
+    """`A_{ij}`: two letters below that are indices elsewhere."""
+    letters = [c for i in node.sub if isinstance(i, s.Name) and i.bare for c in i.base]
+    return len(letters) > 1 and any(c in indexed for c in letters)
+
+
+def _is_place(node: s.Expression) -> bool:
+    """`t`, `t-1`, `0`: what may be an index in round brackets."""
+    terms = node.terms if isinstance(node, s.Add) else (node,)
+    inner = [t.body if isinstance(t, s.Negative) else t for t in terms]
+    names = [t for t in inner if not isinstance(t, s.Number)]
+    return len(names) < 2 and all(isinstance(n, s.Name) and not n.font for n in names)
+
+
+def _beside(node: s.Expression, indexed: frozenset[str]) -> bool:
+    """What a matrix is multiplied by: another letter, or a bracket that holds one."""
+    if isinstance(node, s.Group | s.Negative):
+        return any(_beside(n, indexed) for n in _values(node.body))
+    if isinstance(node, s.Transpose):
+        return _beside(node.body, indexed)
+    if isinstance(node, s.Call):
+        return any(_beside(a, indexed) for a in node.arguments)
+    if not _is_value(node) or not isinstance(node, s.Name):
+        return False
+    if is_capital(node.base):
+        return _matrix(node, indexed)
+    return node.base not in indexed or bool(node.sub)

@@ -1,0 +1,451 @@
+"""Which readings an expression allows, and how unlikely each of them is.
+
+W x + b      W a matrix, x and b columns          → a column, cost 2.5
+             W a matrix, x a column, b a number   → a column, cost 4.5
+             W, x and b numbers                   → a number, cost 10
+             …
+
+A table has an entry for every way to give the names shapes that fits: made from the leaves upwards,
+the unlikely ones dropped on the way. Where nothing fits, the entries say so by their cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from indicial.notation import syntax as s
+from indicial.program.vectors.kinds import Kinds, is_greek
+from indicial.program.vectors.leaves import JOINING, TRACE, elementwise
+from indicial.program.vectors.shapes import (
+    COLUMN,
+    MATRIX,
+    NUMBER,
+    ROW,
+    Shape,
+    flip,
+    times,
+    together,
+)
+
+IMPOSSIBLE = 30.0
+"""What a place costs where nothing fits."""
+MOST = 60
+"""How many entries a table keeps."""
+NORMALISED = frozenset({"layernorm", "rmsnorm"})
+
+Given = dict[str, Shape]
+
+
+class Entry(NamedTuple):
+    cost: float
+    """Of the form alone, without what the shapes of the names cost."""
+    shape: Shape
+    given: Given
+
+
+Table = list[Entry]
+Rule = Callable[[Shape, Shape], tuple[Shape, float] | None]
+NOTHING: Table = [Entry(0, NUMBER, {})]
+
+
+class Tables:
+    """The tables of a program's expressions in one convention, of rows or of columns."""
+
+    def __init__(self, kinds: Kinds, rows: bool) -> None:
+        self.kinds = kinds
+        self.loosely = kinds.outline.document
+        """In prose a row may stand for the column of its elements: `o_i = q_i^⊤ S`."""
+        self.rows = rows
+        self.costs = {variable: kinds.costs(variable, rows) for variable in kinds.seen}
+        self.pinned: Given = {}
+        """Shapes that are settled, while what cannot hold with them is looked at."""
+        self.numbered = False
+        """The left side of the equation has an index of its own, besides time and layer."""
+
+    def total(self, entry: Entry) -> float:
+        return entry.cost + sum(self.costs[v][shape] for v, shape in entry.given.items())
+
+    def best(self, table: Table) -> Table:
+        if len(table) < 2:
+            return table
+        marked = sorted(((self.total(e), n) for n, e in enumerate(table)))
+        limit = marked[0][0] + IMPOSSIBLE / 2
+        return [table[n] for total, n in marked[:MOST] if total <= limit]
+
+    # ------------------------------------------------------------------ joining
+
+    def join(self, one: Table, two: Table, rule: Rule) -> Table:
+        """The entries of two parts that fit, under a rule for their shapes."""
+        return self.fitting(one, two, rule) or self.best(self._anyhow(one, two))
+
+    def fitting(self, one: Table, two: Table, rule: Rule) -> Table:
+        """The same; empty if nothing fits."""
+        if two is NOTHING:
+            fits = [(e, rule(e.shape, NUMBER)) for e in one]
+            found = [Entry(e.cost + r[1], r[0], e.given) for e, r in fits if r is not None]
+            if found:
+                return found
+        found = []
+        results: dict[tuple[Shape, Shape], tuple[Shape, float] | None] = {}
+        for a in one:
+            for b in two:
+                pair = a.shape, b.shape
+                if pair not in results:
+                    results[pair] = rule(*pair)
+                result = results[pair]
+                if result is None:
+                    continue
+                given = merged(a.given, b.given)
+                if given is not None:
+                    found.append(Entry(a.cost + b.cost + result[1], result[0], given))
+        return self.best(found)
+
+    def _anyhow(self, one: Table, two: Table) -> Table:
+        """Nothing fits: the likeliest entries side by side, at a price."""
+        found = []
+        for a in one[:6]:
+            for b in two[:6]:
+                given = merged(a.given, b.given)
+                if given is None:
+                    continue
+                cost = a.cost + b.cost + IMPOSSIBLE
+                shapes = {b.shape if a.shape == NUMBER else a.shape}
+                if a.shape == b.shape == COLUMN:  # a ⊤ is missing, on one or the other
+                    shapes |= {NUMBER, MATRIX}
+                found += [Entry(cost, shape, given) for shape in shapes]
+        return found or [Entry(e.cost + IMPOSSIBLE, e.shape, e.given) for e in one[:6]]
+
+    def changed(self, table: Table, change: Callable[[Shape], tuple[Shape, float] | None]) -> Table:
+        found = []
+        for entry in table:
+            result = change(entry.shape)
+            if result is not None:
+                found.append(Entry(entry.cost + result[1], result[0], entry.given))
+        if not found:
+            return [Entry(e.cost + IMPOSSIBLE, e.shape, e.given) for e in table[:6]]
+        return found
+
+    # ------------------------------------------------------------------ expressions
+
+    def sides(self, sides: Sequence[s.Expression]) -> Table:
+        """The sides of an equation: they have one shape."""
+        leaf = self.kinds.leaf(sides[0])
+        items = leaf.use.reference.items if leaf is not None else ()
+        letters = {n.base for i in items for n in i.walk() if isinstance(n, s.Name)}
+        self.numbered = bool(letters - self.kinds.steps)
+        result = self.of(sides[0])
+        for number, side in enumerate(sides[1:], 1):
+            literal = fits_all(side)
+
+            def same(a: Shape, b: Shape, literal: bool = literal) -> tuple[Shape, float] | None:
+                if {a, b} == {COLUMN, ROW} and self.loosely:
+                    return a, 1.5
+                return (a, 0) if a == b or (literal and b == NUMBER) else None
+
+            other = self.of(side)
+            result = self.fitting(result, other, same) or self.torn(
+                partial(self.sides, sides[:number]), partial(self.of, side), result, other, same
+            )
+        return result
+
+    def torn(
+        self, again: Callable[[], Table], another: Callable[[], Table],
+        one: Table, two: Table, rule: Rule,
+    ) -> Table:  # fmt: skip
+        """Two parts that say two things of one name: each is read anew as the other has it."""
+        outer = self.pinned
+        self.pinned = outer | one[0].given
+        first = self.join(one[:1], another(), rule)
+        self.pinned = outer | two[0].given
+        second = self.join(again(), two[:1], rule)
+        self.pinned = outer
+        return self.best([*first, *second])
+
+    def of(self, node: s.Expression) -> Table:
+        leaf = self.kinds.leaf(node)
+        if leaf is not None:
+            return self._leaf(node)
+        match node:
+            case s.Group(body=body) | s.Negative(body=body) | s.Expectation(body=body):
+                return self.of(body)
+            case s.Transpose(body=body):
+                odd = 3 * IMPOSSIBLE if self.kinds.leaf(body) else 3.0
+                return self.changed(self.of(body), lambda x: (flip(x), odd if x == NUMBER else 0))
+            case s.Add(terms=parts):
+                return self._same(parts, 0)
+            case s.Hadamard(factors=parts):
+                return self._same(parts, 2)
+            case s.Product(factors=factors):
+                return self._product(node, factors)
+            case s.Fraction(above=above, below=below):
+                return self.join(self.of(above), self.of(below), self._divided(below))
+            case s.Power(base=base, exponent=exponent):
+                powered = self.changed(self.of(base), _raised)
+                return self.join(powered, self.of(exponent), _numbers_below)
+            case s.Norm(body=body):
+                return self.changed(self.of(body), lambda x: (NUMBER, 1.5 if x == NUMBER else 0))
+            case s.Reduction():
+                return self._reduction(node)
+            case s.Index(base=base, items=items):
+                return self.changed(self.of(base), lambda x: _element(x, len(items)))
+            case s.Join(parts=parts):
+                return self._joined(parts)
+            case s.ListLiteral(items=parts):
+                if any(isinstance(p, s.ListLiteral) for p in parts):
+                    return [Entry(0, MATRIX, {})]
+                return self._joined(parts)
+            case s.Cases(branches=branches):
+                result = self._same([value for value, _ in branches], 0)
+                for condition in (c for _, c in branches if c is not None):
+                    result = self.join(result, self.of(condition), lambda a, b: (a, 0))
+                return result
+            case s.TupleLiteral(items=(one, two)) if is_inner(node):
+                pair = self.join(
+                    self.of(one), self.of(two), lambda a, b: (NUMBER, 0) if a == b else None
+                )
+                return self.changed(pair, lambda x: (NUMBER, 0))
+            case s.Call():
+                return self._call(node)
+            case (
+                s.Comparison(operands=parts)
+                | s.Conjunction(parts=parts)
+                | s.Disjunction(parts=parts)
+            ):
+                return self._aside(parts)
+            case s.Negation(body=body):
+                return self._aside([body])
+        return NOTHING
+
+    def _leaf(self, node: s.Expression) -> Table:
+        leaf = self.kinds.leaf(node)
+        assert leaf is not None
+        fixed = self.kinds.fixed(leaf)
+        if fixed is not None:
+            table = [Entry(0, fixed, {})]
+        else:
+            variable = self.kinds.variable(leaf)
+            settled = self.pinned.get(variable)
+            shapes = self.costs[variable] if settled is None else (settled,)
+            table = [Entry(0, shape, {variable: shape}) for shape in shapes]
+        if leaf.use.reference.power is not None:
+            table = self.changed(table, _raised)
+        for argument in leaf.use.call.arguments if leaf.use.call is not None else ():
+            table = self.join(table, self.of(argument), lambda a, b: (a, 0))
+        return self.best(table)
+
+    def _aside(self, parts: Sequence[s.Expression]) -> Table:
+        """Parts that need not fit each other, of something that is a number."""
+        result = NOTHING
+        for part in parts:
+            result = self.join(self.of(part), result, lambda a, b: (NUMBER, 0))
+        return result
+
+    def _same(self, parts: Sequence[s.Expression], alone: float) -> Table:
+        """Terms of a sum, or factors of ⊙: alike, up to what goes with every element or row.
+
+        `alone` is what it costs if all are numbers.
+        """
+        result = self.of(parts[0])
+        weight = self.loose(parts[0], added=True)
+        for part in parts[1:]:
+            here = self.loose(part, added=True)
+
+            def rule(
+                a: Shape, b: Shape, first: float = weight, second: float = here
+            ) -> tuple[Shape, float] | None:
+                shape = together(a, b)
+                if shape is None:
+                    return None
+                if a == b:
+                    return shape, alone if a == NUMBER else 0
+                if NUMBER in (a, b):
+                    return shape, alone + (first if a == NUMBER else second)
+                row = ROW in (a, b)
+                return shape, 0.3 if row == self.rows else 3
+
+            result = self.join(result, self.of(part), rule)
+            weight = max(weight, here)
+        return result
+
+    def loose(self, node: s.Expression, added: bool = False) -> float:
+        """How odd it is for this to be a number that stands beside vectors."""
+        if fits_all(node):
+            return 0
+        while isinstance(node, s.Group | s.Negative):
+            node = node.body
+        leaf = self.kinds.leaf(node)
+        if leaf is None:
+            if isinstance(node, s.Fraction):
+                return self.loose(node.above)
+            if isinstance(node, s.Norm | s.Reduction) or not self._has_letters(node):
+                return 0.5
+            return 6 if isinstance(node, s.Product) else 2
+        if self.kinds.fixed(leaf) == NUMBER:
+            return 0.2
+        if is_greek(leaf.letter) and not leaf.capital:
+            return 2.2 if added and not self.kinds.in_bold else 0.3
+        if self.kinds.in_bold and not leaf.base.font:
+            return 0.5
+        if len(leaf.use.reference.items) > 1:
+            return 0.5
+        return 4 if leaf.capital else 2.5
+
+    def _has_letters(self, node: s.Expression) -> bool:
+        leaves = [leaf for n in self.kinds.values(node) if (leaf := self.kinds.leaf(n))]
+        return any(not is_greek(x.letter) and self.kinds.fixed(x) is None for x in leaves)
+
+    def _product(self, node: s.Product, factors: Sequence[s.Expression]) -> Table:
+        dots = dotted(node)
+        result = self.of(factors[0])
+        weight = self.loose(factors[0])
+        capital = self._capital(factors[0])
+        for number, factor in enumerate(factors[1:], 1):
+            here, dot = self.loose(factor), number in dots
+            beside = capital or self._capital(factor)
+
+            def rule(
+                a: Shape, b: Shape, first: float = weight, second: float = here,
+                dot: bool = dot, beside: bool = beside,
+            ) -> tuple[Shape, float] | None:  # fmt: skip
+                shape = times(a, b, dot)
+                if shape is None:
+                    return None
+                if a == b == NUMBER:
+                    # A capital times something is no number unless something shows it.
+                    return shape, 3 if beside and min(first, second) >= 2 else 0
+                if a == NUMBER:
+                    return shape, 0.7 * first
+                if b == NUMBER:
+                    return shape, 1.2 * second
+                return shape, 0 if not (dot and a == b) else 0.5
+
+            result = self.join(result, self.of(factor), rule)
+            weight, capital = max(weight, here), beside
+        return result
+
+    def _capital(self, node: s.Expression) -> bool:
+        leaf = self.kinds.leaf(node)
+        return leaf is not None and bool(leaf.capital) and self.kinds.fixed(leaf) is None
+
+    def _divided(self, below: s.Expression) -> Rule:
+        elements = divides(below, self.kinds)
+
+        def rule(a: Shape, b: Shape) -> tuple[Shape, float] | None:
+            if b == NUMBER:
+                return a, 0
+            if not elements or a not in (b, NUMBER):
+                return None
+            return b, 1
+
+        return rule
+
+    def _reduction(self, node: s.Reduction) -> Table:
+        body = self.of(node.body)
+        if node.operator == "softmax" and not node.under:
+            odd = 0.3 if self.numbered else 6
+            return self.changed(body, lambda x: (x, odd if x == NUMBER else 0))
+        if node.operator in ("softmax", "argmax", "argmin") and node.under:
+            return self.changed(body, lambda x: (NUMBER, 0) if x == NUMBER else None)
+        if node.under:
+            return body
+        return self.changed(body, lambda x: (NUMBER, 1 if x == NUMBER else 0))
+
+    def _joined(self, parts: Sequence[s.Expression]) -> Table:
+        """`[a; b]`: of columns a longer column, of matrices one with more columns."""
+        kept = [p for p in parts if not isinstance(p, s.Dots)]
+        literal = all(fits_all(p) for p in kept)
+
+        def first(x: Shape) -> tuple[Shape, float]:
+            return (COLUMN, 0 if literal else 1) if x == NUMBER else (x, 0)
+
+        def rule(a: Shape, b: Shape) -> tuple[Shape, float] | None:
+            if b == NUMBER:
+                return (a, 0 if literal else 1) if a == COLUMN else None
+            return (a, 0) if a == b else None
+
+        result = self.changed(self.of(kept[0]), first)
+        for part in kept[1:]:
+            result = self.join(result, self.of(part), rule)
+        return result
+
+    def _call(self, node: s.Call) -> Table:
+        name = node.function.base if isinstance(node.function, s.Name) else ""
+        if not node.arguments or node.given is not None:
+            return NOTHING
+        if name in NORMALISED:
+            return self.changed(self.of(node.arguments[0]), lambda x: (x, 4 if x == NUMBER else 0))
+        if elementwise(node):
+            return self._same(node.arguments, 0)
+        if name in JOINING:
+            return self._joined(node.arguments)
+        if name in ("diag", "Diag") and len(node.arguments) == 1:
+            return self.changed(self.of(node.arguments[0]), _diagonal)
+        if name in TRACE and len(node.arguments) == 1:
+            return self.changed(
+                self.of(node.arguments[0]), lambda x: (NUMBER, 0) if x == MATRIX else None
+            )
+        return NOTHING
+
+
+def merged(one: Given, two: Given) -> Given | None:
+    """Both together, unless they say two things of one name."""
+    if not two:
+        return one
+    if not one:
+        return two
+    for variable, shape in two.items():
+        if one.get(variable, shape) != shape:
+            return None
+    return one | two
+
+
+def fits_all(node: s.Expression) -> bool:
+    """`0`, `0/β^2`: a plain number can be of any shape."""
+    if isinstance(node, s.Group | s.Negative):
+        return fits_all(node.body)
+    return isinstance(node, s.Number) or (isinstance(node, s.Fraction) and fits_all(node.above))
+
+
+def dotted(node: s.Product) -> set[int]:
+    """The factors of a product that a dot stands before: `x · y`."""
+    found: set[int] = set()
+    for number, (one, two) in enumerate(zip(node.factors, node.factors[1:], strict=False), 1):
+        if one.span.source is two.span.source and one.span.end <= two.span.start:
+            between = one.span.source.text[one.span.end : two.span.start]
+            if any(sign in between for sign in ("·", "⋅", "∙", "\\cdot", "*")):
+                found.add(number)
+    return found
+
+
+def is_inner(node: s.TupleLiteral) -> bool:
+    """`⟨a, b⟩`."""
+    return node.span.text.lstrip("\\left").lstrip().startswith(("⟨", "\\langle", "langle"))
+
+
+def divides(below: s.Expression, kinds: Kinds) -> bool:
+    """`√v + ε` divides element by element; a bare vector below a bar is a slip."""
+    while isinstance(below, s.Group):
+        below = below.body
+    return kinds.leaf(below) is None
+
+
+def _raised(shape: Shape) -> tuple[Shape, float]:
+    return shape, {NUMBER: 0.0, MATRIX: 6.0}.get(shape, 1.0)
+
+
+def _numbers_below(a: Shape, b: Shape) -> tuple[Shape, float] | None:
+    return (a, 0) if b == NUMBER else None
+
+
+def _element(shape: Shape, items: int) -> tuple[Shape, float] | None:
+    if shape == NUMBER:
+        return NUMBER, 0
+    return (NUMBER, 0) if sum(shape) == items else None
+
+
+def _diagonal(shape: Shape) -> tuple[Shape, float] | None:
+    if shape == MATRIX:
+        return COLUMN, 0.5
+    return (MATRIX, 0) if shape != NUMBER else None
