@@ -17,6 +17,7 @@ from fractions import Fraction
 from indicial.claims.part import part
 from indicial.claims.verdict import HOLDS, REFUTED, UNTRIED, Counterexample, Verdict, apart
 from indicial.program.cost.cost import Cost, cost, order
+from indicial.program.explain.facts import tie
 from indicial.program.ir import (
     Apply,
     Code,
@@ -57,8 +58,8 @@ def try_costs(code: Code, test: Test, lookup: Lookup, given: Mapping[str, int]) 
     """Settles a claim about costs."""
     try:
         if isinstance(test.left, Growth) or isinstance(test.right, Growth):
-            return _growth(_Terms(code, lookup), test)
-        return _compared(_Terms(code, lookup), test, given)
+            return _growth(_Terms(code, lookup, test, given), test)
+        return _compared(_Terms(code, lookup, test, given), test, given)
     except _Inexact as error:
         return Verdict(test, UNTRIED, str(error))
 
@@ -68,9 +69,17 @@ class _Inexact(Exception):
 
 
 class _Terms:
-    """The sides of a claim as polynomials."""
+    """The sides of a claim as polynomials.
 
-    def __init__(self, code: Code, lookup: Lookup) -> None:
+    A size that is taken as another's (`I_{Value}` as `I`) is that here too, as in what `explain` says,
+    unless the claim itself or the caller speaks of it.
+    """
+
+    def __init__(self, code: Code, lookup: Lookup, test: Test, given: Mapping[str, int]) -> None:
+        self.apart = set(given)
+        for node in (*test.left.walk(), *test.right.walk()):
+            self.apart |= node.size.names if isinstance(node, SizeValue) else set()
+            self.apart |= {node.tensor} if isinstance(node, Read) else set()
         self.code = code
         self.lookup = lookup
         self.known: dict[tuple[str, str], Size] = {}
@@ -127,9 +136,15 @@ class _Terms:
             tensor = self.code.tensors[node.of]
             made = replace(tensor, role="parameter")
             only = Code({tensor.name: made}, (), self.code.sizes)
-            return cost(only).parameters
-        found = cost(self.program(node))
-        return _of(found, node.what)
+            return self.tied(self.code, cost(only).parameters)
+        of = self.program(node)
+        return self.tied(
+            self.code if node.of in self.code.tensors else of, _of(cost(of), node.what)
+        )
+
+    def tied(self, code: Code, size: Size) -> Size:
+        taken = {n: letter for n, letter in tie(code).items() if n not in self.apart}
+        return size.substitute({name: Size.of(letter) for name, letter in taken.items()})
 
     def program(self, node: Quantity) -> Code:
         """The part of the program that computes a name, or another program."""

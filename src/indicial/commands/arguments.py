@@ -8,15 +8,23 @@ from __future__ import annotations
 
 import argparse
 import difflib
+<<<<<<< HEAD
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+=======
+import re
+from collections.abc import Mapping, Sequence
+>>>>>>> 48d6d56 (Logarithms that stay finite, and small things people met)
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     from indicial.program.program import Program
     from indicial.training.options import Option
+
+
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 class Parser(argparse.ArgumentParser):
@@ -111,32 +119,51 @@ def check_outputs(
 def filling(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", dest="settings",
-        help="a size (J=256) or what fills a hole (CELL=lstm); may be repeated",
+        help="a size (J=256), a constant (λ=0.1) or what fills a hole (CELL=lstm); may be repeated",
     )  # fmt: skip
 
 
-def settings(options: argparse.Namespace) -> tuple[dict[str, int], dict[str, str]]:
-    """`--set J=256 --set CELL=lstm` → ({"J": 256}, {"CELL": "lstm"})."""
+def settings(options: argparse.Namespace) -> tuple[dict[str, str], dict[str, str]]:
+    """`--set J=256 --set CELL=lstm` → ({"J": "256"}, {"CELL": "lstm"}): numbers, and words."""
     from indicial.program.messages import IndicialError
 
-    sizes: dict[str, int] = {}
+    numbers: dict[str, str] = {}
     fills: dict[str, str] = {}
     for setting in options.settings:
         name, equals, value = setting.partition("=")
         if not equals or not name or not value:
             raise IndicialError(f"--set takes NAME=VALUE, not {setting!r}")
-        if name in sizes or name in fills:
+        if name in numbers or name in fills:
             raise IndicialError(f"--set says {name} twice: keep one of them")
-        if value.replace(".", "", 1).lstrip("+-").isdigit():
+        (numbers if _NUMBER.fullmatch(value) else fills)[name] = value
+    return numbers, fills
+
+
+def with_constants(
+    programs: Sequence[Program], numbers: Mapping[str, str]
+) -> tuple[list[Program], dict[str, int]]:
+    """The programs with those numbers that are constants of theirs, and the rest as sizes."""
+    from indicial.notation.parse import canonical_name
+    from indicial.program.messages import IndicialError
+    from indicial.program.names.constants import declared_constants
+
+    declared = [declared_constants(program.written) for program in programs]
+    constants = {n: v for n, v in numbers.items() if any(canonical_name(n) in d for d in declared)}
+    sizes: dict[str, int] = {}
+    for name, value in numbers.items():
+        if name not in constants:
             if not value.isdigit() or not 0 < int(value) < 10**9:
+                known = ", ".join(dict.fromkeys(n for d in declared for n in d))
                 raise IndicialError(
-                    f"--set {name}={value}: a size is a whole number from 1 (constants of the "
-                    "equations are set where they are trained)"
+                    f"--set {name}={value}: {name} is no constant of the equations"
+                    f"{f' ({known})' if known else ''}, and a size is a whole number from 1"
                 )
             sizes[name] = int(value)
-        else:
-            fills[name] = value
-    return sizes, fills
+    made = []
+    for program, own in zip(programs, declared, strict=True):
+        mine = {n: v for n, v in constants.items() if canonical_name(n) in own}
+        made.append(program.with_constants(mine) if mine else program)
+    return made, sizes
 
 
 def check_fills(program: Program, fills: Mapping[str, str]) -> None:

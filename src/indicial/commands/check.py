@@ -15,7 +15,14 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from indicial.commands.arguments import Commands, check_fills, command, filling, settings
+from indicial.commands.arguments import (
+    Commands,
+    check_fills,
+    command,
+    filling,
+    settings,
+    with_constants,
+)
 
 if TYPE_CHECKING:
     from indicial.claims.verdict import Verdict
@@ -82,7 +89,7 @@ def _check(options: argparse.Namespace) -> int:
     from indicial.library.loading import load, load_document
     from indicial.program.messages import IndicialError, Message, in_order
 
-    sizes, fills = settings(options)
+    numbers, fills = settings(options)
     files = [file for name in options.files for file in _files(name)]
     if fills:
         for what in [files] if options.join else [[file] for file in files]:
@@ -93,12 +100,12 @@ def _check(options: argparse.Namespace) -> int:
         documents = [[load(f, fills=fills)] for f in files]
     else:
         documents = [load_document(f) for f in files]
-    programs = [program for document in documents for program in document]
+    programs, sizes = with_constants([p for document in documents for p in document], numbers)
+    rest = iter(programs)
+    documents = [[next(rest) for _ in document] for document in documents]
     known = {name for program in programs for name in program.analysis.code.sizes}
     for name in sizes:
         if name not in known:
-            if any(name in program.analysis.code.constants for program in programs):
-                raise IndicialError(f"{name} is a constant: change it in the text")
             raise IndicialError(f"there is no size {name}; there are {', '.join(sorted(known))}")
     every: dict[Message, None] = {m: None for program in programs for m in program.messages}
     found = in_order(m for m in every if options.notes or m.severity != "note")

@@ -22,6 +22,7 @@ from indicial.commands.arguments import (
     filling,
     forcing,
     settings,
+    with_constants,
 )
 
 if TYPE_CHECKING:
@@ -96,8 +97,8 @@ def add(commands: Commands[Any]) -> None:
 def _explain(options: argparse.Namespace) -> int:
     from indicial.program.explain.explain import explain
 
-    given, fills = settings(options)
-    programs = _programs(options.what, fills)
+    numbers, fills = settings(options)
+    programs, given = with_constants(_programs(options.what, fills), numbers)
     good = [p for p in programs if not p.errors]
     sizes = _shared_out(good, given)
     if options.graph and good:
@@ -238,7 +239,7 @@ def _try(options: argparse.Namespace) -> int:
     from indicial.program.explain.explain import equations
     from indicial.program.messages import IndicialError
 
-    given, fills = settings(options)
+    numbers, fills = settings(options)
     what = options.what
     if what is None or what == "-":
         text, where = pasted(sys.stdin, only_stdin=what == "-")
@@ -248,6 +249,7 @@ def _try(options: argparse.Namespace) -> int:
         programs = [_filled(what, fills)]
     else:
         programs = _programs([what], fills)
+    programs, given = with_constants(programs, numbers)
     good = [p for p in programs if not p.errors]
     if not any(p.equations for p in programs) and len(good) == len(programs):
         raise IndicialError("there is no equation in that; one looks like y[j] = W[j,I] x[I]")

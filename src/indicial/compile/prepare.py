@@ -1,5 +1,6 @@
 """All passes in order: from a checked program to the plan that is emitted.
 
+through         logarithms of names are taken in the equations of those names
 simplified      dropout that nobody draws is 1
 hoist           what does not read the state leaves the loops over time
 schedule        loops only where the equations force them
@@ -19,6 +20,7 @@ from indicial.compile.passes.hoist import hoist
 from indicial.compile.schedule.plan import Loop, Plan
 from indicial.compile.schedule.schedule import schedule
 from indicial.program.ir import Code
+from indicial.program.logs import through
 from indicial.program.meaning.arrays import BATCH
 
 
@@ -45,7 +47,7 @@ def prepare(
 
     `told` are the sizes of data, where the inputs have others besides.
     """
-    simple = simplified(code, draws)
+    simple = simplified(through(code), draws)
     lighter = hoist(simple, schedule(simple, want, told))
     plan = schedule(lighter, want, told)
     scanned = [loop for loop in plan.loops() if loop.kind == "scanned"]

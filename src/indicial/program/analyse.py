@@ -16,6 +16,7 @@ from indicial.notation.source import Span
 from indicial.program import ir
 from indicial.program.checks.draws import check_draws
 from indicial.program.checks.roles import assign_roles
+from indicial.program.logs import inside
 from indicial.program.lowering.bodies import add_stack_inputs, lower_body, lower_draws
 from indicial.program.lowering.claims import lower_tests
 from indicial.program.lowering.context import Context, Note
@@ -71,7 +72,7 @@ def analyse(
     lower_tests(lowering, len(context.outline.definitions))
     add_stack_inputs(lowering)
     assign_roles(context, lowering)
-    code = settle(context, lowering)
+    code = inside(settle(context, lowering))
     check_draws(code, context.outline, messages)
     return Analysis(code, context.outline, context.notes, context.holes)
 

@@ -9,7 +9,7 @@ at which places; every node knows the source it came from. The node types are a 
         IndexValue(index)                       the t of (t_1 - t_2)²
         Read(tensor, places)                    h[t-1, i],  e[w[t], i]
         Apply(function, arguments)              + * / ^ neg, tanh, exp, …, comparisons, and
-        Reduce(operator, indices, condition, body)      sum prod max min mean argmax argmin
+        Reduce(operator, indices, condition, body)      sum prod max min mean argmax argmin lse
         Softmax(indices, condition, body)       its value at the indices' own values
         Select(branches, otherwise)             cases
         Join(index, parts)                      a; b: at `index`, the part that it falls into
@@ -43,7 +43,8 @@ ELEMENTWISE = (
     "tanh", "σ", "ReLU", "GELU", "exp", "ln", "sqrt", "abs", "sign", "cos", "sin",
     "min", "max", "softplus", "floor", "erf", "stop",
 )  # fmt: skip
-REDUCE = ("sum", "prod", "max", "min", "mean", "argmax", "argmin")
+REDUCE = ("sum", "prod", "max", "min", "mean", "argmax", "argmin", "lse")
+"""`lse` is the logarithm of the sum of exponentials; it is also a function of several numbers."""
 ROLES = ("input", "parameter", "constant", "draw", "defined")
 
 

@@ -10,7 +10,7 @@ array([1.])
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from indicial.notation.faults import Fault, Skipped
@@ -24,6 +24,7 @@ from indicial.program.messages import IndicialError, Message, Messages, in_order
 from indicial.program.names.cells import Resolver
 from indicial.program.names.constants import with_constants
 from indicial.program.names.fills import fill, overridden
+from indicial.program.names.letters import capital
 from indicial.program.names.loops import unroll
 from indicial.program.names.outline import Outline
 from indicial.program.vectors import vectors
@@ -62,6 +63,11 @@ class Program:
         prose: Sequence[Statement] = (),
     ) -> None:
         self.title = title
+        statements = list(statements)
+        self._made = partial(
+            Program, statements, title=title, faults=faults, skipped=skipped, document=document,
+            resolve=resolve, fills=fills, silencer=silencer,
+        )  # fmt: skip
         self.written = overridden(with_constants(statements, constants or {}), fills or {})
         self.skipped = tuple(skipped)
         self.document = document
@@ -82,6 +88,10 @@ class Program:
         unrolled, in_place = unroll(indexed, document)
         self.statements: tuple[Statement, ...] = tuple(unrolled)
         self.skipped = (*self.skipped, *derivatives, *in_matrices, *in_place)
+
+    def with_constants(self, constants: Mapping[str, str | float]) -> Program:
+        """The same equations with other values of constants: `{"λ": 0.5}`."""
+        return self._made(constants=constants)
 
     @staticmethod
     def of_text(text: str, title: str = "text", latex: bool = False, **options: Any) -> Program:
@@ -221,6 +231,11 @@ class Program:
             key = name if name in code.sizes else canonical_name(name)
             if key not in code.sizes:
                 listed = ", ".join(code.sizes) or "none"
+                axes = [(axis, t.name) for t in code.tensors.values() for axis in t.axes]
+                for axis, tensor in axes:
+                    if capital(axis.letter or "·") == key and axis.extent.name:
+                        listed += f" ({key} is {axis.extent} in {tensor})"
+                        break
                 raise IndicialError(f"the program has no size {name}; its sizes are {listed}")
             known[key] = value
         return known

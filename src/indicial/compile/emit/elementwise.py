@@ -31,6 +31,7 @@ from indicial.compile.emit.ragged import Ragged
 from indicial.compile.emit.truths import Truths
 from indicial.compile.emit.values import Environment, Value, aligned, expanded, merged
 from indicial.program.ir import COMPARISONS, Affine, Apply, Expression, Read, Reduce
+from indicial.program.sizes import Size
 
 Evaluate = Callable[[Expression, Environment], Value]
 
@@ -97,6 +98,8 @@ class Elementwise(Truths):
                 return self.power(base, exponent, env)
             case Apply("min" | "max" as function, arguments):
                 return self.extreme(function, [self.evaluate(a, env) for a in arguments], env)
+            case Apply("lse", arguments):
+                return self.log_add_exp([self.evaluate(a, env) for a in arguments], env)
             case Apply(function, (argument,)):
                 return self.call(function, self.argument(function, argument, env))
             case _:
@@ -239,6 +242,19 @@ class Elementwise(Truths):
             nodes = [self.torch.scalar(expanded(self.torch, v, dims, env)) for v in values]
             template = f"torch.stack([{', '.join('{}' for _ in nodes)}]).a{function}(0)"
         return Value(self.torch.graph.make(template, *nodes, shape=shape, hint="bound"), dims)
+
+    def log_add_exp(self, values: Sequence[Value], env: Environment) -> Value:
+        dims = merged(values, env)
+        nodes = [self.torch.scalar(expanded(self.torch, v, dims, env)) for v in values]
+        shape = env.extents(dims)
+        template = f"torch.stack([{', '.join('{}' for _ in nodes)}])"
+        side_by_side = self.torch.graph.make(
+            template, *nodes, shape=(Size.of(len(nodes)), *shape), hint="terms"
+        )
+        made = self.torch.helper(
+            "log_sum_exp", "{}, [0]", side_by_side, shape=shape, kind=FLOAT, hint="logarithm"
+        )
+        return Value(made, dims)
 
     def affine(self, place: Affine, env: Environment, kind: str) -> Value:
         """Index arithmetic as numbers."""

@@ -67,6 +67,18 @@ def masked_log_softmax(x: Tensor, mask: Tensor, dim: int) -> Tensor:
     return x.masked_fill(~mask, low).log_softmax(dim).masked_fill(~mask, -torch.inf)
 
 
+def log_sum_exp(x: Tensor, dims: list[int]) -> Tensor:
+    """The logarithm of the sum of exponentials over some axes; of nothing, or all -∞, it is -∞, and then
+    its slopes are 0."""
+    if any(x.shape[d] == 0 for d in dims):
+        return x.sum(dims) - torch.inf
+    top = x.detach().amax(dims, keepdim=True)
+    top = torch.where(top.isfinite(), top, 0)
+    total = (x - top).exp().sum(dims, keepdim=True)
+    logarithm = torch.where(total == 0, 1, total).log().masked_fill(total == 0, -torch.inf)
+    return (logarithm + top).sum(dims)
+
+
 def largest(x: Tensor, dims: list[int]) -> Tensor:
     """The maximum over some axes; of nothing it is -∞."""
     if any(x.shape[d] == 0 for d in dims):
@@ -118,7 +130,7 @@ HELPERS = {
     function.__name__: function
     for function in (
         embedding, linear_relu, log_likelihood, window, element, take, masked_softmax,
-        masked_log_softmax, largest, smallest, largest_place, smallest_place,
+        masked_log_softmax, log_sum_exp, largest, smallest, largest_place, smallest_place,
         stack, batched, settled,
     )
 }  # fmt: skip

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from indicial.compile.emit.sizes import nonnegative
 from indicial.compile.schedule.plan import Call, Loop, Plan, Run, Step
 from indicial.program.ir import (
     Apply,
@@ -28,6 +27,7 @@ from indicial.program.ir import (
     Softmax,
     Statement,
 )
+from indicial.program.sizes import nonnegative
 
 
 def with_logs(code: Code, plan: Plan, want: Sequence[str]) -> tuple[Code, Plan]:

@@ -22,7 +22,7 @@ from indicial.compile.emit.values import Environment, Value, aligned, expanded
 from indicial.program.ir import Apply, Expression, Index, IndexValue, Reduce, Softmax
 from indicial.program.rewrite import free_indices
 
-_NEUTRAL = {"prod": 1.0, "max": -math.inf, "min": math.inf}
+_NEUTRAL = {"prod": 1.0, "max": -math.inf, "min": math.inf, "lse": -math.inf}
 
 
 class Reductions:
@@ -100,6 +100,8 @@ class Reductions:
         if node.operator in ("sum", "mean"):
             return self.sum(node, names, mask, inner, env)
         extreme = self.extreme(node, names, mask, inner)
+        if node.operator == "lse":
+            return extreme  # which has no slope where it is infinite
         # Of nothing it is infinite, which times a slope of 0 is nan.
         return self.elementwise.harmless(extreme, node, env, 0)
 
@@ -174,6 +176,12 @@ class Reductions:
         kept = tuple(d for d in full.dims if d not in names)
         if node.operator == "prod":
             return Value(self._product(full.node, axes), kept)
+        if node.operator == "lse":
+            shape = [s for n, s in enumerate(full.node.shape) if n not in axes]
+            found = torch.helper(
+                "log_sum_exp", f"{{}}, {axes}", full.node, shape=shape, kind=FLOAT, hint="logarithm"
+            )
+            return Value(found, kept)
         certain = all(torch.sizes.certain(env.ranges[n].extent - 1) for n in names)
         function = {"max": "amax", "min": "amin"}[node.operator]
         if certain:

@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from indicial.compile.emit.graph import ATOM, NUMBER, PRODUCT, SIGN, SUM, Graph, Node, as_int
-from indicial.program.sizes import Atom, Size, Strided
+from indicial.program.sizes import Atom, Size, Strided, nonnegative
 
 
 @dataclass(frozen=True)
@@ -180,33 +180,6 @@ def _linear(size: Size, name: str) -> bool | None:
                     return None
                 factors.append(coefficient)
     return sum(factors) >= 0
-
-
-def nonnegative(size: Size, empty: Collection[str] = ()) -> bool:
-    """Each name is 1 + something: if no coefficient of that is negative, nor is the size.
-
-    Names that may be `empty` are only something.
-    """
-    least = {name: Size.of(name) + 1 for name in size.names.difference(empty)}
-    strided = [atom for atom in size.atoms if isinstance(atom, Strided)]
-    if strided:
-        # What a stride leaves of 1 or more is 1 or more as well.
-        least |= {f"{a}": Size.of(f"{a}") + 1 for a in strided if a.base not in empty}
-        size = _renamed(size, {a: f"{a}" for a in strided})
-    shifted = size.substitute(least)
-    return all(coefficient >= 0 for _, coefficient in shifted.terms)
-
-
-def _renamed(size: Size, names: Mapping[Strided, str]) -> Size:
-    result = Size()
-    for monomial, coefficient in size.terms:
-        factor = Size.of(coefficient)
-        for atom, power in monomial:
-            for _ in range(power):
-                named = names[atom] if isinstance(atom, Strided) else atom
-                factor = factor * Size.of(named)
-        result = result + factor
-    return result
 
 
 def replaced(size: Size, name: str, by: Size) -> Size | None:

@@ -153,6 +153,9 @@ class _Writer:
         if function in COMPARISONS:
             return syntax.Group(syntax.Comparison(written, (function,)), "[")
         match function, written:
+            case "lse", _:
+                powers = tuple(syntax.Call(Name("exp"), (w,)) for w in written)
+                return syntax.Call(Name("ln"), (syntax.Add(powers),))
             case "and", _:
                 inside = tuple(w.body if isinstance(w, syntax.Group) else w for w in written)
                 return syntax.Group(syntax.Conjunction(inside), "[")
@@ -198,6 +201,10 @@ class _Writer:
         letters: Letters,
     ) -> syntax.Expression:
         """A sum over indices that its factors share needs no sign, if they are capitals."""
+        if operator == "lse":
+            body = Apply("exp", (body,))
+            inside = self.reduction("sum", indices, condition, body, letters)
+            return syntax.Call(Name("ln"), (inside,))
         alike = self.silent and operator == "sum" and condition is None
         silent = tuple(i for i in indices if alike and _repeated(i.name, body))
         loud = tuple(i for i in indices if i not in silent)

@@ -132,6 +132,12 @@ INDICIAL_INLINE double softplus_double(double x) {
   return (x > 0 ? x : 0.0) + (2.0 * s + s * (z * p));
 }
 
+/* ln(exp x + exp y) = max + ln(1 + exp(-|x - y|)); where both are the same infinity, that. */
+INDICIAL_INLINE double log_add_exp_double(double x, double y) {
+  double top = x > y || x != x ? x : y;
+  return x == y && x - x != 0 ? x : top + softplus_double(-__builtin_fabs(x - y));
+}
+
 /* The normal distribution above a >= 0: exp(-a^2/2) H(u) / (1 + 2a), u = (a - 6) / (a + 6).
    a <= 40, where the result is 0: 2^-57.2. What a^2 loses by rounding is put back.
    *density: the normal density at a. */

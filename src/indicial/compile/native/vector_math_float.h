@@ -98,6 +98,12 @@ INDICIAL_INLINE float softplus_float(float x) {
   return (x > 0 ? x : 0.0f) + (2.0f * s + s * (z * p));
 }
 
+/* ln(exp x + exp y) = max + ln(1 + exp(-|x - y|)); where both are the same infinity, that. */
+INDICIAL_INLINE float log_add_exp_float(float x, float y) {
+  float top = x > y || x != x ? x : y;
+  return x == y && x - x != 0 ? x : top + softplus_float(-__builtin_fabsf(x - y));
+}
+
 /* The normal distribution above a >= 0: exp(-a^2/2) H(u) / (1 + 2a), u = (a - 4) / (a + 4).
    a <= 15, where the result is 0: 2^-28.3. What a^2 loses by rounding is put back.
    *density: the normal density at a. */

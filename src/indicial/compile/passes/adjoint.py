@@ -29,17 +29,19 @@ from indicial.compile.passes.algebra import (
     scaled,
     times,
 )
+from indicial.compile.passes.derivative import power_of
 from indicial.compile.passes.elements import Arrived, Elements
 from indicial.compile.passes.flows import (
     Flow,
     all_factors_flow,
     extreme_flow,
     is_extreme,
+    log_sum_flow,
     own,
     pointwise_flows,
     product_flows,
 )
-from indicial.compile.passes.forms import Distribution, Pointwise, Product
+from indicial.compile.passes.forms import Distribution, Pointwise, Product, Reduction
 from indicial.compile.passes.layout import laid_out, shifts
 from indicial.compile.passes.names import Names
 from indicial.compile.passes.normal import normal
@@ -236,12 +238,19 @@ class _Builder:
         elif isinstance(form, Product):
             yield from product_flows(statement, form, incoming)
         elif form.operator in ("max", "min"):
-            ties = Reduce("sum", form.indices, form.condition, is_extreme(statement, form))
-            name = self.names.part(self.bars[statement.target])
-            count = self.define(name, statement, ties, statement.indices)
+            count = self.total(statement, form, is_extreme(statement, form))
             yield extreme_flow(statement, form, incoming, count)
         elif form.operator == "prod":
             yield all_factors_flow(statement, form, incoming)
+        elif form.operator == "lse":
+            total = self.total(statement, form, power_of(form.read, own(statement)))
+            yield log_sum_flow(statement, form, incoming, total)
+
+    def total(self, statement: Statement, form: Reduction, body: Expression) -> Read:
+        """A tensor for the sum of something over the indices of a reduction."""
+        summed = Reduce("sum", form.indices, form.condition, body)
+        name = self.names.part(self.bars[statement.target])
+        return self.define(name, statement, summed, statement.indices)
 
     def incoming(self, statement: Statement) -> Expression:
         """The adjoint of what a statement defines; if that is simple, what it is."""

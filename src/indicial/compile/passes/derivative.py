@@ -67,6 +67,10 @@ def _chain(node: Apply, inner: list[Expression], value: Expression) -> Expressio
     if function in ("min", "max"):
         shares = [_share(node, n) for n in range(len(arguments))]
         return plus(*(times(share, d) for share, d in zip(shares, inner, strict=True)))
+    if function == "lse":
+        total = plus(*(power_of(a, value) for a in arguments))
+        shares = [weight(a, value, total) for a in arguments]
+        return plus(*(times(share, d) for share, d in zip(shares, inner, strict=True)))
     if function in COMPARISONS or function in LOGIC:
         return ZERO
     if function == "+":
@@ -88,6 +92,19 @@ def _chain(node: Apply, inner: list[Expression], value: Expression) -> Expressio
             ZERO if inner[1] == ZERO else times(_by_exponent(node, value), inner[1]),
         )
     return times(_UNARY[function](arguments[0], value), inner[0])
+
+
+def weight(term: Expression, whole: Expression, total: Expression) -> Expression:
+    """The share of a term in the sum of exponentials whose logarithm is `whole`: 0 at -∞.
+
+    `total` is 1 but for the rounding of the logarithm, which in a long recurrence would add up.
+    """
+    share = quotient(power_of(term, whole), total)
+    return Select(((compare(term, "=", Constant(-math.inf)), ZERO),), share)
+
+
+def power_of(term: Expression, whole: Expression) -> Expression:
+    return Apply("exp", (minus(term, whole),))
 
 
 def _by_base(node: Apply) -> Expression:

@@ -21,7 +21,7 @@ from indicial.compile.passes.algebra import (
     scaled,
     times,
 )
-from indicial.compile.passes.derivative import derivative
+from indicial.compile.passes.derivative import derivative, weight
 from indicial.compile.passes.forms import Distribution, Form, Pointwise, Product, Reduction
 from indicial.program.ir import (
     Affine,
@@ -85,7 +85,7 @@ def uses(form: Form, softmaxes: frozenset[str]) -> Iterator[Use]:
         case Product(factors=factors):
             for read in factors:
                 yield Use(read.tensor, False)
-        case Reduction("max" | "min" | "prod", read=read) | Distribution(read=read):
+        case Reduction("max" | "min" | "prod" | "lse", read=read) | Distribution(read=read):
             yield Use(read.tensor, False)
 
 
@@ -120,6 +120,12 @@ def extreme_flow(statement: Statement, form: Reduction, incoming: Expression, co
 def is_extreme(statement: Statement, form: Reduction) -> Expression:
     """Whether an element is the largest, or the smallest: 1 or 0."""
     return compare(form.read, "=", own(statement))
+
+
+def log_sum_flow(statement: Statement, form: Reduction, incoming: Expression, total: Read) -> Flow:
+    """To each exponent its share of the sum."""
+    value = times(weight(form.read, own(statement), total), incoming)
+    return Flow(form.read, statement.indices, form.indices, form.condition, value)
 
 
 def all_factors_flow(statement: Statement, form: Reduction, incoming: Expression) -> Flow:

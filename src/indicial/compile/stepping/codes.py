@@ -38,6 +38,7 @@ from indicial.program.ir import (
     Statement,
     Tensor,
 )
+from indicial.program.logs import through
 from indicial.program.meaning.differing import dependent
 from indicial.program.messages import IndicialError
 from indicial.program.rewrite import tensors_read
@@ -90,7 +91,7 @@ def derive(
     if walk.size in ragged:
         text = f"{walk.size} has no length before the steps: members that have ended are not active"
         raise IndicialError(text)
-    simple = simplified(code)
+    simple = simplified(through(code))
     bounded = causal(with_support(simple, walk), walk, outputs)
     found = causal(with_keys(bounded), walk, outputs)
     for name in outputs:

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from indicial.compile.emit.sizes import nonnegative
 from indicial.compile.stepping.bounds import conjuncts, joined, says_only, upper
 from indicial.compile.stepping.causal import Causal, unknown_end
 from indicial.compile.stepping.slots import Slots
@@ -41,7 +40,7 @@ from indicial.program.ir import (
 )
 from indicial.program.meaning.functions import combine
 from indicial.program.moving import moved_place
-from indicial.program.sizes import Size
+from indicial.program.sizes import Size, nonnegative
 
 NOBODY = "no token"
 """What a token that is not there reads, until the gather around it has become 0."""

@@ -47,6 +47,8 @@ def exchanged(context: Context) -> bool:
         if len({families for _, families, _ in occurrences}) < 2:
             continue
         for odd, usual in (*_moved(occurrences, positions), *_permuted(occurrences)):
+            if _meant(context, info, odd, usual, occurrences):
+                continue
             found = True
             letters = ", ".join(usual[1]).replace("@", "…")
             context.messages.error(
@@ -56,6 +58,28 @@ def exchanged(context: Context) -> bool:
                 hint="put them in the same order, or use other letters if the exchange is meant",
             )  # fmt: skip
     return found
+
+
+def _meant(
+    context: Context, info: TensorInfo, odd: Occurrence, usual: Occurrence, found: list[Occurrence]
+) -> bool:
+    """`claim a[t,s] = a[s,t]`, `a[t,s] - a[s,t]`: read both ways in one line, which means it: in a
+    claim, and in an equation if the two letters stand at one place of another tensor as well."""
+    _, families, number = odd
+    both = any(f == usual[1] and n == number for _, f, n in found)
+    if not both or sorted(families) != sorted(usual[1]):
+        return False
+    if number >= len(context.outline.definitions):
+        return True
+    exchanged = {f for f, g in zip(families, usual[1], strict=True) if f != g}
+    for other in context.tensors.values():
+        if other is not info and not other.hidden:
+            for place in zip(
+                *(f for _, f, _ in other.reads if len(f) == len(other.axes)), strict=True
+            ):
+                if exchanged <= set(place):
+                    return True
+    return False
 
 
 def _positions(context: Context) -> set[str]:

@@ -34,7 +34,7 @@ from indicial.program.ir import (
     Statement,
     Tensor,
 )
-from indicial.program.meaning.functions import SOFTMAX_OPERATIONS, operations
+from indicial.program.meaning.functions import SOFTMAX_OPERATIONS, operations, reduce_operations
 from indicial.program.rewrite import free_indices, is_constant
 from indicial.program.sizes import Size
 
@@ -240,8 +240,9 @@ class _Work:
         if isinstance(node, Softmax):
             self.add(inner, SOFTMAX_OPERATIONS)
         else:
-            self.add(inner)
-            self.add(outer, int(node.operator == "mean"))
+            once = reduce_operations(node.operator, 0)
+            self.add(inner, reduce_operations(node.operator, 1) - once)
+            self.add(outer, once)
         if node.condition is not None:
             self.expression(node.condition, everywhere, decides=True)
         self.expression(node.body, inner)

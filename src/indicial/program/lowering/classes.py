@@ -50,6 +50,8 @@ class Classes:
         self.parent: list[int] = []
         self.data: list[_Class] = []
         self.conflicts: list[Conflict] = []
+        self.meetings: list[tuple[frozenset[str], frozenset[str], Span]] = []
+        """Two sizes that became one: what each was called until then, and where they meet."""
 
     def new(self, name: str, span: Span, priority: int = 5) -> int:
         self.parent.append(len(self.parent))
@@ -107,6 +109,9 @@ class Classes:
             self.conflicts.append(Conflict(self.resolve(own), span, self.atom(a), span, span))
             return
         self.parent[b] = a
+        names = [frozenset(name for _, name in one.names if name) for one in (first, second)]
+        if all(names):
+            self.meetings.append((names[0], names[1], span))
         first.names += second.names
         first.sites += second.sites
         if first.size is None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from indicial.notation import syntax as s
+from indicial.notation.source import Span
 from indicial.program import ir
 from indicial.program.lowering.axes import Range, is_layered
 from indicial.program.lowering.classes import Conflict
@@ -254,11 +255,38 @@ class Finish:
                 if key in found:
                     found[key] = int(value.text)
                 else:
-                    self.context.messages.warning(
-                        "unused-size", f"the size {key} is not the size of anything", span,
-                        hint=f"sizes here are {', '.join(found) or 'none'}",
-                    )  # fmt: skip
+                    self._unused(key, value.text, span, found)
         return found
+
+    def _unused(self, key: str, value: str, span: Span, found: dict[str, int | None]) -> None:
+        """A size that nothing has: another one meets it, or nobody wrote its letter."""
+        outline, messages = self.lowering.outline, self.context.messages
+        for one, two, met in self.context.classes.meetings:
+            for mine, others in ((one, two), (two, one)):
+                names = sorted(n for n in others - mine if n in found) if key in mine else []
+                for other in names:
+                    told = outline.sizes.get(other)
+                    given = told[0].text if told and isinstance(told[0], s.Number) else ""
+                    places = [
+                        (met, f"an axis of size {key} meets one of size {other}"),
+                        (span, key),
+                    ]
+                    if told and given and given != value:
+                        messages.error(
+                            "sizes", f"{key} = {value} and {other} = {given} are one size: two axes meet",
+                            *places, (told[1], other),
+                            hint="give both one value, or another letter to the axis that is not meant",
+                        )  # fmt: skip
+                    else:
+                        messages.warning(
+                            "unused-size", f"{key} is called {other} here, as two axes meet", *places,
+                            hint=f"say `size {other} = {value}`, or use another letter for one of them",
+                        )  # fmt: skip
+                    return
+        messages.warning(
+            "unused-size", f"the size {key} is not the size of anything", span,
+            hint=f"sizes here are {', '.join(found) or 'none'}",
+        )  # fmt: skip
 
     def _conflicts(self) -> None:
         for conflict in self.context.classes.conflicts:

@@ -116,6 +116,14 @@ def _maximum(*values: float) -> float:
     return _NAN if any(math.isnan(v) for v in values) else max(values, default=-_INF)
 
 
+def _log_sum_exp(*values: float) -> float:
+    # ln Σ exp x = m + ln Σ exp(x - m), with m the largest: none of the exponentials overflows.
+    top = _maximum(*values)
+    if not math.isfinite(top):
+        return top
+    return top + math.log(math.fsum(math.exp(value - top) for value in values))
+
+
 FUNCTIONS: dict[str, Callable[..., float]] = {
     "+": _add,
     "*": _multiply,
@@ -146,9 +154,10 @@ FUNCTIONS: dict[str, Callable[..., float]] = {
     "floor": _floor,
     "erf": math.erf,
     "stop": lambda a: a,
+    "lse": _log_sum_exp,
 }
 
-_VARIADIC = ("+", "*", "min", "max", *LOGIC)
+_VARIADIC = ("+", "*", "min", "max", "lse", *LOGIC)
 _BINARY = ("/", "^", *COMPARISONS)
 
 
@@ -163,8 +172,11 @@ def operations(function: str, count: int) -> int:
     """What one application counts as: `operations("+", 3)` → 2, `operations("tanh", 1)` → 1.
 
     A minus sign is part of the sum or product that it stands in, a comparison decides what is
-    computed without computing it, and `stop` is about gradients only: all count 0.
+    computed without computing it, and `stop` is about gradients only: all count 0. The logarithm of
+    a sum of exponentials counts as what it is.
     """
+    if function == "lse":
+        return 2 * count
     if function in COMPARISONS or function in LOGIC or function in ("neg", "stop"):
         return 0
     return count - 1 if function in _VARIADIC else 1
@@ -180,6 +192,8 @@ def reduce_operations(operator: str, elements: int) -> int:
     >>> reduce_operations("sum", 5), reduce_operations("mean", 5)
     (5, 6)
     """
+    if operator == "lse":
+        return 2 * elements + 1
     return elements + (operator == "mean")
 
 

@@ -30,6 +30,7 @@ from indicial.program.ir import (
     Softmax,
     Statement,
 )
+from indicial.program.logs import logarithm
 from indicial.program.meaning.arrays import BATCH, Given, InterpretError, stored_extents
 from indicial.program.meaning.demand import Demand, Unit
 from indicial.program.meaning.functions import (
@@ -64,7 +65,8 @@ class Machine(Demand, Indexing):
         Demand.__init__(self)
         Indexing.__init__(self, code, given)
         self.arrays = given.arrays
-        self.nodes: dict[int, tuple[Reduce | Softmax, tuple[str, ...]]] = {}
+        self.nodes: dict[int, tuple[Expression, tuple[str, ...]]] = {}
+        self.logarithms: dict[tuple[int, bool], Expression | None] = {}
         self.folded: dict[int, tuple[Expression, bool]] = {}
         self.statements: dict[str, list[Statement]] = {}
         for statement in code.statements:
@@ -129,7 +131,14 @@ class Machine(Demand, Indexing):
             return None if statement is None else self.evaluate(statement.body, env)
         node, names = self.nodes[key]
         env = dict(zip(names, values, strict=True))
-        return self.reduced(node, env) if isinstance(node, Reduce) else self.normalised(node, env)
+        if isinstance(node, Reduce):
+            return self.reduced(node, env)
+        if isinstance(node, Softmax):
+            return self.normalised(node, env)
+        before = self.operations  # a logarithm, which counts where it stands
+        value = self.evaluate(node, env)
+        self.operations = before
+        return value
 
     def match(self, name: str, element: tuple[int, ...]) -> tuple[Statement | None, Environment]:
         """The first statement that defines an element, with the values of its indices."""
@@ -215,10 +224,47 @@ class Machine(Demand, Indexing):
     def apply(self, node: Apply, env: Environment) -> float:
         if not self.constant(node):
             self.operations += operations(node.function, len(node.arguments))
+        if node.function == "ln":
+            return self.logarithm(node.arguments[0], env)
         values = []
         for argument in node.arguments:  # no comprehension: it would double the depth of the stack
             values.append(self.evaluate(argument, env))
         return FUNCTIONS[node.function](*values)
+
+    def logarithm(self, argument: Expression, env: Environment) -> float:
+        """The logarithm of a value, finite also where the value is too small to be a number.
+
+        That of a name, or of 1 less it, is taken in its own equation, if that helps: `ln p[t]` with
+        `p[t] = σ(x[t])`.
+        """
+        if isinstance(argument, Softmax):
+            return self.softmax(argument, env, logarithm=True)
+        match argument:
+            case (Read() as read) | Apply("+", (Constant(1.0), Apply("neg", (Read() as read,)))):
+                element = self.element(read.places, env)
+                if element is not None and read.tensor not in self.arrays:
+                    statement, inner = self.match(read.tensor, element)
+                    if statement is not None:
+                        value = self.within(statement, inner, argument is not read)
+                        if value is not None:
+                            return value
+        return FUNCTIONS["ln"](self.evaluate(argument, env))
+
+    def within(self, statement: Statement, env: Environment, rest: bool) -> float | None:
+        """The logarithm of what a statement defines, or of the `rest` to 1; nothing if that has to be
+        computed first."""
+        key = id(statement), rest
+        if key not in self.logarithms:
+            body = statement.body
+            whole = Apply("+", (Constant(1.0), Apply("neg", (body,)))) if rest else body
+            self.logarithms[key] = logarithm(self.code, whole)
+        found = self.logarithms[key]
+        if found is None:
+            return None
+        names = tuple(sorted(env))
+        self.nodes[id(found)] = (found, names)
+        value = self.require((id(found), tuple(env[name] for name in names)))
+        return 0.0 if value is None else cast("float", value)
 
     def constant(self, node: Apply) -> bool:
         """Whether it depends on sizes only, as `1/√I` does: known before anything is read."""
@@ -247,15 +293,19 @@ class Machine(Demand, Indexing):
         self.operations += reduce_operations(node.operator, len(items))
         return combine(node.operator, items)
 
-    def softmax(self, node: Softmax, env: Environment) -> float:
+    def softmax(self, node: Softmax, env: Environment, logarithm: bool = False) -> float:
         names = [index.name for index in node.indices]
         distribution = self.shared(node, env, set(names))
         if distribution is None:
             return 0.0
-        return cast("float", distribution.get(tuple(env[name] for name in names), 0.0))
+        nothing = (0.0, -math.inf)
+        return cast("float", distribution.get(tuple(env[n] for n in names), nothing)[logarithm])
 
-    def normalised(self, node: Softmax, env: Environment) -> dict[tuple[int, ...], float]:
-        """The whole distribution, by the values of its indices, where the condition holds."""
+    def normalised(
+        self, node: Softmax, env: Environment
+    ) -> dict[tuple[int, ...], tuple[float, float]]:
+        """The whole distribution and its logarithm, by the values of its indices, where the
+        condition holds."""
         names = [index.name for index in node.indices]
         scores = {}
         for _ in self.domain(node.indices, env):
@@ -265,7 +315,11 @@ class Machine(Demand, Indexing):
         top = FUNCTIONS["max"](*scores.values())
         weights = {key: FUNCTIONS["exp"](score - top) for key, score in scores.items()}
         total = math.fsum(weights.values())
-        return {key: FUNCTIONS["/"](weight, total) for key, weight in weights.items()}
+        whole = FUNCTIONS["lse"](*scores.values())
+        return {
+            key: (FUNCTIONS["/"](weight, total), scores[key] - whole)
+            for key, weight in weights.items()
+        }
 
     def select(self, node: Select, env: Environment) -> float:
         for condition, value in node.branches:

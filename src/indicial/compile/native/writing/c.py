@@ -27,7 +27,7 @@ from indicial.program.sizes import Size
 FUNCTIONS = {
     "tanh": "tanh", "σ": "sigmoid", "ReLU": "relu", "GELU": "gelu", "exp": "exp", "ln": "ln",
     "sqrt": "sqrt", "abs": "abs", "sign": "sign", "cos": "cos", "sin": "sin", "min": "min",
-    "max": "max", "softplus": "softplus", "floor": "floor", "erf": "erf",
+    "max": "max", "softplus": "softplus", "floor": "floor", "erf": "erf", "lse": "log_add_exp",
 }  # fmt: skip
 """The functions of the language by their names in vector_math.h."""
 
@@ -156,7 +156,7 @@ class Scope:
         if function not in FUNCTIONS:
             raise Unsupported(f"no kernel knows the function {function}")
         name = f"{FUNCTIONS[function]}_{self.real}"
-        if function in ("min", "max"):
+        if function in ("min", "max", "lse"):
             text = texts[0]
             for other in texts[1:]:
                 text = f"{name}({text}, {other})"

@@ -116,6 +116,10 @@ def _write_accumulated(
     item: _Item,
 ) -> None:
     operator = form.operator if isinstance(form, Reduction) else "sum"
+    if operator == "lse":
+        with w.loops(own, names):
+            _write_log_sum(w, form.indices, names, item)
+        return
     if operator not in _NOTHING:
         raise Unsupported(f"no kernel knows {operator}")
     nothing = f"(real){_NOTHING[operator]}"
@@ -123,6 +127,20 @@ def _write_accumulated(
     with w.loops(own, names):
         y = _write_lanes(w, form.indices, names, operator, value)
         w.line(f"{item.target} = {y}{f' * {item.scale}' if item.scale else ''};")
+
+
+def _write_log_sum(
+    w: Writer, indices: Sequence[Index], names: Mapping[str, str], item: _Item
+) -> None:
+    """The largest, and the logarithm of the sum of what the exponentials are in its place."""
+    top, y = w.fresh("y"), w.fresh("y")
+    low = "(real)-__builtin_inf()"
+    value = f"({item.condition} ? {item.value} : {low})" if item.condition else item.value
+    w.line(f"real {top} = {_write_lanes(w, indices, names, 'max', value)};")
+    w.line(f"{top} = __builtin_isinf({top}) ? 0 : {top};")
+    weight = f"exp_{w.real}({value} - {top})"
+    w.line(f"const real {y} = {_write_lanes(w, indices, names, 'sum', weight)};")
+    w.line(f"{item.target} = {top} + ln_{w.real}({y});")
 
 
 def _write_lanes(

@@ -1,0 +1,389 @@
+"""Logarithms that stay finite: what is small or large is never computed, only its logarithm.
+
+ln Σ_i exp(u[i])            →  lse_i u[i]                       the sum in the place of the largest
+ln(exp(a) + exp(b))         →  lse(a, b)
+ln σ(u), ln(1 - σ(u))       →  -softplus(-u), -softplus(u)
+ln(1 + exp(u))              →  softplus(u)
+ln ∏_i p[i]                 →  Σ_i ln p[i]
+ln(p exp(u) / Σ_i exp(v))   →  ln p + u - lse_i v
+ln Σ_i c[i] exp(u[i])       →  m + ln Σ_i c[i] exp(u[i] - m), m the largest u
+
+Each rule is an identity of real numbers: a logarithm is divided up only where at most one part may
+be negative. `inside` does it within each expression; `through` also where the logarithm is taken of
+a name (`p[t] = σ(x[t])`, then `ln p[t]`), if that name is read under logarithms only or costs little.
+The logarithm of a softmax stays as it is: everything that runs a program has it as one operation.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+from indicial.program.ir import (
+    COMPARISONS,
+    Affine,
+    Apply,
+    Code,
+    Constant,
+    Expression,
+    Gather,
+    Index,
+    Join,
+    Part,
+    Read,
+    Reduce,
+    Select,
+    SizeValue,
+    Softmax,
+    Statement,
+)
+from indicial.program.moving import Unmovable, moved
+from indicial.program.sizes import nonnegative
+
+Ranges = dict[str, Index]
+Rule = Callable[[Expression, Ranges], Expression | None]
+ONE = Constant(1.0)
+NOTHING = Constant(-math.inf)
+_POSITIVE = ("exp", "σ", "ReLU", "abs", "sqrt", "softplus", *COMPARISONS, "and")
+"""Functions whose values are never negative."""
+
+
+def inside(code: Code) -> Code:
+    """The program with the logarithms of all expressions taken apart."""
+    return _Logs(code, {}).code
+
+
+def through(code: Code) -> Code:
+    """The same, with logarithms of names taken in the equations of those names."""
+    definitions: dict[str, Statement] = {}
+    for statement in code.statements:
+        if statement.guard is None and len(code.of(statement.target)) == 1:
+            definitions[statement.target] = statement
+    elsewhere = {
+        read.tensor
+        for statement in code.statements
+        for part in (statement.body, statement.guard)
+        if part is not None
+        for read in _outside_logarithms(part)
+    }
+    for name in list(definitions):
+        body = definitions[name].body
+        costly = any(isinstance(node, Reduce | Softmax | Join) for node in body.walk())
+        if costly and name in elsewhere:
+            del definitions[name]
+    return _Logs(code, definitions).code
+
+
+def logarithm(code: Code, expression: Expression) -> Expression | None:
+    """The logarithm of an expression, if it can be taken without computing the expression."""
+    return _Logs(code, {}).log(expression, {})
+
+
+class _Logs:
+    def __init__(self, code: Code, definitions: dict[str, Statement]) -> None:
+        self.source = code
+        self.definitions = definitions
+        self.following: list[str] = []
+        self.signs: dict[str, bool] = {}
+
+    @property
+    def code(self) -> Code:
+        statements = tuple(self.statement(s) for s in self.source.statements)
+        tests = tuple(
+            replace(test, left=self.rewritten(test.left, r), right=self.rewritten(test.right, r))
+            for test in self.source.tests
+            for r in [{index.name: index for index in test.indices}]
+        )
+        return replace(self.source, statements=statements, tests=tests)
+
+    def statement(self, statement: Statement) -> Statement:
+        self.following = [statement.target]
+        ranges = {index.name: index for index in statement.indices}
+        body = self.rewritten(statement.body, ranges)
+        return statement if body is statement.body else replace(statement, body=body)
+
+    # ---- expressions in which logarithms may stand ----
+
+    def rewritten(self, node: Expression, ranges: Ranges) -> Expression:
+        if not any(isinstance(n, Apply) and n.function == "ln" for n in node.walk()):
+            return node
+        match node:
+            case Apply("ln", (argument,)):
+                argument = self.rewritten(argument, ranges)
+                return self.log(argument, ranges) or replace(node, arguments=(argument,))
+            case Apply(_, arguments):
+                return replace(node, arguments=tuple(self.rewritten(a, ranges) for a in arguments))
+            case Reduce(indices=indices) | Softmax(indices=indices):
+                inner = {**ranges, **{index.name: index for index in indices}}
+                return replace(node, body=self.rewritten(node.body, inner))
+            case Select(branches, otherwise):
+                return replace(
+                    node,
+                    branches=tuple((c, self.rewritten(v, ranges)) for c, v in branches),
+                    otherwise=self.rewritten(otherwise, ranges),
+                )
+            case Join(_, parts):
+                return replace(
+                    node,
+                    parts=tuple(
+                        Part(p.index, self.rewritten(p.body, {**ranges, p.index.name: p.index}))
+                        for p in parts
+                    ),
+                )
+        return node
+
+    # ---- the logarithm of an expression, or nothing where taking it apart gains nothing ----
+
+    def log(self, node: Expression, ranges: Ranges) -> Expression | None:
+        match node:
+            case Apply("exp", (u,)):
+                return u
+            case Apply("σ", (u,)):
+                return _minus(_softplus(_minus(u)))
+            case Apply("+", arguments):
+                return self._of_sum(arguments, ranges)
+            case Apply("*", arguments):
+                return self._of_product(arguments, ranges)
+            case Apply("/", (above, below)):
+                gains = [self.log(part, ranges) for part in (above, below)]
+                if gains == [None, None] or not (self.positive(above) or self.positive(below)):
+                    return None
+                return _sum(self.ln(above, ranges), _minus(self.ln(below, ranges)))
+            case Apply("^", (base, exponent)) if self.positive(base):
+                inner = self.log(base, ranges)
+                return None if inner is None else Apply("*", (exponent, inner), span=node.span)
+            case Apply("sqrt", (base,)):
+                inner = self.log(base, ranges)
+                return None if inner is None else Apply("*", (Constant(0.5), inner))
+            case Reduce():
+                return self._of_reduction(node, ranges)
+            case Select(branches, otherwise):
+                values = [*(v for _, v in branches), otherwise]
+                if all(self.log(value, ranges) is None for value in values):
+                    return None
+                chosen = tuple((c, self.ln(v, ranges)) for c, v in branches)
+                return replace(node, branches=chosen, otherwise=self.ln(otherwise, ranges))
+            case Softmax():
+                return Apply("ln", (node,), span=node.span)
+            case Read():
+                return self._of_read(node, ranges)
+        return None
+
+    def ln(self, node: Expression, ranges: Ranges) -> Expression:
+        """The logarithm, taken apart where that is possible."""
+        if isinstance(node, Constant) and node.value >= 0:
+            return Constant(math.log(node.value)) if node.value > 0 else NOTHING
+        return self.log(node, ranges) or Apply("ln", (node,), span=node.span)
+
+    def _of_sum(self, terms: tuple[Expression, ...], ranges: Ranges) -> Expression | None:
+        if len(terms) == 2 and ONE in terms:
+            other = terms[1 - terms.index(ONE)]
+            if isinstance(other, Apply) and other.function == "neg":
+                gate = self._gate(other.arguments[0], ranges)
+                return None if gate is None else _minus(_softplus(gate))
+        if not all(map(self.positive, terms)) or not any(map(_exponential, terms)):
+            return None
+        if len(terms) == 2 and ONE in terms:
+            return _softplus(self.ln(terms[1 - terms.index(ONE)], ranges))
+        return Apply("lse", tuple(self.ln(term, ranges) for term in terms))
+
+    def _gate(self, node: Expression, ranges: Ranges) -> Expression | None:
+        """The u of σ(u), also where that has a name."""
+        if isinstance(node, Read):
+            return self._followed(node, ranges, self._gate)
+        return node.arguments[0] if isinstance(node, Apply) and node.function == "σ" else None
+
+    def _of_product(self, factors: tuple[Expression, ...], ranges: Ranges) -> Expression | None:
+        if sum(not self.positive(factor) for factor in factors) > 1:
+            return None
+        if all(self.log(factor, ranges) is None for factor in factors):
+            return None
+        return _sum(*(self.ln(factor, ranges) for factor in factors))
+
+    def _of_reduction(self, node: Reduce, ranges: Ranges) -> Expression | None:
+        inner = {**ranges, **{index.name: index for index in node.indices}}
+        if node.operator == "prod":
+            if self.positive(node.body):
+                return replace(node, operator="sum", body=self.ln(node.body, inner))
+            # Of numbers with any sign: the sign of the product, and how large its factors are.
+            signs = replace(node, body=Apply("sign", (node.body,)))
+            sizes = Apply("ln", (Apply("abs", (node.body,)),))
+            return _sum(Apply("ln", (signs,)), replace(node, operator="sum", body=sizes))
+        if node.operator == "mean" and node.condition is None:
+            total = self._of_reduction(replace(node, operator="sum"), ranges)
+            count = [Apply("ln", (SizeValue(index.extent),)) for index in node.indices]
+            return None if total is None else _sum(total, *map(_minus, count))
+        if node.operator != "sum":
+            return None
+        conditions = [] if node.condition is None else [node.condition]
+        factors = list(_factors(node.body))
+        for factor in [f for f in factors if isinstance(f, Apply) and f.function in COMPARISONS]:
+            conditions.append(factor)
+            factors.remove(factor)
+        condition = conditions[0] if len(conditions) == 1 else None
+        if len(conditions) > 1:
+            condition = Apply("and", tuple(conditions))
+        body = factors[0] if len(factors) == 1 else Apply("*", tuple(factors), span=node.span)
+        if not factors or not any(map(_exponential, factors)):
+            return None
+        if self.positive(body):
+            return replace(node, operator="lse", condition=condition, body=self.ln(body, inner))
+        return _shifted(replace(node, condition=condition, body=body), factors)
+
+    def _of_read(self, read: Read, ranges: Ranges) -> Expression | None:
+        return self._followed(read, ranges, self.log)
+
+    def _followed(self, read: Read, ranges: Ranges, rule: Rule) -> Expression | None:
+        """A rule applied to what defines a name, in the indices of the read."""
+        statement = self.definitions.get(read.tensor)
+        if statement is None or read.tensor in self.following:
+            return None
+        if isinstance(statement.body, Softmax):
+            return Apply("ln", (read,), span=read.span) if rule == self.log else None
+        body = _at(statement, read, ranges)
+        if body is None:
+            return None
+        self.following.append(read.tensor)
+        found = rule(self.rewritten(body, ranges), ranges)
+        self.following.pop()
+        return found
+
+    # ---- signs ----
+
+    def positive(self, node: Expression) -> bool:
+        """Whether a value is certainly not negative."""
+        match node:
+            case Constant(value):
+                return value >= 0
+            case SizeValue(size):
+                return nonnegative(size)
+            case Apply("+", (Constant(1.0), Apply("neg", (share,)))):
+                return self._share(share)
+            case Apply("+" | "*" | "/" | "max" | "min", arguments):
+                return all(map(self.positive, arguments))
+            case Apply("^", (base, Constant(value))):
+                return value % 2 == 0 or self.positive(base)
+            case Apply(function, _):
+                return function in _POSITIVE
+            case Softmax():
+                return True
+            case Reduce(operator, _, _, body):
+                return not operator.startswith("arg") and operator != "lse" and self.positive(body)
+            case Select(branches, otherwise):
+                return all(self.positive(v) for _, v in branches) and self.positive(otherwise)
+            case Read(tensor):
+                return self._positive_tensor(tensor)
+        return False
+
+    def _share(self, node: Expression) -> bool:
+        """A number from 0 to 1."""
+        if isinstance(node, Read):
+            bodies = [s.body for s in self.source.of(node.tensor)]
+            return bool(bodies) and all(not isinstance(b, Read) and self._share(b) for b in bodies)
+        return isinstance(node, Softmax) or (isinstance(node, Apply) and node.function == "σ")
+
+    def _positive_tensor(self, name: str) -> bool:
+        if name not in self.signs:
+            self.signs[name] = True  # where it is read in its own equation, the rest decides
+            bodies = [s.body for s in self.source.of(name)]
+            found = bool(bodies) and all(map(self.positive, bodies))
+            self.signs[name] = found or self.source.tensors[name].probability
+        return self.signs[name]
+
+
+def _exponential(node: Expression) -> bool:
+    """Whether something in it grows or shrinks so fast that its logarithm is worth taking."""
+    match node:
+        case Apply("exp", _) | Reduce("prod", _, _, _):
+            return True
+        case Apply("*" | "+", arguments):
+            return any(map(_exponential, arguments))
+        case Apply("/" | "^" | "sqrt", (first, *_)):
+            return _exponential(first)
+        case Reduce("sum" | "mean", _, _, body):
+            return _exponential(body)
+    return False
+
+
+def _shifted(node: Reduce, factors: list[Expression]) -> Expression | None:
+    """`m + ln Σ_i c[i] exp(u[i] - m)`, where c may have any sign: m is the largest u, if finite."""
+    exponents = [f.arguments[0] for f in factors if isinstance(f, Apply) and f.function == "exp"]
+    others = [f for f in factors if not (isinstance(f, Apply) and f.function == "exp")]
+    if not exponents:
+        return None
+    u = _sum(*exponents)
+    primed = {index.name: Affine.of(index.name + "'") for index in node.indices}
+    indices = tuple(replace(index, name=index.name + "'") for index in node.indices)
+    try:
+        condition = None if node.condition is None else moved(node.condition, primed)
+        top: Expression = Reduce("max", indices, condition, moved(u, primed))
+    except Unmovable:
+        return None
+    top = Apply("stop", (top,))
+    finite = Apply("and", (Apply(">", (top, NOTHING)), Apply("<", (top, Constant(math.inf)))))
+    top = Select(((finite, top),), Constant(0.0))
+    body = Apply("*", (*others, Apply("exp", (_sum(u, _minus(top)),))))
+    return _sum(top, Apply("ln", (replace(node, body=body),), span=node.span))
+
+
+def _at(statement: Statement, read: Read, ranges: Ranges) -> Expression | None:
+    """The right side of a statement at the places of a read that certainly stays in its ranges."""
+    places: dict[str, Affine] = {}
+    own = {index.name: index for index in statement.indices}
+    for left, place in zip(statement.left, read.places, strict=True):
+        if not isinstance(left, Affine) or left.shift is None or not isinstance(place, Affine):
+            return None
+        letter, by = left.shift
+        at = Affine(place.terms, place.offset - by)
+        low = high = at.offset
+        for name, factor in at.terms:
+            if name not in ranges:
+                return None
+            ends = ranges[name].lower, ranges[name].upper
+            low, high = low + factor * ends[factor < 0], high + factor * ends[factor > 0]
+        if not nonnegative(low - own[letter].lower) or not nonnegative(own[letter].upper - high):
+            return None
+        places[letter] = at
+    try:
+        return moved(statement.body, places)
+    except Unmovable:
+        return None
+
+
+def _outside_logarithms(node: Expression) -> list[Read]:
+    """The reads of an expression, but for those whose logarithm is taken (or that of 1 less it)."""
+    found: list[Read] = []
+    waiting = [node]
+    while waiting:
+        current = waiting.pop()
+        if isinstance(current, Read):
+            found.append(current)
+        if isinstance(current, Apply) and current.function == "ln":
+            below = current.arguments[0]
+            if isinstance(below, Read):
+                waiting += [p.read for p in below.places if isinstance(p, Gather)]
+                continue
+        waiting += current.children()
+    return found
+
+
+def _factors(node: Expression) -> tuple[Expression, ...]:
+    return node.arguments if isinstance(node, Apply) and node.function == "*" else (node,)
+
+
+def _sum(*terms: Expression) -> Expression:
+    kept = tuple(t for t in terms if not (isinstance(t, Constant) and t.value == 0))
+    return kept[0] if len(kept) == 1 else Apply("+", kept) if kept else Constant(0.0)
+
+
+def _minus(node: Expression) -> Expression:
+    if isinstance(node, Constant):
+        return Constant(-node.value)
+    if isinstance(node, Apply) and node.function == "neg":
+        return node.arguments[0]
+    return Apply("neg", (node,))
+
+
+def _softplus(node: Expression) -> Expression:
+    return Apply("softplus", (node,))
