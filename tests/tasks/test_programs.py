@@ -56,8 +56,8 @@ def test_a_whole_number_may_be_a_constant() -> None:
 @pytest.mark.parametrize(
     ("names", "given", "task", "said"),
     [
-        ("rms_norm", {}, None, "they end in v[t], y[t,j]"),
-        ("rms_norm", {}, None, "P(w[t] | w[0], …, w[t-1]) = softmax_{w_t} e[w_t,J] h[t,J]"),
+        ("v[t]=x[t,K]x[t,K]", {}, None, "they end in v[t])"),
+        ("v[t]=x[t,K]x[t,K]", {}, None, "P(w[t] | w[0], …, w[t-1]) = softmax_{w_t} e[w_t,J] h[t,J]"),
         ("ugrnn", {}, "blank", "two cells that give h⃗[t,j], h⃖[t,j]"),
         ("bahdanau", {}, None, "read a second text, x[t_{in}], beside w"),
         ("captioning", {}, None, "read M[x,y,k], which no equation defines"),
@@ -85,7 +85,7 @@ def test_a_whole_number_may_be_a_constant() -> None:
 )  # fmt: skip
 def test_what_lacks_is_said(names: str, given: dict[str, str], task: str | None, said: str) -> None:
     with pytest.raises(IndicialError) as error:
-        trainable(names.split(), given, task)
+        trainable([f"input x[t,k]\n{n}" if "=" in n else n for n in names.split()], given, task)
     assert said in str(error.value)
 
 

@@ -24,6 +24,7 @@ from indicial.program.meaning.arrays import BATCH
 from indicial.program.messages import IndicialError
 from indicial.program.names.constants import declared_constants
 from indicial.program.program import Program
+from indicial.tasks.heads import find_cell, head
 from indicial.tasks.predictions import Prediction, prediction, token_inputs
 from indicial.tasks.probe import probe
 
@@ -144,17 +145,14 @@ def _head(code: Code, task: str | None) -> list[str]:
     if code.loss is not None:
         return []
     # A distribution of something else, as in a text that is given its states.
-    reads = code.tensors.get("x")
-    cell = reads is not None and reads.role == "input" and _has(reads, 2) and reads.values is None
-    state, layers = code.tensors.get("h"), code.tensors.get("L")
+    reads, layers = code.tensors.get("x"), code.tensors.get("L")
+    given = reads is not None and reads.role == "input" and _has(reads, 2) and reads.values is None
     both = all(_has(code.tensors.get(name), 2) for name in ("h⃗", "h⃖"))
-    if cell and both and task != "language":
+    if given and both and task != "language":
         return ["blank_log_loss", READ]
-    if cell and task != "blank":
-        if _has(state, 2):
-            return ["language_model"]
-        if _has(state, 3):
-            return ["language_model_stack"]
+    cell = find_cell(code) if task != "blank" else None
+    if cell is not None:
+        return [head(cell, code)]
     if _has(layers, 3) and token_inputs(code) and task != "language":
         return ["masked"]
     raise IndicialError(_lacking(code, task))
