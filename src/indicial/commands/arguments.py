@@ -8,14 +8,10 @@ from __future__ import annotations
 
 import argparse
 import difflib
-<<<<<<< HEAD
 import os
-from collections.abc import Iterable, Mapping
-from pathlib import Path
-=======
 import re
-from collections.abc import Mapping, Sequence
->>>>>>> 48d6d56 (Logarithms that stay finite, and small things people met)
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
