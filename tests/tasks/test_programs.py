@@ -157,3 +157,10 @@ def test_terms_of_a_loss() -> None:
     assert loss_terms(load("transformer", "focus").code) == ("ℒ_{LM}", "ℒ_{focus}")
     assert loss_terms(load("transformer").code) == ()
     assert loss_terms(load("ugrnn").code) == ()
+
+
+def test_a_model_that_predicts_some_of_the_words_is_refused() -> None:
+    """Its top layer is shorter than the text: the other words would count as known."""
+    with pytest.raises(IndicialError, match="says how likely 1 of 3 words are"):
+        trainable(["language_cnn"])
+    assert trainable(["causal_cnn"]).task == "language"

@@ -25,6 +25,9 @@ class Probe:
     """Whether the first word has probabilities of its own; if not, all words are equally likely."""
     first_is_possible: bool = True
     """Whether it has any: `P(w_t | …) = … for t ≥ 1` gives it none."""
+    predicts: int = LENGTH
+    """How many of LENGTH words have probabilities, from the last one that has: a CNN that halves its
+    text in each layer says nothing of the later words."""
 
 
 def probe(program: Program) -> Probe:
@@ -33,8 +36,8 @@ def probe(program: Program) -> Probe:
 
     code = program.code
     found = prediction(code)
-    if found is None or found.blanked is not None:
-        return Probe(looks_ahead=found is not None, first_is_known=True)
+    if found is None:
+        return Probe(looks_ahead=False, first_is_known=True)
     sizes = small_sizes(code, 2) | {found.length or "T": LENGTH, found.vocabulary or "V": WORDS}
     # With less than three units, layer norm leaves only signs.
     sizes |= {name: 3 for name in sizes if name == "J"}
@@ -48,9 +51,14 @@ def probe(program: Program) -> Probe:
             drawn.inputs, drawn.parameters, draws=drawn.draws, sizes=drawn.sizes, want=[name]
         )
         tables.append(result[name])
+    told = np.flatnonzero(tables[0].any(-1))
+    predicts = int(told[-1]) + 1 if len(told) else 0
+    if found.blanked is not None:
+        return Probe(looks_ahead=True, first_is_known=True, predicts=predicts)
     first = tables[0][0]
     return Probe(
         looks_ahead=not np.allclose(tables[0][:-1], tables[1][:-1], atol=1e-9),
         first_is_known=bool(np.ptp(first) > 1e-9),
         first_is_possible=bool(first.any()),
+        predicts=predicts,
     )

@@ -26,7 +26,7 @@ from indicial.program.names.constants import declared_constants
 from indicial.program.program import Program
 from indicial.tasks.heads import find_cell, head
 from indicial.tasks.predictions import Prediction, prediction, token_inputs
-from indicial.tasks.probe import probe
+from indicial.tasks.probe import LENGTH, probe
 
 WHOLE = re.compile(r"[0-9]+")
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
@@ -59,7 +59,8 @@ def trainable(
     _check_once(what)
     written = load(*what)
     if not written.equations and not written.errors:
-        raise IndicialError(f"there are no equations in {written.title}")
+        named = [one.title if isinstance(one, Program) else str(one) for one in what]
+        raise IndicialError(f"there are no equations in {', '.join(named)}")
     sizes, constants, fills = told_apart(written, given or {})
     program = load(*what, fills=fills, constants=constants)
     head = _head(program.code, task)
@@ -69,6 +70,7 @@ def trainable(
             [load(w).title for w in what] + [h for h in head if "=" not in h]
         )
     _check(program)
+    _check_all_predicted(program)
     own = _task(program)
     if (task, own) == ("language", "blank"):
         raise IndicialError(
@@ -226,6 +228,19 @@ def _check(program: Program) -> None:
         raise IndicialError(
             f"the equations read {_written(tensor)}, which no equation defines and a text does not "
             f"tell. Add {how}, or name a model that defines it"
+        )
+
+
+def _check_all_predicted(program: Program) -> None:
+    """A loss over some of the words is not comparable with one over all of them."""
+    found, said = prediction(program.code), probe(program)
+    if found is not None and said.predicts < LENGTH:
+        P, w = found.distribution.name, found.token.name
+        raise IndicialError(
+            f"{program.title} says how likely {said.predicts} of {LENGTH} words are: {P}({w}_t | …) "
+            "is there for the first ones only, so its loss would be of another thing than that of "
+            "a language model. Its last layer is shorter than the text: a layer of each length, "
+            "as in causal_cnn, predicts every word"
         )
 
 
