@@ -12,6 +12,8 @@ hole, and an open probability an input; both are read.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from indicial.notation.syntax import (
     Call,
     Equation,
@@ -25,9 +27,11 @@ from indicial.notation.syntax import (
 )
 from indicial.program.doubts import indexed
 from indicial.program.names.letters import index_name, is_capital
+from indicial.program.names.naming import FUNCTION_LETTERS
 from indicial.program.names.occurrences import uses
 from indicial.program.names.outline import Outline
 from indicial.program.names.uses import Use
+from indicial.program.vectors.leaves import MATRIX_FUNCTIONS
 
 OPERATORS = frozenset(
     {
@@ -36,6 +40,31 @@ OPERATORS = frozenset(
     }
 )  # fmt: skip
 """Words that are no tensors, whatever brackets follow them."""
+
+
+def without_names(statement: Statement, outline: Outline) -> Statement:
+    """`Z = f(X, A) = softmax(…)` without the side that only gives it a second name."""
+    if not isinstance(statement, Equation) or len(statement.sides) < 3:
+        return statement
+    kept = [0, *(n for n in range(1, len(statement.sides)) if not _names(statement, n, outline))]
+    if len(kept) < 2 or len(kept) == len(statement.sides):
+        return statement
+    return replace(
+        statement,
+        sides=tuple(statement.sides[n] for n in kept),
+        relations=tuple(statement.relations[n - 1] for n in kept[1:]),
+    )
+
+
+def _names(equation: Equation, number: int, outline: Outline) -> bool:
+    """Whether a side is a function that nothing here defines, of names alone."""
+    side = equation.sides[number]
+    if not isinstance(side, Call) or not all(isinstance(a, Name) for a in side.arguments):
+        return False
+    use = outline.use(side)
+    if use is None or use.kind == "probability" or use.reference.key in outline.defined:
+        return False
+    return bool(_opaque(use, outline)) or use.reference.key in FUNCTION_LETTERS
 
 
 def foreign(statement: Statement, outline: Outline) -> str:
@@ -75,13 +104,21 @@ def _expects(node: Expression, outline: Outline) -> bool:
     """`E[X^2]`, `E (g - μ)^2`, `E_b ‖g‖`: an E that is no tensor of the program."""
     parts: tuple[Expression, ...] = ()
     if isinstance(node, Product):
-        parts = node.factors[:-1]
+        parts = _leading(node.factors[:-1])
     elif isinstance(node, Index):
         parts = (node.base,)
     elif isinstance(node, Call):
         parts = (node.function,)
     expecting = any(isinstance(part, Name) and part.base == "E" for part in parts)
     return expecting and not _known_e(outline)
+
+
+def _leading(factors: tuple[Expression, ...]) -> tuple[Expression, ...]:
+    """The factors up to the first capital: behind a matrix an E is another one, `W E y`."""
+    for number, factor in enumerate(factors):
+        if isinstance(factor, Name) and is_capital(factor.base):
+            return factors[: number + 1]
+    return factors
 
 
 def _known_e(outline: Outline) -> bool:
@@ -97,7 +134,7 @@ def _known_e(outline: Outline) -> bool:
 def _opaque(use: Use, outline: Outline) -> str:
     """A function or a probability that nothing here computes."""
     key = use.reference.key
-    if use.kind == "function" and not outline.is_function(key):
+    if use.kind == "function" and not outline.is_function(key) and key not in MATRIX_FUNCTIONS:
         return f"{key} is a function that nothing here defines"
     if use.kind == "probability" and use.call is not None and not _computed(use.call, outline):
         return f"the probability {key} is computed by nothing here"

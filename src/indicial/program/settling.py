@@ -14,7 +14,7 @@ from dataclasses import replace
 from indicial.notation.faults import Skipped
 from indicial.notation.syntax import Statement
 from indicial.program.doubts import about
-from indicial.program.foreign import foreign
+from indicial.program.foreign import foreign, without_names
 from indicial.program.messages import IndicialError
 from indicial.program.program import Program
 from indicial.program.sections import Part
@@ -52,6 +52,12 @@ def settled(part: Part, make: Make) -> list[Program]:
 def _without_foreign(part: Part) -> Part:
     """The part without what is not about tensors."""
     prose = part.holding(part.statements).prose()
+    plain = {id(s): without_names(s, part.outline()) for s in prose}
+    if any(id(new) != old for old, new in plain.items()):
+        home = {id(plain[key]): block for key, block in part.home.items() if key in plain}
+        statements = [plain.get(id(s), s) for s in part.statements]
+        part = replace(part, statements=statements, sketch=None, home={**part.home, **home})
+        prose = part.holding(part.statements).prose()
     reasons = {id(s): reason for s in prose if (reason := foreign(s, part.outline()))}
     if not reasons:
         return part

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from indicial.notation.kept import kept
 from indicial.notation.printers import name_key
+from indicial.notation.signs import SCRIPT_LETTERS
 from indicial.notation.syntax import (
     Add,
     Call,
@@ -35,6 +36,10 @@ GROUPS = frozenset("ΦΘΨΩ")
 """Letters that name a group of parameters: `P_Φ`, `CELL_Φ`."""
 
 
+_SETS = frozenset(SCRIPT_LETTERS.values())
+"""`μ_ℬ` is of the batch ℬ: a script letter numbers nothing."""
+
+
 def is_letter(base: str) -> bool:
     """One letter (`t`, `ℓ`, `α`), or a window (`Δt`)."""
     return (len(base) == 1 and base.isalpha()) or (len(base) == 2 and base[0] == "Δ")
@@ -49,7 +54,7 @@ def index_name(node: Expression) -> Name | None:
     """The node as the name of an index, if it can be one: `t`, `t_1`, `t'`, `t_{in}`, `J`."""
     if not isinstance(node, Name) or node.sup or node.accents or not is_letter(node.base):
         return None
-    if node.base in GROUPS:
+    if node.base in GROUPS | _SETS:
         return None
     if all(isinstance(s, Number) or _worded(s) for s in node.sub):
         return node

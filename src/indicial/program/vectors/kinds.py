@@ -164,6 +164,8 @@ class Kinds(Leaves):
             return self.declared[variable]
         seen = self.seen[variable]
         row = 0.0 if rows else 3.0
+        if seen.bold and seen.capital and seen.most > 1 and not seen.steps:  # an element
+            return {NUMBER: 0.5, MATRIX: 1.0, COLUMN: 2, ROW: 2 + row}
         if seen.bold and seen.capital:
             column = 1.5 if seen.positions else 3.0
             return {MATRIX: 0, COLUMN: column, ROW: column + row, NUMBER: 7}
@@ -249,6 +251,8 @@ def _steps(statements: Sequence[s.Statement]) -> Iterator[str]:
             for script in (*node.sub, *node.sup):
                 inner = script.body if isinstance(script, s.Group) else script
                 if isinstance(inner, s.Add) and (name := index_name(inner.terms[0])) is not None:
-                    shifted[name.base] += 1
+                    rest = (t.body if isinstance(t, s.Negative) else t for t in inner.terms[1:])
+                    if all(isinstance(t, s.Number) for t in rest):  # not the i of `R_{i-j}`
+                        shifted[name.base] += 1
     yield from shifted
     yield from ("t", "τ")

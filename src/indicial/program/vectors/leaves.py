@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from indicial.notation import syntax as s
 from indicial.notation.printers import name_key
@@ -81,6 +82,9 @@ class Leaves:
     def values(self, node: s.Expression) -> Iterator[s.Expression]:
         """The names that an expression takes the values of: not those inside indices."""
         leaf = self.leaf(node)
+        if leaf is None and is_element(node):
+            yield from self.values(node.base)
+            return
         if leaf is not None or isinstance(node, s.Name | s.Index):
             yield node
             for argument in leaf.use.call.arguments if leaf and leaf.use.call is not None else ():
@@ -99,6 +103,12 @@ class Leaves:
                 yield from self.values(child)
 
 
+def is_element(node: s.Node) -> TypeGuard[s.Index]:
+    """`[W x]_j`, `σ(W x)_j`: an element of something that is computed."""
+    computed = s.Group | s.Call | s.Reduction | s.Product
+    return isinstance(node, s.Index) and isinstance(node.base, computed)
+
+
 def elementwise(node: s.Expression) -> bool:
     """`φ(W x + b)`: a letter that is a function, with one argument, is taken for each element."""
     if not isinstance(node, s.Call) or not isinstance(node.function, s.Name):
@@ -106,6 +116,15 @@ def elementwise(node: s.Expression) -> bool:
     name = node.function
     like = name.base in BUILT_IN - {"onehot", "softmax"} or name.base in FUNCTION_LETTERS
     return like and not name.sub and node.given is None
+
+
+def in_scripts(statement: s.Statement) -> set[int]:
+    """The nodes above and below names: the z of `d_z` is a word, and no value."""
+    return {
+        id(inner)
+        for node in statement.walk() if isinstance(node, s.Name)
+        for script in (*node.sub, *node.sup) for inner in script.walk()
+    }  # fmt: skip
 
 
 def full_counts(outline: Outline, statements: Sequence[s.Statement]) -> dict[str, int]:
@@ -117,6 +136,7 @@ def full_counts(outline: Outline, statements: Sequence[s.Statement]) -> dict[str
     full: set[str] = set()
     for statement in statements:
         inside = {id(n.base) for n in statement.walk() if isinstance(n, s.Index)}
+        inside |= in_scripts(statement)
         for node in statement.walk():
             use = outline.use(node) if isinstance(node, s.Name | s.Index) else None
             if use is None or use.kind != "tensor" or id(node) in inside:

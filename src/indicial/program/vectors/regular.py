@@ -20,6 +20,7 @@ from indicial.program.messages import Messages
 from indicial.program.names.letters import index_name, is_capital, is_letter
 from indicial.program.names.sorting import outline
 from indicial.program.names.uses import BUILT_IN, PROBABILITY
+from indicial.program.vectors.leaves import is_element
 
 Change = Callable[[s.Expression], s.Expression]
 Node = TypeVar("Node", bound=s.Node)
@@ -33,6 +34,8 @@ def rebuilt(node: s.Expression, change: Change) -> s.Expression:
             return change(v)
         return _same(v, tuple(value(i) for i in v)) if isinstance(v, tuple) else v
 
+    if is_element(node):
+        return _replaced(node, base=change(node.base))
     if isinstance(node, s.Name | s.Number | s.Index):
         return node
     if isinstance(node, s.Call) and _opaque(node):
@@ -164,6 +167,8 @@ def raised(statements: list[s.Statement]) -> list[s.Statement]:
         return statements
 
     def change(node: s.Expression) -> s.Expression:
+        if isinstance(node, s.Name) and _letter(node.sub) in found:
+            node = replace(node, sub=tuple(i.body for i in node.sub if isinstance(i, s.Group)))
         if isinstance(node, s.Name) and len(node.sup) == 1 and isinstance(node.sup[0], s.Group):
             number = isinstance(node.sup[0].body, s.Number) and _stem(node) in above
             if number or _letter(node.sup) in found:

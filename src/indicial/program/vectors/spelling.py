@@ -19,6 +19,7 @@ from indicial.notation.printers import name_key
 from indicial.program.messages import Messages
 from indicial.program.names.letters import index_name, is_letter
 from indicial.program.names.sorting import outline
+from indicial.program.vectors.leaves import in_scripts
 from indicial.program.vectors.regular import Change, changed, index_letters, rebuilt
 
 GATED = frozenset({"SiLU", "silu", "Swish", "swish"})
@@ -74,8 +75,9 @@ def told_apart(statements: list[s.Statement]) -> list[s.Statement]:
     bold: set[s.Name] = set()
     plain: set[s.Name] = set()
     for statement in statements:
+        scripts = in_scripts(statement)
         for node in statement.walk():
-            if isinstance(node, s.Name) and len(node.base) == 1:
+            if isinstance(node, s.Name) and len(node.base) == 1 and id(node) not in scripts:
                 (bold if node.font == "bold" else plain).add(replace(node, sup=()))
     both = {name for name in bold & plain if name.base.isascii() and name.base.isalpha()}
     if not both:

@@ -16,6 +16,7 @@ from indicial.program.names.letters import is_capital, is_letter
 from indicial.program.names.naming import FUNCTION_LETTERS
 from indicial.program.names.uses import BUILT_IN
 from indicial.program.vectors.kinds import is_greek
+from indicial.program.vectors.leaves import is_element
 from indicial.program.vectors.tables import NORMALISED
 
 SIZES = frozenset("TNLIJ")
@@ -76,6 +77,8 @@ def _nodes(statements: Iterable[s.Statement]) -> Iterator[s.Node]:
             if isinstance(node, s.Expression) and s.is_condition(node):
                 continue
             yield node
+            if is_element(node):
+                stack.append(node.base)
             if isinstance(node, s.Index | s.Name):
                 continue
             if isinstance(node, s.Call):

@@ -35,6 +35,7 @@ from indicial.program.vectors.spaces import ONE, allowed, sizes
 from indicial.program.vectors.spelling import kronecker, spelt_alike, told_apart, unfolded
 from indicial.program.vectors.style import in_vector_style
 from indicial.program.vectors.tables import IMPOSSIBLE
+from indicial.program.vectors.unwritten import spelt_out
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,7 @@ def rewrite(
     if not in_vector_style(turned):
         plain = [st for st in statements if not _is_space(st)]
         return Rewritten(without_bare_matrices(plain, messages, document, skipped))
+    turned = spelt_out(turned)
     made = spelt_alike(regular.heads(regular.raised(told_apart(turned))))
     made = unfolded(regular.factors(made))
     if document:

@@ -1,0 +1,150 @@
+"""Signs that authors of vector style leave out, written before anything is inferred.
+
+c_t = f_t c_{t-1}          →  f_t ⊙ c_{t-1}             states of one step, where ⊙ and ⊤ never occur
+z_t^j = σ(W x_t)^j         →  z_{t,j} = σ(W x_t)_j      a letter above a bracket and on the left
+U [r_t ⊙ h_{t-1}]          →  U (r_t ⊙ h_{t-1})         what no index can be is a factor
+e^{u + k_t}                →  exp(u + k_t)              an e that never has an index
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from indicial.notation import syntax as s
+from indicial.program.names.letters import index_name, is_letter
+from indicial.program.vectors.leaves import elementwise
+from indicial.program.vectors.regular import changed, rebuilt
+
+
+def spelt_out(statements: list[s.Statement]) -> list[s.Statement]:
+    """The statements with all of these."""
+    return juxtaposed(exponentials(grouped(elements_above(statements))))
+
+
+def _nodes(statements: Sequence[s.Statement]) -> Iterator[s.Node]:
+    return (node for statement in statements for node in statement.walk())
+
+
+# ---------------------------------------------------------------------- indices above
+
+
+def elements_above(statements: list[s.Statement]) -> list[s.Statement]:
+    """`z_t^j = σ(W x_t)^j`: nothing is raised to the power j, it is the element j on both sides."""
+    above: set[s.Name] = set()
+    for statement in statements:
+        if isinstance(statement, s.Equation):
+            left = statement.sides[0]
+            letter = _above(left) if isinstance(left, s.Name) else None
+            powers = [n.exponent for n in statement.walk() if isinstance(n, s.Power)]
+            if letter is not None and letter in powers:
+                above.add(letter)
+    if not above:
+        return statements
+
+    def change(node: s.Expression) -> s.Expression:
+        if isinstance(node, s.Name) and _above(node) in above:
+            return replace(node, sub=(*node.sub, *node.sup), sup=())
+        if isinstance(node, s.Power) and node.exponent in above:
+            return s.Index(change(node.base), (node.exponent,), span=node.span)
+        return rebuilt(node, change)
+
+    return [changed(statement, change) for statement in statements]
+
+
+def _above(name: s.Name) -> s.Name | None:
+    """The j of `h_t^j`."""
+    (letter,) = name.sup if len(name.sup) == 1 else (None,)
+    bare = isinstance(letter, s.Name) and letter.bare and is_letter(letter.base)
+    if not bare or not isinstance(letter, s.Name) or not letter.base.islower() or not name.sub:
+        return None
+    return letter
+
+
+# ---------------------------------------------------------------------- brackets
+
+
+def grouped(statements: list[s.Statement]) -> list[s.Statement]:
+    """`U [r ⊙ h]`: square brackets that hold a product element by element only group."""
+
+    def change(node: s.Expression) -> s.Expression:
+        if isinstance(node, s.Index) and len(node.items) == 1:
+            (item,) = node.items
+            if isinstance(item, s.Hadamard) and isinstance(node.base, s.Name):
+                body = s.Group(change(item), span=item.span)
+                return s.Product((node.base, body), span=node.span)
+        new = rebuilt(node, change)
+        if isinstance(new, s.Product) and any(isinstance(f, s.Product) for f in new.factors):
+            flat = (
+                g for f in new.factors for g in (f.factors if isinstance(f, s.Product) else (f,))
+            )
+            return replace(new, factors=tuple(flat))
+        return new
+
+    return [changed(statement, change) for statement in statements]
+
+
+# ---------------------------------------------------------------------- e
+
+
+def exponentials(statements: list[s.Statement]) -> list[s.Statement]:
+    """`e^{…}` is exp(…), unless e is a name of its own."""
+    letter = s.Name("e")
+    bracketed = [n.base for n in _nodes(statements) if isinstance(n, s.Index)]
+    called = [n.function for n in _nodes(statements) if isinstance(n, s.Call)]
+    names = [n for n in _nodes(statements) if isinstance(n, s.Name) and n.base == "e"]
+    own = any(n.sub or n.accents or n.primes or not n.sup or n.font == "bold" for n in names)
+    if own or not names or letter in (*bracketed, *called):
+        return statements
+
+    def change(node: s.Expression) -> s.Expression:
+        if isinstance(node, s.Name) and node.base == "e" and len(node.sup) == 1:
+            inner = node.sup[0].body if isinstance(node.sup[0], s.Group) else node.sup[0]
+            return s.Call(s.Name("exp", span=node.span), (inner,), span=node.span)
+        return rebuilt(node, change)
+
+    return [changed(statement, change) for statement in statements]
+
+
+# ---------------------------------------------------------------------- states side by side
+
+
+def juxtaposed(statements: list[s.Statement]) -> list[s.Statement]:
+    """`f_t c_{t-1} + i_t tanh(…)`: of an author who writes neither ⊙ nor ⊤, element by element.
+
+    It is the same for numbers; for columns it is the only product that gives a column.
+    """
+    if any(isinstance(n, s.Hadamard | s.Transpose) for n in _nodes(statements)):
+        return statements
+    steps = {letter for n in _nodes(statements) if (letter := _step(n, shifted=True))}
+
+    def state(node: s.Expression) -> bool:
+        while isinstance(node, s.Group):
+            node = node.body
+        if isinstance(node, s.Add):  # 1 - z_t
+            terms = (t.body if isinstance(t, s.Negative) else t for t in node.terms)
+            return all(isinstance(t, s.Number) or state(t) for t in terms)
+        return elementwise(node) or _step(node) in steps
+
+    def change(node: s.Expression) -> s.Expression:
+        new = rebuilt(node, change)
+        if isinstance(new, s.Product) and all(map(state, new.factors)):
+            return s.Hadamard(new.factors, span=new.span)
+        return new
+
+    return [changed(statement, change) for statement in statements]
+
+
+def _step(node: s.Node, shifted: bool = False) -> str:
+    """The letter that numbers a small Latin letter: the t of `h_t` and of `h_{t-1}`."""
+    if not isinstance(node, s.Name) or len(node.sub) != 1 or node.sup:
+        return ""
+    if not (is_letter(node.base) and node.base.isascii() and node.base.islower()):
+        return ""
+    inner = node.sub[0]
+    if isinstance(inner, s.Add):
+        inner = inner.terms[0]
+    elif shifted:
+        return ""
+    name = index_name(inner)
+    return name.base if name is not None else ""
