@@ -17,6 +17,8 @@ MACHINES ?=
 
 # How long `make fuzz` searches with each of its four targets, once the property tests are done.
 FUZZ_SECONDS ?= 600
+# How many damaged and hostile run folders it tries.
+FUZZ_RUNS ?= 10000
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -59,8 +61,9 @@ notebooks: $(STAMP) ## make the notebooks of docs/problems again (SHEETS=docs/pr
 	$(BIN)/indicial notebook $(SHEETS) --run
 
 # The second half is guided by coverage; it is left out where its tool cannot be installed.
-fuzz: $(STAMP) ## look long for texts that break the reader (FUZZ_SECONDS for each of four searches)
+fuzz: $(STAMP) ## look long for texts and run folders that break it (FUZZ_SECONDS for each of four searches)
 	HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest -n auto -m hypothesis $(PYTEST_ARGS)
+	$(BIN)/python -m tests.fuzz.run_folders $(FUZZ_RUNS) --seed $$(date +%s)
 	if $(BIN)/python -m pip install --disable-pip-version-check --quiet \
 	    -c constraints.txt -e ".[fuzz]"; then \
 	  for what in plain latex document whole; do \

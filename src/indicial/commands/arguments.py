@@ -148,7 +148,9 @@ def with_constants(
     sizes: dict[str, int] = {}
     for name, value in numbers.items():
         if name not in constants:
-            if not value.isdigit() or not 0 < int(value) < 10**9:
+            if value.isdigit() and len(value) > 9:
+                raise IndicialError(f"--set {name}={value}: a size is at most {10**9 - 1:,}")
+            if not value.isdigit() or not int(value):
                 known = ", ".join(dict.fromkeys(n for d in declared for n in d))
                 raise IndicialError(
                     f"--set {name}={value}: {name} is no constant of the equations"

@@ -83,7 +83,7 @@ def _is_whole(folder: Path) -> bool:
     """Whether the files are there and are what they were when they were written."""
     try:
         return all(_checksum(folder / name) == said for name, said in checksums(folder).items())
-    except (OSError, ValueError, AttributeError):
+    except (OSError, ValueError, AttributeError, RecursionError):
         return False
 
 

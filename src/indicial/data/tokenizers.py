@@ -22,7 +22,9 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
+from indicial.program.inputs import json_of, plain_bytes
 from indicial.program.messages import IndicialError
+from indicial.program.outputs import write_text
 
 Ints: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 
@@ -81,7 +83,7 @@ class Tokenizer(ABC):
     def save(self, folder: Path) -> None:
         """Write `folder/tokenizer.json`."""
         written = json.dumps({"format": FORMAT, "kind": self.kind, **self._content()})
-        (folder / FILE).write_text(written + "\n", encoding="utf-8")
+        write_text(folder / FILE, written + "\n")
 
     @abstractmethod
     def _text(self, ids: list[int]) -> str:
@@ -184,7 +186,7 @@ def load_tokenizer(folder: Path) -> Tokenizer:
 
     path = folder / FILE
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json_of(plain_bytes(path))
         version, kind = content.pop("format"), content.pop("kind")
         if version == FORMAT:
             made: Tokenizer = {"bytes": Bytes, "characters": Characters, "bpe": BPE}[kind](
@@ -193,9 +195,16 @@ def load_tokenizer(folder: Path) -> Tokenizer:
             return made
     except FileNotFoundError:
         raise IndicialError(f"{path} is missing: is {folder} the folder of a run?") from None
-    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-        raise IndicialError(f"{path} is damaged: {error}") from None
+    except IndicialError:
+        raise
+    except Exception as error:  # those of the library that cuts words are of no kind of their own
+        raise IndicialError(f"{path} is damaged: {_said(error)}") from None
     raise IndicialError(f"{path} has format {version}, and this version of Indicial reads {FORMAT}")
+
+
+def _said(error: Exception) -> str:
+    """The first line of what is wrong, without what a terminal would obey."""
+    return visible((str(error).splitlines() or [""])[0])[:200] or type(error).__name__
 
 
 def shown(character: str) -> str:

@@ -181,7 +181,7 @@ class Design:
                          content["name"], content["remark"])  # fmt: skip
         except OSError as error:
             raise IndicialError(f"cannot read {path}: {error.strerror}") from error
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise IndicialError(f"{path} is damaged: {error}") from error
 
     @staticmethod

@@ -79,7 +79,7 @@ class Comparison:
             return
         try:
             before = json.loads(path.read_text(encoding="utf-8"))["terms"]
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise IndicialError(f"{path} is damaged; choose another --out") from error
         now = self.said
         for name in sorted(before.keys() | now.keys()):

@@ -62,7 +62,7 @@ class Result:
         try:
             found = json.loads((folder / FILE).read_text(encoding="utf-8"))
             return Result.from_json(found)
-        except (OSError, ValueError, TypeError):
+        except (OSError, ValueError, TypeError, RecursionError):
             return None
 
     @staticmethod

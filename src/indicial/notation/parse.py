@@ -16,12 +16,16 @@ from dataclasses import dataclass, replace
 from indicial.notation.commands import interpret_commands
 from indicial.notation.expressions import ExpressionParser
 from indicial.notation.faults import Fault, Refusal, Skipped
+from indicial.notation.node import Node
 from indicial.notation.printers import name_key
 from indicial.notation.rows import NO_SLIP, split_rows
 from indicial.notation.source import Source, Span, cover
 from indicial.notation.statements import RowParser
 from indicial.notation.syntax import Name, Statement
 from indicial.notation.tokens import Token, tokenize
+
+DEEPEST = 150
+"""So many nodes may stand below each other; brackets alone make fewer."""
 
 
 @dataclass(frozen=True)
@@ -55,10 +59,33 @@ def parse(tokens: Sequence[Token], latex: bool, claims: bool = False) -> Parsed:
                 skipped.append(Skipped(whole, refusal.fault.message))
             else:
                 faults.append(replace(refusal.fault, row=whole))
-        statements += parser.statements
+        for statement in parser.statements:
+            if _too_deep(statement):
+                faults.append(_deep(statement.span))
+            else:
+                statements.append(statement)
         skipped += parser.skipped
     faults.sort(key=lambda fault: fault.spans[0].start)
     return Parsed(tuple(statements), tuple(faults), tuple(skipped), comments)
+
+
+def _too_deep(statement: Statement) -> bool:
+    """Whether a tree is deeper than what comes after can walk: `x/2/2/…` nests without a bracket."""
+    level: list[Node] = [statement]
+    for _ in range(DEEPEST):
+        level = [child for node in level for child in node.children()]
+        if not level:
+            return False
+    return True
+
+
+def _deep(place: Span) -> Fault:
+    return Fault(
+        "nesting",
+        f"operations are nested more than {DEEPEST} deep",
+        (place,),
+        "give an inner part a name of its own",
+    )
 
 
 def parse_text(text: str, name: str = "<text>", latex: bool = False) -> Parsed:

@@ -22,6 +22,8 @@ NO_SLIP = "no-slip"
 """The code of a row that is left out, and is right."""
 
 NESTING = 60
+SIGNS = 300_000
+"""The most of one equation: half a minute of work."""
 """How deep brackets may stand inside each other."""
 
 CLOSERS = {"(": ")", "[": "]", "{": "}", "\\{": "\\}", "⟨": "⟩", "⌊": "⌋", "⌈": "⌉", "|(": "|)",
@@ -273,6 +275,15 @@ def _bracket_faults(row: Row, latex: bool) -> list[Fault]:
                 f"`{_spell(opener)}` is never closed",
                 (opener.span, Span(end.source, end.end, end.end)),
                 f"close it with `{_SPELLING.get(CLOSERS[opener.text], CLOSERS[opener.text])}`",
+            )
+        )
+    if not faults and len(row.tokens) > SIGNS:
+        faults.append(
+            Fault(
+                "length",
+                f"an equation of {len(row.tokens):,} signs; {SIGNS:,} is the limit",
+                (row.tokens[0].span,),
+                "give parts of it names of their own",
             )
         )
     if not faults and row.depth > NESTING:

@@ -56,8 +56,11 @@ def check_output(
 
 @contextmanager
 def written(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A file beside the place of another, whose place it takes at the end; not after an exception."""
-    target = Path(os.path.realpath(path))
+    """A file beside the place of another, whose place it takes at the end; not after an exception.
+
+    It takes the place of a link as well: in a folder of somebody else that may lead anywhere.
+    """
+    target = Path(path)
     beside: Path | None = None
     try:
         if target.exists() and not target.is_file():  # a pipe or a device has nothing beside it

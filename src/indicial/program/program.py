@@ -37,6 +37,10 @@ if TYPE_CHECKING:
 Silencer = Callable[[Message], bool]
 
 
+MOST_NODES = 50_000
+"""Of the equations of a program that is compiled."""
+
+
 class Program:
     """Equations, what is wrong with them, and what they mean.
 
@@ -249,6 +253,18 @@ class Program:
 
     # ------------------------------------------------------------------ running fast
 
+    @property
+    def compilable(self) -> ir.Code:
+        """The checked program, if it is not so long that compiling it would take minutes."""
+        code = self.code
+        nodes = sum(len(s.body.descendants()) + 1 for s in code.statements)
+        if nodes > MOST_NODES:
+            raise IndicialError(
+                f"the equations have {nodes:,} parts (numbers, reads, operations); {MOST_NODES:,} is "
+                "the limit of what is compiled. Write sums of many terms with an index: Σ_i a[i] x[i]"
+            )
+        return code
+
     def compile(
         self,
         *,
@@ -277,7 +293,7 @@ class Program:
             )
         given = self.sizes({**(sizes or {}), **named})
         return ProgramModule(
-            self.code, given, title=self.title, start=start, device=device, dtype=dtype
+            self.compilable, given, title=self.title, start=start, device=device, dtype=dtype
         )
 
     def torch_source(self, want: Sequence[str] | None = None) -> str:
@@ -285,7 +301,7 @@ class Program:
         from indicial.compile.module.module import torch_source
 
         names = [self.name(w) for w in want] if want is not None else None
-        return torch_source(self.code, names)
+        return torch_source(self.compilable, names)
 
     # ------------------------------------------------------------------ printing
 

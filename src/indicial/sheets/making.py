@@ -76,7 +76,7 @@ def keep_outputs(notebook: Notebook, earlier: Path) -> bool:
     try:
         old = _code_cells(json.loads(earlier.read_text(encoding="utf-8")))
         same = [c["source"] for c in old] == [c["source"] for c in _code_cells(notebook)]
-    except (OSError, ValueError, KeyError, TypeError):  # none there, or no notebook
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):  # none there, or no notebook
         return False
     if same:
         for cell, before in zip(_code_cells(notebook), old, strict=True):

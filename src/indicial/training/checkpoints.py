@@ -32,6 +32,7 @@ import safetensors
 import safetensors.torch
 from torch import Tensor
 
+from indicial.program.inputs import TEXT, Unfit, json_of, memory, plain_bytes, plain_folder
 from indicial.program.messages import IndicialError
 from indicial.training.rank import writes
 
@@ -176,41 +177,61 @@ class Checkpoints:
 
     def _paths(self) -> list[Path]:
         """The checkpoints by name, newest first; what is being written is not among them."""
-        if not self.folder.is_dir():
+        if not plain_folder(self.folder):
             return []
-        found = [p for p in self.folder.iterdir() if NAME.fullmatch(p.name) and p.is_dir()]
+        found = [p for p in self.folder.iterdir() if NAME.fullmatch(p.name) and plain_folder(p)]
         return sorted(found, key=_order, reverse=True)
 
 
 def read(path: Path) -> Checkpoint:
     """The checkpoint in a folder; `Damaged` says what is wrong with it."""
     body = _record(path)
-    contents: dict[str, bytes] = {}
-    for name, facts in body["files"].items():
-        content = _bytes(path / name)
-        if len(content) != facts["bytes"]:
-            raise Damaged(f"{name} has {len(content)} bytes instead of {facts['bytes']}")
-        if _sha256(content) != facts["sha256"]:
-            raise Damaged(f"{name} does not agree with its checksum")
-        contents[name] = content
-    return Checkpoint(body["step"], safetensors.torch.load(contents[TENSORS]), body["facts"])
+    said = body["files"][TENSORS]
+    if said["bytes"] > memory():
+        raise Damaged(f"{TENSORS} has {_megabytes(said['bytes'])}, more than fits into the memory")
+    content = _bytes(path / TENSORS, said["bytes"])
+    if _sha256(content) != said["sha256"]:
+        raise Damaged(f"{TENSORS} does not agree with its checksum")
+    try:
+        tensors = safetensors.torch.load(content)
+    except Exception as error:  # it has exceptions of its own, and others
+        raise Damaged(f"{TENSORS} is none: {str(error)[:100]}") from error
+    return Checkpoint(body["step"], tensors, body["facts"])
 
 
 def _record(path: Path) -> dict[str, Any]:
     text = _bytes(path / RECORD)
     try:
-        body = json.loads(text)["checkpoint"]
+        body = json_of(text)["checkpoint"]
         sound = _signed(body).encode() == text
-    except (ValueError, TypeError, KeyError, RecursionError):
+    except (ValueError, TypeError, KeyError, RecursionError, IndicialError):
         sound = False
     if not sound:
         raise Damaged(f"{RECORD} does not agree with its checksum")
+    if not _well_formed(body):
+        raise Damaged(f"{RECORD} does not say what it should")
     if body["format"] > FORMAT:
         raise IndicialError(
             f"{path} was written by a newer indicial (format {body['format']}, here {FORMAT}); "
             "use that one"
         )
     return dict(body)
+
+
+def _well_formed(body: object) -> bool:
+    """Whether a record has what is read of it. It names no file but that of the tensors."""
+    match body:
+        case {
+            "format": int(),
+            "step": int(step),
+            "best": bool(),
+            "facts": dict(),
+            "files": dict(files),
+        }:
+            match files:
+                case {"tensors.safetensors": {"bytes": int(size), "sha256": str()}, **others}:
+                    return step >= 0 and size >= 0 and not others
+    return False
 
 
 def _marked_best(path: Path) -> bool:
@@ -238,9 +259,15 @@ def _signed(body: Mapping[str, Any]) -> str:
     )
 
 
-def _bytes(path: Path) -> bytes:
+def _bytes(path: Path, size: int | None = None) -> bytes:
+    """The content of a file; of one that must have so many bytes, if they are said."""
     try:
-        return path.read_bytes()
+        found = path.lstat().st_size
+        if size is not None and found != size and path.is_file():
+            raise Damaged(f"{path.name} has {found} bytes instead of {size}")
+        return plain_bytes(path, TEXT if size is None else size)
+    except Unfit as why:
+        raise Damaged(f"{path.name}: {why}") from None
     except FileNotFoundError:
         raise Damaged(f"{path.name} is missing") from None
     except OSError as error:

@@ -76,7 +76,8 @@ class History:
             else:
                 history.validation_steps.append(line["step"])
                 history.validation.append(_number(validation.get("loss")))
-                history.entropy = validation.get("entropy", history.entropy)
+                if isinstance(entropy := validation.get("entropy"), float):
+                    history.entropy = entropy
                 history.probable = "perplexity" in validation
         return history
 
@@ -164,5 +165,6 @@ def _limits(history: History) -> tuple[float, float]:
     return low - margin, high + margin
 
 
-def _number(value: float | None) -> float:
-    return float("nan") if value is None else value
+def _number(value: object) -> float:
+    """A number that can be drawn; anything else is a gap."""
+    return value if isinstance(value, float | int) and abs(value) < 1e300 else float("nan")

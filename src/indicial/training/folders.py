@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from indicial.program.messages import IndicialError
+from indicial.program.outputs import write_text
 
 
 def write_json(path: Path, told: Mapping[str, Any]) -> None:
@@ -29,7 +30,7 @@ def write_json(path: Path, told: Mapping[str, Any]) -> None:
 def begin_json(path: Path, told: Mapping[str, Any]) -> None:
     """What `finish` will put in place."""
     text = json.dumps(told, ensure_ascii=False, indent=1, allow_nan=False)
-    _begun(path).write_text(text + "\n", encoding="utf-8")
+    write_text(_begun(path), text + "\n")
 
 
 def finish(path: Path) -> None:

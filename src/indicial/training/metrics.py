@@ -14,13 +14,16 @@ import math
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
+from indicial.program.inputs import Unfit, json_of, open_plain
 from indicial.program.messages import IndicialError
+from indicial.program.outputs import written
 from indicial.tasks.task import Scores
 from indicial.training.rank import writes
 from indicial.training.watchers import Plan, Report, Summary, Watcher
 
+MOST_STEPS = 10**15
 MOST_LINES = 20_000
 """About so many steps are written; 5 MB."""
 
@@ -39,7 +42,10 @@ class Metrics(Watcher):
         self._every = max(1, plan.steps // MOST_LINES)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         _keep_until(self.path, plan.first)
-        self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        try:
+            self._file = open_plain(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        except Unfit as why:
+            raise IndicialError(f"cannot write to {self.path}: {why}") from None
 
     def stepped(self, report: Report) -> None:
         if report.step % self._every == 0 or report.step == report.of:
@@ -70,7 +76,7 @@ class Metrics(Watcher):
 
 def read_metrics(path: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
     """The lines of a file of metrics; a last line that is not whole is left out."""
-    with Path(path).open(encoding="utf-8", errors="replace") as file:
+    with _opened(path) as file:
         for line in file:
             found = _parsed(line)
             if found is not None:
@@ -81,24 +87,30 @@ def _keep_until(path: Path, step: int) -> None:
     """Drop what was written after a step, and what is not whole."""
     if not path.exists():
         return
-    partial = path.with_name(f".{path.name}")
-    with (
-        path.open(encoding="utf-8", errors="replace") as old,
-        partial.open("w", encoding="utf-8") as new,
-    ):
+    with _opened(path) as old, written(path) as beside, beside.open("w", encoding="utf-8") as new:
         for line in old:
             found = _parsed(line)
             if found is not None and found["step"] <= step:
                 new.write(line)
-    os.replace(partial, path)
+
+
+def _opened(path: str | os.PathLike[str]) -> IO[str]:
+    try:
+        return open(open_plain(path, os.O_RDONLY), encoding="utf-8", errors="replace")
+    except Unfit as why:
+        raise IndicialError(f"cannot read {path}: {why}") from None
 
 
 def _parsed(line: str) -> dict[str, Any] | None:
+    """What a line says; None where it is cut short, or says what no training does."""
     try:
-        found = json.loads(line) if line.endswith("\n") else None
+        found = json_of(line) if line.endswith("\n") else None
     except ValueError:
         return None
-    return found if isinstance(found, dict) and isinstance(found.get("step"), int) else None
+    if not isinstance(found, dict) or not isinstance(found.get("validation", {}), dict):
+        return None
+    step = found.get("step")
+    return found if type(step) is int and 0 <= step < MOST_STEPS else None
 
 
 def _finite(value: Any) -> Any:

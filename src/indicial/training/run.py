@@ -17,7 +17,6 @@ The folder stands alone: neither the library nor the data nor the files of the e
 from __future__ import annotations
 
 import difflib
-import json
 import os
 import platform
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,6 +29,7 @@ from typing import IO, TYPE_CHECKING, Any
 import torch
 
 from indicial.compile.module.module import ProgramModule
+from indicial.program.inputs import Unfit, json_of, open_plain, plain_bytes
 from indicial.program.messages import IndicialError
 from indicial.program.program import Program
 from indicial.training.checkpoints import Checkpoint, Checkpoints
@@ -54,6 +54,22 @@ METRICS = "metrics.jsonl"
 CHECKPOINTS = "checkpoints"
 CLAIM = ".claim"
 WHICH = ("best", "last")
+MOST_SIZE = 10**9
+KINDS = {
+    "sizes": dict,
+    "task": str,
+    "settings": dict,
+    "data": dict,
+    "versions": dict,
+    "created": str,
+}
+"""Of what stands in `run.json` beside the equations."""
+WORDS = {
+    dict: "names with values belong",
+    str: "a text belongs",
+    int: "a whole number belongs",
+    float: "a number belongs",
+}
 
 
 def versions() -> dict[str, str]:
@@ -95,16 +111,27 @@ class Description:
     @staticmethod
     def from_json(found: Mapping[str, Any]) -> Description:
         names = ("sizes", "task", "settings", "data", "versions", "created")
-        for name in ("sizes", "settings", "data"):
-            _check_named(name, found[name])
+        for name, kind in KINDS.items():
+            _check(name, found[name], kind)
+        for name, size in found["sizes"].items():
+            if not 0 < _check(name, size, int) < MOST_SIZE:
+                raise ValueError(f"the size {name} is {size}; it is from 1 to {MOST_SIZE - 1:,}")
+        data = found["data"]
+        _check("vocabulary", data.get("vocabulary", 0), int)
+        _check("world", data.get("world", {}), dict)
         for part in ("train", "validation"):
-            _check_named(part, found["data"].get(part, {}))
+            _check(part, data.get(part, {}), dict)
+            for name, value in data.get(part, {}).items():
+                _check(name, value, str if name == "digest" else float)
         return Description(Equations.from_json(found), **{name: found[name] for name in names})
 
 
-def _check_named(name: str, value: object) -> None:
-    if not isinstance(value, Mapping):
-        raise TypeError(f"{name} is {value!r:.40}, where names with values belong")
+def _check(name: str, value: Any, kind: type) -> Any:
+    """A value of `run.json` that is of the kind that it must be; a whole number is a number too."""
+    kinds = (int, float) if kind is float else (kind,)
+    if not isinstance(value, kinds) or (isinstance(value, bool) and kind is not bool):
+        raise TypeError(f"{name} is {value!r:.40}, where {WORDS[kind]}")
+    return value
 
 
 def check_free(folder: Path) -> None:
@@ -181,7 +208,11 @@ class Run:
         if not writes():
             yield
             return
-        with (self.folder / CLAIM).open("a") as file:
+        try:
+            claim = open_plain(self.folder / CLAIM, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        except Unfit as why:
+            raise IndicialError(f"cannot write {self.folder / CLAIM}: {why}") from None
+        with open(claim, "a", encoding="utf-8") as file:
             if not _locked(file):
                 raise IndicialError(
                     f"{self.folder} is being trained by another process; wait for it, or stop it"
@@ -209,9 +240,12 @@ class Run:
         self, which: str = "best", device: torch.device | str | None = None
     ) -> ProgramModule:
         """The trained module, in evaluation mode."""
+        checkpoint, program = self.checkpoint(which), self.program
         with torch.random.fork_rng(devices=[]):  # the starting values are thrown away
-            made = self.program.compile(sizes=self.description.sizes, device=device)
-        load_weights(made, self.checkpoint(which))
+            # Without memory first: what sizes a file says may ask for more than there is.
+            fitting(program.compile(sizes=self.description.sizes, device="meta"), checkpoint)
+            made = program.compile(sizes=self.description.sizes, device=device)
+        load_weights(made, checkpoint)
         return made.eval()
 
     def tokenizer(self) -> Tokenizer:
@@ -303,6 +337,15 @@ class Run:
 
 def load_weights(module: ProgramModule, checkpoint: Checkpoint) -> None:
     """Put the weights of a checkpoint into a module of the same equations and sizes."""
+    weights = fitting(module, checkpoint)
+    with torch.no_grad():
+        for key, value in weights.items():
+            own = module.get_parameter(key)
+            own.copy_(divided(value, own))
+
+
+def fitting(module: ProgramModule, checkpoint: Checkpoint) -> dict[str, torch.Tensor]:
+    """The weights of a checkpoint, which are those that a module has, of the same shapes."""
     weights = checkpoint.part("model")
     own = {key: module.get_parameter(key) for key in module.state_keys.values()}
     odd = sorted(weights.keys() ^ own.keys())
@@ -311,9 +354,7 @@ def load_weights(module: ProgramModule, checkpoint: Checkpoint) -> None:
         raise IndicialError(
             f"the checkpoint of step {checkpoint.step} does not fit the equations: {', '.join(odd)}"
         )
-    with torch.no_grad():
-        for key, value in weights.items():
-            own[key].copy_(divided(value, own[key]))
+    return weights
 
 
 def _locked(file: IO[str]) -> bool:
@@ -334,7 +375,7 @@ def _locked(file: IO[str]) -> bool:
 def _description(folder: Path) -> Description:
     path = folder / FILE
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json_of(plain_bytes(path))
         made_for = found["format"]
         if isinstance(made_for, int) and made_for <= FORMAT:
             return Description.from_json(found)
@@ -342,9 +383,11 @@ def _description(folder: Path) -> Description:
         raise IndicialError(_no_run(folder)) from None
     except OSError as error:
         raise IndicialError(f"cannot read {path}: {error.strerror}") from error
+    except Unfit as error:
+        raise IndicialError(f"cannot read {path}: {error}") from error
     except KeyError as error:
         raise IndicialError(f"{path} says nothing about {error}; it is damaged") from error
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, AttributeError) as error:
         raise IndicialError(f"{path} is damaged: {error}") from error
     raise IndicialError(
         f"{folder} was written by a newer indicial (format {made_for}, this one reads {FORMAT}); "

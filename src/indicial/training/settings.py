@@ -143,6 +143,8 @@ def read_config(path: Path) -> Settings:
     try:
         found = yaml.safe_load(text)
         _check_once(path, yaml.compose(text, Loader=yaml.SafeLoader))
+    except RecursionError:
+        raise IndicialError(f"{path} is nested too deep: settings are names with values") from None
     except yaml.YAMLError as error:
         raise IndicialError(f"{path} is no YAML: {' '.join(str(error).split())}") from error
     if found is None:

@@ -35,6 +35,10 @@ class Factor:
         return set(self.value.dims)
 
 
+MANY = 16
+"""Up to so many factors every order is looked at."""
+
+
 class Contraction:
     """Sums of products, in one environment."""
 
@@ -45,7 +49,7 @@ class Contraction:
 
     def sum(self, factors: Sequence[Factor], summed: Collection[str]) -> Value:
         """The product of all factors, summed over some indices."""
-        left = [self._alone(f, factors, summed) for f in factors]
+        left = self._gathered([self._alone(f, factors, summed) for f in self._gathered(factors)])
         while len(left) > 1:
             one, two = self._cheapest(left, summed)
             rest = [f for f in left if f is not one and f is not two]
@@ -55,6 +59,23 @@ class Contraction:
             left = [*rest[:first], product, *rest[first:]]
         (last,) = left
         return self._total(self._plain(last), [d for d in last.value.dims if d in summed])
+
+    def _gathered(self, factors: Sequence[Factor]) -> list[Factor]:
+        """Of very many, those with the same indices as one factor: all pairs are too many to try."""
+        if len(factors) <= MANY:
+            return list(factors)
+        groups: dict[object, list[Factor]] = {}
+        for factor in factors:
+            odd = factor.mask or factor.divides
+            groups.setdefault(id(factor) if odd else frozenset(factor.dims), []).append(factor)
+        for group in groups.values():
+            while len(group) > 1:  # two by two, so that no chain is long
+                pairs = [group[at : at + 2] for at in range(0, len(group), 2)]
+                group[:] = [
+                    Factor(self.pair(pair[0], pair[1], ())) if len(pair) > 1 else pair[0]
+                    for pair in pairs
+                ]
+        return [factor for (factor,) in groups.values()]
 
     def _alone(self, factor: Factor, factors: Sequence[Factor], summed: Collection[str]) -> Factor:
         """Sum over what no other factor has."""

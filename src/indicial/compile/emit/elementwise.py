@@ -66,6 +66,10 @@ class Product:
     negative: bool = False
 
 
+WIDE = 32
+"""So many terms are added one after the other."""
+
+
 class Elementwise(Truths):
     """Applications of functions, in any environment."""
 
@@ -155,7 +159,15 @@ class Elementwise(Truths):
     # ---- sums, powers, extremes ----
 
     def sum(self, arguments: Sequence[Expression], env: Environment) -> Value:
+        """From left to right; a long sum is one of shorter ones, so that no chain is deep."""
         total: Value | None = None
+        if len(arguments) > WIDE:
+            size = -(-len(arguments) // WIDE)
+            for at in range(0, len(arguments), size):
+                part = self.sum(arguments[at : at + size], env)
+                total = part if total is None else self.plus(total, part, False, env)
+            assert total is not None
+            return total
         for argument in arguments:
             minus = isinstance(argument, Apply) and argument.function == "neg"
             inner = argument.arguments[0] if isinstance(argument, Apply) and minus else argument

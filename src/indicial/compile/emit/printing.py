@@ -33,6 +33,8 @@ from indicial.compile.emit.sizes import loose_names, replaced
 from indicial.program.sizes import Size
 
 WIDTH = 100
+LONG = 20 * WIDTH
+"""A text of so many characters is divided in many places at once: one after the other takes long."""
 SHORT = 24
 """A view that takes no more than this is written again where it is used again."""
 
@@ -44,6 +46,18 @@ class _Open:
     scope: Scope
     lines: list[str]
     bound: dict[int, str] = field(default_factory=dict)
+
+
+def _outermost(nodes: Sequence[Node]) -> set[int]:
+    """Those of some short nodes that stand in no other of them."""
+    inside: set[int] = set()
+    waiting = [argument for node in nodes for argument in node.arguments]
+    while waiting:
+        node = waiting.pop()
+        if id(node) not in inside:
+            inside.add(id(node))
+            waiting.extend(node.arguments)
+    return {id(node) for node in nodes} - inside
 
 
 class Printer:
@@ -183,7 +197,10 @@ class Printer:
             fits = fits or [pair for pair in parts if len(pair[1]) <= WIDTH - indent - 12]
             if not fits:
                 return text
-            self.forced.add(id(max(fits, key=lambda pair: len(pair[1]))[0]))
+            if len(text) > LONG:
+                self.forced |= _outermost([inner for inner, _ in fits])
+            else:
+                self.forced.add(id(max(fits, key=lambda pair: len(pair[1]))[0]))
 
     def _line(self, template: str, arguments: tuple[Node, ...]) -> str:
         return self._fill(template, [self._text(a, 0) for a in arguments])

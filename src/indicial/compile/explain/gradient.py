@@ -66,7 +66,7 @@ def gradient_latex(programs: Iterable[Program]) -> str:
 
 def gradient_parts(program: Program) -> tuple[list[str], list[tuple[str, list[str]]]]:
     """What is said before the equations, and the equations under their titles."""
-    code = one_length(program.code)
+    code = one_length(program.compilable)
     outputs = [code.loss] if code.loss is not None else list(outcomes(code, schedule(code)))
     found = adjoint(code, outputs)
     shown = _shorter(found)

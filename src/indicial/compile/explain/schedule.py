@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 def schedule_page(program: Program, width: int = WIDTH) -> str:
     """The schedule of a program without errors, for a screen of `width` columns."""
-    code = one_length(program.code)
+    code = one_length(program.compilable)
     want = [code.loss] if code.loss is not None else list(outcomes(code, schedule(code)))
     ready = prepare(code, want)
     subject = f"how {_and(want)} {'is' if len(want) == 1 else 'are'} computed"

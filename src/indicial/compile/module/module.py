@@ -13,6 +13,7 @@ wanted names. Pickles and copies hold the equations and the parameters; the sour
 from __future__ import annotations
 
 import copy
+import math
 import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -32,9 +33,10 @@ from indicial.compile.module.nans import check_found, check_given
 from indicial.compile.module.precision import own_precision
 from indicial.compile.module.prepared import Expected, Key, Prepared, prepared, wanted
 from indicial.compile.module.result import Result, result
-from indicial.compile.module.sizes import Room, parameters, settle
+from indicial.compile.module.sizes import Room, Sizes, parameters, settle
 from indicial.compile.module.starts import Start, deviations, fill
-from indicial.program.ir import Code
+from indicial.program.inputs import memory
+from indicial.program.ir import Code, Tensor
 from indicial.program.meaning.differing import dependent
 from indicial.program.messages import IndicialError
 
@@ -44,6 +46,21 @@ if TYPE_CHECKING:
 
 DecoderKey = tuple[tuple[str, ...] | None, str | None, frozenset[str]]
 """The names that are wanted, the index that the steps go along, the sizes that are ragged."""
+
+
+def _check_memory(owned: Sequence[Tensor], sizes: Sizes, like: torch.Tensor) -> None:
+    """Says it, before any memory is asked for, if the parameters cannot be held."""
+    if like.device.type != "cpu" or not owned:
+        return
+    counts = {t.name: math.prod(sizes.shape(t)) for t in owned}
+    most = memory() // like.element_size()
+    if sum(counts.values()) > most:
+        name = max(counts, key=lambda name: counts[name])
+        shape = " x ".join(f"{n:,}" for n in sizes.shape(next(t for t in owned if t.name == name)))
+        raise IndicialError(
+            f"the parameters are {sum(counts.values()):,} numbers, {counts[name]:,} of them in {name} "
+            f"({shape}); the memory of this machine holds {most:,}. Make the sizes smaller"
+        )
 
 
 class ProgramModule(nn.Module):
@@ -71,6 +88,7 @@ class ProgramModule(nn.Module):
         owned = parameters(code)
         # The parameters' names with their keys in a state dict: {"W^{h,R}": "W_hR"}.
         self.state_keys = attribute_names([t.name for t in owned], taken={*dir(self), "state_keys"})
+        _check_memory(owned, self.sizes, self._like)
         for tensor in owned:
             values = self._like.new_empty(self.sizes.shape(tensor))
             self.register_parameter(self.state_keys[tensor.name], nn.Parameter(values))

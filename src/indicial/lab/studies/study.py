@@ -140,7 +140,7 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
         _ = found["study"], found["terms"].keys(), found["measured"].keys()
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise IndicialError(f"{path} is damaged; choose another --out") from error
     assert isinstance(found, dict)
     return found

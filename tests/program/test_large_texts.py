@@ -1,0 +1,72 @@
+"""Long and deep texts are read, or told where the limit is; none ends in a traceback."""
+
+import numpy as np
+import pytest
+import torch
+
+import indicial
+from indicial.notation.parse import DEEPEST
+from indicial.notation.rows import SIGNS
+from indicial.program import program
+from indicial.program.messages import IndicialError
+from indicial.program.program import Program
+
+
+def summed(terms: int) -> str:
+    return "input x[t]\ny[t] = " + " + ".join(f"tanh({n} x[t])" for n in range(1, terms + 1))
+
+
+def test_a_long_sum_is_compiled_and_differentiated() -> None:
+    module = Program.of_text(summed(300)).compile()
+    x = torch.rand(2, 3, dtype=torch.float64, requires_grad=True)
+    module.double()
+    found = module(x=x)["y"]
+    factors = torch.arange(1, 301, dtype=torch.float64)
+    expected = torch.tanh(x[..., None] * factors).sum(-1)
+    assert torch.allclose(found, expected, atol=1e-10)
+    (slope,) = torch.autograd.grad(found.sum(), x)
+    exact = (factors / torch.cosh(x[..., None] * factors) ** 2).sum(-1)
+    assert torch.allclose(slope, exact, atol=1e-10)
+
+
+def test_a_long_product_is_compiled() -> None:
+    module = Program.of_text("input x[t]\ny[t] = " + "x[t] " * 300).compile().double()
+    x = torch.rand(2, 3, dtype=torch.float64) * 0.1 + 0.95
+    assert torch.allclose(module(x=x)["y"], x**300)
+
+
+def test_a_long_sum_in_a_recurrence() -> None:
+    terms = " + ".join(f"tanh({n / 100} x[t] h[t-1])" for n in range(1, 101))
+    program = Program.of_text(f"input x[t]\nh[t] = 1/2 h[t-1] + x[t] + {terms}")
+    x = np.random.default_rng(0).normal(size=4)
+    found = program.compile().double()(x=torch.as_tensor(x)[None])["h"]
+    assert np.allclose(found[0].detach().numpy(), program.interpret({"x": x})["h"])
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("y[t] = x[t]" + " / 2" * (DEEPEST + 1), "nested more than"),
+        ("y[t] = " + "(" * 3000 + "x[t]" + ")" * 3000, "brackets are nested 3001 deep; 60 is"),
+        ("y[t] = " + "tanh " * 3000 + "x[t]", "nested"),
+        ("y[t] = " + "-" * 3000 + "x[t]", "nested more than 60 deep"),
+        ("y[t] = " + "x[t] + " * (SIGNS // 5 + 1) + "x[t]", f"signs; {SIGNS:,} is the limit"),
+    ],
+    ids=["quotients", "brackets", "functions", "signs", "terms"],
+)
+def test_what_is_too_deep_or_too_long_is_told(text: str, says: str) -> None:
+    errors = Program.of_text(f"input x[t]\n{text}").errors
+    assert any(says in error.text for error in errors), errors[:2]
+    assert all(len(error.render()) < 5000 for error in errors)
+
+
+def test_a_program_that_is_too_long_to_be_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(program, "MOST_NODES", 100)
+    with pytest.raises(IndicialError, match=r"100 is the limit of what is compiled"):
+        Program.of_text(summed(50)).compile()
+
+
+@pytest.mark.parametrize("size", [10**9, 10**12])
+def test_sizes_that_no_memory_holds_name_the_limit(size: int) -> None:
+    with pytest.raises(IndicialError, match=r"in W.*the memory of this machine holds [\d,]+"):
+        indicial.load("rnn").compile(J=size, K=2)
