@@ -23,8 +23,9 @@ UNARY = {
 }  # fmt: skip
 BINARY = {"pow": "^", "min": "min", "max": "max"}
 EXACT = {"sqrt", "relu", "abs", "sign", "floor", "min", "max"}
-BOUND = {"exp": 1.5, "ln": 1.5, "sin": 2, "cos": 2, "pow": 5, "gelu": 12} | dict.fromkeys(EXACT, 0)
-"""In ulp; 3 where nothing else is said."""
+BOUND = {"exp": 1.5, "ln": 1.5, "pow": 5, "gelu": 12} | dict.fromkeys(EXACT, 0)
+"""In ulp; 3 where nothing else is said. Of sin and cos it is 2 where a processor multiplies and adds at
+once, and 3 where it rounds in between, in taking quarter turns off a large number."""
 
 TYPES = {np.float32: "float", np.float64: "double"}
 SPECIAL = [0.0, 1.0, 0.5, 1.5, 2.0, 3.0, 1e-40, 1e-30, 1e30, 88.8, 103.5, 1e5, math.inf, math.nan]
@@ -190,7 +191,10 @@ def test_sine_of_what_is_too_large_is_nan(library: ctypes.CDLL, dtype: type) -> 
 def test_every_loop_vectorises() -> None:
     if not toolchain.available() or "__clang__" in (compiler := toolchain.find_compiler()).identity:
         pytest.skip("no gcc")
-    flags = (*compiler.flags, "-fopt-info-vec-optimized")
+    own = compiler.flags
+    if "__x86_64__" in compiler.identity:  # whatever this processor is: it need not run
+        own = (*(flag for flag in own if not flag.startswith("-m")), "-march=x86-64-v3")
+    flags = (*own, "-fopt-info-vec-optimized")
     command = [*compiler.command, *flags, "-x", "c", "-", "-o", "/dev/null"]
     report = toolchain._run(command, toolchain.expand(source())).stderr
     found = {int(line) for line in re.findall(r"kernel\.c:(\d+):\d+: optimized: loop vec", report)}

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import types
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -57,10 +58,17 @@ def attention(
     )
     if torch.compiler.is_compiling():
         return found
-    node = found.grad_fn
-    if node is not None and hasattr(node, "_saved_attn_mask"):
+    if (node := _fused(found)) is not None:
         node.register_hook(_again)
     return found
+
+
+def _fused(found: Tensor) -> Any:
+    """The node of the fused call; from PyTorch 2.15 on it may stand behind one that drops an axis."""
+    node: Any = found.grad_fn
+    if node is not None and node.name().startswith("Squeeze"):
+        node = node.next_functions[0][0]
+    return node if hasattr(node, "_saved_attn_mask") else None
 
 
 def _written_out(
