@@ -45,7 +45,7 @@ def run(found: Program, size: int = 3, **given_values: Any) -> dict[str, Any]:
     ("lines", "becomes"),
     [
         (["α_i = softmax_i k_i^⊤ q", "c = Σ_i v_i α_i"],
-         ["α_i = softmax_i k_i[D] q[D]", "c[e] = Σ_i v_i[e] α_i"]),
+         ["α[i] = softmax_i k[i,D] q[D]", "c[e] = Σ_i v[i,e] α[i]"]),
         (["V = u_b u_b^⊤", "y = V x_1"], ["V[d,d'] = u_b[d] u_b[d']", "y[d] = V[d,D] x_1[D]"]),
         (["V = u_b u_c^⊤", "y = V x_1"], ["V[d,e] = u_b[d] u_c[e]", "y[d] = V[d,E] x_1[E]"]),
         (["s = x^⊤ Q y"], ["s = x[D] Q[D,E] y[E]"]),
@@ -56,17 +56,17 @@ def run(found: Program, size: int = 3, **given_values: Any) -> dict[str, Any]:
          ["s[d] = exp(x_2[D] x_2[D]) x_2[d]/exp(x_1[D] x_2[D])"]),
         (["v = V(u_d + u_b)", "V = u_b u_d^⊤"],
          ["v[e] = V[e,E] (u_d[E] + u_b[E])", "V[e,e'] = u_b[e] u_d[e']"]),
-        (["v = β^2 (u - w)/β^2", "s = u^⊤ w"], ["v[d] = β^2 · (u[d] - w[d])/β^2", "s = u[D] w[D]"]),
+        (["v = β^2 (u - w)/β^2", "s = u^⊤ w"], ["v[d] = β^2 (u[d] - w[d])/β^2", "s = u[D] w[D]"]),
         (["y^⊤ = x^⊤ A"], ["y[d] = x[E] A[E,d]"]),
         (["s = k_i^T q"], ["s = k_i[D] q[D]"]),
         (["P(y|h) = softmax_y h^⊤ W e(y)"], ["P(y | h) = softmax_y h[D] W[D,F] e(y)[F]"]),
         (["P(y|h) = softmax h^⊤ e(y)"], ["P(y | h) = softmax h[D] e(y)[D]"]),
-        (["s_t = h_Φ(e(w_t), e(w_{t-1}))^⊤ e(w_{t+1})"],
-         ["s_t = h_Φ(e(w_t)[D'], e(w_{t-1})[D'])[D] e(w_{t+1})[D]"]),
+        (["s[t] = h_Φ(e(w_t), e(w_{t-1}))^⊤ e(w_{t+1})"],
+         ["s[t] = h_Φ(e(w_t)[D'], e(w_{t-1})[D'])[D] e(w_{t+1})[D]"]),
         (["A(Q,K,V) = softmax(Q K^⊤/sqrt(d)) V"],
          ["A[e,f] = (softmax_G (Q[e,H] K[G,H]/sqrt(H))) V[G,f]"]),
         (["h_i = W_1 x_i", "g_i = W_2 h_i", "α_{ij} = g_i^⊤ g_j"],
-         ["h_i[d] = W_1[d,E] x_i[E]", "g_i[f] = W_2[f,D] h_i[D]", "α_{ij} = g_i[F] g_j[F]"]),
+         ["h[i,d] = W_1[d,E] x[i,E]", "g[i,f] = W_2[f,D] h[i,D]", "α[i,j] = g[i,F] g[j,F]"]),
         (["s = x^⊤ (A + λ I) x"],
          ["s = x[D] (A[D,D'] + λ I[D,D']) x[D']", "I[d,d'] = cases { 1 if d = d', 0 otherwise }"]),
     ],
@@ -285,7 +285,7 @@ def test_bare_matrices() -> None:
 
 
 def test_draws() -> None:
-    assert rewritten("vector k[i,D], m[D]", "k_i ~ N(m, λ I)")[-1] == "k_i[d] ~ N(m[d], λ)"
+    assert rewritten("vector k[i,D], m[D]", "k_i ~ N(m, λ I)")[-1] == "k[i,d] ~ N(m[d], λ)"
     lines = ["k ~ N(m, λ I + m m^⊤)", "s = k^⊤ m"]
     assert [m.code for m in program("vector k[D], m[D]", *lines).messages] == ["draw"]
     found = program(*lines, document=True)
@@ -343,9 +343,9 @@ def test_first_document_in_this_style() -> None:
     ("lines", "becomes"),
     [
         (["score(h_t, s_i) = v^⊤ tanh(W_1 h_t + W_2 s_i)", "α_{ti} = softmax_t score(h_t, s_i)"],
-         ["score_{t,i} = v[D] tanh(W_1[D,E] h_t[E] + W_2[D,F] s_i[F])", "α_{ti} = softmax_t score_{t,i}"]),
+         ["score[t,i] = v[D] tanh(W_1[D,E] h[t,E] + W_2[D,F] s[i,F])", "α[t,i] = softmax_t score[t,i]"]),
         (["y[t,j] = W[j,K] x[t,K]", "s[t,r] = y_t^⊤ y_r"],
-         ["y[t,j] = W[j,K] x[t,K]", "s[t,r] = y_t[D] y_r[D]"]),
+         ["y[t,j] = W[j,K] x[t,K]", "s[t,r] = y[t,D] y[r,D]"]),
     ],
 )  # fmt: skip
 def test_names_with_brackets(lines: list[str], becomes: list[str]) -> None:

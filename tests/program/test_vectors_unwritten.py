@@ -37,5 +37,5 @@ def test_left_out(lines: list[str], same: list[str]) -> None:
 
 def test_a_transpose_says_that_columns_are_not_multiplied_so() -> None:
     found = rewritten(r"C_t = f_t C_{t-1} + v_t k_t^\top", r"f_t = \sigma(w^\top x_t)")
-    assert found[1].startswith("f_t = σ(w[")
+    assert found[1].startswith("f[t] = σ(w[")
     assert "⊙" not in found[0]

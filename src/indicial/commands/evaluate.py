@@ -118,8 +118,7 @@ def _page(found: Evaluation) -> str:
         )
     if found.unknown:
         lines.append(
-            f"  {_count(found.unknown, 'character')} that the model does not know, each one "
-            "token and 20 bits that say which"
+            f"  {_count(found.unknown, 'character')} that the model does not know, each one token"
         )
     lines.append(f"context {found.context}, stride {found.stride}, rows of {_rows(found.layout)}")
     return "\n".join(lines)

@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from indicial.notation.syntax import (
+    Add,
     Call,
     Equation,
     Expression,
@@ -134,7 +135,8 @@ def _known_e(outline: Outline) -> bool:
 def _opaque(use: Use, outline: Outline) -> str:
     """A function or a probability that nothing here computes."""
     key = use.reference.key
-    if use.kind == "function" and not outline.is_function(key) and key not in MATRIX_FUNCTIONS:
+    named = use.kind == "function" and not outline.is_function(key)
+    if named and key not in MATRIX_FUNCTIONS and not _activation(use):
         return f"{key} is a function that nothing here defines"
     if use.kind == "probability" and use.call is not None and not _computed(use.call, outline):
         return f"the probability {key} is computed by nothing here"
@@ -162,6 +164,16 @@ def _computed(call: Call, outline: Outline) -> bool:
 def _letter(node: Expression) -> str:
     node = node.base if isinstance(node, Index) else node
     return node.base if isinstance(node, Name) else ""
+
+
+def _activation(use: Use) -> bool:
+    """`φ(W x + b)`, `g(W_a a)`: a letter that stands before a sum or product of matrices; and any `φ(z)`."""
+    call = use.call
+    if call is None or len(call.arguments) != 1 or use.reference.key not in FUNCTION_LETTERS:
+        return False
+    (inside,) = call.arguments
+    capitals = any(isinstance(n, Name) and is_capital(n.base) for n in inside.walk())
+    return use.reference.key == "φ" or (isinstance(inside, Add | Product) and capitals)
 
 
 def _atom(call: Call) -> bool:

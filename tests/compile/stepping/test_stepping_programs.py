@@ -47,10 +47,6 @@ h[t,j] = tanh(x[t,j] + Σ_{s < t} h[s,j])""",
 parameter r[t]
 h[t,j] = tanh(x[t,j] + Σ_{s < t} h[s,j])
 g[t,j] = h[t,j] + Σ_{s ≤ t} h[s,j] r[s]""",
-    "a step with a sum of its own": """input x[t,j]
-u[t,j] = tanh(x[t,j])
-g[t,j] = cases { Σ_{s < t} u[s,j] x[t,j] if t = 2, u[t-1,j] otherwise }
-f[t,j] = cases { max_{s ≤ t} x[s,j] if t > 1, u[t,j] otherwise }""",
     "from one on": """input x[t,k]
 range t = 1..T
 h[0,j] = a[j]

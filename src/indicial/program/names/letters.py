@@ -178,6 +178,8 @@ def _script_letters(node: Node) -> Iterator[str]:
         if not isinstance(inner, Name):
             continue
         for script in inner.sub:
+            if isinstance(script, Name) and script.font == "roman":
+                continue
             yield from (c for c in _letters(script) if not is_capital(c))
             if not isinstance(script, Name) or not script.bare or script.base in WORDS:
                 continue

@@ -237,6 +237,8 @@ class Naming:
 
     def _is_decoration(self, script: Expression) -> bool:
         if isinstance(script, Name) and not _is_group(script):
+            if script.font == "roman":
+                return True  # `b_{\\mathrm h}`: a label, whatever letters are indices
             if is_letter(script.base):
                 return False
             return not self._splits(script)
@@ -332,7 +334,7 @@ class Naming:
         grouped = isinstance(script, Group)
         if isinstance(script, Star) or (grouped and not _arithmetic(script)):
             return name.sup, None
-        if isinstance(script, Name) and not is_letter(script.base):
+        if isinstance(script, Name) and (script.font == "roman" or not is_letter(script.base)):
             return name.sup, None
         if name_key(Name("x", sup=name.sup)) in seen.bracketed_sups:
             return name.sup, None
@@ -356,7 +358,7 @@ def _is_digits(script: Number, seen: _Seen) -> bool:
 
 def _step(sup: tuple[Expression, ...]) -> tuple[str, bool] | None:
     """The letter of a superscript that may be an index, and whether it stands alone."""
-    if len(sup) != 1:
+    if len(sup) != 1 or (isinstance(sup[0], Name) and sup[0].font == "roman"):
         return None
     script = sup[0]
     if isinstance(script, Group):

@@ -14,7 +14,7 @@ from indicial.notation import syntax as s
 from indicial.notation.printers import unicode
 from indicial.program.messages import Messages
 from indicial.program.vectors.kinds import Kinds
-from indicial.program.vectors.leaves import JOINING, TRACE, elementwise
+from indicial.program.vectors.leaves import JOINING, TRACE, elementwise, numbered
 from indicial.program.vectors.shapes import (
     COLUMN,
     KINDS,
@@ -134,6 +134,9 @@ class Conflicts:
         return None
 
     def _joined(self, parts: Sequence[s.Expression]) -> Shape | None:
+        dots = any(isinstance(n, s.Dots) for p in parts for n in p.walk())
+        if dots and numbered(tuple(parts)) is None:
+            raise Outside("it goes on with dots")
         if any(isinstance(p, s.ListLiteral) for p in parts):
             return MATRIX
         kept = [p for p in parts if not isinstance(p, s.Dots)]
@@ -143,6 +146,8 @@ class Conflicts:
         known = {x for x in shapes if x is not None}
         if len(known) < len(set(shapes)):
             return None
+        if dots and NUMBER in known:
+            raise Outside("it goes on with dots")
         if known <= {NUMBER, COLUMN}:
             return COLUMN
         if len(known) == 1:

@@ -18,7 +18,7 @@ from indicial.program.vectors import regular
 from indicial.program.vectors.conflicts import Conflicts
 from indicial.program.vectors.dimensions import Dimensions
 from indicial.program.vectors.kinds import Kinds
-from indicial.program.vectors.leaves import JOINING, TRACE, Leaf, elementwise
+from indicial.program.vectors.leaves import JOINING, TRACE, Leaf, elementwise, numbered
 from indicial.program.vectors.shapes import NUMBER, Shape, align
 from indicial.program.vectors.tables import (
     NORMALISED,
@@ -222,7 +222,11 @@ class Emission:
         if name in NORMALISED:
             return self._normalised(node, self._fitting(node.arguments[0], ends))
         if elementwise(node):
-            return replace(node, arguments=tuple(self.emit(a, ends) for a in node.arguments))
+            function = node.function
+            if isinstance(function, s.Name) and function.sub:
+                function = replace(function, sub=tuple(map(_roman, function.sub)))
+            arguments = tuple(self.emit(a, ends) for a in node.arguments)
+            return replace(node, function=function, arguments=arguments)
         if name in JOINING:
             return self._join(node, node.arguments, ends, top)
         if name in ("diag", "Diag") and len(node.arguments) == 1:
@@ -279,7 +283,7 @@ class Emission:
         shape = self.conflicts.shape(node) or NUMBER
         if shape == NUMBER:
             return node
-        heads = _heads(parts)
+        heads = numbered(parts)
         if top and heads is None:
             return s.Join(self._parts(parts, self._fitting(node, ends)), span=node.span)
         name = s.Name(f"join{len(self.made) + 1}", span=node.span)
@@ -324,10 +328,10 @@ class Emission:
     ) -> tuple[s.Expression, s.Expression, tuple[s.Expression, ...]]:
         """`head_1, …, head_h`: the last index is that of the head and that in the head."""
         head, index = heads
-        part = replace(head, sub=(index,))
+        key = self.kinds.outline.naming.read(replace(head, sub=(index,))).key
         inner = [*letters[:-1], self.dimensions.new(summed=False)]
-        leaf_key = self.kinds.outline.naming.read(part).key
-        body = self.indexed(part, leaf_key, inner)
+        part = s.Index(s.Name(key, span=head.span), (index,), span=head.span)
+        body = self.indexed(part, key, inner)
         assert isinstance(body, s.Index)
         own = self.indexed(name, name.base, letters)
         assert isinstance(own, s.Index)
@@ -359,23 +363,41 @@ class Emission:
         if call is not None:
             node = replace(call, arguments=tuple(self._part(a) for a in call.arguments))
         letters = [e for e in ends if e is not None]
-        if not letters:
-            size = self.dimensions.sizes.get(leaf.key)
-            if size is not None and leaf.use.reference.power is None:
-                return self.dimensions.letter(size, node.span)
-            return node
-        if self.is_identity(node):
-            return self._identity(letters, node.span)
         power = leaf.use.reference.power
-        if power is not None:
-            base = self.indexed(_without_power(node), leaf.key, letters)
-            return s.Power(base, power, span=node.span)
-        return self.indexed(node, leaf.key, letters)
+        if not letters and leaf.key in self.dimensions.sizes and power is None:
+            return self.dimensions.letter(self.dimensions.sizes[leaf.key], node.span)
+        if letters and self.is_identity(node):
+            return self._identity(letters, node.span)
+        base = self._spelt(node, leaf, raised=power is not None)
+        if letters:
+            base = self.indexed(base, leaf.key, letters)
+        if power is None or (not letters and base is node):
+            return base
+        return s.Power(base, self.emit(power, CLOSED), span=node.span)
+
+    def _spelt(self, node: s.Expression, leaf: Leaf, raised: bool) -> s.Expression:
+        """A name with all its scripts where they belong: `W_{xh}` is one name, `h_t` is `h[t]`.
+
+        What is read next knows more indices than the text, and must not read `b_h` at one of them.
+        """
+        name, reference = leaf.base, leaf.use.reference
+        plain = not name.sub and not (name.sup and not raised)
+        if leaf.use.kind != "tensor" or reference.group is not None or isinstance(node, s.Call):
+            return node
+        if plain and not raised:
+            return node
+        if plain and isinstance(node, s.Name):
+            return replace(name, sup=())
+        bare = _labelled(name, leaf)
+        return s.Index(bare, reference.items, span=node.span) if reference.items else bare
 
     def indexed(self, node: s.Expression, key: str, letters: list[int]) -> s.Expression:
         for position, letter in enumerate(letters):
             self.dimensions.meet(key, position, letter, node.span)
-        return s.Index(node, self._letters(letters, node.span), span=node.span)
+        own = self._letters(letters, node.span)
+        if isinstance(node, s.Index):
+            return replace(node, items=(*node.items, *own))
+        return s.Index(node, own, span=node.span)
 
     def _letters(self, letters: list[int], span: Span) -> tuple[s.Expression, ...]:
         return tuple(self.dimensions.name(letter, span) for letter in letters)
@@ -413,16 +435,25 @@ class Emission:
         return list(made.values())
 
 
-def _heads(parts: tuple[s.Expression, ...]) -> tuple[s.Name, s.Name] | None:
-    """`head_1, …, head_h`: the name, and an index for the heads."""
-    if len(parts) < 3 or not isinstance(parts[-2], s.Dots):
-        return None
-    first, last = parts[0], parts[-1]
-    if not isinstance(first, s.Name) or not isinstance(last, s.Name):
-        return None
-    if len(first.sub) != 1 or replace(first, sub=()) != replace(last, sub=()):
-        return None
-    return (first, s.Name("i", span=first.span)) if isinstance(first.sub[0], s.Number) else None
+def _labelled(name: s.Name, leaf: Leaf) -> s.Name:
+    """The name without its indices; what is left of its scripts are labels, and set as such."""
+    taken = list(leaf.use.reference.items)
+    letters = {i.base for i in taken if isinstance(i, s.Name)}
+
+    def is_label(script: s.Expression) -> bool:
+        if script in taken:
+            return False
+        word = script.base if isinstance(script, s.Name) else ""
+        return not (word and all(c in letters for c in word))
+
+    labels = tuple(_roman(x) for x in name.sub if is_label(x))
+    sup = () if leaf.use.reference.power is not None else tuple(map(_roman, name.sup))
+    found = replace(name, sub=labels, sup=sup)
+    return found if name_key(found) == leaf.key else s.Name(leaf.key, span=name.span)
+
+
+def _roman(script: s.Expression) -> s.Expression:
+    return replace(script, font="roman") if isinstance(script, s.Name) else script
 
 
 def _only_named(node: s.Node) -> bool:
@@ -447,12 +478,3 @@ def _grouped(node: s.Expression) -> s.Expression:
     """What binds less than a product, in brackets."""
     loose = s.Add | s.Negative | s.Hadamard | s.Reduction | s.Product
     return s.Group(node, span=node.span) if isinstance(node, loose) else node
-
-
-def _without_power(node: s.Expression) -> s.Expression:
-    if isinstance(node, s.Name):
-        return replace(node, sup=())
-    assert isinstance(node, s.Index | s.Call)
-    if isinstance(node, s.Index):
-        return replace(node, base=_without_power(node.base))
-    return replace(node, function=_without_power(node.function))

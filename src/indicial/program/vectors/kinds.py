@@ -165,7 +165,7 @@ class Kinds(Leaves):
         seen = self.seen[variable]
         row = 0.0 if rows else 3.0
         if seen.bold and seen.capital and seen.most > 1 and not seen.steps:  # an element
-            return {NUMBER: 0.5, MATRIX: 1.0, COLUMN: 2, ROW: 2 + row}
+            return {NUMBER: 0.3, MATRIX: 2.5, COLUMN: 3, ROW: 3 + row}
         if seen.bold and seen.capital:
             column = 1.5 if seen.positions else 3.0
             return {MATRIX: 0, COLUMN: column, ROW: column + row, NUMBER: 7}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeGuard
 
 from indicial.notation import syntax as s
@@ -114,8 +114,23 @@ def elementwise(node: s.Expression) -> bool:
     if not isinstance(node, s.Call) or not isinstance(node.function, s.Name):
         return False
     name = node.function
-    like = name.base in BUILT_IN - {"onehot", "softmax"} or name.base in FUNCTION_LETTERS
-    return like and not name.sub and node.given is None
+    if node.given is not None:
+        return False
+    if name.base in FUNCTION_LETTERS:  # `φ_l` too
+        return len(node.arguments) == 1 and not any(isinstance(i, s.Index) for i in name.sub)
+    return name.base in BUILT_IN - {"onehot", "softmax"} and not name.sub
+
+
+def numbered(parts: tuple[s.Expression, ...]) -> tuple[s.Name, s.Name] | None:
+    """`head_1, …, head_h`: the name, and an index for the heads."""
+    if len(parts) < 3 or not isinstance(parts[-2], s.Dots):
+        return None
+    first, last = parts[0], parts[-1]
+    if not isinstance(first, s.Name) or not isinstance(last, s.Name):
+        return None
+    if len(first.sub) != 1 or replace(first, sub=()) != replace(last, sub=()):
+        return None
+    return (first, s.Name("i", span=first.span)) if isinstance(first.sub[0], s.Number) else None
 
 
 def in_scripts(statement: s.Statement) -> set[int]:
@@ -164,9 +179,13 @@ def _elements(outline: Outline, statements: Sequence[s.Statement]) -> set[str]:
     for statement in statements:
         for node in statement.walk():
             use = outline.use(node) if isinstance(node, s.Name) and node.sub else None
-            if use is None or use.kind != "tensor" or len(use.reference.items) != 1:
+            if use is None or use.kind != "tensor":
                 continue
             assert isinstance(node, s.Name)
+            if len(use.reference.items) == 2 and node.base.isupper():
+                found.add(use.reference.key)  # `\\mathbf X_{ij}`
+            if len(use.reference.items) != 1:
+                continue
             letter = index_name(use.reference.items[0])
             stepped = letter is None or letter.base in ("t", "τ")
             (vectors if node.font == "bold" or stepped else found).add(use.reference.key)

@@ -18,6 +18,7 @@ from indicial.notation import syntax as s
 from indicial.notation.printers import name_key
 from indicial.program.messages import Messages
 from indicial.program.names.letters import index_name, is_capital, is_letter
+from indicial.program.names.naming import FUNCTION_LETTERS
 from indicial.program.names.sorting import outline
 from indicial.program.names.uses import BUILT_IN, PROBABILITY
 from indicial.program.vectors.leaves import is_element
@@ -245,6 +246,8 @@ def factors(statements: list[s.Statement]) -> list[s.Statement]:
         name = call.function
         if not isinstance(name, s.Name) or len(call.arguments) != 1 or _opaque(call):
             return False
+        if name.base in FUNCTION_LETTERS and call.arguments[0] != name:
+            return False
         if name.base in BUILT_IN or sketch.is_function(name_key(name)) or id(call) in drawn:
             return False
         use = sketch.use(call)
@@ -300,7 +303,12 @@ def heads(statements: list[s.Statement]) -> list[s.Statement]:
         written = [a for a in left.arguments if isinstance(a, s.Name)]
         others = [n for st in statements for n in st.walk() if isinstance(n, s.Name)]
         values = all(
-            sum(_stem(n) == _stem(a) for n in others) > 1 and name_key(a) not in indices
+            (
+                name_key(a) not in indices
+                and (a.font == "bold" or sum(_stem(n) == _stem(a) for n in others) > 1)
+            )
+            or not is_letter(a.base)
+            or not a.base.isascii()
             for a in written
         )
         same = all(c == left for c in calls if c.function == left.function)

@@ -53,10 +53,8 @@ def solve(kinds: Kinds, equations: Sequence[Sequence[s.Expression]]) -> Reading:
     before, behind = _votes(kinds, equations)
     columns = _read(kinds, equations, rows=False)
     columns.cost += 2.0 * before
-    if not before:
-        return columns
     rows = _read(kinds, equations, rows=True)
-    rows.cost += 2.0 * behind + 0.5
+    rows.cost += 2.0 * behind + (0.5 if before else 2.0)
     return rows if rows.cost < columns.cost else columns
 
 

@@ -45,6 +45,11 @@ def spelt_alike(statements: list[s.Statement]) -> list[s.Statement]:
             factors = base.factors if isinstance(base, s.Product) else (base,)
             return s.Product((*factors, listed), span=node.span)
         if isinstance(node, s.Index) and not isinstance(node.base, s.Name):
+            base = node.base
+            while isinstance(base, s.Group):
+                base = base.body
+            if isinstance(base, s.Name):  # `[\\mathbf X]_{ij}`
+                return replace(node, base=base)
             return replace(node, base=change(node.base))
         new = rebuilt(node, change)
         if isinstance(new, s.Product):
@@ -80,12 +85,18 @@ def told_apart(statements: list[s.Statement]) -> list[s.Statement]:
             if isinstance(node, s.Name) and len(node.base) == 1 and id(node) not in scripts:
                 (bold if node.font == "bold" else plain).add(replace(node, sup=()))
     both = {name for name in bold & plain if name.base.isascii() and name.base.isalpha()}
+    # `x_{ij}` is an element of a matrix: then `x_i` is one of the vector \\mathbf x.
+    pairs = {(n.base, n.accents) for n in plain if _pair(n.sub) is not None}
+    vectors = {(n.base, n.accents) for n in bold if not n.sub} & pairs
+    both |= {n for n in (*bold, *plain) if (n.base, n.accents) in vectors and len(n.sub) < 2
+             and _pair(n.sub) is None}  # fmt: skip
     if not both:
         return statements
 
     def change(node: s.Expression) -> s.Expression:
         if isinstance(node, s.Name):
-            if node.font != "bold" or replace(node, sup=()) not in both:
+            element = (node.base, node.accents) in vectors and bool(node.sub)
+            if replace(node, sup=()) not in both or (node.font != "bold" and not element):
                 return node
             start = 0x1D400 if node.base.isupper() else 0x1D41A
             base = chr(start + ord(node.base) - ord("A" if node.base.isupper() else "a"))

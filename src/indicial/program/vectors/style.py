@@ -98,14 +98,12 @@ def _takes_values(call: s.Call) -> bool:
 
 
 def _indexed(statements: Iterable[s.Statement]) -> Iterator[str]:
-    """The letters of names in brackets, and of indices with their capitals."""
+    """The letters of indices, with their capitals."""
     for statement in statements:
         for node in statement.walk():
             items: Sequence[s.Expression] = ()
             if isinstance(node, s.Index):
                 items = node.items
-                if isinstance(node.base, s.Name):
-                    yield node.base.base
             elif isinstance(node, s.Reduction):
                 items = (*node.under, *((node.upper,) if node.upper is not None else ()))
             for item in items:

@@ -182,7 +182,7 @@ class Tables:
             case s.Fraction(above=above, below=below):
                 return self.join(self.of(above), self.of(below), self._divided(below))
             case s.Power(base=base, exponent=exponent):
-                powered = self.changed(self.of(base), _raised)
+                powered = self.changed(self.of(base), partial(_raised, exponent))
                 return self.join(powered, self.of(exponent), _numbers_below)
             case s.Norm(body=body):
                 return self.changed(self.of(body), lambda x: (NUMBER, 1.5 if x == NUMBER else 0))
@@ -230,7 +230,7 @@ class Tables:
             shapes = self.costs[variable] if settled is None else (settled,)
             table = [Entry(0, shape, {variable: shape}) for shape in shapes]
         if leaf.use.reference.power is not None:
-            table = self.changed(table, _raised)
+            table = self.changed(table, partial(_raised, leaf.use.reference.power))
         for argument in leaf.use.call.arguments if leaf.use.call is not None else ():
             table = self.join(table, self.of(argument), lambda a, b: (a, 0))
         return self.best(table)
@@ -425,14 +425,16 @@ def is_inner(node: s.TupleLiteral) -> bool:
 
 
 def divides(below: s.Expression, kinds: Kinds) -> bool:
-    """`√v + ε` divides element by element; a bare vector below a bar is a slip."""
+    """`√v + ε` divides element by element, a bold letter too; a plain vector below a bar is a slip."""
     while isinstance(below, s.Group):
         below = below.body
-    return kinds.leaf(below) is None
+    leaf = kinds.leaf(below)
+    return leaf is None or leaf.base.font == "bold"
 
 
-def _raised(shape: Shape) -> tuple[Shape, float]:
-    return shape, {NUMBER: 0.0, MATRIX: 6.0}.get(shape, 1.0)
+def _raised(exponent: s.Expression, shape: Shape) -> tuple[Shape, float]:
+    inverse = isinstance(exponent, s.Negative)
+    return shape, {NUMBER: 0.0, MATRIX: 0.5 if inverse else 4.0}.get(shape, 1.0)
 
 
 def _numbers_below(a: Shape, b: Shape) -> tuple[Shape, float] | None:

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from indicial.notation import syntax as s
 from indicial.notation.faults import Skipped
 from indicial.notation.vocabulary import SPACE
-from indicial.program.messages import Messages
+from indicial.program.messages import Message, Messages
 from indicial.program.names.outline import DISTRIBUTIONS
 from indicial.program.names.sorting import outline
 from indicial.program.vectors import regular
@@ -134,7 +134,7 @@ class _Rewriting:
     def _alike(self, statement: s.Statement) -> list[list[s.Expression]]:
         """What must have one shape: the sides of an equation or claim, a draw and its mean."""
         if isinstance(statement, s.Equation) and self._own(statement):
-            return []
+            return [[side] for side in statement.sides[1:]]
         sides = list(values_of(statement))
         drawn = isinstance(statement, s.Equation) and statement.relations == ("~",)
         groups = [sides[:2], *([x] for x in sides[2:])] if drawn else [sides]
@@ -236,6 +236,7 @@ class _Rewriting:
             self._statement(statement, shape)
         self.dimensions.settle(self.messages)
         self.emission.restart()
+        self.conflicts.messages = Messages()
         result = [st for x in sound for st in self._statement(*x)]
         if len(sound) < len(self.written):
             result = _without_unused(result)
@@ -243,15 +244,36 @@ class _Rewriting:
 
     def _understood(self, statement: s.Statement) -> tuple[s.Statement, Shape] | None:
         """A statement that can be written in index notation, and its shape."""
+        found: tuple[s.Statement, Shape] | None = None
+        said = self.conflicts.messages = Messages()
         try:
-            return self._sound(statement)
+            found = self._sound(statement)
         except Outside as reason:
             if self.document:
                 self.skipped.append(Skipped(statement.span, str(reason)))
-            else:
-                text = f"this is not read: {reason}"
-                self.messages.error("outside", text, statement.span)
+                return None
+            said.error("outside", f"this is not read: {reason}", statement.span)
+        doubtful = [m for m in said.items if self.document and not self._certain(m, statement)]
+        if doubtful:
+            self.skipped.append(Skipped(statement.span, doubtful[0].text))
             return None
+        self.messages.items += said.items
+        return found
+
+    def _certain(self, message: Message, statement: s.Statement) -> bool:
+        """Whether what does not fit is sure to be what it is taken for, and not only by its letter."""
+        nodes = [n for side in values_of(statement) for n in self.kinds.values(side)]
+        for span, _ in message.sites:
+            for node in nodes:
+                leaf = self.kinds.leaf(node)
+                if leaf is None or not (span.start <= node.span.start < span.end):
+                    continue
+                seen = self.kinds.seen.get(self.kinds.variable(leaf))
+                sure = seen is None or seen.bold or seen.transposed or leaf.key in self.declared
+                number = self.kinds.shape_of(leaf) == NUMBER
+                if not (sure or number) or (seen is None and not number and not self.declared):
+                    return False
+        return True
 
     def _sound(self, statement: s.Statement) -> tuple[s.Statement, Shape] | None:
         """A statement without the sides that do not fit, and its shape."""
@@ -268,6 +290,8 @@ class _Rewriting:
         if statement.relations == ("~",):
             return self._drawn(statement)
         if self._own(statement):
+            if any(self.conflicts.shape(side) != NUMBER for side in statement.sides[1:]):
+                raise Outside("it defines a function of vectors, and nothing calls it")
             return statement, NUMBER
         found = self.conflicts.sides(statement.sides)
         if found is None or len(found[1]) < 2 or found[1][0] != 0:
