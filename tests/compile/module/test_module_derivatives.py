@@ -17,6 +17,7 @@ from torch.utils.checkpoint import checkpoint
 from indicial import IndicialError, library, load
 from indicial.compile.emit import derivatives
 from indicial.compile.module.module import ProgramModule
+from indicial.compile.native import toolchain
 
 Tensors = dict[str, torch.Tensor]
 KINDS = ("ugrnn", "self_attention", "rnn_lm", "transformer")
@@ -250,6 +251,8 @@ def test_what_was_changed_in_place_is_noticed() -> None:
         module.parameter("W^{h,R}").add_(1)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         loss.backward()
+    if not toolchain.available():
+        return  # kernels keep h for their gradient, and loops of PyTorch what they made it of
     h = module(given)["h"]
     loss = (2 * h).sum()
     h.mul_(2)
