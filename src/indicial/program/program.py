@@ -24,6 +24,7 @@ from indicial.program.messages import IndicialError, Message, Messages, in_order
 from indicial.program.names.cells import Resolver
 from indicial.program.names.constants import with_constants
 from indicial.program.names.fills import fill, overridden
+from indicial.program.names.inverses import regular
 from indicial.program.names.letters import capital
 from indicial.program.names.loops import unroll
 from indicial.program.names.outline import Outline
@@ -83,7 +84,7 @@ class Program:
             sites = [(span, "") for span in fault.spans]
             self._messages.add(fault.severity, fault.code, fault.message, *sites, hint=fault.hint)
         equations, derivatives = _without_derivatives(self.written)
-        filled = fill(equations, self._messages, document, resolve)
+        filled = regular(fill(equations, self._messages, document, resolve), self._messages)
         in_matrices: list[Skipped] = []
         self.reading = vectors.rewrite(filled, self._messages, document, in_matrices)
         indexed = self.reading.statements

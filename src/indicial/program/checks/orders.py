@@ -28,6 +28,10 @@ NUMBERED = re.compile(r"(.+)_\d \1_\d")
 """`t_1 t_2`: the same letter with two numbers."""
 
 
+TURNED = re.compile(r"⊤|\\top|\^\{?-?T")
+"""`A^⊤[i,j]`, which is A[j,i] on purpose."""
+
+
 def shown(name: str) -> str:
     """An index as the author wrote it: without the marks of a function's own indices."""
     return name.partition("°")[0]
@@ -47,7 +51,7 @@ def exchanged(context: Context) -> bool:
         if len({families for _, families, _ in occurrences}) < 2:
             continue
         for odd, usual in (*_moved(occurrences, positions), *_permuted(occurrences)):
-            if _meant(context, info, odd, usual, occurrences):
+            if TURNED.search(odd[0].text) or _meant(context, info, odd, usual, occurrences):
                 continue
             found = True
             letters = ", ".join(usual[1]).replace("@", "…")
@@ -186,6 +190,8 @@ def numbers(context: Context) -> None:
                 continue
             exchanged = [n for n, (x, y) in enumerate(zip(here, defined, strict=True)) if x != y]
             if len(exchanged) != 2 or not all(here[n] in defined for n in exchanged):
+                continue
+            if TURNED.search(read.span.text):
                 continue
             if any(_plain(o) == defined for o in found if o.tensor == read.tensor):
                 continue

@@ -19,7 +19,7 @@ from indicial.program import ir
 from indicial.program.cost.cost import order
 from indicial.program.explain.numbers import tight, value
 from indicial.program.explain.outside import Outside, outside, small
-from indicial.program.names.letters import capital, is_capital
+from indicial.program.names.letters import MADE_FAMILY, capital, is_capital
 from indicial.program.sizes import Size, Strided
 
 if TYPE_CHECKING:
@@ -172,13 +172,14 @@ class Facts:
                     if isinstance(node, ir.Reduce) and node.operator in ("sum", "mean"):
                         written = node.span.text.startswith(_SIGNS)
                         for letter in (i.name for i in node.indices):
-                            if not written or is_capital(letter):
+                            if letter != MADE_FAMILY and (not written or is_capital(letter)):
                                 found.setdefault(name, set()).add(re.split("[·°]", letter)[0])
         return {name: sorted(letters) for name, letters in found.items()}
 
     @cached_property
     def outside(self) -> list[Outside]:
-        return outside(self.code)
+        made = tuple(f"{n.name}[" for n in self.names if n.made)
+        return [found for found in outside(self.code) if not found.read.startswith(made)]
 
     # ------------------------------------------------------------------ costs
 

@@ -6,6 +6,7 @@ atoms `#lo7` and `#ex7` for the range of variable 7, and `#12` for the size of c
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 
 from indicial.notation.source import NOWHERE, Span
@@ -18,6 +19,9 @@ from indicial.program.sizes import Size
 
 ZERO = ir.Constant(0.0)
 """What stands where nothing could be read, so that the rest is still checked."""
+
+
+_MADE = re.compile(r"[a-z]+\d+\.\d+")
 
 
 @dataclass(eq=False)
@@ -107,7 +111,10 @@ class TensorInfo:
     wrong: bool = False
     """Its use is inconsistent, and that has been said."""
     hidden: bool = False
-    """Made by the analysis."""
+    """Made by the analysis, as `inverse1.2` is."""
+
+    def __post_init__(self) -> None:
+        self.hidden = self.hidden or _MADE.fullmatch(self.key) is not None
 
 
 @dataclass

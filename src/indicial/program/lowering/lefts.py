@@ -15,7 +15,7 @@ from indicial.program.lowering.declarations import bind_items, literal_shape, li
 from indicial.program.lowering.lower import Lowering
 from indicial.program.lowering.places import Placed, describe, place
 from indicial.program.lowering.scope import Scope
-from indicial.program.names.letters import capital, index_name
+from indicial.program.names.letters import MADE_FAMILY, capital, index_name
 from indicial.program.names.naming import Reference
 from indicial.program.names.occurrences import counts, left_letters, uses
 from indicial.program.names.omissions import batch_lifts, lifts, trailing_slices
@@ -221,7 +221,8 @@ def _meet_left(
         del variable.plain[before:]
     info.axes[axis].left.append((at, number))
     for variable, _ in placed.variables:
-        lowering.context.classes.prefer(variable.size, capital(variable.family), 2)
+        priority = 8 if variable.family == MADE_FAMILY else 2
+        lowering.context.classes.prefer(variable.size, capital(variable.family), priority)
         if isinstance(at, ir.Affine) and at.shift is not None:
             variable.shift = at.shift[1]
             info.axes[axis].letter = variable.family

@@ -23,7 +23,13 @@ from indicial.notation.syntax import (
 )
 from indicial.program import ir
 from indicial.program.lowering.context import Context, Variable
-from indicial.program.names.letters import capital, family, index_name, is_capital
+from indicial.program.names.letters import (
+    MADE_FAMILY,
+    capital,
+    family,
+    index_name,
+    is_capital,
+)
 
 Token = tuple[str, tuple[Expression, ...]]
 """A token as a thing that can be bound: `w_t` is `("w", (t,))`."""
@@ -76,7 +82,8 @@ class Scope:
     def family_class(self, context: Context, of_family: str, span: Span) -> int:
         """The size that a family of letters has in this equation."""
         if of_family not in self.families:
-            self.families[of_family] = context.classes.new(capital(of_family), span)
+            priority = 8 if of_family == MADE_FAMILY else 5
+            self.families[of_family] = context.classes.new(capital(of_family), span, priority)
         return self.families[of_family]
 
     def bind(self, context: Context, name: Name) -> Variable:

@@ -32,6 +32,8 @@ from indicial.notation.syntax import (
 WORDS = frozenset({"in", "out", "max", "min", "at", "is", "to", "on", "an"})
 """Short subscripts that are words even where their letters are indices."""
 
+MADE_FAMILY = "n_{entry}"
+"""The letters of equations that nobody wrote; a size is called by those of others."""
 GROUPS = frozenset("ΦΘΨΩ")
 """Letters that name a group of parameters: `P_Φ`, `CELL_Φ`."""
 
