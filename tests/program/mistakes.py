@@ -5,6 +5,7 @@ INDICES = {
     "unbound-index": "input x[t,k]\ny[t] = tanh(W[j,K] x[t,K] - B[j])",
     "left-alone": "input x[t,k]\ny[t,j] = W[j] x[t,K]",
     "index-form": "input x[t]\ny[t] = x[t t]",
+    "inverse": "input x[t,i]\ny_{ℓ+1}[t,j] = A_{ℓ+1}^{-1}[j,I] x[t,I]",
     "index-order": "input x[t,k]\ny[t,j] = W[j,K] x[K,t]\nz[t,j] = V[j,K] x[t,K]",
     "axis-order": "input x[t,j]\ny[j,t] = tanh(W[j,I] x[t,I])",
     "weights-axis": (
