@@ -65,6 +65,7 @@ def test_muon_moves_matrices_and_adamw_the_rest() -> None:
     assert optimizer.describe() == ["Muon: W", "AdamW: e, B, U"]
 
 
+@pytest.mark.skipif(not hasattr(torch.optim, "Muon"), reason="PyTorch has none yet")
 def test_muon_is_torchs_muon(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same as `torch.optim.Muon`, where that is kept from rounding to bfloat16."""
     monkeypatch.setattr(torch.Tensor, "bfloat16", lambda self: self.clone())

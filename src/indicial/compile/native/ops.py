@@ -21,6 +21,13 @@ from indicial.compile.native.kernel import REALS
 from indicial.compile.native.recurrence import Recurrence, registered
 from indicial.compile.torch_inside import watched
 
+# Written out: not all versions of PyTorch read them off `list[torch.Tensor]`.
+SCAN = "(Tensor[] arguments, Tensor[] lengths, SymInt[] sizes, str ragged, str key) -> Tensor[]"
+SCAN_GRADIENT = (
+    "(Tensor[] arguments, Tensor[] kept, Tensor[] gradients, Tensor[] lengths, SymInt[] sizes, "
+    "str ragged, str needed, str key) -> Tensor[]"
+)
+
 
 def run(
     recurrence: Recurrence,
@@ -214,7 +221,7 @@ def _run_back_plainly(
     return [found[name] for name in names]
 
 
-@torch.library.custom_op("indicial::scan", mutates_args=())
+@torch.library.custom_op("indicial::scan", mutates_args=(), schema=SCAN)
 def _scan(
     arguments: Sequence[torch.Tensor],
     lengths: Sequence[torch.Tensor],
@@ -262,7 +269,7 @@ def _(
     ]
 
 
-@torch.library.custom_op("indicial::scan_gradient", mutates_args=())
+@torch.library.custom_op("indicial::scan_gradient", mutates_args=(), schema=SCAN_GRADIENT)
 def _scan_gradient(
     arguments: Sequence[torch.Tensor],
     kept: Sequence[torch.Tensor],
