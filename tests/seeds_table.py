@@ -32,7 +32,8 @@ LONGEST = 110
 Place = tuple[str, int]
 
 BY_DESIGN = re.compile(
-    r"it (reasons with|uses an arrow|compares orders|is about a limit|states a range|states no equation)"
+    r"it (reasons with|uses an arrow|compares orders|is about a limit|states a range|states no equation"
+    r"|is about the best parameters|holds an expectation)|the probability \S+ is computed by nothing here"
 )
 """Reasons for which a formula is no equation of tensors."""
 

@@ -161,3 +161,44 @@ def test_numbers_words_and_several_in_a_row(tmp_path: Path, text: str) -> None:
     found = programs(tmp_path, text)
     assert said(found) == []
     assert {name for p in found for name in p.code.tensors} == {"x", "y", "z"}
+
+
+def test_words_between_equations(tmp_path: Path) -> None:
+    text = r"$$a[i] = 2 b[i] \text{ and hence } c[i] = a[i] \quad \text{where} \quad b[i] = 1$$"
+    found = programs(tmp_path, text)
+    assert said(found) == [] and len(found[0].equations) == 3
+
+
+def test_alternatives_are_not_defined_twice(tmp_path: Path) -> None:
+    kernels = ["$$f(x) = x^2$$", "or\n", "$$f(x) = x + 1$$", "or\n", "$$f(x) = 2 x$$"]
+    assert said(programs(tmp_path, "\n\n".join(kernels))) == []
+
+
+def test_a_display_that_defines_anew_is_an_alternative_as_a_whole(tmp_path: Path) -> None:
+    text = r"""
+$$\begin{align} R[t,j] &= 2 x[t,j] \\ h[t,j] &= R[t,j] + h[t-1,j] \end{align}$$
+
+with a gate
+
+$$\begin{align} G[t,j] &= \sigma(R[j]) \\ R[t,j] &= 3 x[t,j] \end{align}$$
+"""
+    first, second = programs(tmp_path, text)
+    assert first.errors == [] and set(first.code.tensors) == {"R", "h", "x"}
+    assert [m.code for m in second.errors] == ["index-count"]
+
+
+def test_a_letter_with_an_accent_is_an_index_in_round_brackets_too(tmp_path: Path) -> None:
+    (program,) = programs(tmp_path, r"$$s(\hat{y}) = \sum_j W[\hat{y},j]\, x[j] + b[\hat{y}]$$")
+    axes = {name: len(t.axes) for name, t in program.code.tensors.items()}
+    assert axes == {"s": 1, "W": 2, "x": 1, "b": 1}
+
+
+def test_a_step_in_doubt_keeps_nothing_from_being_read(tmp_path: Path) -> None:
+    (program,) = programs(tmp_path, r"$$y_t = x_t + x_t = 3 x_t$$")
+    assert program.mistakes == [] and program.code.statements
+
+
+def test_a_part_of_a_display_is_no_reading_of_it(tmp_path: Path) -> None:
+    text = r"$$z(t + \Delta t) = z(t) + \epsilon \sqrt{\Delta t}, \quad \epsilon \sim \mathcal{N}(0, 1)$$"
+    found = programs(tmp_path, text)
+    assert said(found) == [] and read(found) == 0 and not any(p.code.draws for p in found)

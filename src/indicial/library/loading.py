@@ -24,7 +24,7 @@ from indicial.notation.syntax import Statement
 from indicial.program.messages import IndicialError, Message
 from indicial.program.program import Program
 from indicial.program.sections import Block, Part, divide
-from indicial.program.settling import settled
+from indicial.program.settling import settle
 
 EQUATIONS = (".eq",)
 
@@ -159,7 +159,7 @@ def programs(
     parts = divide(blocks)
     if parts:
         parts[0].faults = [*faults, *parts[0].faults]
-    made = [program for part in parts for program in settled(part, make)]
+    made = settle(parts, make)
     if not made and faults:
         made = [Program([], faults=faults, document=True, silencer=silencer)]
     return made

@@ -128,7 +128,40 @@ def without_words(tokens: list[Token]) -> list[Token]:
         tokens = tokens[:-1]
         while tokens and (tokens[-1].kind in ("quad", "key") or is_sign(tokens[-1], ",;")):
             tokens = tokens[:-1]
-    return tokens
+    if not any(_connects(token) for token in tokens):
+        return tokens
+    related = [
+        i for i, (t, depth) in enumerate(with_depths(tokens)) if not depth and is_relation(t)
+    ]
+    return [
+        Token("quad", t.text, t.span, t.space)
+        if _connects(t) and not depth and related and related[0] < i < related[-1]
+        else t
+        for i, (t, depth) in enumerate(with_depths(tokens))
+    ]
+
+
+_CONNECTIVES = frozenset(
+    {
+        "hence",
+        "thus",
+        "so",
+        "then",
+        "therefore",
+        "with",
+        "gives",
+        "namely",
+        "also",
+        "but",
+        "while",
+        "i.e",
+    }
+)
+
+
+def _connects(token: Token) -> bool:
+    """Whether words may stand between two equations: `a = b \\text{ so that } c = d`."""
+    return token.kind == "text" and (" " in token.text or token.text.lower() in _CONNECTIVES)
 
 
 def without_number(tokens: list[Token]) -> list[Token]:

@@ -281,9 +281,13 @@ class RowParser:
         word = begins_guard(token)
         if not word and not separated:
             raise parser.unexpected(token, "an operator, a relation or the end")
-        if word and token.text == "where" and next_is_equation(parser.tokens, parser.i + 1):
-            parser.i += 1
-            return None
+        if word and token.text == "where":
+            behind = parser.i + 1
+            while parser.tokens[behind].kind == "quad":
+                behind += 1
+            if next_is_equation(parser.tokens, behind):
+                parser.i = behind
+                return None
         if not word and next_is_equation(parser.tokens, parser.i):
             return None
         while begins_guard(parser.peek()) and not parser.done():
@@ -319,4 +323,4 @@ def is_space(node: Expression) -> bool:
 
 
 def _joins(parser: ExpressionParser) -> bool:
-    return parser.peek().kind == "key" and parser.peek().text == "and"
+    return parser.peek().kind == "key" and parser.peek().text in ("and", "or")

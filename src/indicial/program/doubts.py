@@ -33,6 +33,9 @@ SLIPS = frozenset(
 )  # fmt: skip
 """What can be nothing but a slip where all is in square brackets."""
 
+JUDGED = frozenset({"step", "looks-ahead"})
+"""What is said of equations that are read."""
+
 
 class Doubts:
     """What may be said of a program some of whose statements are prose."""

@@ -2,36 +2,45 @@ r"""A statement of prose → why it is not about tensors, or nothing.
 
     \mathbb{E}_x[f(x)] = 0                  it holds an expectation
     \frac{dy}{dx} = 2 x                     it is about derivatives
-    y = h(z)                                h is a function that nothing here defines
+    y = h(z)                                h(…) may be a call or a product
     p(a | b) = p(b | a) p(a) / p(b)         the probability p is computed by nothing here
+    T = \text{temperature}                  it holds the word “temperature”
 
 Such a statement is left out before anything is inferred from it: what it says of its names, it says of
 other things than tensors. In index notation with square brackets a function that is only named is a
-hole, and an open probability an input; both are read.
+hole, and is read.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from indicial.notation.signs import SCRIPT_LETTERS
 from indicial.notation.syntax import (
     Add,
     Call,
+    Dots,
     Equation,
+    Expectation,
     Expression,
     Fraction,
+    Group,
     Index,
     Name,
+    Negative,
+    Node,
     Number,
     Product,
+    Reduction,
     Statement,
 )
 from indicial.program.doubts import indexed
-from indicial.program.names.letters import index_name, is_capital
+from indicial.program.names.letters import GROUPS, index_expression, index_name, is_capital
 from indicial.program.names.naming import FUNCTION_LETTERS
 from indicial.program.names.occurrences import uses
 from indicial.program.names.outline import Outline
-from indicial.program.names.uses import Use
+from indicial.program.names.uses import BUILT_IN, Use
 from indicial.program.vectors.leaves import MATRIX_FUNCTIONS
 
 OPERATORS = frozenset(
@@ -41,6 +50,9 @@ OPERATORS = frozenset(
     }
 )  # fmt: skip
 """Words that are no tensors, whatever brackets follow them."""
+
+_SETS = frozenset(SCRIPT_LETTERS.values()) - set("ℒ𝒩𝒰")
+"""Script letters: sets, structures, distributions. A loss and what is drawn from are read."""
 
 
 def without_names(statement: Statement, outline: Outline) -> Statement:
@@ -73,26 +85,42 @@ def foreign(statement: Statement, outline: Outline) -> str:
     if not isinstance(statement, Equation):
         return ""
     nodes = list(statement.walk())
-    if any(isinstance(node, Fraction) and _differential(node) for node in nodes):
-        return "it is about derivatives"
     for node in nodes:
-        if isinstance(node, Name) and node.base == "𝔼":
+        if reason := _foreign_node(node, outline):
+            return reason
+    if sum(_is_differential(node) for node in nodes if isinstance(node, Product)) > 1:
+        return "it is about differentials"
+    drawn = "~" in statement.relations
+    for side in statement.sides:
+        for use in uses(outline, side):
+            if reason := _probable(use, outline) if not drawn else "":
+                return reason
+            if reason := _opaque(use, outline) if not indexed(statement) and not drawn else "":
+                return reason
+    return _word(statement, outline)
+
+
+def _foreign_node(node: Node, outline: Outline) -> str:
+    match node:
+        case Fraction() if all(_first(part) in ("d", "∂") for part in (node.above, node.below)):
+            return "it is about derivatives"
+        case Name() if node.base == "𝔼":
             return "it holds an expectation"
-        if isinstance(node, Name) and node.base in OPERATORS:
+        case Name() if node.base in OPERATORS:
             return f"it uses {node.base}"
-        if isinstance(node, Index | Call | Product) and _expects(node, outline):
+        case Name() if node.base in _SETS and node.base not in outline.declared:
+            return f"{node.base} is a set or a structure"
+        case Index() | Call() | Product() if _expects(node, outline):
             return "it holds an expectation"
-    if not indexed(statement) and "~" not in statement.relations:
-        for side in statement.sides:
-            for use in uses(outline, side):
-                if reason := _opaque(use, outline):
-                    return reason
+        case Index() if any(isinstance(i, Name) and i.font == "bold" for i in node.items):
+            return "it is about a function of vectors"
+        case Call() if any(_is_moment(a) for a in node.arguments):
+            return "it is about continuous time"
+        case Expectation() if not _speaks_of_tokens(node):
+            return "it holds an expectation"
+        case Reduction(operator="argmin" | "argmax") if _over_parameters(node):
+            return "it is about the best parameters" if not _speaks_of_tokens(node) else ""
     return ""
-
-
-def _differential(node: Fraction) -> bool:
-    """`dy/dx`: a d before what stands above and below."""
-    return all(_first(part) in ("d", "∂") for part in (node.above, node.below))
 
 
 def _first(part: Expression) -> str:
@@ -101,9 +129,40 @@ def _first(part: Expression) -> str:
     return part.base if isinstance(part, Name) and not part.sub else ""
 
 
-def _expects(node: Expression, outline: Outline) -> bool:
+def _is_differential(node: Product) -> bool:
+    """`η g dt`: a d before a letter, which is no factor."""
+    return any(
+        a == Name("d") and isinstance(b, Name) for a, b in zip(node.factors, node.factors[1:], strict=False)
+    )  # fmt: skip
+
+
+def _is_moment(argument: Expression) -> bool:
+    """The `t + Δt` and `t + n Δt` of `z(t + Δt)`."""
+    terms = argument.terms if isinstance(argument, Add) else ()
+    factors = [f for t in terms for f in (t.factors if isinstance(t, Product) else (t,))]
+    return any(isinstance(f, Name) and f.base[:1] == "Δ" and len(f.base) > 1 for f in factors)
+
+
+def _over_parameters(node: Reduction) -> bool:
+    letters = [n.base for under in node.under for n in under.walk() if isinstance(n, Name)]
+    return any(letter in GROUPS or letter in "θωφψ" for letter in letters)
+
+
+def _speaks_of_tokens(node: Node) -> bool:
+    """Whether a loss is about `P(w_t | w_0, …)`: a model of tokens in a row."""
+    return any(
+        isinstance(n, Call) and any(_in_a_row(a) for a in (*n.arguments, *(n.given or ())))
+        for n in node.walk()
+    )
+
+
+def _in_a_row(argument: Expression) -> bool:
+    return isinstance(argument, Dots) or (isinstance(argument, Name) and bool(argument.sub))
+
+
+def _expects(node: Node, outline: Outline) -> bool:
     """`E[X^2]`, `E (g - μ)^2`, `E_b ‖g‖`: an E that is no tensor of the program."""
-    parts: tuple[Expression, ...] = ()
+    parts: Sequence[Expression] = ()
     if isinstance(node, Product):
         parts = _leading(node.factors[:-1])
     elif isinstance(node, Index):
@@ -124,7 +183,15 @@ def _leading(factors: tuple[Expression, ...]) -> tuple[Expression, ...]:
 
 def _known_e(outline: Outline) -> bool:
     """Whether the program has a tensor E: declared, or with two indices somewhere, or one on a left side."""
-    read = max(outline.complete.get("E", ()), default=0) > 1
+    read = any(
+        isinstance(node, Index)
+        and isinstance(node.base, Name)
+        and node.base.base == "E"
+        and len(node.items) > 1
+        and all(map(index_expression, node.items))
+        for statement in outline.statements
+        for node in statement.walk()
+    )
     defined = any(
         d.key == "E" and all((n := index_name(i)) and not is_capital(n.base) for i in d.items)
         for d in outline.definitions
@@ -133,37 +200,37 @@ def _known_e(outline: Outline) -> bool:
 
 
 def _opaque(use: Use, outline: Outline) -> str:
-    """A function or a probability that nothing here computes."""
+    """A function that nothing here computes."""
     key = use.reference.key
     named = use.kind == "function" and not outline.is_function(key)
     if named and key not in MATRIX_FUNCTIONS and not _activation(use):
         return f"{key} is a function that nothing here defines"
-    if use.kind == "probability" and use.call is not None and not _computed(use.call, outline):
-        return f"the probability {key} is computed by nothing here"
     if use.kind == "factor" and key not in outline.bare and use.call and _atom(use.call):
         return f"{key}(…) may be a call or a product"
     return ""
 
 
-def _computed(call: Call, outline: Outline) -> bool:
-    """Whether an equation without further probabilities says how what is predicted is distributed.
+def _probable(use: Use, outline: Outline) -> str:
+    """A probability that nothing here computes."""
+    if use.kind == "probability" and use.call is not None and not _computed(use.call, outline):
+        return f"the probability {use.reference.key} is computed by nothing here"
+    return ""
 
-    Of tokens in a row, as in `P(w_t | w_0, …)`, a model may be given elsewhere.
-    """
-    if not all(isinstance(a, Name) and a.bare for a in (*call.arguments, *(call.given or ()))):
-        return True
-    predicted = [_letter(a) for a in call.arguments]
+
+def _computed(call: Call, outline: Outline) -> bool:
+    """Whether an equation without further probabilities says how what is predicted is distributed."""
+    predicted = _letters(call.arguments)
     return any(
         d.probability is not None
-        and [_letter(a) for a in d.probability.arguments] == predicted
+        and _letters(d.probability.arguments) == predicted
         and not any(use.kind == "probability" for use in uses(outline, d.body))
         for d in outline.definitions
     )
 
 
-def _letter(node: Expression) -> str:
-    node = node.base if isinstance(node, Index) else node
-    return node.base if isinstance(node, Name) else ""
+def _letters(arguments: Iterable[Expression]) -> set[str]:
+    bases = (a.base if isinstance(a, Index) else a for a in arguments)
+    return {b.base for b in bases if isinstance(b, Name)}
 
 
 def _activation(use: Use) -> bool:
@@ -182,3 +249,23 @@ def _atom(call: Call) -> bool:
         return False
     only = call.arguments[0]
     return isinstance(only, Name | Index) or (isinstance(only, Number) and call.given is None)
+
+
+def _word(statement: Equation, outline: Outline) -> str:
+    """A word that is neither defined nor indexed, and so no name of a tensor."""
+    for name in (n for side in statement.sides[1:] for n in _terms(side)):
+        base, key = name.base, outline.naming.read(name).key
+        known = outline.defined | outline.declared | outline.bracketed | BUILT_IN
+        if len(base) > 2 and base.isascii() and base.isalpha() and key not in known:
+            return f"it holds the word “{base}”"
+    return ""
+
+
+def _terms(node: Expression) -> Iterator[Name]:
+    """The names that stand in sums and products, in no brackets but round ones."""
+    if isinstance(node, Name):
+        yield node
+    elif isinstance(node, Add | Product | Negative | Fraction | Group):
+        for child in node.children():
+            if isinstance(child, Expression):
+                yield from _terms(child)

@@ -19,7 +19,7 @@ from indicial.notation.printers import latex, plain, unicode
 from indicial.notation.syntax import Equation, Name, Statement
 from indicial.program import ir
 from indicial.program.analyse import Analysis, analyse
-from indicial.program.doubts import Doubts, about
+from indicial.program.doubts import JUDGED, Doubts, about
 from indicial.program.messages import IndicialError, Message, Messages, in_order
 from indicial.program.names.cells import Resolver
 from indicial.program.names.constants import with_constants
@@ -145,9 +145,9 @@ class Program:
 
     @property
     def doubts(self) -> list[Message]:
-        """The errors about prose that are not certain."""
+        """The errors about prose that are not certain, and keep it from being read."""
         outline = self.analysis.outline
-        errors = [m for m in self._messages.items if m.severity == "error"]
+        errors = [m for m in self._messages.items if m.severity == "error" and m.code not in JUDGED]
         return [m for m in errors if self._doubts.doubtful(m, outline)]
 
     def silenced(self, message: Message) -> bool:

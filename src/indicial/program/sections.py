@@ -16,6 +16,7 @@ from indicial.notation.faults import Fault, Skipped
 from indicial.notation.headings import is_part
 from indicial.notation.printers import name_key
 from indicial.notation.syntax import (
+    Call,
     Declaration,
     Equation,
     Expression,
@@ -32,7 +33,7 @@ from indicial.program.names.letters import GROUPS, index_name
 from indicial.program.names.loops import STEPS
 from indicial.program.names.naming import Reference
 from indicial.program.names.occurrences import uses
-from indicial.program.names.outline import Outline
+from indicial.program.names.outline import Definition, Outline
 from indicial.program.names.sorting import outline
 
 FRESH = ("problem", "exercise", "question", "task", "assignment")
@@ -54,6 +55,8 @@ class Part:
     """That of its heading."""
     home: Mapping[int, Block] = field(default_factory=dict)
     """The display that each statement of the document stands in, by its identity."""
+    lost: Mapping[int, str] = field(default_factory=dict)
+    """The displays that are not read, by their identity, and why."""
 
     @property
     def whole(self) -> list[Statement]:
@@ -73,6 +76,33 @@ class Part:
         """The same with these statements alone; `out` is no longer read."""
         skipped = [*self.skipped, *out]
         return replace(self, statements=statements, borrowed=[], skipped=skipped, sketch=None)
+
+    def without(self, reasons: Mapping[int, str]) -> Part:
+        """The same without the statements that have a reason not to be read, and the rest of their displays.
+
+        A display whose heart is not about tensors is not read in part.
+        """
+        lost = {id(self.home[i]): reason for i, reason in reasons.items()}
+        whole = {
+            id(s): reasons.get(id(s)) or f"a part of its display is not read: {lost[at]}"
+            for s in self.statements
+            if (at := id(self.home.get(id(s)))) in lost
+        }
+        out = [Skipped(s.span, whole[id(s)]) for s in self.statements if id(s) in whole]
+        kept = self.holding([s for s in self.statements if id(s) not in whole], out)
+        return replace(kept, lost={**self.lost, **lost})
+
+    def without_displays(self, lost: Iterable[int]) -> Part:
+        """The same without what stands in these displays, and without what is taken from them."""
+        gone = {
+            id(s): "a part of its display is not read"
+            for s in self.statements
+            if id(self.home.get(id(s))) in lost
+        }
+        borrowed = [s for s in self.borrowed if id(self.home.get(id(s))) not in lost]
+        if not gone and len(borrowed) == len(self.borrowed):
+            return self
+        return replace(self.without(gone), borrowed=borrowed, sketch=None)
 
     def bare(self) -> Part:
         """The same without what is said of it elsewhere."""
@@ -125,18 +155,27 @@ def _divide_section(title: str, blocks: list[Block]) -> list[Part]:
     bodies: dict[tuple[object, ...], Expression] = {}
     counts: dict[str, int] = {}
     for block in blocks:
+        # A display that defines something anew is an alternative as a whole.
+        anew = any(
+            _differs(*known, bodies, counts)
+            for statement in block.statements
+            if (known := _defined(statement, definitions, sketch)) is not None
+        )
+        if anew and not block.strict and parts[-1].statements:
+            parts.append(Part(title, _trailing_lists(parts[-1])))
+            seen = set(said)
+            bodies, counts = {}, {}
         for statement in block.statements:
             if statement in seen:
                 continue
-            definition = definitions.get(id(statement))
-            if definition is not None and definition.relation not in STEPS:
-                what = (definition.key, *definition.special)
-                count = len(definition.items)
-                same = bodies.setdefault(what, definition.body) == definition.body
-                if not same or counts.setdefault(definition.key, count) != count:
+            known = _defined(statement, definitions, sketch)
+            if known is not None:
+                what, key, count, body = known
+                same = bodies.setdefault(what, body) == body
+                if not same or counts.setdefault(key, count) != count:
                     parts.append(Part(title, _trailing_lists(parts[-1])))
                     seen = set(said)
-                    bodies, counts = {what: definition.body}, {definition.key: count}
+                    bodies, counts = {what: body}, {key: count}
             seen.add(statement)
             parts[-1].statements.append(statement)
         parts[-1].faults.extend(block.faults)
@@ -146,6 +185,37 @@ def _divide_section(title: str, blocks: list[Block]) -> list[Part]:
     for part in parts:  # `x ∈ ℝ^d` holds for all that stands under the heading
         part.statements[:0] = said if part.statements else ()
     return parts
+
+
+def _defined(
+    statement: Statement, definitions: Mapping[int, Definition], sketch: Outline
+) -> tuple[tuple[object, ...], str, int, Expression] | None:
+    """What a statement defines, with its name, how many indices or arguments it has, and its right side."""
+    definition = definitions.get(id(statement))
+    if definition is not None:
+        what = (definition.key, *definition.special)
+        step = definition.relation in STEPS
+        return None if step else (what, definition.key, len(definition.items), definition.body)
+    left = statement.sides[0] if isinstance(statement, Equation) else None
+    call = left.base if isinstance(left, Index) else left
+    if not isinstance(statement, Equation) or not isinstance(call, Call):
+        return None
+    key = sketch.naming.read(call.function).key if isinstance(call.function, Name) else ""
+    if key not in sketch.functions:
+        return None
+    return (key, "function"), key, len(call.arguments), statement.sides[-1]
+
+
+def _differs(
+    what: tuple[object, ...],
+    key: str,
+    count: int,
+    body: Expression,
+    bodies: Mapping[tuple[object, ...], Expression],
+    counts: Mapping[str, int],
+) -> bool:
+    """Whether something else was said of it before."""
+    return bodies.get(what, body) != body or counts.get(key, count) != count
 
 
 def _fresh(title: str) -> bool:

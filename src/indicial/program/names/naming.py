@@ -107,6 +107,15 @@ class Naming:
         self.live = set[str]().union(*map(live_letters, statements))
         self.bound = set[str]().union(*map(bound_letters, statements))
         """The letters that stand below a Σ, capitals too."""
+        self.placed = {
+            item
+            for statement in statements
+            for node in statement.walk()
+            if isinstance(node, Index)
+            for item in node.items
+            if isinstance(item, Name) and item.accents
+        }
+        """Names with accents that stand in square brackets: the ŷ of `W[ŷ,j]`."""
         self.tokens = {"w", "y"}.union(*map(token_letters, statements))
         self.seen: dict[Name, _Seen] = defaultdict(_Seen)
         self.stepped: set[str] = set()
@@ -205,7 +214,9 @@ class Naming:
             return all(self.is_index(f) for f in node.factors)
         name = index_name(node)
         if name is not None:
-            return name.base in self.live or is_capital(name.base)
+            return name.font != "bold" and (name.base in self.live or is_capital(name.base))
+        if isinstance(node, Name) and node in self.placed:
+            return True
         # The name of an element: `dobj`.
         return isinstance(node, Name) and node.bare and len(node.base) > 1
 

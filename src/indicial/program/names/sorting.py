@@ -45,7 +45,7 @@ from indicial.program.names.uses import PROBABILITY, FunctionDefinition, paramet
 
 def outline(statements: Iterable[Statement], messages: Messages, document: bool) -> Outline:
     """Sorts statements; what cannot be placed becomes a message."""
-    statements = tuple(st for st in statements if not _says_what(st))
+    statements = tuple(st for st in statements if not says_what(st))
     before = len(messages.items)
     result = Outline(Naming(statements), document=document, statements=statements)
     survey(statements, result)
@@ -62,7 +62,7 @@ def outline(statements: Iterable[Statement], messages: Messages, document: bool)
     return result
 
 
-def _says_what(statement: Statement) -> bool:
+def says_what(statement: Statement) -> bool:
     """`x ∈ ℝ^d` is for vector style alone."""
     return isinstance(statement, Declaration) and statement.keyword == SPACE
 
