@@ -194,8 +194,17 @@ def test_a_letter_with_an_accent_is_an_index_in_round_brackets_too(tmp_path: Pat
 
 
 def test_a_step_in_doubt_keeps_nothing_from_being_read(tmp_path: Path) -> None:
-    (program,) = programs(tmp_path, r"$$y_t = x_t + x_t = 3 x_t$$")
+    (numbers,) = programs(tmp_path, r"$$y_t = x_t + x_t = 3 x_t$$")
+    assert [m.code for m in numbers.errors] == ["step"]
+    (program,) = programs(tmp_path, r"$$y_t = Z_t + Z_t = 3 Z_t$$")
     assert program.mistakes == [] and program.code.statements
+
+
+def test_a_step_is_not_blamed_for_another_of_its_chain(tmp_path: Path) -> None:
+    text = r"$$z_{t+1} = \beta z_t + x_t = \sum_{s=0}^t \beta^{t-s} x_s = \sum_{s=0}^t \beta^{t-s} x_t$$"
+    (program,) = programs(tmp_path, text)
+    (message,) = program.errors
+    assert message.code == "step" and message.span.text.startswith(r"\sum")
 
 
 def test_a_part_of_a_display_is_no_reading_of_it(tmp_path: Path) -> None:

@@ -48,6 +48,8 @@ class Doubts:
         concerned = _concerned(self.prose, message)
         if not concerned or message.code in CERTAIN:
             return False
+        if message.code == "step" and all(_of_numbers(s, outline) for s in concerned):
+            return False
         if message.code not in SLIPS or not all(in_full(s, outline) for s in concerned):
             return True
         match message.code:
@@ -102,6 +104,18 @@ def in_full(statement: Statement, outline: Outline) -> bool:
         if isinstance(node, Reduction)
         for under in node.under
     )
+
+
+def _of_numbers(statement: Statement, outline: Outline) -> bool:
+    """Whether a chain is about numbers with their indices below: `y_t = x_t + x_t = 2 x_t`."""
+    if not isinstance(statement, Equation):
+        return False
+    found = [use for side in statement.sides for use in uses(outline, side)]
+    return all(
+        (use.kind == "tensor" and not use.reference.key[:1].isupper())
+        or (use.kind == "function" and outline.is_function(use.reference.key))
+        for use in found
+    ) and not any(isinstance(n, Name) and n.font for n in statement.walk())
 
 
 def _plain(item: Expression) -> Expression:

@@ -139,9 +139,12 @@ class Program:
     @cached_property
     def messages(self) -> list[Message]:
         """Everything there is to say, in the order of the text; notes included."""
+        return in_order(m for m in self._judged() if not self._silencer(m))
+
+    def _judged(self) -> list[Message]:
+        """Everything, with the severity that it deserves; what is silenced too."""
         outline = self.analysis.outline
-        judged = [self._doubts.judged(m, outline) for m in self._messages.items]
-        return in_order(m for m in judged if not self._silencer(m))
+        return [self._doubts.judged(m, outline) for m in self._messages.items]
 
     @property
     def doubts(self) -> list[Message]:
@@ -167,7 +170,7 @@ class Program:
     def code(self) -> ir.Code:
         """The checked program; raises if there is an error in it."""
         code = self.analysis.code
-        errors = [m for m in self._messages.items if m.severity == "error"]
+        errors = [m for m in self._judged() if m.severity == "error"]
         if errors:
             raise IndicialError("\n".join(m.render() for m in in_order(errors)))
         return code

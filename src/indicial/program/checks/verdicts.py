@@ -110,9 +110,22 @@ def _steps(
     code: ir.Code, messages: Messages, prose: bool, document: bool, holes: tuple[str, ...]
 ) -> None:
     trials = Trials(code)
-    for test in code.tests:
-        if test.kind != "step" or test.relation != "=":
-            continue
+    steps = [test for test in code.tests if test.kind == "step" and test.relation == "="]
+
+    def found_wrong(test: ir.Test) -> bool:
+        """Whether the step reads what its chain defines, and another step of the chain is wrong."""
+        return any(
+            other is not test
+            and _reads(test, chain.target)
+            and not _reads(other, chain.target)
+            and _within(test.left.span, chain.span)
+            and _within(other.left.span, chain.span)
+            and _counterexample(other, trials) is not None
+            for chain in code.statements
+            for other in steps
+        )
+
+    for test in steps:
         loose = _undetermined(code, test, document) | _stand_ins(code, test, holes)
         if loose:
             names = ", ".join(sorted(loose))
@@ -122,6 +135,8 @@ def _steps(
             )  # fmt: skip
             continue
         found = _counterexample(test, trials)
+        if found is not None and found_wrong(test):
+            continue
         if found is not None and prose:
             messages.note(
                 "step-open", f"this step needs more than the equations say: {found}", (test.left.span, "this"),
@@ -134,6 +149,15 @@ def _steps(
                 (test.right.span, "is not always this"),
                 hint="tried on random values; look for an exchanged index or a lost factor",
             )  # fmt: skip
+
+
+def _reads(test: ir.Test, name: str) -> bool:
+    sides = (*test.left.walk(), *test.right.walk())
+    return any(isinstance(node, ir.Read) and node.tensor == name for node in sides)
+
+
+def _within(span: Span, outer: Span) -> bool:
+    return span.source is outer.source and outer.start <= span.start and span.end <= outer.end
 
 
 def _is_open(code: ir.Code, name: str) -> bool:
