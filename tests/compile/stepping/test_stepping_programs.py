@@ -47,6 +47,10 @@ h[t,j] = tanh(x[t,j] + Σ_{s < t} h[s,j])""",
 parameter r[t]
 h[t,j] = tanh(x[t,j] + Σ_{s < t} h[s,j])
 g[t,j] = h[t,j] + Σ_{s ≤ t} h[s,j] r[s]""",
+    "a step with a sum of its own": """input x[t,j]
+u[t,j] = tanh(x[t,J-1])
+g[t,j] = cases { Σ_s [s < t] u[s,j] x[t,j] if t = 2, u[t-1,j] otherwise }
+f[t,j] = cases { (Σ_s [s < t] u[s,j]) + g[t-1,j] if t = 2, u[t-1,j] otherwise }""",
     "from one on": """input x[t,k]
 range t = 1..T
 h[0,j] = a[j]
