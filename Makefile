@@ -22,7 +22,7 @@ FUZZ_RUNS ?= 10000
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup run test check machines notebooks fuzz bench notes format clean
+.PHONY: help setup run test check machines notebooks fuzz mutants bench notes format clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | \
@@ -70,6 +70,11 @@ fuzz: $(STAMP) ## look long for texts and run folders that break it (FUZZ_SECOND
 	    $(BIN)/python tests/fuzz/target.py $$what -max_total_time=$(FUZZ_SECONDS) || exit 1; \
 	  done; \
 	fi
+
+# One process, a minute or less for each; the maps say which tests call what, and are made first.
+MUTANTS_ARGS ?= --count 200 --seed 1
+mutants: $(STAMP) ## put faults into the code, one at a time: do tests notice? (MUTANTS_ARGS=--help)
+	$(BIN)/python tests/mutants.py --map .mutants $(MUTANTS_ARGS)
 
 # The peers are large and nothing else needs them, so they have an environment of their own.
 $(BENCH)/.installed: pyproject.toml constraints.txt bench/requirements.txt bench/constraints.txt

@@ -19,6 +19,7 @@ import ast
 import contextlib
 import itertools
 import json
+import math
 import os
 import random
 import resource
@@ -401,7 +402,7 @@ class _Choice:
             if item.nodeid not in self.broken
             and (item.nodeid in self.calling or item.nodeid not in self.watched)
         ]
-        items[:] = sorted(chosen, key=lambda item: self.calling.get(item.nodeid, 0.0))
+        items[:] = sorted(chosen, key=lambda item: self.calling.get(item.nodeid, math.inf))
 
 
 class _Watch:

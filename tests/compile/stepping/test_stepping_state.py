@@ -189,6 +189,9 @@ def test_mistakes() -> None:
         module.begin(M=given["M"], lengths={"T": [2, 3]})
     with pytest.raises(IndicialError, match="M is not handed over step by step"):
         module.step(state, w=given["w"][:, 0], M=given["M"])
+    recurrent = compiled("ugrnn")
+    with pytest.raises(IndicialError, match=r"(?s)x has 3 elements along k.*\[input-shape\]"):
+        recurrent.step(recurrent.begin(), x=torch.zeros(2, 3).double())
 
 
 def test_modules_that_have_stepped_can_be_copied_and_kept() -> None:
