@@ -12,7 +12,7 @@ weights, the others by their best.
 The minutes are those of the processor (`time.process_time`), so that others on the machine take
 nothing away. The best of a search was also the luckiest, so it is trained twice more with other
 seeds, and so is nothing said; the table compares these. All is kept in FOLDER/trials.jsonl, and a
-search that was stopped goes on there; `--again` takes the defaults anew, for a search that is done.
+search that was stopped goes on there; without the lines of trial 0 in it, nothing said is tried anew.
 """
 
 from __future__ import annotations

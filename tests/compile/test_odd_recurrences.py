@@ -46,6 +46,20 @@ TEXTS = {
         M[t,n,k] = 0.5 M[t-1,n-1,k] + 0.25 M[t-1,n,k]
         h[t,k] = tanh(W[k,I] h[t-1,I] + M[t-1,0,k] + M[t,1,k])
     """,
+    "a neighbour within a step": """
+        g[t,k] = tanh(x[t,k] + h[t-1,k])
+        h[t,k] = g[t,k] + 1/2 g[t,k+1]
+    """,
+    "a neighbour that decides": """
+        g[t,k] = tanh(x[t,k] + h[t-1,k])
+        h[t,k] = 1/3 g[t,k] for g[t,k+1] > 0
+        h[t,k] = 1/2 g[t,k]
+    """,
+    "exchanged indices within a step": """
+        g[t,i,k] = tanh(x[t,i] x[t,k] + G[t-1,i,k])
+        G[t,i,k] = 1/2 g[t,i,k] + 1/4 W[i] g[t,k,i]
+        h[t,k] = G[t,k,0] + 1/2 h[t-1,k]
+    """,
     "a probability at the next token": """
         input w[t] in V
         h[t,k] = tanh(W[k,I] h[t-1,I] + x[t,k] + c[t-1])

@@ -12,6 +12,7 @@ import pytest
 
 from indicial.data.batches import Rows
 from indicial.data.corpus import Corpus, Data
+from indicial.data.making import Cut
 from indicial.data.prepare import prepare_data
 from indicial.data.tokenizers import Tokenizer
 from indicial.data.world import world
@@ -118,7 +119,7 @@ def test_unknown_characters_are_told() -> None:
     assert both(data)[1] == ["ab�b\n" * 7]
     assert data.description["notes"] == [
         "7 of the 35 characters of the validation part are none that the tokens know; "
-        "they count as one unknown character"
+        "each counts as unknown, and 20 bits more for saying which one it is"
     ]
 
 
@@ -161,9 +162,8 @@ def test_large_vocabularies_take_four_bytes() -> None:
     assert "".join(both(data)[0]) == signs[: data.train.characters]
 
 
-def test_large_texts_get_bpe(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("indicial.data.making.SMALL", 10_000)
-    data = prepare_data([write("a.txt", TEXT)])
+def test_large_texts_get_bpe() -> None:
+    data = prepare_data([write("a.txt", TEXT)], cut=Cut(characters_below=10_000))
     assert data.tokenizer.kind == "bpe"
     assert 257 < data.tokenizer.size <= 1024
     assert prepare_data(["a.txt"], vocabulary=300).tokenizer.size == 300

@@ -177,3 +177,18 @@ def test_terms_are_told_one_by_one() -> None:
     assert list(terms) == ["ℒ_{LM}", "ℒ_{focus}"]
     assert loss.item() == pytest.approx(float(terms["ℒ_{LM}"] + 0.5 * terms["ℒ_{focus}"]))
     assert not any(value.requires_grad for value in terms.values())
+
+
+def test_a_character_that_is_not_known_counts_in_full() -> None:
+    """Its token, and then any other character of Unicode is as likely: no bits are saved by not knowing."""
+    strange = DATA.validation.tokens.copy()
+    strange[[3, 11]] = DATA.tokenizer.unknown
+    data = replace(DATA, validation=replace(DATA.validation, tokens=strange))
+    task = small_task("ugrnn", data=data)
+    module = small_module(task).eval()
+    bare = small_task("ugrnn", data=data)
+    bare.spelled = lambda nats, block: nats  # type: ignore[method-assign]
+    others = 0x110000 - 0x800 - (DATA.tokenizer.size - 2)
+    counted, plain = (which.validate(module) for which in (task, bare))
+    assert counted.nats - plain.nats == pytest.approx(2 * np.log(others), rel=1e-5)
+    assert counted.count == plain.count and counted.characters == plain.characters

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from small import small_data
 
 from indicial import load
 from indicial.data.corpus import Corpus
+from indicial.program.messages import IndicialError
 from indicial.tasks.programs import trainable
-from indicial.training import defaults
+from indicial.training import defaults, starting
 from indicial.training.roles import Roles, heads_of, roles
 from indicial.training.settings import Settings
 
@@ -48,6 +52,39 @@ def test_more_time_makes_wider_models_and_little_data_narrower_ones() -> None:
     assert width(0.0001, 100) == defaults.WIDTHS[0]
     given = defaults.sizes(program, told, {"J": 40, "L": 1}, 5, 10**6, "cpu")
     assert (given["J"], given["L"], given["D"]) == (40, 1, 160)
+
+
+def test_little_time_for_much_text_makes_few_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(defaults, "_cores", lambda kind: 1)
+
+    def vocabulary(minutes: float, characters: int) -> int:
+        """Of byte pairs; 0 for characters."""
+        found = defaults.cut(Settings(minutes=minutes), "cpu")
+        return found.vocabulary(characters) if characters >= found.characters_below else 0
+
+    much = [vocabulary(minutes, 3 * 10**8) for minutes in (0.1, 0.5, 5, 600)]
+    assert much == sorted(much) and much[1] <= 4096 and much[-1] == 1 << 14
+    assert vocabulary(600, 10**7) == vocabulary(0.5, 10**7) == 4096, "by the data, if that is less"
+    # A book is read letter by letter where it can be read often, and a list of names in any case.
+    assert [vocabulary(minutes, 10**6) for minutes in (0.2, 60)] == [1024, 0]
+    assert [vocabulary(minutes, 40_000) for minutes in (0.05, 60)] == [0, 0]
+    assert defaults.cut(Settings(minutes=0.1), "cuda") == defaults.cut(Settings(max_steps=9), "cpu")
+
+
+def test_data_are_good_for_so_many_epochs() -> None:
+    tokens, step = 40_000, 640
+    small, large = (defaults.most_steps(p, tokens, step) for p in (30_000, 100 * tokens))
+    assert small * step == pytest.approx(defaults.MOST_EPOCHS * tokens, rel=0.01)
+    assert large * step == pytest.approx(defaults.MOST_EPOCHS * tokens / 10, rel=0.01)
+
+
+@pytest.mark.parametrize(("unknown", "refused"), [(1.0, True), (0.02, True), (0.005, False)])
+def test_what_another_run_has_no_token_for(unknown: float, refused: bool) -> None:
+    data = small_data(40)
+    part = replace(data.train, unknown=round(unknown * data.train.characters))
+    says = pytest.raises(IndicialError, match="none that one knows") if refused else nullcontext()
+    with says:
+        starting._check_known(replace(data, train=part), Settings(from_="one"))
 
 
 ATTENTION = "attention"

@@ -118,7 +118,8 @@ def _page(found: Evaluation) -> str:
         )
     if found.unknown:
         lines.append(
-            f"  {_count(found.unknown, 'character')} that the model does not know, each one token"
+            f"  {_count(found.unknown, 'character')} that the model does not know, each one "
+            "token and 20 bits that say which"
         )
     lines.append(f"context {found.context}, stride {found.stride}, rows of {_rows(found.layout)}")
     return "\n".join(lines)

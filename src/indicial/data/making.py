@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +27,27 @@ from indicial.program.messages import IndicialError
 COUNTS = "counts.json"
 
 SMALL = 1_500_000
-"""Characters of training text below which tokens are characters, and from which on BPE."""
+"""Characters of training text below which tokens are characters, if there is time enough."""
+LARGEST = 1 << 14
+"""Tokens of a vocabulary, if there is time enough."""
+LEAST = 512
 SAMPLE = 1 << 25
 """Characters that BPE is learned from."""
+
+
+@dataclass(frozen=True)
+class Cut:
+    """How a text is cut where nobody says it; `training/defaults.py` has it for a time."""
+
+    characters_below: int = SMALL
+    """Texts with fewer characters are cut into these, others into byte pairs."""
+    most: int = LARGEST
+    """Tokens of a vocabulary."""
+
+    def vocabulary(self, characters: int) -> int:
+        """For so much text: 512 for 150,000 characters, 2,048 for two million, 4,096 for ten."""
+        fitting = 1 << round(math.log2(1.25 * math.sqrt(max(1, characters))))
+        return min(max(fitting, LEAST), self.most)
 
 
 @dataclass(frozen=True)
@@ -42,6 +60,7 @@ class Making:
     tell: Callable[[str], None] | None
     known: Tokenizer | None = None
     """One that is taken as it is, if there is one already: that of a trained model."""
+    cut: Cut = field(default_factory=Cut)
 
     def __call__(self, folder: Path) -> None:
         stamp = self.parts.stamp()
@@ -76,13 +95,8 @@ class Making:
         if self.tokens in ("bytes", "characters"):
             return make_tokenizer(self.tokens, texts)
         characters = survey(train.pieces()).characters
-        if self.tokens == "auto" and characters < SMALL:
+        if self.tokens == "auto" and characters < self.cut.characters_below:
             return make_tokenizer("characters", texts)
         every = max(1, math.ceil(characters / SAMPLE))
         sample = (text for number, text in enumerate(texts) if number % every == 0)
-        return make_tokenizer("bpe", sample, self.vocabulary or _fitting(characters))
-
-
-def _fitting(characters: int) -> int:
-    """A vocabulary for so much text: 2,048 for two million characters, 4,096 for ten million."""
-    return min(max(1 << round(math.log2(1.25 * math.sqrt(characters))), 1024), 1 << 14)
+        return make_tokenizer("bpe", sample, self.vocabulary or self.cut.vocabulary(characters))

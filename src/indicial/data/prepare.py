@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ import numpy as np
 
 from indicial.data.corpus import Corpus, Data, open_array
 from indicial.data.encode import token_type
-from indicial.data.making import COUNTS, Making
+from indicial.data.making import COUNTS, Cut, Making
 from indicial.data.parts import Parts, find_parts
 from indicial.data.store import checksums, find, stored
 from indicial.data.tokenizers import FILE, KINDS, Tokenizer, load_tokenizer
@@ -48,6 +48,7 @@ def prepare_data(
     cache: Path | None = None,
     world_size: int = WORLD_SIZE,
     tokenizer: Path | None = None,
+    cut: Cut | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> Data:
     """The data that `what` names, ready to make batches of.
@@ -55,7 +56,8 @@ def prepare_data(
     `tokens` is auto, bytes, characters or bpe; `documents` is auto, file, lines or blank-lines;
     `validation` is a fraction (0.1) or files. `seed` decides which documents are kept back and
     which sentences a world says; runs that are compared want the same one. `tokenizer` is a folder
-    with one that is to be used as it is, that of a run. `tell` hears how far the work is, every few
+    with one that is to be used as it is, that of a run; `cut` says which one to make, if `tokens` and
+    `vocabulary` do not. `tell` hears how far the work is, every few
     seconds.
     """
     tokens = _checked_kind(tokens, vocabulary)
@@ -70,10 +72,11 @@ def prepare_data(
         raw="bytes" in (tokens, known and known.kind),
     )
     taken = [] if tokenizer is None else [(tokenizer / FILE).read_text(encoding="utf-8")]
-    made_from = json.dumps([FORMAT, parts.stamp(), tokens, vocabulary, *taken])
+    cut = cut or Cut()
+    made_from = json.dumps([FORMAT, parts.stamp(), tokens, vocabulary, asdict(cut), *taken])
     key = hashlib.sha256(made_from.encode()).hexdigest()
-    folder = stored(key, Making(parts, tokens, vocabulary, tell, known), cache)
-    return _described(open_data(folder, {}), parts)
+    folder = stored(key, Making(parts, tokens, vocabulary, tell, known, cut), cache)
+    return _described(open_data(folder, {}), parts, cut)
 
 
 def find_data(description: Mapping[str, Any], cache: Path | None = None) -> Data | None:
@@ -112,11 +115,12 @@ def _checked_kind(tokens: str, vocabulary: int | None) -> str:
     return tokens
 
 
-def _described(data: Data, parts: Parts) -> Data:
+def _described(data: Data, parts: Parts, cut: Cut) -> Data:
     """The data of a stored folder, with where they come from."""
     assert data.folder is not None
     counts = _counts(data.folder)
     told = {**_description(parts, counts, data.tokenizer), "stored": data.folder.name}
+    told["cut"] = asdict(cut)
     for part, corpus in (("train", data.train), ("validation", data.validation)):
         told[part] = {
             **counts[part],
@@ -159,7 +163,8 @@ def _description(parts: Parts, counts: dict[str, Any], tokenizer: Tokenizer) -> 
         if unknown := counts[part]["unknown"]:
             told["notes"].append(
                 f"{unknown:,} of the {counts[part]['characters']:,} characters of the {name} part "
-                "are none that the tokens know; they count as one unknown character"
+                "are none that the tokens know; each counts as unknown, and 20 bits more for saying "
+                "which one it is"
             )
     if parts.world is not None:
         told["world"] = {

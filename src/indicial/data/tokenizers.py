@@ -7,12 +7,14 @@
 
 Token 0 is `<EOS>`, the end of a document, whatever the kind; no text has it. A tokenizer is made
 from the training part only. Bytes and BPE can say any text. Characters know those of the training
-part; elsewhere in the data token 1 stands for any other, so that the validation part can be measured.
+part; elsewhere in the data token 1 stands for any other, so that the validation part can be measured: a
+text counts as what it takes to say all of it, so that such a character costs `unknown_nats` more.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
@@ -33,6 +35,8 @@ FORMAT = 1
 
 EOS = 0
 END = "<EOS>"
+CHARACTERS = 0x110000 - 0x800
+"""All that Unicode has room for."""
 KINDS = ("bytes", "characters", "bpe")
 
 
@@ -44,6 +48,8 @@ class Tokenizer(ABC):
     eos = EOS
     unknown: int | None = None
     """The token that stands for what this tokenizer has no token for, if there is such a one."""
+    unknown_nats = 0.0
+    """What it takes to say which character an unknown one is: any other is as likely."""
 
     def encode(self, text: str) -> list[int]:
         """The tokens of a text, without `<EOS>`: `decode(encode(text)) == text`."""
@@ -133,6 +139,7 @@ class Characters(Tokenizer):
     def __init__(self, alphabet: str) -> None:
         self.alphabet = alphabet
         self.size = len(alphabet) + 2
+        self.unknown_nats = math.log(CHARACTERS - len(alphabet))
         codes = _codes(alphabet)
         self._tokens = np.full(int(codes.max(initial=0)) + 2, self.unknown, np.uint32)
         self._tokens[codes] = np.arange(2, self.size)

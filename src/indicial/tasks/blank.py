@@ -97,4 +97,5 @@ class Blank(Language):
             return super().surprise(module, block, number, device)
         inputs = self.block_inputs(block, number)
         found = self.measure(module)({n: v.to(device) for n, v in inputs.items()})
-        return found, torch.from_numpy(self.counted(block, number)).to(device)
+        where = torch.from_numpy(self.counted(block, number)).to(device)
+        return self.spelled(found, block), where

@@ -187,7 +187,15 @@ class Language:
                 loss = module(**inputs).loss
             return loss.expand(where.shape), where
         found = self.measure(module)(inputs)
-        return (found[:, 1:] if self.leads else found), where
+        return self.spelled(found[:, 1:] if self.leads else found, block), where
+
+    def spelled(self, nats: torch.Tensor, block: Block) -> torch.Tensor:
+        """With what it takes to say which character each unknown one is: bits are never flattered."""
+        tokenizer = self.data.tokenizer
+        if tokenizer.unknown is None:
+            return nats
+        unknown = torch.from_numpy(block.tokens == tokenizer.unknown).to(nats.device)
+        return nats + tokenizer.unknown_nats * unknown
 
     def measure(self, module: ProgramModule) -> Measure:
         assert self.prediction is not None

@@ -22,6 +22,7 @@ import numpy as np
 from indicial.compile.module.sizes import data_lengths
 from indicial.compile.schedule.schedule import schedule
 from indicial.data.corpus import Corpus
+from indicial.data.making import LARGEST, SMALL, Cut
 from indicial.program.explain.facts import tied_sizes
 from indicial.program.ir import Code
 from indicial.program.messages import IndicialError
@@ -49,6 +50,16 @@ SHORT_ROWS = {
     "recurrent": ((4.0, 64), (math.inf, 128)),
 }
 """Minutes of one core, and how long a row is at most in a training that takes less."""
+READ = 20_000
+"""Characters that a core reads in a second, about, one by one."""
+EPOCHS = 8
+"""A small text that can be read so often is read in characters."""
+MOST_EPOCHS = 40
+"""Of a model that has no more parameters than there are tokens."""
+LEAST_CHARACTERS = 1 << 16
+"""Of a text that is cut into byte pairs: a vocabulary is learned from it."""
+VOCABULARY = 5700
+"""Tokens that a minute of one core can bear; they grow with the fourth root of the time."""
 SHARE = 0.88
 """Of the time, what the steps take; the rest is for validation and for beginning."""
 RATES = {
@@ -61,6 +72,29 @@ RATES = {
 LOOKS = 20
 TRAINING = 3
 """Work of a step, forward and backward, in that of a forward pass."""
+
+
+def cut(settings: Settings, device: str) -> Cut:
+    """How a text is cut: with little time for it into byte pairs, which tell more of it in a step,
+    but into few of them, since each makes every step longer. In powers of 2, so that not every
+    other time has tokens of its own."""
+    time = core_minutes(settings, device)
+    if math.isinf(time):
+        return Cut()
+    read = 60 * time * READ / EPOCHS
+    few = VOCABULARY * time**0.25
+    return Cut(
+        min(SMALL, max(LEAST_CHARACTERS, 1 << round(math.log2(read)))),
+        min(LARGEST, 1 << round(math.log2(few))),
+    )
+
+
+def core_minutes(settings: Settings, device: str) -> float:
+    """The time in minutes of one core; without end on a GPU, and where the steps are said."""
+    kind = device.partition(":")[0]
+    if kind != "cpu" or (settings.minutes is None and settings.max_steps is not None):
+        return math.inf
+    return (settings.minutes or MINUTES) * _cores(kind)
 
 
 def rows(corpus: Corpus, settings: Settings, device: str, model: str) -> tuple[int, int]:
@@ -99,6 +133,13 @@ def sizes(
             break
         best = tried
     return best
+
+
+def most_steps(parameters: int, tokens: int, tokens_per_step: int) -> int:
+    """How many steps so many tokens are good for: more would learn them by heart, the sooner the
+    more parameters there are."""
+    epochs = MOST_EPOCHS / math.sqrt(max(1.0, parameters / tokens))
+    return max(1, math.ceil(epochs * tokens / tokens_per_step))
 
 
 def _cores(kind: str) -> int:

@@ -40,6 +40,8 @@ def rehearse(
                 at = clock.now()
                 trial.step()
                 times.append(clock.now() - at)
+            if not processes.connected:
+                task.validate(module, 1)  # the first look is slow as well
         except NotFinite:  # the training itself says more about it
             pass
     # The lower quartile: others may be at work for a moment, and seldom for the whole training.

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from indicial.data.corpus import Data
+from indicial.data.making import Cut
 from indicial.data.prepare import WORLD_SIZE, find_data, open_data, prepare_data
 from indicial.data.sources import is_gone
 from indicial.program.messages import IndicialError
@@ -28,6 +29,7 @@ def read_data(
     tell: Tell,
     tokenizer: Path | None = None,
     processes: Processes = ALONE,
+    cut: Cut | None = None,
 ) -> Data:
     """The data that the settings name; cut as in another run, if its folder is given."""
 
@@ -41,6 +43,7 @@ def read_data(
             validation=_validation(settings.validation),
             world_size=settings.world_size or WORLD_SIZE,
             tokenizer=tokenizer,
+            cut=cut,
             tell=tell,
         )
 
@@ -62,8 +65,10 @@ def read_run_data(
     settings = said.over(Settings.kept(run.description.settings))
     names = (*settings.data, *(settings.validation or ()))
     gone = [name for name in names if is_gone(name)]
+    kept = run.description.data.get("cut")
+    cut = Cut(**kept) if kept is not None else None  # as there was time for when it began
     if said.data or ("-" not in names and not gone):
-        return read_data(settings, tell, tokenizer, processes)
+        return read_data(settings, tell, tokenizer, processes, cut)
 
     def prepare() -> Data:
         found = find_data(run.description.data)
@@ -79,7 +84,7 @@ def read_run_data(
         try:
             if sys.stdin is None or sys.stdin.isatty():
                 raise IndicialError("there is a terminal")
-            return read_data(settings, tell, tokenizer)
+            return read_data(settings, tell, tokenizer, cut=cut)
         except IndicialError as error:
             raise IndicialError(
                 f"{run.folder} was trained on standard input, and its tokens are no longer in the "

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import torch
 
 from indicial.compile.module.module import ProgramModule
 from indicial.data.corpus import Data
+from indicial.data.making import Cut
 from indicial.program.messages import IndicialError
 from indicial.program.program import Program
 from indicial.tasks.language import Language
@@ -39,6 +40,8 @@ from indicial.training.watchers import Plan
 
 MOST = 1 << 27
 """Tokens of a batch."""
+UNKNOWN = 0.01
+"""Of the characters, so many may be none that the tokens of another run know."""
 LITTLE = 1000
 """Tokens below which a text is told to be too short."""
 
@@ -83,7 +86,8 @@ def begin(
         if settings.context is None:
             settings = replace(settings, context=origin.context(found.program))
     cut_as = origin.run.folder if origin is not None else None
-    data = data or read_data(settings, tell, cut_as, processes)
+    cut = Cut(**processes.share(asdict(defaults.cut(settings, device))))
+    data = data or read_data(settings, tell, cut_as, processes, cut)
     begun = clock.now()  # from here on the minutes count
     _check_known(data, settings)
     for note in (*data.description.get("notes", ()), *_little(data)):
@@ -138,10 +142,11 @@ def _task(
 
 def _check_known(data: Data, settings: Settings) -> None:
     """With the characters of another run: what it has no token for cannot be learned."""
-    if 2 * data.train.unknown > data.train.characters:
+    if data.train.unknown > UNKNOWN * data.train.characters:
         raise IndicialError(
             f"{data.train.unknown:,} of the {data.train.characters:,} characters to learn from are "
-            f"none that {settings.from_} knows. Train a new model on them, without --from"
+            f"none that {settings.from_} knows ({UNKNOWN:.0%} may be). Train a new model on them, "
+            "without --from; one with --tokens bytes or bpe knows every character"
         )
 
 
@@ -220,7 +225,11 @@ def _choices(
     tokens = kept.batch_size * kept.accumulate * kept.context
     whole = 60 * (settings.minutes or defaults.MINUTES)
     left = processes.share(max(whole - (clock.now() - begun), whole / 2))
-    amount = defaults.amount(settings, per_step, tokens, len(task.data.validation), seconds=left)
+    parameters = sum(p.numel() for p in module.parameters())
+    most = defaults.most_steps(parameters, len(task.data.train), tokens)
+    amount = defaults.amount(
+        settings, per_step, tokens, len(task.data.validation), seconds=left, most_steps=most
+    )
     return replace(kept, **amount.__dict__), per_step
 
 

@@ -59,8 +59,9 @@ class Edge:
 
     def _most(self, form: Affine) -> float:
         """The largest value of index arithmetic, as far as it can be known; inf if it grows."""
-        bounds = [form]
-        bounds += [add(form, c.form, -1) for c in self.constraints if not c.differs]
+        # What a condition says of sizes alone, `n = 2`, is no bound of an index.
+        bounding = (c.form for c in self.constraints if c.form.terms and not c.differs)
+        bounds = [form, *(add(form, bound, -1) for bound in bounding)]
         return min(self._at_most(bound) for bound in bounds)
 
     def _at_most(self, form: Affine) -> float:
