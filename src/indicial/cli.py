@@ -28,6 +28,7 @@ from indicial.commands import (
     train,
 )
 from indicial.commands.arguments import Parser
+from indicial.program.terminal import shown_safely
 
 DESCRIPTION = "Index notation that runs: check, explain and train equations of sequence models."
 
@@ -62,6 +63,11 @@ COMMANDS = [
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; gives the exit status."""
+    with shown_safely():
+        return _run(arguments)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     parser = _parser()
     options = parser.parse_args(arguments)
     if options.command is None:
@@ -82,6 +88,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     except KeyboardInterrupt:
         return 130
+    except RecursionError:
+        print(
+            "indicial: that is nested too deep; give inner parts names of their own",
+            file=sys.stderr,
+        )
+        return 2
     except MemoryError:
         print("indicial: there is not enough memory for that", file=sys.stderr)
         return 2

@@ -194,4 +194,4 @@ def test_a_terminal_is_not_told_what_to_do(
     assert main([*arguments, "--prompt", "\x1b"]) == 0
     shown = capsys.readouterr().out
     assert "\x1b" in plain
-    assert shown == "".join("�" if c in "\x1b\x9b\x07" else c for c in plain)
+    assert shown == "".join(repr(c)[1:-1] if c in "\x1b\x9b\x07" else c for c in plain)

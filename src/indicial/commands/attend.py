@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from indicial.commands.arguments import Commands, check_outputs, command, forcing
+from indicial.program.terminal import raw
 
 if TYPE_CHECKING:
     from indicial.inspect.attention import Look
@@ -161,7 +162,7 @@ def _attend(options: argparse.Namespace) -> int:
         if number:
             print()
         lines = weights_map(look, first=first, last=last, colour=_colour(), width=screen_width())
-        print("\n".join(lines))
+        print("\n".join(lines), file=raw(sys.stdout))
     return 0
 
 
@@ -191,7 +192,7 @@ def _trace(options: argparse.Namespace) -> int:
             one.values, one.name, one.letters, lowers=one.lowers, whole=one.whole, colour=_colour(),
             labels=[clipped(label, LABEL) for label in one.labels], rows=ROWS, width=screen_width(),
         )  # fmt: skip
-        print("\n".join(lines))
+        print("\n".join(lines), file=raw(sys.stdout))
     return 0
 
 

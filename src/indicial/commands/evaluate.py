@@ -54,7 +54,7 @@ def add(commands: Commands[Any]) -> None:
                         help="tokens of a row (as in training)")  # fmt: skip
     parser.add_argument("--stride", type=int, metavar="N",
                         help="tokens that a further row of a text counts (half of the context)")  # fmt: skip
-    parser.add_argument("--sentences", type=int, metavar="N",
+    parser.add_argument("--sentences", "--world-size", type=int, metavar="N",
                         help="sentences of a world (10000)")  # fmt: skip
     parser.add_argument("--seed", type=int, metavar="N",
                         help="of the sentences of a world (0)")  # fmt: skip
@@ -139,18 +139,20 @@ def _progress() -> Iterator[Callable[[int, int], object] | None]:
     if not sys.stderr.isatty():
         yield None
         return
-    last = 0.0
+    from indicial.program.terminal import raw
+
+    last, screen = 0.0, raw(sys.stderr)
 
     def progress(done: int, total: int) -> None:
         nonlocal last
         if time.monotonic() - last > EVERY:
             last = time.monotonic()
-            print(f"\r{done:,} of {total:,} tokens", end="", file=sys.stderr, flush=True)
+            print(f"\r{done:,} of {total:,} tokens", end="", file=screen, flush=True)
 
     try:
         yield progress
     finally:
-        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+        print("\r\x1b[K", end="", file=screen, flush=True)
 
 
 @contextmanager

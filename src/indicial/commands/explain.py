@@ -24,6 +24,7 @@ from indicial.commands.arguments import (
     settings,
     with_constants,
 )
+from indicial.program.terminal import raw
 
 if TYPE_CHECKING:
     from indicial.program.program import Program
@@ -262,7 +263,7 @@ def _try(options: argparse.Namespace) -> int:
         lines = trial(
             program, sizes=sizes, seed=options.seed, everything=options.everything, colour=colour
         )
-        print("\n".join([*lines, ""]))
+        print("\n".join([*lines, ""]), file=raw(sys.stdout))
     _show_mistakes(programs)
     return 0 if len(good) == len(programs) else 1
 

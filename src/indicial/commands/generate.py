@@ -50,9 +50,6 @@ OTHER_NAMES = {
 }  # fmt: skip
 """What others call it; only used to say how it is called here."""
 
-OBEYED = dict.fromkeys([*range(9), *range(11, 32), *range(127, 160)], "�")
-"""Characters that a terminal obeys, but for tab and newline; a model of bytes may say any."""
-
 
 def add(commands: Commands[Any]) -> None:
     """Adds `generate` to the parser of `indicial`."""
@@ -194,10 +191,11 @@ def _settings(options: argparse.Namespace) -> Decoding:
 def _streamed(speaker: Speaker, settings: Decoding, prompts: Sequence[str]) -> list[Text]:
     """Writes the texts one after the other, the first as it is made."""
     from indicial.decode.stream import InOrder
+    from indicial.program.terminal import raw
 
     # A terminal or file that knows fewer characters shows ? for the others.
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")
+    if sys.stdout is not None and isinstance(stream := raw(sys.stdout), io.TextIOWrapper):
+        stream.reconfigure(errors="replace")
     copies = settings.num_return_sequences
     if settings.num_beams > 1:  # which text is best is known at the end only
         texts = speaker.generate(prompts, settings)
@@ -228,8 +226,7 @@ def _heading(number: int, count: int) -> str:
 
 
 def _write(piece: str) -> None:
-    seen = sys.stdout is not None and sys.stdout.isatty()
-    print(piece.translate(OBEYED) if seen else piece, end="", flush=True)
+    print(piece, end="", flush=True)
 
 
 def _report(

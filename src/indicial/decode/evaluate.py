@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from indicial.compile.module.module import ProgramModule
+from indicial.compile.native import private
 from indicial.data.corpus import Corpus, Data, open_array
 from indicial.data.documents import DOCUMENTS
 from indicial.data.encode import token_type, write_tokens
@@ -100,7 +101,7 @@ def evaluate(
     tokenizer, module = run.tokenizer(), run.module(checkpoint)
     found = open_for(run, tokenizer, data, field, documents)
     source = _source(found, sentences, seed)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=private.temporary()) as folder:
         corpus = encoded(source, tokenizer, Path(folder))
         told = {"name": source.name, "validation": truth(source)}
         world = found if isinstance(found, World) else None

@@ -15,6 +15,7 @@ from pathlib import Path
 import torch
 
 from indicial.compile.module.module import ProgramModule
+from indicial.compile.native import private
 from indicial.data.corpus import Data
 from indicial.data.prepare import find_data
 from indicial.data.sources import Sentences
@@ -52,7 +53,7 @@ def texts_for(
     tokenizer = run.tokenizer()
     found = open_for(run, tokenizer, data, field, None)
     source = Sentences(found, SENTENCES, "evaluation", 0) if isinstance(found, World) else found
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=private.temporary()) as folder:
         corpus = encoded(source, tokenizer, Path(folder))
         both = Data(corpus, corpus, tokenizer, None, {"name": source.name})
         return _rows(both, run, module, source.name, count)

@@ -10,12 +10,35 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+from collections.abc import Iterable
+from typing import IO
 
 from rich.console import Console
+from rich.segment import Segment
+
+from indicial.program.terminal import escaped, raw
 
 
 class Output(Console):
-    """Raises `BrokenPipeError` once; what comes later is not written."""
+    """Raises `BrokenPipeError` once; what comes later is not written.
+
+    Control characters in what is said are shown; those of rich itself, segments of their own, are obeyed.
+    """
+
+    @property
+    def file(self) -> IO[str]:
+        return raw(super().file)
+
+    @file.setter
+    def file(self, new: IO[str]) -> None:
+        self._file = new
+
+    def _render_buffer(self, buffer: Iterable[Segment]) -> str:
+        if not self.is_terminal:
+            return super()._render_buffer(buffer)
+        return super()._render_buffer(
+            [one if one.control else one._replace(text=escaped(one.text)) for one in buffer]
+        )
 
     def on_broken_pipe(self) -> None:
         self.quiet = True
