@@ -45,7 +45,7 @@ _USUAL_WORDS = {
     "sigmoid": "σ", "logistic": "σ", "relu": "ReLU", "gelu": "GELU", "layernorm": "layernorm",
     "layer_norm": "layernorm", "rmsnorm": "rmsnorm", "softmax": "softmax", "tanh": "tanh",
     "softplus": "softplus", "dropout": "dropout", "onehot": "onehot", "one-hot": "onehot",
-    "argmax": "argmax", "argmin": "argmin",
+    "argmax": "argmax", "argmin": "argmin", "silu": "SiLU", "swish": "SiLU", "elu": "ELU",
 }  # fmt: skip
 
 

@@ -27,5 +27,6 @@ REDUCTIONS = ("sum", "prod", "max", "min", "mean", "argmax", "argmin", "softmax"
 FUNCTIONS = (
     "tanh", "σ", "ReLU", "GELU", "exp", "ln", "log", "sqrt", "abs", "sign", "cos", "sin",
     "onehot", "layernorm", "dropout", "softplus", "floor", "erf",
+    "SiLU", "ELU",
 )  # fmt: skip
 """Functions that may stand without brackets before their argument (`ln x`)."""

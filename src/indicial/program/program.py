@@ -28,6 +28,7 @@ from indicial.program.names.inverses import regular
 from indicial.program.names.letters import capital
 from indicial.program.names.loops import unroll
 from indicial.program.names.outline import Outline
+from indicial.program.names.outset import outset
 from indicial.program.vectors import vectors
 
 if TYPE_CHECKING:
@@ -84,6 +85,8 @@ class Program:
             sites = [(span, "") for span in fault.spans]
             self._messages.add(fault.severity, fault.code, fault.message, *sites, hint=fault.hint)
         equations, derivatives = _without_derivatives(self.written)
+        if document:
+            equations = outset(equations)
         filled = regular(fill(equations, self._messages, document, resolve), self._messages)
         in_matrices: list[Skipped] = []
         self.reading = vectors.rewrite(filled, self._messages, document, in_matrices)

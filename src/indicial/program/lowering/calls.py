@@ -36,6 +36,19 @@ rmsnorm(x[J])[j] = x[j] / sqrt(mean_{j'} x[j']^2 + 0.00001)
 """Functions of vectors that are there without being written, as equations like any other."""
 
 
+def _silu(x: ir.Expression) -> ir.Expression:
+    return ir.Apply("*", (x, ir.Apply("σ", (x,))), span=x.span)
+
+
+def _elu(x: ir.Expression) -> ir.Expression:
+    below = ir.Apply("exp", (ir.Apply("min", (x, ZERO)),))
+    return ir.Apply("+", (ir.Apply("max", (x, ZERO)), below, ir.Constant(-1.0)), span=x.span)
+
+
+COMPOSED = {"SiLU": _silu, "ELU": _elu}
+"""Functions of a number that are made of others."""
+
+
 @cache
 def prelude() -> dict[str, FunctionDefinition]:
     from indicial.notation.parse import parse_text
@@ -56,6 +69,9 @@ def call(lowering: Lowering, use: Use, scope: Scope, node: s.Expression) -> Term
     key = ALIASES.get(key, key)
     if key in ir.ELEMENTWISE:
         return _elementwise(lowering, key, use.call, scope, node.span)
+    if key in COMPOSED and len(use.call.arguments) == 1:
+        inner = lowering.term(use.call.arguments[0], scope)
+        return Term(COMPOSED[key](inner.expression), merge([inner], brackets=True))
     if key == "dropout":
         return _dropout(lowering, use.call, scope, node.span)
     if key == "onehot":

@@ -38,6 +38,8 @@ def reduction(lowering: Lowering, node: s.Reduction, scope: Scope) -> Term:
             hint=f"write it below: {node.operator}_{{i}} …",
         )  # fmt: skip
         return lowering.lower(node.body, scope)
+    if lowering.context.document and node.upper is not None:
+        _follow(lowering, node.upper, variables[-1], scope)
     body = lowering.term(node.body, inner)
     parts = [lowering.condition(c, inner) for c in conditions]
     condition = conjoin(parts)
@@ -53,6 +55,14 @@ def reduction(lowering: Lowering, node: s.Reduction, scope: Scope) -> Term:
     indices = tuple(v.index for v in variables)
     reduced = ir.Reduce(node.operator, indices, condition, body.expression, span=node.span)
     return Term(reduced, merge([body], brackets=True))
+
+
+def _follow(lowering: Lowering, upper: s.Expression, variable: Variable, scope: Scope) -> None:
+    """`y_i = Σ_{j=1}^{i} x_j` in prose: i and j number the same things."""
+    end = upper.terms[0] if isinstance(upper, s.Add) else upper
+    other = scope.variables.get(name_key(end)) if isinstance(end, s.Name) else None
+    if other is not None:
+        lowering.context.classes.union(other.size, variable.size, variable.span)
 
 
 def _bind(lowering: Lowering, binder: Binder, scope: Scope, node: s.Reduction) -> Variable | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
+from math import prod
 
 from indicial.notation import syntax as s
 from indicial.notation.printers import name_key
@@ -31,6 +32,11 @@ def family_bounds(outline: Outline, statements: Iterable[s.Statement]) -> Bounds
                 if isinstance(last, s.Comparison) and last.operators == ("=",):
                     for letter in (*node.under[:-1], last.operands[0]):
                         _explicit(letter, last.operands[1], node.upper, explicit)
+                    if outline.document and isinstance(statement, s.Equation):
+                        _followed(outline, statement, last.operands[1], node.upper, listed)
+            elif isinstance(node, s.Fraction) and outline.document:
+                for letter in _poles(node.below) & _on_left(outline, statement):
+                    listed.setdefault(family(letter), (1, 0))
             elif isinstance(node, s.Call):
                 _listed(node.arguments, listed)
                 _listed(node.given or (), listed)
@@ -97,6 +103,57 @@ def _explicit(letter: s.Expression, lower: s.Expression, upper: s.Expression, in
         return
     if len(lower.text) < 10:
         into[family(name)] = (int(lower.text), offset)
+
+
+def _on_left(outline: Outline, statement: s.Statement) -> set[s.Name]:
+    """The indices of an equation's left side, as they are written: small letters alone."""
+    use = outline.use(statement.sides[0]) if isinstance(statement, s.Equation) else None
+    names = map(index_name, use.reference.items) if use is not None else ()
+    return {name for name in names if name is not None and not is_capital(name.base)}
+
+
+def _poles(below: s.Expression) -> set[s.Name]:
+    """The letters at whose 0 a denominator is 0: the t of `1 - β^t`, of `2 t`."""
+    letters = {n for n in below.walk() if isinstance(n, s.Name) and index_name(n) is not None}
+    return {letter for letter in letters if _at_zero(below, letter) == 0}
+
+
+def _at_zero(node: s.Expression, letter: s.Name) -> float | None:
+    """What an expression is where a letter is 0, if that does not depend on anything else."""
+    if isinstance(node, s.Group):
+        return _at_zero(node.body, letter)
+    if isinstance(node, s.Number):
+        return float(node.text) if node.text.isdigit() else None
+    if isinstance(node, s.Name):
+        exponent = node.sup[0] if len(node.sup) == 1 else None
+        return 0.0 if node == letter else 1.0 if exponent == letter else None
+    if isinstance(node, s.Power):
+        return 1.0 if _at_zero(node.exponent, letter) == 0 else None
+    if isinstance(node, s.Negative):
+        value = _at_zero(node.body, letter)
+        return None if value is None else -value
+    if isinstance(node, s.Add | s.Product):
+        parts = node.terms if isinstance(node, s.Add) else node.factors
+        values = [_at_zero(part, letter) for part in parts]
+        if isinstance(node, s.Product) and 0 in values:
+            return 0.0
+        known = [v for v in values if v is not None]
+        if len(known) < len(values):
+            return None
+        return sum(known) if isinstance(node, s.Add) else prod(known)
+    return None
+
+
+def _followed(
+    outline: Outline, equation: s.Equation, lower: s.Expression, upper: s.Expression, into: Bounds
+) -> None:
+    """`y_i = Σ_{j=1}^{i} x_j`, `Σ_{j=1}^{i-1}`: i begins where j does."""
+    end = upper.terms[0] if isinstance(upper, s.Add) else upper
+    name = index_name(end)
+    if name is None or name not in _on_left(outline, equation):
+        return
+    if isinstance(lower, s.Number) and lower.text.isdigit() and len(lower.text) < 10:
+        into.setdefault(family(name), (int(lower.text), 0))
 
 
 def _listed(items: tuple[s.Expression, ...], into: Bounds) -> None:

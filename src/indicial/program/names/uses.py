@@ -33,7 +33,7 @@ from indicial.program.names.naming import FUNCTION_LETTERS, Naming, Reference
 ALIASES = {"log": "ln", "sg": "stop"}
 """Functions that have a second name."""
 BUILT_IN = frozenset(
-    [*ELEMENTWISE, *ALIASES, "onehot", "dropout", "softmax", "layernorm", "rmsnorm"]
+    [*ELEMENTWISE, *ALIASES, "onehot", "dropout", "softmax", "layernorm", "rmsnorm", "SiLU", "ELU"]
 )
 PROBABILITY = frozenset({"P", "p", "Pr", "ℙ", "𝒫"})
 

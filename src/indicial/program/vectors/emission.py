@@ -66,7 +66,8 @@ class Emission:
         if leaf is not None:
             return self._name(node, leaf, self._fitting(node, ends))
         if fits_all(node):
-            return node
+            # `1/√d`: a number, whose d may be the size of an index.
+            return regular.rebuilt(node, lambda n: self.emit(n, CLOSED))
         match node:
             case s.Transpose(body=body):
                 inner = self.emit(body, (ends[1], ends[0]))

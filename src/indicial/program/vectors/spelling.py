@@ -2,7 +2,6 @@
 
 f_t * C_{t-1}            →  f_t ⊙ C_{t-1}          a star between names is taken element by element
 W_f [h_{t-1}, x_t]       →  W_f · [h_{t-1}, x_t]   brackets that hold values are a list, not indices
-SiLU(x), Swish(x)        →  x ⊙ σ(x)
 1/d Σ_i x_i              →  mean_i x_i             d counts what is summed
 f(z) = tanh(W z + b)     →  tanh(W x + b)          at every f(x)
 δ_{ij}                   →  1 if i = j, else 0     where both are indices
@@ -12,7 +11,7 @@ f(z) = tanh(W z + b)     →  tanh(W x + b)          at every f(x)
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from indicial.notation import syntax as s
 from indicial.notation.printers import name_key
@@ -22,7 +21,6 @@ from indicial.program.names.sorting import outline
 from indicial.program.vectors.leaves import in_scripts
 from indicial.program.vectors.regular import Change, changed, index_letters, rebuilt
 
-GATED = frozenset({"SiLU", "silu", "Swish", "swish"})
 COUNTING = frozenset("dnmND")
 DEEPEST = 8
 """How often functions that call functions are written out."""
@@ -56,17 +54,9 @@ def spelt_alike(statements: list[s.Statement]) -> list[s.Statement]:
             return _counted(_starred(new), defined)
         if isinstance(new, s.Fraction):
             return _mean(new, defined)
-        if isinstance(new, s.Call) and new.function in _GATED and len(new.arguments) == 1:
-            (inner,) = new.arguments
-            held = s.Group(inner, span=inner.span)
-            gate = s.Call(s.Name("σ", span=new.span), (inner,), span=new.span)
-            return s.Group(s.Hadamard((held, gate), span=new.span), span=new.span)
         return new
 
     return [changed(statement, change) for statement in statements]
-
-
-_GATED = {s.Name(word) for word in GATED}
 
 
 # ---------------------------------------------------------------------- fonts
@@ -218,10 +208,30 @@ def _mean(node: s.Fraction, defined: set[str]) -> s.Expression:
 # ---------------------------------------------------------------------- functions of one's own
 
 
+@dataclass(frozen=True)
+class Body:
+    """What a function of one's own says."""
+
+    function: s.Name
+    parameters: tuple[s.Name, ...]
+    value: s.Expression
+
+    def numbered(self, name: s.Name) -> Body | None:
+        """The same for `Swish_1`, where it is `Swish_β`: with 1 for β."""
+        if len(name.sub) != 1 or len(self.function.sub) != 1:
+            return None
+        (letter,), (number,) = self.function.sub, name.sub
+        if not isinstance(letter, s.Name) or not isinstance(number, s.Number):
+            return None
+        if replace(self.function, sub=()) != replace(name, sub=()):
+            return None
+        return Body(name, self.parameters, _with(self.value, {letter: number}))
+
+
 def unfolded(statements: list[s.Statement]) -> list[s.Statement]:
     """`f(z) = tanh(W z + b)`, `y = f(x)`: the body stands at every call, with x for z."""
     sketch = outline(statements, Messages(), document=True)
-    bodies: dict[str, tuple[tuple[s.Name, ...], s.Expression]] = {}
+    bodies: dict[str, Body] = {}
     for statement in statements:
         if not isinstance(statement, s.Equation) or len(statement.sides) != 2:
             continue
@@ -232,23 +242,33 @@ def unfolded(statements: list[s.Statement]) -> list[s.Statement]:
         names = tuple(a for a in left.arguments if isinstance(a, s.Name) and not a.sub)
         plain = len(names) == len(left.arguments) and key in sketch.functions
         if plain and left.given is None and not _calls(right, key):
-            bodies[key] = names, right
+            bodies[key] = Body(left.function, names, right)
     if not bodies:
         return statements
-    called = {
-        name_key(n.function)
+    numbers = {
+        n.function
         for st in statements for n in _right(st)
         if isinstance(n, s.Call) and isinstance(n.function, s.Name)
     }  # fmt: skip
-    bodies = {key: body for key, body in bodies.items() if key in called}
+    called = set(map(name_key, numbers))
+    bodies = {
+        key: body
+        for key, body in bodies.items()
+        if key in called or any(body.numbered(name) for name in numbers)
+    }
 
     def written_out(depth: int) -> Change:
         def change(node: s.Expression) -> s.Expression:
             if isinstance(node, s.Call) and isinstance(node.function, s.Name):
-                known = bodies.get(name_key(node.function))
-                if known is not None and len(known[0]) == len(node.arguments) and depth < DEEPEST:
+                made = (b.numbered(node.function) for b in bodies.values())
+                known = bodies.get(name_key(node.function)) or next(filter(None, made), None)
+                if (
+                    known is not None
+                    and len(known.parameters) == len(node.arguments)
+                    and depth < DEEPEST
+                ):
                     values = [change(a) for a in node.arguments]
-                    body = _with(known[1], dict(zip(known[0], values, strict=True)))
+                    body = _with(known.value, dict(zip(known.parameters, values, strict=True)))
                     inner = written_out(depth + 1)(body)
                     return s.Group(_at(inner, node), span=node.span)
             return rebuilt(node, change)
