@@ -28,6 +28,7 @@ from indicial.notation.syntax import (
     Statement,
     TupleLiteral,
 )
+from indicial.notation.vocabulary import FUNCTIONS
 
 WORDS = frozenset({"in", "out", "max", "min", "at", "is", "to", "on", "an"})
 """Short subscripts that are words even where their letters are indices."""
@@ -117,6 +118,8 @@ def live_letters(statement: Statement) -> frozenset[str]:
     for node in statement.walk():
         if isinstance(node, Index):
             called = node.base.arguments if isinstance(node.base, Call) else ()  # `e(w)[I]`
+            if isinstance(node.base, Call) and _base(node.base.function) in FUNCTIONS:
+                called = ()  # `σ(W x)_j`
             for item in (*called, *node.items):
                 live.update(_letters(item))
         elif isinstance(node, Reduction):
