@@ -27,7 +27,7 @@ TESTS = Path(__file__).resolve().parent
 SEEDS = TESTS.parents[1] / "shared" / "seeds"
 SUFFIXES = (".eq", ".md", ".tex", ".txt", ".ipynb")
 SECONDS = 20
-"""What takes longer hangs; a machine that is busy with other things may need a while."""
+"""Of the processor's time, however busy the machine is: what takes longer hangs."""
 
 
 class Hang(AssertionError):
@@ -37,15 +37,15 @@ class Hang(AssertionError):
 @contextmanager
 def limited(seconds: int) -> Iterator[None]:
     def stop(*_: object) -> None:
-        raise Hang(f"more than {seconds} s")
+        raise Hang(f"more than {seconds} s of computing")
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(seconds)
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 _deeds: list[str] = []

@@ -91,3 +91,16 @@ def test_costs_are_those_that_explain_says(line: str, holds: bool) -> None:
     assert "3 D I" in program.explain()
     (verdict,) = try_claims([program])
     assert verdict.as_stated == holds
+
+
+def test_a_letter_with_an_accent_is_an_index() -> None:
+    """`ŷ` runs over what y is one of; it is no label because it wears a hat."""
+    program = load(
+        "input x[j]\ninput y in Y\ns[ŷ] = Σ_j W[ŷ,j] x[j]\nloss = -s[y] + ln Σ_ŷ exp s[ŷ]"
+    )
+    assert program.messages == []
+    W, x = np.array([[1.0, 2.0], [0.5, -1.0], [0.0, 3.0]]), np.array([0.3, -0.7])
+    scores = W @ x
+    found = program.interpret({"x": x, "y": 2}, {"W": W})
+    assert np.allclose(found["s"], scores)
+    assert np.isclose(found.loss, -scores[2] + np.log(np.exp(scores).sum()))

@@ -54,8 +54,8 @@ def is_capital(base: str) -> bool:
 
 
 def index_name(node: Expression) -> Name | None:
-    """The node as the name of an index, if it can be one: `t`, `t_1`, `t'`, `t_{in}`, `J`."""
-    if not isinstance(node, Name) or node.sup or node.accents or not is_letter(node.base):
+    """The node as the name of an index, if it can be one: `t`, `t_1`, `t'`, `ŷ`, `t_{in}`, `J`."""
+    if not isinstance(node, Name) or node.sup or not is_letter(node.base):
         return None
     if node.base in GROUPS | _SETS:
         return None
@@ -72,7 +72,7 @@ def index_expression(node: Expression, tensors: frozenset[str] | set[str] = froz
     if isinstance(node, Number):
         return True
     if isinstance(node, Name):
-        return not node.accents and node.base not in tensors and not node.sup
+        return not {node.base, name_key(node)} & tensors and not node.sup
     if isinstance(node, Add):
         return all(index_expression(t, tensors) for t in node.terms)
     if isinstance(node, Negative):
