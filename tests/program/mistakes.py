@@ -6,6 +6,8 @@ INDICES = {
     "left-alone": "input x[t,k]\ny[t,j] = W[j] x[t,K]",
     "index-form": "input x[t]\ny[t] = x[t t]",
     "inverse": "input x[t,i]\ny_{ℓ+1}[t,j] = A_{ℓ+1}^{-1}[j,I] x[t,I]",
+    "complex": "input a[t], b[t]\ny[t] = tanh(a[t] + 1i b[t])",
+    "complex-pair": "input a[t], b[t]\ny[t] = exp(a[t] + 1i b[t])",
     "index-order": "input x[t,k]\ny[t,j] = W[j,K] x[K,t]\nz[t,j] = V[j,K] x[t,K]",
     "axis-order": "input x[t,j]\ny[j,t] = tanh(W[j,I] x[t,I])",
     "weights-axis": (

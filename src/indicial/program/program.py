@@ -22,6 +22,7 @@ from indicial.program.analyse import Analysis, analyse
 from indicial.program.doubts import JUDGED, Doubts, about
 from indicial.program.messages import IndicialError, Message, Messages, in_order
 from indicial.program.names.cells import Resolver
+from indicial.program.names.complex import real
 from indicial.program.names.constants import with_constants
 from indicial.program.names.fills import fill, overridden
 from indicial.program.names.inverses import regular
@@ -87,7 +88,8 @@ class Program:
         equations, derivatives = _without_derivatives(self.written)
         if document:
             equations = outset(equations)
-        filled = regular(fill(equations, self._messages, document, resolve), self._messages)
+        filled = fill(equations, self._messages, document, resolve)
+        filled = regular(real(filled, self._messages, document), self._messages)
         in_matrices: list[Skipped] = []
         self.reading = vectors.rewrite(filled, self._messages, document, in_matrices)
         indexed = self.reading.statements
