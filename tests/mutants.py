@@ -7,8 +7,8 @@
 
 A mutant is a copy of the tree in which one comparison, sign, constant, condition, statement or pair of
 arguments is another. Only tests of its own folder that call the changed function are run, the quick
-ones first, until one fails. Which tests call what is found out once for each folder (`--map` keeps it);
-a test that is newer than that is always run. Mutants that change nothing that could be
+ones first, until one fails. Which tests call what is found out once for each folder, and again for files
+of tests that have changed (`--map` keeps it). Mutants that change nothing that could be
 noticed are listed in `tests/mutants_equivalent.txt`, each with its reason, and are told apart.
 """
 
@@ -17,9 +17,9 @@ from __future__ import annotations
 import argparse
 import ast
 import contextlib
+import hashlib
 import itertools
 import json
-import math
 import os
 import random
 import resource
@@ -296,48 +296,47 @@ class Runner:
         return [str(path.relative_to(self.tree)) for path in found]
 
     def map(self, folder: str) -> dict[str, Any]:
-        """Test → how long it takes, and which functions it calls."""
-        if folder not in self.maps:
-            path = self.kept / f"{folder}.json" if self.kept else None
-            if path is None or not path.exists():
-                tell(f"which tests of {folder} call what")
-                target = path or self.tree / f"{folder}.json"
-                target.parent.mkdir(parents=True, exist_ok=True)
-                watch = _Watch(self.tree, target)
-                self.run(self.files(folder), watch, limit=3600)
-                path = target
-            self.maps[folder] = json.loads(path.read_text())
+        """Test → how long it takes, and which functions it calls; files that changed are run again."""
+        if folder in self.maps:
+            return self.maps[folder]
+        path = (self.kept or self.tree) / f"{folder}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        known = json.loads(path.read_text()) if path.exists() else {"files": {}, "tests": {}}
+        now = {
+            f: hashlib.sha256((self.tree / f).read_bytes()).hexdigest() for f in self.files(folder)
+        }
+        changed = [f for f in now if known["files"].get(f) != now[f]]
+        tests = {t: seen for t, seen in known["tests"].items() if t.split("::")[0] not in changed}
+        if changed:
+            tell(f"which tests of {folder} call what: {', '.join(changed)}")
+            found = self.tree / "watched.json"
+            self.run(changed, _Watch(self.tree, found), limit=3600)
+            tests |= json.loads(found.read_text())
+            path.write_text(json.dumps({"files": now, "tests": tests}))
+        self.maps[folder] = {t: seen for t, seen in tests.items() if seen["passed"]}
         return self.maps[folder]
 
-    def tests(self, folder: str, mutant: Mutant) -> _Choice:
-        """Those that call the function, or that nobody has watched yet."""
-        known = self.map(folder)
+    def tests(self, folder: str, mutant: Mutant) -> dict[str, float]:
+        """Those that call the function, or anything in the file if it is no function."""
         key = f"{mutant.path}:{mutant.function}"
-        calling = {test: seen["seconds"] for test, seen in known.items() if key in seen["calls"]}
-        if not mutant.function:
-            calling = {
-                test: seen["seconds"]
-                for test, seen in known.items()
-                if any(call.startswith(f"{mutant.path}:") for call in seen["calls"])
-            }
-        broken = {test for test, seen in known.items() if not seen["passed"]}
-        return _Choice(calling, set(known), broken)
+        return {
+            test: seen["seconds"]
+            for test, seen in self.map(folder).items()
+            if key in seen["calls"]
+            or (not mutant.function and any(call.startswith(key) for call in seen["calls"]))
+        }
 
     def killed(self, folder: str, mutant: Mutant) -> tuple[bool, str]:
         """Whether a test fails, and which."""
-        choice = self.tests(folder, mutant)
-        files = {test.split("::")[0] for test in choice.calling}
-        watched = {test.split("::")[0] for test in choice.watched}
-        newer = [f for f in self.files(folder) if f not in watched]
-        changed = [f for f in self.files(folder) if f in watched and _newer(f, self.kept, folder)]
-        wanted = sorted({*files, *newer, *changed})
+        calling = self.tests(folder, mutant)
+        wanted = sorted({test.split("::")[0] for test in calling})
         if not wanted:
             return False, "no test calls it"
         path, before = self.tree / mutant.path, self.source(mutant)
         path.write_bytes(before[: mutant.begin] + mutant.text.encode() + before[mutant.end :])
-        limit = LEAST + 4 * sum(choice.calling.values())
+        limit = LEAST + 4 * sum(calling.values())
         try:
-            return self.run(wanted, choice, limit)
+            return self.run(wanted, _Choice(calling), limit)
         finally:
             path.write_bytes(before)
 
@@ -359,12 +358,6 @@ class Runner:
         ]
         what = failed[0][7:].split(" - ")[0] if failed else f"ended with {code}"
         return code not in (0, 5), what
-
-
-def _newer(file: str, kept: Path | None, folder: str) -> bool:
-    if kept is None:
-        return False
-    return (ROOT / file).stat().st_mtime > (kept / f"{folder}.json").stat().st_mtime
 
 
 def _child(tree: Path, files: list[str], plugin: object, limit: float, log: Path) -> None:
@@ -392,17 +385,10 @@ class _Choice:
     """A plugin of pytest: some tests, the quick ones first."""
 
     calling: dict[str, float]
-    watched: set[str]
-    broken: set[str]
 
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
-        chosen = [
-            item
-            for item in items
-            if item.nodeid not in self.broken
-            and (item.nodeid in self.calling or item.nodeid not in self.watched)
-        ]
-        items[:] = sorted(chosen, key=lambda item: self.calling.get(item.nodeid, math.inf))
+        chosen = [item for item in items if item.nodeid in self.calling]
+        items[:] = sorted(chosen, key=lambda item: self.calling[item.nodeid])
 
 
 class _Watch:

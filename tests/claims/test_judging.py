@@ -7,7 +7,7 @@ import pytest
 
 from indicial.claims.experiment import Sides
 from indicial.claims.statistics import PLAIN, SURE, Estimate
-from indicial.claims.values import ROUNDING, Judged, judge
+from indicial.claims.values import ROUNDING, Judged, _Tally, judge
 
 LAST = ROUNDING
 """What rounding may do to numbers around 1 or below."""
@@ -107,3 +107,29 @@ def test_errors_from_which_a_verdict_is_sure(
 def test_without_an_error_nothing_is_broken_that_is_not_missed() -> None:
     assert not estimate(0.0, error=0.0).broken()[0]
     assert estimate(1e-300, error=0.0).broken()[0]
+
+
+@pytest.mark.parametrize("relation", ["=", "≤", "≥"])
+def test_what_is_rounding_is_told_as_nothing(relation: str) -> None:
+    """Up to the last number that may be rounding, and from the next on as it is."""
+    sign = -1 if relation == "≥" else 1
+    for gap, told in ((LAST, 0.0), (NEXT, NEXT), (0.0, 0.0)):
+        tally = _Tally()
+        tally.add(judged(relation, sign * gap), relation)
+        assert tally.tried
+        assert tally.missed == told
+    tally = _Tally()
+    tally.add(judged(relation, sign * 2.0, 5.0), relation)
+    tally.add(judged(relation, sign * 1.0, 5.0), relation)
+    assert tally.missed == 2.0
+
+
+def test_nothing_tried_is_nothing_told() -> None:
+    tally = _Tally()
+    nowhere = Sides(
+        np.array([[np.nan], [1.0]]), np.zeros((2, 1)), np.array([[True], [False]]), None
+    )
+    tally.add(judge("=", nowhere), "=")
+    assert not tally.tried
+    assert tally.undefined == 1
+    assert tally.missed == -np.inf

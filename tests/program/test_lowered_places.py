@@ -1,0 +1,23 @@
+"""What stands in brackets, beside what it says in numpy."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from indicial import load
+
+
+def test_brackets_in_an_index_multiply_out() -> None:
+    program = load("input x[i]\ny[i] = x[2 (i - 1) - (i - 2)]\nz[i] = x[3 (i - 1) + 1 - i]")
+    assert not program.errors
+    found = program.interpret({"x": [1.0, 4.0, 9.0]})
+    np.testing.assert_array_equal(found["y"], [1, 4, 9])
+    np.testing.assert_array_equal(found["z"], [0, 1])  # x[2i - 2], half as long
+
+
+def test_a_one_hot_vector_is_as_long_as_the_vocabulary_only() -> None:
+    program = load("input w[t] in V\ny[t,v] = onehot(w[t])[v]\nz[t,v] = y[t,v] + onehot(w[t])[v-1]")
+    assert not program.errors
+    found = program.interpret({"w": [2, 0, 1]}, sizes={"V": 4})
+    np.testing.assert_array_equal(found["y"], np.eye(4)[[2, 0, 1]])
+    np.testing.assert_array_equal(found["z"], np.eye(4)[[2, 0, 1]] + np.eye(4)[[3, 1, 2]])
