@@ -145,5 +145,6 @@ ELSEWHERE = {
     "size-mismatch": "vectors of two lengths",
     "outside": "a power of a matrix",
     "label-guard": "a note about a guard",
+    "length": "an equation of more signs than anybody writes",
 }
 """Codes whose texts are tested with what gives them."""

@@ -18,7 +18,7 @@ $$h[t,j] = G[t,j] h[t-1]$$
 $$m[t,j] = G[t,j]$$
 
 ## Next
-$$v = f(u)$$
+$$v[t,J] = \mathrm{CELL}(v[t-1,J], u[t,J])$$
 
 $$h(s) = s^2 + c$$
 """
