@@ -144,6 +144,7 @@ ELSEWHERE = {
     "words": "words in a formula: it is skipped",
     "size-mismatch": "vectors of two lengths",
     "outside": "a power of a matrix",
+    "two-readings": "a name that may be a number or a vector",
     "label-guard": "a note about a guard",
     "length": "an equation of more signs than anybody writes",
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from pathlib import Path
 from typing import Any
 
@@ -364,3 +365,41 @@ def test_what_has_no_word_in_index_notation_is_not_read() -> None:
     assert [m.code for m in program(*lines).errors] == ["outside"]
     found = program("B = x x^⊤", "y = B^{-1} x", document=True)
     assert found.errors == [] and "inverse" in found.skipped[0].reason
+
+
+def test_a_false_step_of_matrices_is_refuted(tmp_path: Path) -> None:
+    path = tmp_path / "notes.md"
+    path.write_text(r"$$y = (AB)^\top x = A^\top B^\top x$$" + "\n", encoding="utf-8")
+    (found,) = load_document(path)
+    assert [m.code for m in found.errors] == ["step"]
+    path.write_text(r"$$y = (AB)^\top x = B^\top A^\top x$$" + "\n", encoding="utf-8")
+    (found,) = load_document(path)
+    assert found.messages == []
+
+
+def test_two_readings_are_said_and_neither_is_taken() -> None:
+    (message,) = program("s = exp(r) ⊙ g").errors
+    assert message.code == "two-readings"
+    assert "s[d] = exp(r[d]) ⊙ g[d], or s = exp(r) ⊙ g" in message.text
+    assert message.hint.startswith("declare `vector")
+    prose = program("s = exp(r) ⊙ g", document=True)
+    assert prose.messages == [] and "may be" in prose.skipped[0].reason
+    assert rewritten("vector r", "s = exp(r) ⊙ g")[-1] == "s[d] = exp(r[d]) ⊙ g[d]"
+
+
+@pytest.mark.parametrize(
+    ("line", "becomes"),
+    [
+        (r"\mathbf w_t = \mathbf w_{t-1} - \frac{\eta}{\sqrt{\mathbf s_t + \epsilon}} \cdot \mathbf g_t",
+         "w[t,d] = w[t-1,d] - η/sqrt(s[t,d] + ε) g[t,d]"),
+        (r"a_{ij} = \delta_{ij} x_i^\top x_j",
+         "a[i,j] = cases { 1 if i = j, 0 otherwise } x[i,D] x[j,D]"),
+        (r"\hat{\mathbf R}_{ui} = \mathbf p_u^\top \mathbf q_i + b_u", "R̂[u,i] = p[u,D] q[i,D] + b[u]"),
+        (r"\mathbf H_t = \mathbf X_t \mathbf W_{\mathrm{xh}} + \mathbf b_{\mathrm h}",
+         "H[t,d,e] = X[t,d,F] W_{xh}[F,e] + b_h[e]"),
+        (r"\mathbf y = \mathbf x + \mathbf b_{\mathrm{d}}", "y[e] = x[e] + b_d[e]"),
+    ],
+)  # fmt: skip
+def test_usual_forms(line: str, becomes: str) -> None:
+    found = Program.of_text(line, latex=True, document=True)
+    assert unicode(found.statements[0]).strip() == unicodedata.normalize("NFD", becomes)

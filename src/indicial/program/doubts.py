@@ -15,7 +15,22 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from indicial.notation.source import Span
-from indicial.notation.syntax import Call, Equation, Expression, Index, Name, Reduction, Statement
+from indicial.notation.syntax import (
+    Add,
+    Call,
+    Equation,
+    Expression,
+    Fraction,
+    Group,
+    Index,
+    Name,
+    Negative,
+    Number,
+    Product,
+    Reduction,
+    Statement,
+    Transpose,
+)
 from indicial.program.messages import Message
 from indicial.program.names.letters import index_expression, is_capital
 from indicial.program.names.occurrences import uses
@@ -48,7 +63,9 @@ class Doubts:
         concerned = _concerned(self.prose, message)
         if not concerned or message.code in CERTAIN:
             return False
-        if message.code == "step" and all(_of_numbers(s, outline) for s in concerned):
+        if message.code == "step" and all(
+            in_matrices(s) or _of_numbers(s, outline) for s in concerned
+        ):
             return False
         if message.code not in SLIPS or not all(in_full(s, outline) for s in concerned):
             return True
@@ -78,6 +95,17 @@ def indexed(statement: Statement) -> bool:
         (isinstance(n, Index) and isinstance(n.base, Name | Call) and n.items != ())
         or (isinstance(n, Reduction) and n.operator == "softmax" and n.under != ())
         for n in statement.walk()
+    )
+
+
+def in_matrices(statement: Statement) -> bool:
+    """Whether a statement is matrix algebra: a transpose, and nothing but letters, sums and products."""
+    if not isinstance(statement, Equation):
+        return False
+    nodes = [n for side in statement.sides for n in side.walk()]
+    algebra = Name | Add | Negative | Product | Transpose | Group | Number | Fraction
+    return any(isinstance(n, Transpose) for n in nodes) and all(
+        isinstance(n, algebra) for n in nodes
     )
 
 

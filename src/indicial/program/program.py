@@ -94,7 +94,7 @@ class Program:
         self.reading = vectors.rewrite(filled, self._messages, document, in_matrices)
         indexed = self.reading.statements
         # Steps with vectors use what the prose says of them: that they are orthogonal, of length 1.
-        self._prose = document and indexed != filled
+        self._prose = document and self.reading.related
         unrolled, in_place = unroll(indexed, document)
         self.statements: tuple[Statement, ...] = tuple(unrolled)
         self.skipped = (*self.skipped, *derivatives, *in_matrices, *in_place)

@@ -32,6 +32,7 @@ from indicial.program.vectors.tables import (
     divides,
     dotted,
     fits_all,
+    gains,
     is_inner,
 )
 
@@ -224,7 +225,7 @@ class Conflicts:
         if len(known) < len(shapes):
             return None
         try:
-            return align(known, dotted(node)).shape
+            return align(known, dotted(node), gains(node)).shape
         except Mismatch as problem:
             n, m = problem.first, problem.second
             self._refuse(factors[n], factors[m], known[n], known[m], wanted)

@@ -24,6 +24,7 @@ from indicial.program.vectors.tables import (
     NORMALISED,
     dotted,
     fits_all,
+    gains,
     is_inner,
 )
 
@@ -122,7 +123,8 @@ class Emission:
 
     def _product(self, node: s.Product, ends: Open) -> s.Expression:
         factors = node.factors
-        aligned = align([self.conflicts.shape(f) or NUMBER for f in factors], dotted(node))
+        shapes = [self.conflicts.shape(f) or NUMBER for f in factors]
+        aligned = align(shapes, dotted(node), gains(node))
         found: dict[tuple[int, int], int | None] = {}
         # A capital in the argument of a function that is only named is a slice: Σ is written out.
         silent = not any(_only_named(n) for f in factors for n in f.walk())
@@ -135,6 +137,8 @@ class Emission:
                 found[aligned.left] = ends[0]
             if aligned.right is not None:
                 found[aligned.right] = ends[1]
+            for one, two in aligned.shared:
+                found[two] = found[one]
             parts = tuple(
                 self.emit(f, (found.get((n, 0)), found.get((n, 1)))) for n, f in enumerate(factors)
             )
@@ -166,7 +170,7 @@ class Emission:
         if not isinstance(above, s.Product) or name_key(size) in self.kinds.outline.defined:
             return
         shapes = [self.conflicts.shape(f) or NUMBER for f in above.factors]
-        links = align(shapes, dotted(above)).links
+        links = align(shapes, dotted(above), gains(above)).links
         if not links:
             return
         (number, end), _ = links[-1]

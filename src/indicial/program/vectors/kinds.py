@@ -31,6 +31,8 @@ OFTEN_COLUMNS = frozenset("θμβδ")
 OFTEN_VECTORS = frozenset("chkoquvxyz")
 """Letters that are columns more often than not, in a text that has columns."""
 
+WEIGHTS = frozenset("WU")
+"""Letters of matrices that are learned; data stands before them in the convention of rows."""
 FAR = 12.0
 """The cost of what is all but out of the question."""
 
@@ -194,9 +196,9 @@ class Kinds(Leaves):
     def _capital(self, seen: Seen, row: float) -> Costs:
         if not seen.letter.isascii():  # ℒ
             return {NUMBER: 0, MATRIX: 3, COLUMN: 4}
-        if seen.most > 1 and not seen.steps:
+        if seen.most > 1 and not (seen.steps and (seen.product or seen.transposed)):
             return {NUMBER: 0.3, COLUMN: 2.5, ROW: 2.5 + row, MATRIX: 3}
-        if seen.positions:
+        if seen.positions and seen.letter not in WEIGHTS:
             return {COLUMN: 0.8, ROW: 0.8 + row, MATRIX: 1.2, NUMBER: 2}
         if seen.steps:
             return {MATRIX: 0.6, COLUMN: 1, ROW: 1 + row, NUMBER: 3}

@@ -14,13 +14,11 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from indicial.notation import syntax as s
-from indicial.program.vectors.kinds import Kinds
+from indicial.program.vectors.kinds import WEIGHTS, Kinds
 from indicial.program.vectors.shapes import NUMBER, Shape
 from indicial.program.vectors.tables import IMPOSSIBLE, Entry, Given, Table, Tables
 
-WEIGHTS = frozenset("WUΘ")
-"""Letters of what is learned; data stands before them in the convention of rows."""
-AHEAD = 0.9
+AHEAD = 0.25
 """How much likelier a reading must be than any other."""
 
 
@@ -157,6 +155,12 @@ def _again(tables: Tables, group: list[_Made]) -> Table:
     return table
 
 
+def _two(one: Entry, other: Entry, variable: str) -> set[Shape]:
+    """What two readings say of a name, if they differ."""
+    found = {one.given[variable], other.given.get(variable, one.given[variable])}
+    return found if len(found) > 1 else set()
+
+
 def _any(one: Shape, two: Shape) -> tuple[Shape, float]:
     return NUMBER, 0
 
@@ -170,7 +174,7 @@ def _doubt(tables: Tables, found: Table) -> Doubt | None:
     for entry in found[1:]:
         if tables.total(entry) - cost >= AHEAD:
             return None
-        differ = [v for v in best.given if sum(best.given[v]) != sum(entry.given.get(v, (9, 9)))]
+        differ = [v for v in best.given if NUMBER in _two(best, entry, v)]
         if differ:
             return Doubt(best.given, entry.given, tuple(differ))
     return None

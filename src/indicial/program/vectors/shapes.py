@@ -36,6 +36,8 @@ class Aligned:
     """A product: its shape, which ends share a summed index, which stay open."""
 
     links: list[tuple[End, End]] = field(default_factory=list)
+    shared: list[tuple[End, End]] = field(default_factory=list)
+    """Ends that share an open index: `η/√s · g` is taken element by element."""
     left: End | None = None
     right: End | None = None
     last: int = 0
@@ -45,7 +47,7 @@ class Aligned:
     def shape(self) -> Shape:
         return int(self.left is not None), int(self.right is not None)
 
-    def add(self, number: int, shape: Shape, dot: bool) -> bool:
+    def add(self, number: int, shape: Shape, dot: bool, gain: bool) -> bool:
         """One more factor; False if it does not fit."""
         if shape == NUMBER:
             return True
@@ -57,6 +59,10 @@ class Aligned:
             self.right = (number, 1) if shape[1] else None
         elif self.right is None and not shape[0]:
             self.right = (number, 1)
+        elif gain and self.shape == shape != MATRIX:
+            held = self.left or self.right
+            assert held is not None
+            self.shared.append((held, (number, 0 if shape[0] else 1)))
         elif dot and self.shape == COLUMN == shape:
             assert self.left is not None
             self.links.append((self.left, (number, 0)))
@@ -71,19 +77,22 @@ class Aligned:
         return True
 
 
-def align(shapes: Sequence[Shape], dots: Collection[int] = ()) -> Aligned:
+def align(
+    shapes: Sequence[Shape], dots: Collection[int] = (), gains: Collection[int] = ()
+) -> Aligned:
     """`u u^⊤ x`, column row column → a column; the row is summed with the column behind it.
 
-    `dots` are the factors that a sign stands before: `x · y`.
+    `dots` are the factors that a sign stands before: `x · y`; `gains` those that go with the one before
+    them element by element.
     """
     result = Aligned()
     for number, shape in enumerate(shapes):
-        if not result.add(number, shape, number in dots):
+        if not result.add(number, shape, number in dots, number in gains):
             raise Mismatch(result.last, number)
     return result
 
 
-def times(one: Shape, two: Shape, dot: bool) -> Shape | None:
+def times(one: Shape, two: Shape, dot: bool, gain: bool = False) -> Shape | None:
     """The shape of a product of two; None if they do not fit."""
     if one == NUMBER:
         return two
@@ -93,7 +102,11 @@ def times(one: Shape, two: Shape, dot: bool) -> Shape | None:
         return one[0], two[1]
     if one == COLUMN and two == ROW:
         return MATRIX
-    return NUMBER if dot and one == two and one != MATRIX else None
+    if one != two or one == MATRIX:
+        return None
+    if gain:
+        return one
+    return NUMBER if dot else None
 
 
 def together(one: Shape, two: Shape) -> Shape | None:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from indicial.notation import syntax as s
 from indicial.notation.printers import name_key
 from indicial.program.messages import Messages
-from indicial.program.names.letters import index_name, is_letter
+from indicial.program.names.letters import index_name, is_letter, live_letters
 from indicial.program.names.sorting import outline
 from indicial.program.vectors.leaves import in_scripts
 from indicial.program.vectors.regular import Change, changed, index_letters, rebuilt
@@ -328,7 +328,7 @@ def kronecker(statements: list[s.Statement]) -> list[s.Statement]:
         said = statement.sides[0] if isinstance(statement, s.Equation) else statement
         if any(isinstance(n, s.Name) and n.base == "δ" for n in said.walk()):
             return statements  # it is declared, or defined
-    live = index_letters(statements)
+    live = index_letters(statements).union(*map(live_letters, statements))
 
     def change(node: s.Expression) -> s.Expression:
         if isinstance(node, s.Name) and node.base == "δ" and not node.accents and not node.sup:

@@ -40,7 +40,7 @@ def in_vector_style(statements: Sequence[s.Statement]) -> bool:
         return True
     indexed = frozenset(_indexed(statements))
     if any(
-        isinstance(n, s.Name) and n.font == "bold"
+        isinstance(n, s.Name) and n.font == "bold" and is_letter(n.base)
         for call in _nodes(statements) if isinstance(call, s.Call) and call.given is None
         for n in call.arguments
     ):  # fmt: skip
@@ -115,7 +115,7 @@ def _indexed(statements: Iterable[s.Statement]) -> Iterator[str]:
 
 def _shows(node: s.Node, indexed: frozenset[str]) -> bool:
     if isinstance(node, s.Name):
-        return node.font == "bold"
+        return node.font == "bold" and is_letter(node.base)
     if isinstance(node, s.Transpose):
         return any(_is_value(n) or isinstance(n, s.Call) for n in _values(node.body))
     if isinstance(node, s.Product):
@@ -127,7 +127,10 @@ def _shows(node: s.Node, indexed: frozenset[str]) -> bool:
     if isinstance(node, s.Norm):
         return any(_is_value(n) and _beside(n, indexed) for n in _values(node.body))
     if isinstance(node, s.Hadamard):
-        return all(_is_value(f) and not _two_indices(f) for f in node.factors)
+        names = [n for f in node.factors for n in _values(f) if not isinstance(n, s.Call)]
+        return bool(names) and all(
+            _is_value(n) and not _two_indices(n) for n in names if not _is_greek(n)
+        )
     if isinstance(node, s.Reduction) and node.operator == "softmax" and not node.under:
         return any(
             _is_value(n) and not _two_indices(n) and _beside(n, indexed) for n in _values(node.body)
@@ -157,6 +160,10 @@ def _values(node: s.Expression) -> Iterator[s.Expression]:
 def _is_value(node: s.Node) -> bool:
     """A name without brackets that is no number by its letter."""
     return isinstance(node, s.Name) and is_letter(node.base) and not is_greek(node.base)
+
+
+def _is_greek(node: s.Node) -> bool:
+    return isinstance(node, s.Name) and is_greek(node.base)
 
 
 def _two_indices(node: s.Node) -> bool:

@@ -35,6 +35,9 @@ MOST = 60
 """How many entries a table keeps."""
 NORMALISED = frozenset({"layernorm", "rmsnorm"})
 
+OF_NUMBERS = frozenset({"exp", "ln", "log", "abs", "sqrt", "cos", "sin"})
+"""Functions that are taken of numbers more often than of all elements of a vector."""
+
 Given = dict[str, Shape]
 
 
@@ -297,19 +300,19 @@ class Tables:
         return any(not is_greek(x.letter) and self.kinds.fixed(x) is None for x in leaves)
 
     def _product(self, node: s.Product, factors: Sequence[s.Expression]) -> Table:
-        dots = dotted(node)
+        dots, gained = dotted(node), gains(node)
         result = self.of(factors[0])
         weight = self.loose(factors[0])
         capital = self._capital(factors[0])
         for number, factor in enumerate(factors[1:], 1):
-            here, dot = self.loose(factor), number in dots
+            here, dot, gain = self.loose(factor), number in dots, number in gained
             beside = capital or self._capital(factor)
 
             def rule(
                 a: Shape, b: Shape, first: float = weight, second: float = here,
-                dot: bool = dot, beside: bool = beside,
+                dot: bool = dot, gain: bool = gain, beside: bool = beside,
             ) -> tuple[Shape, float] | None:  # fmt: skip
-                shape = times(a, b, dot)
+                shape = times(a, b, dot, gain)
                 if shape is None:
                     return None
                 if a == b == NUMBER:
@@ -377,7 +380,9 @@ class Tables:
         if name in NORMALISED:
             return self.changed(self.of(node.arguments[0]), lambda x: (x, 4 if x == NUMBER else 0))
         if elementwise(node):
-            return self._same(node.arguments, 0)
+            odd = 0.7 if name in OF_NUMBERS and not self.kinds.in_bold else 0.0
+            table = self._same(node.arguments, 0)
+            return self.changed(table, lambda x: (x, odd if x != NUMBER else 0))
         if name in JOINING:
             return self._joined(node.arguments)
         if name in ("diag", "Diag") and len(node.arguments) == 1:
@@ -417,6 +422,12 @@ def dotted(node: s.Product) -> set[int]:
             if any(sign in between for sign in ("·", "⋅", "∙", "\\cdot", "*")):
                 found.add(number)
     return found
+
+
+def gains(node: s.Product) -> set[int]:
+    """The factors beside a fraction: if both are vectors, `η/√s · g` is taken element by element."""
+    pairs = enumerate(zip(node.factors, node.factors[1:], strict=False), 1)
+    return {n for n, pair in pairs if any(isinstance(f, s.Fraction) for f in pair)}
 
 
 def is_inner(node: s.TupleLiteral) -> bool:

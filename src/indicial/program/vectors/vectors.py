@@ -14,10 +14,12 @@ style like anything else. Programs in index notation are not touched (`style.py`
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 
 from indicial.notation import syntax as s
 from indicial.notation.faults import Skipped
+from indicial.notation.printers import unicode
 from indicial.notation.vocabulary import SPACE
 from indicial.program.messages import Message, Messages
 from indicial.program.names.outline import DISTRIBUTIONS
@@ -30,12 +32,19 @@ from indicial.program.vectors.kinds import Kinds, values_of
 from indicial.program.vectors.leaves import Leaf, full_counts
 from indicial.program.vectors.matrices import has_identity, without_bare_matrices
 from indicial.program.vectors.search import Reading, solve
-from indicial.program.vectors.shapes import COLUMN, KINDS, MATRIX, NUMBER, ROW, Shape
+from indicial.program.vectors.shapes import COLUMN, KINDS, MATRIX, NUMBER, ROW, Mismatch, Shape
 from indicial.program.vectors.spaces import ONE, allowed, sizes
 from indicial.program.vectors.spelling import kronecker, spelt_alike, told_apart, unfolded
 from indicial.program.vectors.style import in_vector_style
 from indicial.program.vectors.tables import IMPOSSIBLE
 from indicial.program.vectors.unwritten import spelt_out
+
+_RELATIONS = re.compile(
+    r"orthogonal|orthonormal|unit (?:vector|norm|length)|length (?:1|one)|symmetric|diagonal|"
+    r"invertible|normali[sz]ed|zero mean|cent(?:er|re)d|independent",
+    re.IGNORECASE,
+)
+"""Words for what a step with vectors may use and no equation says."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +64,8 @@ class Rewritten:
     convention: str = ""
     """`columns: W x` or `rows: X W`; empty if nothing was in vector style."""
     decisions: list[Decision] = field(default_factory=list)
+    related: bool = False
+    """It has vectors that the prose may say something of: `u_a`, `u_b` of one letter, "orthogonal"."""
 
 
 def rewrite(
@@ -73,7 +84,9 @@ def rewrite(
         made = regular.labelled(made, messages)
     rewriting = _Rewriting(made, messages, document, skipped)
     result = rewriting.statements()
-    return Rewritten(result, rewriting.reading.convention, rewriting.decisions())
+    return Rewritten(
+        result, rewriting.reading.convention, rewriting.decisions(), rewriting.related()
+    )
 
 
 class _Rewriting:
@@ -217,6 +230,15 @@ class _Rewriting:
                         found.add(other.key)
         return found
 
+    def related(self) -> bool:
+        """Whether steps may use what the prose says of vectors."""
+        for variable, seen in self.kinds.seen.items():
+            shape = self.kinds.chosen.get(variable, NUMBER)
+            if shape in (COLUMN, ROW) and len(seen.keys) > 1:
+                return True
+        texts = {st.span.source.text for st in self.written}
+        return any(_RELATIONS.search(text) for text in texts)
+
     def decisions(self) -> list[Decision]:
         """What was inferred, by name."""
         found: dict[tuple[str, str], list[str]] = {}
@@ -245,6 +267,8 @@ class _Rewriting:
     def _understood(self, statement: s.Statement) -> tuple[s.Statement, Shape] | None:
         """A statement that can be written in index notation, and its shape."""
         found: tuple[s.Statement, Shape] | None = None
+        if self._in_doubt(statement):
+            return None
         said = self.conflicts.messages = Messages()
         try:
             found = self._sound(statement)
@@ -259,6 +283,58 @@ class _Rewriting:
             return None
         self.messages.items += said.items
         return found
+
+    def _in_doubt(self, statement: s.Statement) -> bool:
+        """Two readings that are about as likely: neither is taken, and both are shown."""
+        leaves = [
+            (leaf, node)
+            for side in values_of(statement)
+            for node in self.kinds.values(side)
+            if (leaf := self.kinds.leaf(node)) is not None and self.kinds.fixed(leaf) is None
+        ]
+        for doubt in self.reading.doubts:
+            sites = {
+                leaf.key: (leaf, node.span)
+                for leaf, node in reversed(leaves)
+                if self.kinds.variable(leaf) in doubt.names
+            }
+            if not sites:
+                continue
+            key, (leaf, span) = next(iter(sites.items()))
+            one, other = (KINDS[g[self.kinds.variable(leaf)]] for g in (doubt.one, doubt.other))
+            texts = [self._read_so(statement, given) for given in (doubt.one, doubt.other)]
+            text = f"{key} may be a {one} or a {other}: {texts[0]}, or {texts[1]}"
+            if self.document:
+                self.skipped.append(Skipped(statement.span, text))
+            else:
+                kinds = {"column": "vector", "matrix": "matrix"}
+                word = kinds.get(one) or kinds.get(other, "vector")
+                hint = f"declare `{word} {key}`, or write its indices"
+                self.messages.error("two-readings", text, span, hint=hint)
+            return True
+        return False
+
+    def _read_so(self, statement: s.Statement, given: dict[str, Shape]) -> str:
+        """A statement in index notation, in one reading or another."""
+        taken, self.kinds.chosen = self.kinds.chosen, {**self.kinds.chosen, **given}
+        conflicts = Conflicts(self.kinds, Messages())
+        dimensions = Dimensions(self.written)
+        emission = Emission(self.kinds, conflicts, dimensions, self.emission.identity)
+        text = unicode(statement).strip()
+        try:
+            if isinstance(statement, s.Equation):
+                shape = conflicts.shape(statement.sides[0]) or NUMBER
+                ends = emission.ends(shape, summed=False)
+                for side in statement.sides:
+                    emission.emit(side, ends, top=True)
+                dimensions.settle(Messages())
+                ends = emission.ends(shape, summed=False)
+                sides = tuple(emission.emit(side, ends, top=True) for side in statement.sides)
+                text = unicode(replace(statement, sides=sides)).strip()
+        except (Outside, Mismatch):
+            pass
+        self.kinds.chosen = taken
+        return text
 
     def _certain(self, message: Message, statement: s.Statement) -> bool:
         """Whether what does not fit is sure to be what it is taken for, and not only by its letter."""
