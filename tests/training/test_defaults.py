@@ -73,9 +73,9 @@ def test_little_time_for_much_text_makes_few_tokens(monkeypatch: pytest.MonkeyPa
 
 def test_data_are_good_for_so_many_epochs() -> None:
     tokens, step = 40_000, 640
-    small, large = (defaults.most_steps(p, tokens, step) for p in (30_000, 100 * tokens))
-    assert small * step == pytest.approx(defaults.MOST_EPOCHS * tokens, rel=0.01)
-    assert large * step == pytest.approx(defaults.MOST_EPOCHS * tokens / 10, rel=0.01)
+    for parameters, times in ((tokens // 4, 2), (tokens, 1), (100 * tokens, 0.1)):
+        steps = defaults.most_steps(parameters, tokens, step)
+        assert steps * step == pytest.approx(defaults.MOST_EPOCHS * tokens * times, rel=0.01)
 
 
 @pytest.mark.parametrize(("unknown", "refused"), [(1.0, True), (0.02, True), (0.005, False)])

@@ -55,7 +55,7 @@ READ = 20_000
 EPOCHS = 8
 """A small text that can be read so often is read in characters."""
 MOST_EPOCHS = 40
-"""Of a model that has no more parameters than there are tokens."""
+"""Of a model that has as many parameters as there are tokens."""
 LEAST_CHARACTERS = 1 << 16
 """Of a text that is cut into byte pairs: a vocabulary is learned from it."""
 VOCABULARY = 5700
@@ -138,7 +138,7 @@ def sizes(
 def most_steps(parameters: int, tokens: int, tokens_per_step: int) -> int:
     """How many steps so many tokens are good for: more would learn them by heart, the sooner the
     more parameters there are."""
-    epochs = MOST_EPOCHS / math.sqrt(max(1.0, parameters / tokens))
+    epochs = MOST_EPOCHS * math.sqrt(tokens / parameters)
     return max(1, math.ceil(epochs * tokens / tokens_per_step))
 
 
