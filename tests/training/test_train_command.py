@@ -135,7 +135,7 @@ def test_fine_tuning_takes_weights_sizes_and_tokens(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     status, _, _ = run(capsys, "gru", "--data", "text.txt", *QUICK, "--out", "one")
-    (here / "more.txt").write_text("the cow sees 17 cats\n" * 50, encoding="utf-8")
+    (here / "more.txt").write_text("the bird sees cats\n" * 50 + "17\n", encoding="utf-8")
     few = ("--max-steps", "1", "--context", "16")
     status, _, err = run(capsys, "gru", "--from", "one", "--data", "more.txt", *few, "--out", "two")
     assert status == 0 and "from one, step 4: 10 of 10 tensors" in err
