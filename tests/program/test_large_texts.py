@@ -60,6 +60,24 @@ def test_what_is_too_deep_or_too_long_is_told(text: str, says: str) -> None:
     assert all(len(error.render()) < 5000 for error in errors)
 
 
+def test_very_many_equations_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(program, "MOST_STATEMENTS", 20)
+    text = "".join(f"a_{n}[t] = 2 a_{n - 1}[t]\n" for n in range(1, 30))
+    (error,) = Program.of_text(f"input a_0[t]\n{text}").errors
+    assert "a program of 30 lines; 20 is the limit" in error.text
+    assert error.render().startswith("<text>:21:") or ":21:" in error.render()
+
+
+def test_functions_that_call_each_other_without_end() -> None:
+    names = [f"fun{a}{b}" for a in "abcdefghij" for b in "abcdefghij"]
+    lines = [f"{names[0]}(z) = tanh(z)"]
+    lines += [f"{f}(z) = {g}(z) + tanh(z)" for f, g in zip(names[1:], names, strict=False)]
+    errors = Program.of_text("\n".join(["input x[t]", f"y[t] = {names[-1]}(x[t])", *lines])).errors
+    assert any("functions that call each other more than 60 deep" in e.text for e in errors), (
+        errors[:2]
+    )
+
+
 def test_a_program_that_is_too_long_to_be_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(program, "MOST_NODES", 100)
     with pytest.raises(IndicialError, match=r"100 is the limit of what is compiled"):

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 Silencer = Callable[[Message], bool]
 
 
+MOST_STATEMENTS = 3_000
+"""Of a program, which a document divided by headings has many of."""
 MOST_NODES = 50_000
 """Of the equations of a program that is compiled."""
 
@@ -71,6 +73,11 @@ class Program:
     ) -> None:
         self.title = title
         statements = list(statements)
+        if len(statements) > MOST_STATEMENTS:
+            told = f"a program of {len(statements):,} lines; {MOST_STATEMENTS:,} is the limit"
+            hint = "divide it by headings, or write lines that are alike as one, with an index"
+            place = statements[MOST_STATEMENTS].span
+            faults, statements = (*faults, Fault("length", told, (place,), hint)), []
         self._made = partial(
             Program, statements, title=title, faults=faults, skipped=skipped, document=document,
             resolve=resolve, fills=fills, silencer=silencer,

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from indicial.program.lowering.lower import Lowering
 
 
+DEEPEST = 60
+"""So many functions may wait for each other."""
 MOST_CALLS = 1000
 """No program is read that calls its own functions more often than this, bodies unfolded."""
 
@@ -35,12 +37,15 @@ def inline(
     """The body of a function with the arguments of this call."""
     context = lowering.context
     assert use.call is not None
-    if function.key in scope.calling or context.calls > MOST_CALLS:
+    deep = len(scope.calling) > DEEPEST
+    if function.key in scope.calling or context.calls > MOST_CALLS or deep:
         again = function.key in scope.calling
         lowering.messages.error(
             "recursion",
             f"{function.key} calls itself"
             if again
+            else f"functions that call each other more than {DEEPEST} deep"
+            if deep
             else f"more than {MOST_CALLS} calls of functions",
             span,
             (function.span, "here"),
