@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import subprocess
 import sys
@@ -14,8 +13,7 @@ from collections.abc import Mapping
 from typing import TextIO
 
 from indicial.library.loading import resolve
-from indicial.notation.documents import parse_document, read_text
-from indicial.notation.parse import parse_text
+from indicial.notation.documents import parse_pasted, read_text
 from indicial.notation.syntax import Declaration
 from indicial.program.messages import IndicialError
 from indicial.program.program import Program
@@ -30,11 +28,6 @@ CLIPBOARDS = (
 LIMIT = 200_000
 """A clipboard with more characters than this holds something else."""
 
-_DISPLAY = re.compile(
-    r"\$|\\\[|\\\(|\\begin\{(?:equation|align|eqnarray|gather|multline|displaymath)"
-)
-_COMMAND = re.compile(r"\\[A-Za-z]")
-
 
 def written(
     text: str,
@@ -42,18 +35,14 @@ def written(
     title: str = "pasted",
     document: bool | None = True,
 ) -> Program:
-    """A program from pasted text: LaTeX if it has a `$` or commands, else plain notation.
+    """A program from pasted text, told apart by its looks: a document, LaTeX, plain notation.
 
     Nobody declares inputs in what is copied from a paper, so names that nothing defines are
     guessed, as in a document; with `document=None` only where the text declares nothing.
     """
-    if _DISPLAY.search(text):
-        source = read_text(text, f"{title}.md")
-        parsed = [p for _, _, p in parse_document(source)]
-        faults = list(source.faults)
-    else:
-        parsed = [parse_text(text, title, latex=bool(_COMMAND.search(text)))]
-        faults = []
+    source = read_text(text, title)
+    parsed = [p for _, p in parse_pasted(source)]
+    faults = source.faults
     statements = [s for p in parsed for s in p.statements]
     if document is None:
         document = not any(isinstance(s, Declaration) for s in statements)

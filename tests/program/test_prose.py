@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from indicial.library.loading import load_document
+from indicial.library.loading import load, load_document
+from indicial.paste import written
 from indicial.program.program import Program
 
 
@@ -211,3 +212,30 @@ def test_a_part_of_a_display_is_no_reading_of_it(tmp_path: Path) -> None:
     text = r"$$z(t + \Delta t) = z(t) + \epsilon \sqrt{\Delta t}, \quad \epsilon \sim \mathcal{N}(0, 1)$$"
     found = programs(tmp_path, text)
     assert said(found) == [] and read(found) == 0 and not any(p.code.draws for p in found)
+
+
+PASTED = [
+    r"\[ y[i] = 2 x[i] \]",
+    r"so \[ y[i] = 2 x[i] \] holds",
+    r"\begin{align} y[i] &= 2 x[i] \end{align}",
+    r"\begin{equation*} y[i] = 2 x[i] \end{equation*}",
+    "$$y[i] = 2 x[i]$$",
+    "$y[i] = 2 x[i]$",
+    r"we get \( y[i] = 2 x[i] \) here",
+    "# Title\n\nProse about $x$.\n\n$$y[i] = 2 x[i]$$\n\nand more\n",
+    r"\documentclass{article}\begin{document}Text \[y[i] = 2 x[i]\]\end{document}",
+    "y[i] = 2 x[i]",
+    r"y[i] = 2 \cdot x[i]",
+]
+
+
+@pytest.mark.parametrize("text", PASTED)
+def test_whatever_is_pasted_is_recognised(tmp_path: Path, text: str) -> None:
+    (tmp_path / "file.eq").write_text(text, encoding="utf-8")
+    for program in (load(text), written(text), load(tmp_path / "file.eq")):
+        assert [e.sides[0] for e in program.equations] == [load("y[i] = 1").equations[0].sides[0]]
+
+
+def test_lines_of_latex_are_equations() -> None:
+    program = written("h_t = \\tanh(a h_{t-1}\n  + x_t)\ny_t = 2 h_t")
+    assert len(program.equations) == 2

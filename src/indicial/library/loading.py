@@ -17,7 +17,14 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from indicial import library
-from indicial.notation.documents import Document, parse_document, read, read_text
+from indicial.notation.documents import (
+    Document,
+    by_looks,
+    parse_document,
+    parse_pasted,
+    read,
+    read_text,
+)
 from indicial.notation.faults import Fault, Skipped
 from indicial.notation.parse import Parsed, parse_text
 from indicial.notation.syntax import Statement
@@ -26,7 +33,8 @@ from indicial.program.program import Program
 from indicial.program.sections import Block, Part, divide
 from indicial.program.settling import settle
 
-EQUATIONS = (".eq",)
+_NAMES = {"tex": "text.tex", "prose": "text.md"}
+"""What a text that is no file is called, by its looks."""
 
 
 def load(
@@ -101,7 +109,7 @@ def load_document(path: str | os.PathLike[str]) -> list[Program]:
 
 def _parsed(document: Document) -> Iterator[Parsed]:
     """What each display says, of a text that is to be one program."""
-    for _, display, parsed in parse_document(document):
+    for display, parsed in parse_pasted(document):
         yield strict(parsed) if display.surface == "plain" else parsed
 
 
@@ -178,7 +186,7 @@ def _document(what: str | os.PathLike[str]) -> Document:
         if what in library.names():
             return read_text(library.path(what).read_text(encoding="utf-8"), f"{what}.eq")
         if "=" in what or "\n" in what:
-            return read_text(what, "text.eq" if "$" not in what else "text.md")
+            return read_text(what, _NAMES.get(by_looks(what), "text.eq"))
     path = Path(what)
     if not path.exists():
         import difflib
@@ -198,7 +206,7 @@ def _title(what: str | os.PathLike[str]) -> str:
 
 
 def _is_equations(document: Document) -> bool:
-    return document.source.name.endswith(EQUATIONS)
+    return document.flavour == "plain"
 
 
 def _silencer(documents: list[Document]) -> Callable[[Message], bool]:

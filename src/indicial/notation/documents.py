@@ -12,6 +12,7 @@ other text. Nothing here raises for what a text says: what is wrong is in `fault
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
@@ -38,7 +39,7 @@ from indicial.notation.silences import Silences, find_silences, silenced
 from indicial.notation.source import Source, Span
 from indicial.notation.syntax import Declaration
 from indicial.notation.tokens import Token, tokenize
-from indicial.notation.vocabulary import SPACE
+from indicial.notation.vocabulary import KEYWORDS, SPACE
 
 __all__ = ["Display", "Document", "Section", "parse_document", "parse_inline", "read", "read_text"]
 
@@ -46,7 +47,7 @@ DEEPEST_INPUT = 20
 MOST_INPUTS = 200
 """How many files a document may pull in, counting repeats: a bound for cascades."""
 
-Flavour = Literal["plain", "tex", "prose", "notebook"]
+Flavour = Literal["plain", "formula", "tex", "prose", "notebook"]
 
 _RELATIONS = {"=", "≈", r"\approx", r"\simeq", r"\equiv"}
 """What a display begins with that goes on with the one above."""
@@ -89,6 +90,7 @@ class Document:
     included: tuple[Source, ...] = ()
     faults: tuple[Fault, ...] = ()
     reading: tuple[Display | Macro, ...] = ()
+    flavour: Flavour = "plain"
 
     @property
     def displays(self) -> tuple[Display, ...]:
@@ -136,17 +138,48 @@ def parse_inline(document: Document) -> list[tuple[Display, Parsed]]:
     return [item for item in _parse(document) if item[0].kind == "inline"]
 
 
+def parse_pasted(document: Document) -> list[tuple[Display, Parsed]]:
+    """The displays of a text that is one program; where it displays nothing, what its prose says."""
+    shown = [(display, parsed) for _, display, parsed in parse_document(document)]
+    return shown or parse_inline(document)
+
+
 def flavour(name: str, text: str) -> Flavour:
     """What kind of text this is: by the ending of its name, else by its looks."""
-    known = _BY_SUFFIX.get(PurePath(name).suffix.lower())
+    suffix = PurePath(name).suffix.lower()
+    known = _BY_SUFFIX.get(suffix)
+    if known == "plain":
+        return by_looks(text) if _SHOWN.search(re.sub(r"#[^\n]*", "", text)) else "plain"
     if known is not None:
         return known
+    looks = by_looks(text)
+    if looks in ("plain", "formula") and suffix in (".txt", ".text", ".rst", ".qmd", ".rmd"):
+        return "prose"
+    return looks
+
+
+def by_looks(text: str) -> Flavour:
+    r"""What a text without a name is: `\[ … \]` is LaTeX, `$$ … $$` Markdown, `y = \tanh x` a formula."""
     if "\\begin{document}" in text or "\\documentclass" in text:
         return "tex"
-    is_prose = PurePath(name).suffix.lower() in (".txt", ".text", ".rst", ".qmd", ".rmd")
-    if is_prose or any(sign in text for sign in ("$", "\\[", "\\(", "\\begin{", "```")):
-        return "prose"
+    if _DELIMITED.search(text):
+        return "tex" if _TEX.search(text) and not _MARKDOWN.search(text) else "prose"
+    if re.search(r"\\[A-Za-z]", text) and not _PLAIN.search(text):
+        return "formula"
     return "plain"
+
+
+_TEX = re.compile(
+    r"\\\[|\\begin\{(?:equation|align|eqnarray|gather|multline|displaymath|split|flalign|frame)"
+    r"|\\(?:sub)*section|\\frametitle"
+)
+_MARKDOWN = re.compile(r"^#{1,6} |```", re.MULTILINE)
+_DELIMITED = re.compile(rf"\$|\\\(|```|{_TEX.pattern}")
+"""What stands around formulas in prose."""
+_SHOWN = re.compile(rf"\$[^$\n]+\$|\\\(|{_TEX.pattern}")
+"""What shows that a file of equations holds LaTeX."""
+_PLAIN = re.compile(rf"^[ \t]*(?:{'|'.join((*KEYWORDS, 'claim'))})\b|#|.\[.+\].*=", re.MULTILINE)
+"""What only the plain notation has; square brackets read the same on both surfaces."""
 
 
 def _parse(document: Document) -> Iterator[tuple[Display, Parsed]]:
@@ -243,6 +276,8 @@ class _Reader:
         kind = flavour(self.source.name, self.source.text)
         if kind == "notebook":
             self.notebook()
+        elif kind == "formula":
+            self.formula(self.source)
         elif kind == "plain":
             self.sections[0].title = PurePath(self.source.name).stem
             self.plain(self.source, 0, "display")
@@ -258,6 +293,7 @@ class _Reader:
             tuple(self.included.values()),
             tuple(self.faults),
             tuple(self.reading),
+            kind,
         )
 
     def notebook(self) -> None:
@@ -268,6 +304,21 @@ class _Reader:
                 self.text(cell.source, False, [], titles=False)
             else:
                 self.plain(cell.source, cell.start, "cell")
+
+    def formula(self, source: Source) -> None:
+        """LaTeX without anything around it: one display, or one for each line."""
+        text = source.text
+        starts = [0]
+        if "\\\\" not in text and "\\begin{" not in text:
+            for start in source.line_starts[1:]:
+                line = text[starts[-1] : start]
+                depth = sum(map(line.count, "([{")) - sum(map(line.count, ")]}"))
+                if depth <= 0 and text[start:].lstrip()[:1] not in tuple("=+-&"):
+                    starts.append(start)
+        for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
+            body = Span(source, start, end)
+            if body.text.strip():
+                self.add(Display(body, body, "latex"))
 
     def plain(self, source: Source, start: int, kind: Kind) -> None:
         """A text that is notation from `start` to its end."""
