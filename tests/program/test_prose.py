@@ -6,6 +6,7 @@ import pytest
 
 from indicial.library.loading import load, load_document
 from indicial.paste import written
+from indicial.program.messages import IndicialError
 from indicial.program.program import Program
 
 
@@ -239,3 +240,41 @@ def test_whatever_is_pasted_is_recognised(tmp_path: Path, text: str) -> None:
 def test_lines_of_latex_are_equations() -> None:
     program = written("h_t = \\tanh(a h_{t-1}\n  + x_t)\ny_t = 2 h_t")
     assert len(program.equations) == 2
+
+
+CHAPTER = r"""
+# Gated cells
+
+## Gates
+
+$$r[t,j] = \sigma(W[j,I] h[t-1,I] + x[t,j])$$
+
+## Candidate
+
+$$c[t,j] = \tanh(U[j,I] r[t,I] h[t-1,I] + x[t,j])$$
+
+## State
+
+$$h[t,j] = r[t,j] h[t-1,j] + (1 - r[t,j]) c[t,j]$$
+
+# Another
+
+$$h[t,j] = 2 x[t,j]$$
+"""
+
+
+def test_a_cell_of_several_subsections_is_joined(tmp_path: Path) -> None:
+    found = {p.title: p for p in programs(tmp_path, CHAPTER)}
+    assert set(found["State"].code.tensors) == {"r", "c", "h", "x", "W", "U"}
+    assert set(found["Another"].code.tensors) == {"h", "x"}
+
+
+def test_a_stretch_of_a_document_is_one_program(tmp_path: Path) -> None:
+    path = tmp_path / "chapter.md"
+    path.write_text(CHAPTER, encoding="utf-8")
+    (cell,) = load_document(path, section="gated")
+    assert len(cell.code.statements) == 3
+    (two,) = load_document(path, first="Candidate", last="State")
+    assert len(two.code.statements) == 2
+    with pytest.raises(IndicialError, match="`Gated cells`, `Gates`"):
+        load_document(path, section="LSTM")

@@ -112,6 +112,26 @@ def check_outputs(
             check_output(path, reads, mark=marks.get(name, MADE.encode()), force=options.force)
 
 
+def choosing(parser: argparse.ArgumentParser) -> None:
+    """Adds `--section`, `--from` and `--to`, which choose a stretch of a document."""
+    parser.add_argument("--section", default="", metavar="TITLE",
+                        help="of a document only this section, as one program")  # fmt: skip
+    parser.add_argument("--from", default="", metavar="TITLE", dest="first",
+                        help="of a document all from this section on, as one program")  # fmt: skip
+    parser.add_argument("--to", default="", metavar="TITLE", dest="last",
+                        help="of a document all up to the end of this section")  # fmt: skip
+
+
+def stretch(options: argparse.Namespace) -> dict[str, str]:
+    """What was chosen, as `load_document` takes it."""
+    found = {name: getattr(options, name) for name in ("section", "first", "last")}
+    if found["section"] and (found["first"] or found["last"]):
+        from indicial.program.messages import IndicialError
+
+        raise IndicialError("--section chooses one section, so not with --from or --to")
+    return {name: title for name, title in found.items() if title}
+
+
 def filling(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", dest="settings",

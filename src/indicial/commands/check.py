@@ -18,9 +18,11 @@ from typing import TYPE_CHECKING, Any
 from indicial.commands.arguments import (
     Commands,
     check_fills,
+    choosing,
     command,
     filling,
     settings,
+    stretch,
     with_constants,
 )
 
@@ -66,6 +68,7 @@ def add(commands: Commands[Any]) -> None:
         "--draws", type=_positive, metavar="N",
         help="draws for each claim (200; about a distribution, at most 1,000,000)",
     )  # fmt: skip
+    choosing(check)
     filling(check)
 
     models = command(commands, "models", "list the models of the library",
@@ -99,7 +102,7 @@ def _check(options: argparse.Namespace) -> int:
     elif fills:
         documents = [[load(f, fills=fills)] for f in files]
     else:
-        documents = [load_document(f) for f in files]
+        documents = [load_document(f, **stretch(options)) for f in files]
     programs, sizes = with_constants([p for document in documents for p in document], numbers)
     rest = iter(programs)
     documents = [[next(rest) for _ in document] for document in documents]

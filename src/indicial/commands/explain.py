@@ -18,10 +18,12 @@ from indicial.commands.arguments import (
     Commands,
     check_fills,
     check_outputs,
+    choosing,
     command,
     filling,
     forcing,
     settings,
+    stretch,
     with_constants,
 )
 from indicial.program.terminal import raw
@@ -38,6 +40,8 @@ question mark was guessed.
   indicial explain transformer
   indicial explain ugrnn --set J=256 --set K=64 --set T=128
   indicial explain transformer focus        the two as one program
+  indicial explain notes.md --section "The cell"
+  indicial explain notes.md --from Gates --to "The state"
   indicial explain lstm --graph lstm.svg    a drawing of what needs what
   indicial explain lstm --gradient          the equations of backpropagation
   indicial explain lstm --latex > lstm.tex  a document for pdflatex
@@ -81,6 +85,7 @@ def add(commands: Commands[Any]) -> None:
                          help="the equations of the gradient instead, for reading")  # fmt: skip
     explain.add_argument("--schedule", action="store_true",
                          help="how it is run instead: loops, kernels, library calls")  # fmt: skip
+    choosing(explain)
     filling(explain)
 
     trying = command(commands, "try", "run equations on small random values", TRY, _try)
@@ -99,7 +104,7 @@ def _explain(options: argparse.Namespace) -> int:
     from indicial.program.explain.explain import explain
 
     numbers, fills = settings(options)
-    programs, given = with_constants(_programs(options.what, fills), numbers)
+    programs, given = with_constants(_programs(options.what, fills, stretch(options)), numbers)
     good = [p for p in programs if not p.errors]
     sizes = _shared_out(good, given)
     if options.graph and good:
@@ -159,14 +164,17 @@ def _show_pages(options: argparse.Namespace, programs: Sequence[Program]) -> Non
         print("\n\n\n".join(page(program) for program in programs))
 
 
-def _programs(what: Sequence[str], fills: dict[str, str]) -> list[Program]:
+def _programs(
+    what: Sequence[str], fills: dict[str, str], chosen: dict[str, str] | None = None
+) -> list[Program]:
     """One program of several texts, or all programs of one; those without equations left out."""
     from indicial.library.loading import load, load_document
     from indicial.program.messages import IndicialError
 
     if fills:
         check_fills(load(*what), fills)
-    programs = [load(*what, fills=fills)] if len(what) > 1 or fills else load_document(what[0])
+    whole = len(what) > 1 or fills
+    programs = [load(*what, fills=fills)] if whole else load_document(what[0], **(chosen or {}))
     found = [p for p in programs if p.equations or p.errors]
     if not found:
         reasons = [f"line {s.span.line}: {s.reason}" for p in programs for s in p.skipped[:3]]

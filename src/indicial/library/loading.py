@@ -30,7 +30,7 @@ from indicial.notation.parse import Parsed, parse_text
 from indicial.notation.syntax import Statement
 from indicial.program.messages import IndicialError, Message
 from indicial.program.program import Program
-from indicial.program.sections import Block, Part, divide
+from indicial.program.sections import Block, Part, chosen, divide
 from indicial.program.settling import settle
 
 _NAMES = {"tex": "text.tex", "prose": "text.md"}
@@ -92,18 +92,27 @@ def _read_again(program: Program) -> _Part:
     return _Part(program.written, (), program.skipped, program.document, program.silenced)
 
 
-def load_document(path: str | os.PathLike[str]) -> list[Program]:
-    """All programs of a document, one for each heading; an `.eq` file is one program."""
+def load_document(
+    path: str | os.PathLike[str], *, section: str = "", first: str = "", last: str = ""
+) -> list[Program]:
+    """All programs of a document, one for each heading; an `.eq` file is one program.
+
+    `section="The cell"` reads what stands under that heading, its subsections too, as one program;
+    so do `first` and `last` with all from one heading to the end of the section under another.
+    """
     document = _document(path)
     if _is_equations(document):
         return [load(path)]
     blocks = [
         Block(
-            section.title, p.statements, p.faults, p.skipped, display.surface == "plain", section.level
+            found.title, p.statements, p.faults, p.skipped, display.surface == "plain", found.level,
+            found.above,
         )
-        for section, display, parsed in parse_document(document)
+        for found, display, parsed in parse_document(document)
         for p in [strict(parsed) if display.surface == "plain" else loose(parsed)]
     ]  # fmt: skip
+    if section or first or last:
+        blocks = chosen(blocks, section, first, last)
     return programs(blocks, document.faults, _silencer([document]))
 
 

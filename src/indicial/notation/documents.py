@@ -72,6 +72,8 @@ class Section:
     displays: tuple[Display, ...]
     level: int = 0
     """How deep its heading is; 0 without one."""
+    above: tuple[str, ...] = ()
+    """The titles that it stands under."""
 
 
 @dataclass(frozen=True)
@@ -406,14 +408,22 @@ class _Reader:
         """The sections that hold something; each ends where the next one in its file begins."""
         ends: dict[Source, int] = {}
         closed = []
-        for section in reversed(self.sections):
+        for section, above in reversed([*zip(self.sections, self.titles_above(), strict=True)]):
             end = ends.get(section.source, len(section.source.text))
             ends[section.source] = section.start
             if section.displays:
                 span = Span(section.source, section.start, max(section.start, end))
                 displays = tuple(section.displays)
-                closed.append(Section(section.title, span, displays, section.level))
+                closed.append(Section(section.title, span, displays, section.level, above))
         return tuple(reversed(closed))
+
+    def titles_above(self) -> Iterator[tuple[str, ...]]:
+        """For each section the titles of those around it."""
+        around: list[_Open] = []
+        for section in self.sections:
+            around = [other for other in around if 0 < other.level < section.level]
+            yield tuple(other.title for other in around)
+            around.append(section)
 
 
 def _in_order(markup: Markup) -> list[Display | Heading | Macro | Input]:

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby, pairwise
+from itertools import groupby
 
 from indicial.notation.faults import Fault, Skipped
-from indicial.notation.headings import is_part
+from indicial.notation.headings import SLIDE, is_part
 from indicial.notation.printers import name_key
 from indicial.notation.syntax import (
     Call,
@@ -28,7 +28,7 @@ from indicial.notation.syntax import (
 )
 from indicial.notation.vocabulary import SPACE
 from indicial.program.lowering.places import describe
-from indicial.program.messages import Messages
+from indicial.program.messages import IndicialError, Messages
 from indicial.program.names.letters import GROUPS, index_name
 from indicial.program.names.loops import STEPS
 from indicial.program.names.naming import Reference
@@ -126,6 +126,37 @@ class Block:
     """It is a program, and not prose with formulas."""
     level: int = 0
     """That of the heading that it stands under."""
+    above: tuple[str, ...] = ()
+    """The titles that this heading stands under."""
+
+
+def chosen(
+    blocks: Sequence[Block], section: str = "", first: str = "", last: str = ""
+) -> list[Block]:
+    """The displays of a section with all that is under it, or from one section to another, as one.
+
+    `chosen(blocks, "The cell")`, `chosen(blocks, first="Gates", last="The state")`: a title may be
+    given in part, and in any case.
+    """
+    start = _standing_under(blocks, section or first)[0] if section or first else 0
+    end = _standing_under(blocks, section or last)[-1] + 1 if section or last else len(blocks)
+    title = section or f"{first or 'the beginning'} to {last or 'the end'}"
+    return [replace(block, title=title, level=0) for block in blocks[start:end]]
+
+
+def _standing_under(blocks: Sequence[Block], wanted: str) -> list[int]:
+    """The numbers of the displays under a heading whose title is this, or holds it."""
+    for fits in (str.__eq__, str.__contains__):
+        found = [
+            number
+            for number, block in enumerate(blocks)
+            if any(fits(t.casefold(), wanted.casefold()) for t in (block.title, *block.above))
+        ]
+        if found:
+            return found
+    titles = dict.fromkeys(t for block in blocks for t in (*block.above, block.title) if t)
+    known = ", ".join(f"`{title}`" for title in titles) or "none"
+    raise IndicialError(f"no section with equations is called `{wanted}`; there are {known}")
 
 
 def divide(blocks: Iterable[Block]) -> list[Part]:
@@ -138,9 +169,10 @@ def divide(blocks: Iterable[Block]) -> list[Part]:
         parts.extend(replace(p, level=level) for p in _divide_section(title, together))
     for part in parts:
         part.home = home
-    for before, part in pairwise(parts):
-        if part.title == before.title or not _fresh(part.title):
-            _borrow(part, before)
+    for number, part in enumerate(parts):
+        earlier = _in_scope(parts[:number], part)
+        if earlier:
+            _borrow(part, earlier)
     return [p for p in parts if p.statements or p.faults or p.skipped]
 
 
@@ -236,15 +268,38 @@ def _trailing_lists(part: Part) -> list[Statement]:
     return moved
 
 
-def _borrow(part: Part, before: Part) -> None:
+def _in_scope(earlier: Sequence[Part], part: Part) -> list[Part]:
+    """The parts whose names hold here, the nearest first: the one before, and the sections around it.
+
+    A subsection goes on with those before it under the same heading; slides go on with the last one.
+    """
+    if not earlier or (part.title != earlier[-1].title and _fresh(part.title)):
+        return []
+    found = [earlier[-1]]
+    level = part.level
+    for other in reversed(earlier[:-1]):
+        if _fresh(other.title) or part.level in (0, SLIDE):
+            break
+        if other.level >= part.level == level or other.level < level:
+            found.append(other)
+        level = min(level, other.level)
+        if level <= 1:
+            break
+    return found
+
+
+def _borrow(part: Part, before: Sequence[Part]) -> None:
     """Takes over the equations and draws for what the part reads and does not define."""
     available: dict[str, list[_Source]] = {}
-    for definition in before.outline().definitions:
-        source = _Source(definition.items, definition.body, definition.equation)
-        available.setdefault(definition.key, []).append(source)
-    for reference, distribution, equation in before.outline().draws:
-        source = _Source(reference.items, distribution, equation)
-        available.setdefault(reference.key, []).append(source)
+    for other in before:
+        here: dict[str, list[_Source]] = {}
+        for definition in other.outline().definitions:
+            source = _Source(definition.items, definition.body, definition.equation)
+            here.setdefault(definition.key, []).append(source)
+        for reference, distribution, equation in other.outline().draws:
+            source = _Source(reference.items, distribution, equation)
+            here.setdefault(reference.key, []).append(source)
+        available = here | available
     if not available:
         return
     sketch = part.outline()
@@ -272,7 +327,8 @@ def _borrow(part: Part, before: Part) -> None:
                     taken.append(source.equation)
                     pending.append(source.body)
     if taken:
-        earlier = before.whole
+        earlier = [s for other in reversed(before) for s in other.whole]
+        earlier = [s for n, s in enumerate(earlier) if s not in earlier[:n]]
         read = {n for s in (*taken, *part.statements) for n in s.walk() if isinstance(n, Name)}
         declared = [d for d in earlier if isinstance(d, Declaration) and _concerns(d, read)]
         part.borrowed = [*declared, *(e for e in earlier if e in taken)]
