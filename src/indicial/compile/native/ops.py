@@ -121,9 +121,9 @@ class _Directly(torch.autograd.Function):
         arguments, lengths, kept = saved[:count], saved[count:tensors], saved[tensors:]
         which = _needed(recurrence, ctx.needs_input_grad[4 : 4 + count])
         incoming = _whole(recurrence, kept, gradients)
-        back = _run_back_plainly if _seen_behind(incoming) else _run_back
-        found = back(
-            recurrence, arguments, kept, incoming, lengths, ctx.sizes, ctx.ragged, which
+        found = _run_back(
+            recurrence, arguments, kept, incoming, lengths, ctx.sizes, ctx.ragged, which,
+            plainly=_seen_behind(incoming),
         )  # fmt: skip
         by_name = dict(zip(_chosen(recurrence.arguments, which), found, strict=True))
         own = [by_name.get(name) for name in recurrence.arguments]
@@ -185,13 +185,18 @@ def _run_back(
     sizes: Sequence[int],
     ragged: str,
     needed: str,
+    plainly: bool = False,
 ) -> list[torch.Tensor]:
+    """The adjoints of some arguments; `plainly` by PyTorch, which can differentiate them."""
     known = dict(zip(recurrence.arguments, arguments, strict=True))
     known |= dict(zip(recurrence.kept, kept, strict=True))
     by_name = dict(zip(recurrence.sizes, sizes, strict=True))
     incoming = dict(zip(recurrence.outputs, gradients, strict=True))
     names = _chosen(recurrence.arguments, needed)
     ends = _lengths(recurrence, lengths, ragged)
+    if plainly:
+        found = recurrence.plain_gradients(known, incoming, by_name, ends, names)
+        return [found[name] for name in names]
     found = recurrence.gradients(known, incoming, by_name, ends, names)
     return _apart([found[name] for name in names], [*arguments, *kept, *gradients])
 
@@ -199,26 +204,6 @@ def _run_back(
 def _seen_behind(gradients: Sequence[torch.Tensor]) -> bool:
     """Whether a gradient is itself looked at: to be differentiated, or many of them at once."""
     return torch.is_grad_enabled() or any(map(followed, gradients))
-
-
-def _run_back_plainly(
-    recurrence: Recurrence,
-    arguments: Sequence[torch.Tensor],
-    kept: Sequence[torch.Tensor],
-    gradients: Sequence[torch.Tensor],
-    lengths: Sequence[torch.Tensor],
-    sizes: Sequence[int],
-    ragged: str,
-    needed: str,
-) -> list[torch.Tensor]:
-    """As `_run_back`, by PyTorch, which can differentiate it."""
-    known = dict(zip(recurrence.arguments, arguments, strict=True))
-    by_name = dict(zip(recurrence.sizes, sizes, strict=True))
-    incoming = dict(zip(recurrence.outputs, gradients, strict=True))
-    names = _chosen(recurrence.arguments, needed)
-    ends = _lengths(recurrence, lengths, ragged)
-    found = recurrence.plain_gradients(known, incoming, by_name, ends, names)
-    return [found[name] for name in names]
 
 
 @torch.library.custom_op("indicial::scan", mutates_args=(), schema=SCAN)
@@ -320,9 +305,10 @@ def _gradient(ctx: Any, gradients: list[torch.Tensor | None]) -> tuple[Any, ...]
     incoming = _whole(recurrence, kept, gradients)
     which = _needed(recurrence, ctx.needs_input_grad[0])
     if _seen_behind(incoming):
-        found = _run_back_plainly(
-            recurrence, arguments, kept, incoming, lengths, ctx.sizes, ctx.ragged, which
-        )
+        found = _run_back(
+            recurrence, arguments, kept, incoming, lengths, ctx.sizes, ctx.ragged, which,
+            plainly=True,
+        )  # fmt: skip
     else:
         found = torch.ops.indicial.scan_gradient(
             list(arguments), list(kept), incoming, list(lengths), ctx.sizes, ctx.ragged, which,
