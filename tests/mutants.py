@@ -88,6 +88,9 @@ OTHERS: dict[type[ast.AST], str] = {
 }  # fmt: skip
 
 
+SYMMETRIC = ("isinstance", "times", "plus", "both", "max", "min")
+
+
 class _Finder(ast.NodeVisitor):
     """Every place of a file that can be changed."""
 
@@ -232,10 +235,11 @@ class _Finder(ast.NodeVisitor):
 
     def visit_Call(self, node: ast.Call) -> None:
         plain = [a for a in node.args if not isinstance(a, ast.Starred)]
-        typed = isinstance(node.func, ast.Name) and node.func.id == "isinstance"
+        # Exchanged, the first fails wherever it runs, and the others give the same.
+        typed = isinstance(node.func, ast.Name) and node.func.id in SYMMETRIC
         for first, second in itertools.pairwise(plain):
             one, two = self.text(first), self.text(second)
-            if one != two and not typed:  # exchanged, it fails wherever it runs
+            if one != two and not typed:
                 gap = self.source[self.at(first, True) : self.at(second)].decode()
                 self.add(self.at(first), self.at(second, True), two + gap + one)
         self.generic_visit(node)

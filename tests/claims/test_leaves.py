@@ -6,6 +6,7 @@ from claiming import verdict, verdicts
 
 from indicial import load
 from indicial.claims.experiment import Experiment
+from indicial.claims.leaves import _with_corners
 from indicial.claims.verdict import HOLDS, UNTRIED
 
 
@@ -87,6 +88,18 @@ def test_open_names_have_corners_among_their_draws() -> None:
 
 
 LAYERS = "input x[i]\nh_0[i] = x[i]\nh_{ℓ+1}[i] = W_{ℓ+1}[i,I'] h_ℓ[I']\nsize I = 4\nsize L = 2\n"
+
+
+def test_which_draws_are_corners() -> None:
+    """Of eight one is rounded, one sparse, one five times as large; the others stay."""
+    drawn = np.random.default_rng(0).normal(size=(16, 40))
+    found = _with_corners(drawn.copy(), np.random.default_rng(1))
+    np.testing.assert_array_equal(found[[1, 9]], np.round(drawn[[1, 9]]))
+    np.testing.assert_array_equal(found[[5, 13]], 5 * drawn[[5, 13]])
+    sparse = found[[3, 11]] / drawn[[3, 11]]
+    assert set(sparse.ravel()) == {0.0, 1.0}
+    others = [n for n in range(16) if n % 8 not in (1, 3, 5)]
+    np.testing.assert_array_equal(found[others], drawn[others])
 
 
 @pytest.mark.parametrize("left", ["W[ℓ,i,j]", "W_ℓ[i,j]", "W_{ℓ+1}[i,j]"])
