@@ -11,7 +11,7 @@ of an equation is a mistake, or the element of that number (`h[L,t,j]`, the top 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from functools import partial
 
@@ -93,15 +93,17 @@ class Lowering(Reading):
     def condition(self, node: s.Expression, scope: Scope) -> ir.Expression:
         return self.whole(node, scope)
 
-    def close(self, factors: list[Term], span: Span) -> Term:
+    def close(self, factors: list[Term], span: Span, apart: Collection[str] = ()) -> Term:
         """The product of the factors, summed over what occurs in it twice or more.
 
-        The L of `h_L[t,J] h_L[t,J]` is the last layer however often it occurs.
+        The L of `h_L[t,J] h_L[t,J]` is the last layer however often it occurs, and what is in `apart` is
+        not summed.
         """
         opens = merge(factors, brackets=False)
         expressions = tuple(f.expression for f in factors)
         body = expressions[0] if len(expressions) == 1 else ir.Apply("*", expressions, span=span)
-        summed = [o for o in opens.values() if o.count >= 2 and not self._is_last(o)]
+        repeated = [o for key, o in opens.items() if o.count >= 2 and key not in apart]
+        summed = [o for o in repeated if not self._is_last(o)]
         if summed:
             indices = tuple(o.variable.index for o in summed)
             body = ir.Reduce("sum", indices, None, body, span=span)
@@ -266,7 +268,22 @@ class Lowering(Reading):
         return self.close([self.lower(f, scope) for f in node.factors], node.span)
 
     def _hadamard(self, node: s.Hadamard, scope: Scope) -> Term:
-        return self.apply("*", [self.term(f, scope) for f in node.factors], node.span)
+        """`a[D] σ(a[D]) ⊙ b[D]`: what stands once in one part is element by element in all of them."""
+        inside = [part.body if isinstance(part, s.Group) else part for part in node.factors]
+        parts = [
+            [
+                self.lower(f, scope)
+                for f in (part.factors if isinstance(part, s.Product) else [part])
+            ]
+            for part in inside
+        ]
+        opens = [merge(terms, brackets=False) for terms in parts]
+        alike = frozenset(key for found in opens for key, o in found.items() if o.count == 1)
+        closed = [
+            self.close(terms, part.span, alike)
+            for terms, part in zip(parts, node.factors, strict=True)
+        ]
+        return self.apply("*", closed, node.span)
 
     def _fraction(self, node: s.Fraction, scope: Scope) -> Term:
         above, below = self.term(node.above, scope), self.term(node.below, scope)

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 
 from indicial.notation.source import Span
 from indicial.notation.syntax import (
+    Add,
     Call,
     Dots,
     Equation,
@@ -114,7 +115,8 @@ class Uses:
             return "factor"  # `m_h (i - j)`: m has its index already
         scalar = key in self.bare and key not in self.bracketed
         if indices:
-            return "factor" if scalar or self.is_size(key, name) else "tensor"
+            apart = key not in self.bracketed and _apart(call)
+            return "factor" if scalar or apart or self.is_size(key, name) else "tensor"
         named = len(name.base) > 1 and not is_letter(name.base)
         unknown = key not in self.bare and key not in self.bracketed
         if unknown and (named or name.base in FUNCTION_LETTERS or reference.group is not None):
@@ -245,3 +247,13 @@ def _holds_indices(node: Call, left: Call) -> bool:
     if node.function == left.function:
         return True
     return all(index_name(a) is not None for a in node.arguments)
+
+
+def _apart(call: Call) -> bool:
+    """`λ (t - s)`: a blank, and then a distance of two indices; `a(t - s)` and `h (t-1)` are elements."""
+    place = call.function.span.end
+    blank = call.function.span.source.text[place : place + 1] == " "
+    letters = {
+        n.base for n in call.arguments[0].walk() if isinstance(n, Name) and is_letter(n.base)
+    }
+    return blank and isinstance(call.arguments[0], Add) and len(letters) > 1
