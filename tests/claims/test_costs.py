@@ -142,3 +142,16 @@ def test_a_parallel_time_says_what_it_counts() -> None:
     assert holds.found == f"T is T, at all sizes {counted}"
     assert broken.found == f"T against 3 T {counted}"
     assert growth.found == "T is O(T)"
+
+
+@pytest.mark.parametrize(
+    ("claim", "why"),
+    [
+        ("parameters = J for J < 0", "does the condition hold"),
+        ("parameters / (J - J) = 1", "are both sides finite numbers"),
+    ],
+)
+def test_why_nothing_was_tried(claim: str, why: str) -> None:
+    found = verdict(f"{RNN}claim {claim}")
+    assert found.status == UNTRIED
+    assert found.found == f"at none of the sizes that were tried {why}"

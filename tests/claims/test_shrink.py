@@ -10,6 +10,7 @@ from indicial import load
 from indicial.claims.experiment import Experiment
 from indicial.claims.shrink import shrink
 from indicial.claims.values import exactly
+from indicial.claims.verdict import shown
 
 
 def test_sizes_and_values_become_small() -> None:
@@ -102,3 +103,20 @@ def test_what_is_uniform_between_other_ends_each_time_stays_as_it_is() -> None:
     assert found is not None
     values = ast.literal_eval(found.draw["x"])
     assert all(n <= value <= n + 1 for n, value in enumerate(values))
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        (np.eye(3), "the identity (3 × 3)"),
+        (np.eye(2, 3), "2 rows of the identity (3 × 3)"),
+        (np.eye(3, 2), "[[1, 0], [0, 1], [0, 0]]"),
+        (np.eye(1), "[[1]]"),
+        (np.zeros((8, 8)), "[" + ", ".join(["[0, 0, 0, 0, 0, 0, 0, 0]"] * 8) + "]"),
+        (np.zeros((5, 13)), "5 × 13 numbers"),
+        (np.array(-0.0), "0"),
+        (np.array([0.5, 2 / 3]), "[0.5, 0.6667]"),
+    ],
+)
+def test_how_a_draw_is_shown(values: np.ndarray, text: str) -> None:
+    assert shown(values) == text
