@@ -474,3 +474,11 @@ def test_a_row_that_goes_on_behind_a_space(space: str) -> None:
     text = rf"\begin{{aligned}} y[t] &= a[t] \\ &{space} + b[t] \\ z[t] &= c[t] \end{{aligned}}"
     found = parse_text(text, "text", latex=True)
     assert [unicode(s) for s in found.statements] == ["y[t] = a[t] + b[t]", "z[t] = c[t]"]
+
+
+def test_letters_below_a_name_stay_letters() -> None:
+    """`W_{xi}` is the weight from x to the input gate, beside `W_{xf}`; ξ has a command."""
+    for text, base in [("W_{xi}", "xi"), (r"W_{\xi}", "ξ"), ("W_xi", "ξ"), ("W_{xi,t}", "ξ")]:
+        name = parse_text(f"{text} = 1").statements[0].sides[0]
+        assert isinstance(name, Name) and isinstance(name.sub[0], Name), text
+        assert name.sub[0].base == base, text

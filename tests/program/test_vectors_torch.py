@@ -288,3 +288,32 @@ $$\mathbf{H} = \mathbf{X}\mathbf{W} + \mathbf{b}$$
     g, values = run(found)
     near(values["H"], g["X"] @ g["W"] + g["b"])
     assert g["b"].ndim == 1
+
+
+@pytest.mark.parametrize("said", ["in the text", "by the caller"])
+def test_a_letter_that_is_said_to_be_a_function(said: str) -> None:
+    line = r"h_t = \phi(W h_{t-1} + U x_t + b)"
+    if said == "in the text":
+        found = load(f"$${line}, \\quad \\phi = \\tanh$$")
+    else:
+        found = load(f"$${line}$$", fills={"φ": "tanh"})
+    g, values = run(found)
+    expected = steps(g["x"], len(g["b"]), lambda x, h: torch.tanh(g["W"] @ h + g["U"] @ x + g["b"]))
+    near(values["h"], expected)
+
+
+def test_the_cell_of_a_chapter_trains() -> None:
+    found = read(*LSTM)
+    width, inputs = (str(found.code.tensors[k].axes[-1].extent) for k in ("b_i", "X"))
+    module = found.compile(sizes={width: 4, inputs: 3})
+    torch.manual_seed(0)
+    x, wanted = torch.randn(1, 3, 2, 3), 0.3 * torch.randn(1, 3, 2, 4)
+    optimizer = torch.optim.Adam(module.parameters(), lr=0.05)
+    losses = []
+    for _ in range(20):
+        loss = ((module(X=x)["H"] - wanted) ** 2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    assert losses[-1] < 0.8 * losses[0]

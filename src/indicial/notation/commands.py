@@ -157,8 +157,16 @@ class _Reader:
             self.emit("number", "∞", token)
         elif len(text) == 2 and text[0] == "d" and text[1].isalpha():
             self.emit("word", "Δ" + text[1], token)
+        elif text == "xi" and self.alone_below():
+            self.emit("word", text, token)
         else:
             self.emit("word", usual_word(ASCII_NAMES.get(text, text)), token)
+
+    def alone_below(self) -> bool:
+        """`W_{xi}`: two letters, as in `W_{xf}`; a ξ below a name is `_xi` or `_{\\xi}`."""
+        before = [t.text for t in self.out[-2:]]
+        behind = self.tokens[self.i].text if self.i < len(self.tokens) else ""
+        return before == ["_", "{"] and behind == "}"
 
     def sign(self, token: Token) -> None:
         if self.latex and token.text == "~":

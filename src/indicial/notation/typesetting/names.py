@@ -32,6 +32,8 @@ from indicial.notation.typesetting.base import BaseTypesetter
 from indicial.notation.typesetting.letters import spell
 from indicial.notation.typesetting.reach import tail
 
+LETTERS, GREEK = (Name("xi"),), (Name("ξ"),)
+
 
 class NameTypesetter(BaseTypesetter):
     """Names, and what stands above and below them."""
@@ -55,6 +57,9 @@ class NameTypesetter(BaseTypesetter):
         if not items and not after:
             return ""
         text = self.packed(items) + after
+        if sign == "_" and not self.latex and items in (LETTERS, GREEK):
+            # Below a name `{xi}` is the x and the i of a gate; the Greek letter is a command there.
+            text = "xi" if items == LETTERS else ("\\xi" if self.surface.ascii else "ξ")
         return sign + text if len(text) == 1 and text not in "+-" else f"{sign}{{{text}}}"
 
     def index(self, node: Index) -> str:

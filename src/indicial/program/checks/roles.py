@@ -18,7 +18,7 @@ from indicial.program.checks.suspicions import suspect
 from indicial.program.checks.timing import expanded, reads
 from indicial.program.lowering.context import Context, TensorInfo
 from indicial.program.lowering.lower import Lowering
-from indicial.program.names.occurrences import counts
+from indicial.program.names.occurrences import counts, recurrences
 
 
 def assign_roles(context: Context, lowering: Lowering) -> None:
@@ -185,8 +185,17 @@ def _guess(
         info.role, info.guess = "parameter", f"by its letter {base}"
     elif info.values is not None:
         info.role, info.guess = "input", "used as a token"
+    elif _is_weight(context, info):
+        info.role, info.guess = "parameter", "a matrix that is the same at every step"
     else:
         info.role, info.guess = "input", "never defined"
+
+
+def _is_weight(context: Context, info: TensorInfo) -> bool:
+    """The A, B, C of `h_t = A h_{t-1} + B x_t`: a capital with two indices, neither of them a step."""
+    steps = recurrences(context.outline)
+    letters = {axis.letter for axis in info.axes}
+    return bool(steps) and len(info.axes) == 2 and info.key[:1].isupper() and not letters & steps
 
 
 def _undecorated(key: str) -> str:

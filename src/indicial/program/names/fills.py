@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from indicial.notation import syntax as s
 from indicial.program.messages import IndicialError, Messages
@@ -19,6 +19,7 @@ from indicial.program.names.cells import Cell, Filling, Resolver, find_cell
 from indicial.program.names.letters import is_hole
 from indicial.program.names.outline import Outline
 from indicial.program.names.sorting import outline
+from indicial.program.names.uses import BUILT_IN
 
 
 def fill(
@@ -28,6 +29,7 @@ def fill(
     resolve: Resolver,
 ) -> list[s.Statement]:
     """The statements with every hole filled that a line like `CELL = lstm` names a cell for."""
+    statements = _with_functions(statements)
     if not any(_may_fill(statement) for statement in statements):
         return statements
     sketch = outline(statements, Messages(), document)
@@ -50,6 +52,38 @@ def fill(
             result.append(statement)
     _check_called(statements, sketch, messages)
     return result
+
+
+def _with_functions(statements: list[s.Statement]) -> list[s.Statement]:
+    """`φ = tanh`: every φ(…) is tanh(…)."""
+    known: dict[s.Expression, s.Expression] = {}
+    called = _called(statements)
+    for statement in statements:
+        if isinstance(statement, s.Equation) and len(statement.sides) == 2:
+            left, right = statement.sides
+            if not isinstance(left, s.Name) or not isinstance(right, s.Name):
+                continue
+            plain = left.bare and right.bare
+            if plain and right.base in BUILT_IN and left.base in called:
+                known[left] = right
+    if not known:
+        return statements
+
+    def change(node: s.Expression) -> s.Expression:
+        new = node.rebuild(change)
+        if isinstance(new, s.Call) and new.function in known:
+            function = known[new.function]
+            return replace(new, function=replace(function, span=new.function.span))
+        return new
+
+    kept = [
+        st for st in statements
+        if not (isinstance(st, s.Equation) and len(st.sides) == 2 and known.get(st.sides[0]) is st.sides[1])
+    ]  # fmt: skip
+    return [
+        replace(st, sides=tuple(map(change, st.sides))) if isinstance(st, s.Equation) else st
+        for st in kept
+    ]
 
 
 def overridden(
