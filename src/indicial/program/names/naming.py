@@ -129,6 +129,11 @@ class Naming:
             for sup, index in seen.round_sups.items():
                 if seen.numbered or (index and not scalar):
                     seen.bracketed_sups.add(sup)
+        self.layers = any(
+            seen.numbered and not seen.without_sup and is_capital(stem.base)
+            for stem, seen in self.seen.items()
+        )
+        """`W^0 x`, `W^1 h`: a capital that is never without its number; these are names."""
         self.steps = {
             letter
             for seen in self.seen.values()
@@ -355,6 +360,8 @@ class Naming:
             return name.sup, None
         if isinstance(script, Number) and not seen.numbered:
             return (), script
+        if isinstance(script, Number) and self.layers and not seen.without_sup:
+            return name.sup, None
         if seen.without_sup or not seen.indexed or grouped:
             return (), script
         return name.sup, None

@@ -149,6 +149,7 @@ def full_counts(outline: Outline, statements: Sequence[s.Statement]) -> dict[str
     """
     counts: dict[str, set[int]] = defaultdict(set)
     full: set[str] = set()
+    bracketed: set[str] = set()
     for statement in statements:
         inside = {id(n.base) for n in statement.walk() if isinstance(n, s.Index)}
         inside |= in_scripts(statement)
@@ -161,11 +162,13 @@ def full_counts(outline: Outline, statements: Sequence[s.Statement]) -> dict[str
             names = [index_name(i) for i in items]
             if isinstance(node, s.Index) and any(n and is_capital(n.base) for n in names):
                 full.add(key)
+            elif isinstance(node, s.Index) and isinstance(node.base, s.Name):
+                bracketed.add(key)  # `s = W h`, and `s[y]`: an element
     elements = _elements(outline, statements)
     return {
         k: max(c)
         for k, c in counts.items()
-        if k in full or (len(c) > 1 and (min(c) > 0 or k in elements))
+        if k in full or (len(c) > 1 and (min(c) > 0 or k in elements | bracketed))
     }
 
 

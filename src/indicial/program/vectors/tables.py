@@ -188,7 +188,7 @@ class Tables:
                 powered = self.changed(self.of(base), partial(_raised, exponent))
                 return self.join(powered, self.of(exponent), _numbers_below)
             case s.Norm(body=body):
-                return self.changed(self.of(body), lambda x: (NUMBER, 1.5 if x == NUMBER else 0))
+                return self.changed(self.of(body), lambda x: (NUMBER, 3 if x == NUMBER else 0))
             case s.Reduction():
                 return self._reduction(node)
             case s.Index(base=base, items=items):
