@@ -5,7 +5,7 @@
 
 For each file: `indicial train MODEL --data FILE --minutes M`, then the same with settings drawn at
 random around those that this chose: what a token and a document is, sizes, rows, optimizer, learning
-rate, weight decay, and how much of the time is used. All are measured on the same held-out part: the
+rate, weight decay. All are measured on the same held-out part: the
 end of a running text, every twentieth document of a list. Trial 0, nothing said, counts by its last
 weights, the others by their best.
 
