@@ -17,6 +17,8 @@ import torch.nn.functional as F
 from agreeing import no_kernels
 from torch import Tensor
 
+from indicial.compile.explain.gradient import gradient
+from indicial.compile.explain.schedule import schedule_page
 from indicial.library.loading import load
 
 INF = math.inf
@@ -208,3 +210,9 @@ def test_a_recurrence_of_logarithms_steps() -> None:
     for t in range(6):
         state, out = module.step(state or module.begin(want=["y"]), E=e[None, t])
         torch.testing.assert_close(out["y"][0], whole[t])
+
+
+def test_it_is_explained_as_it_was_written() -> None:
+    text = gradient(load(CRF))
+    assert "ln(Σ_i exp(" in text and "lse" not in text and "∞" not in text
+    assert "a log-sum-exp over i" in schedule_page(load(CRF))

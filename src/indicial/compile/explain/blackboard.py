@@ -9,6 +9,7 @@ not 0. A value under a condition is written with a bracket that is 1 or 0: `[w[t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction as Ratio
 
@@ -177,6 +178,9 @@ class _Writer:
         otherwise: Expression,
         letters: Letters,
     ) -> syntax.Expression:
+        nothing = Constant(-math.inf)
+        if len(branches) == 1 and branches[0][1] == ZERO and nothing in branches[0][0].children():
+            return self.write(otherwise, letters)  # a share of a sum of exponentials: 0 at -∞
         if len(branches) == 1 and otherwise == ZERO:
             ((condition, value),) = branches
             written = self.write(value, letters)
@@ -284,6 +288,8 @@ def _cased(name: str, capital: bool) -> str:
 def _number(value: float) -> syntax.Expression:
     if value < 0:
         return syntax.Negative(_number(-value))
+    if math.isinf(value):
+        return Number("∞")
     ratio = Ratio(value).limit_denominator(12)
     if ratio == value and ratio.denominator > 1:
         return syntax.Fraction(Number(str(ratio.numerator)), Number(str(ratio.denominator)))

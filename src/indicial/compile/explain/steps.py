@@ -82,7 +82,8 @@ def _stage(walked: Body, stage: Stage, letter: str) -> str:
         case Single(statement, Distribution(indices)):
             return f"a softmax over {_letters(indices)}: {statement.target}"
         case Single(statement, Reduction(operator, indices)):
-            return f"a {operator} over {_letters(indices)}: {statement.target}"
+            name = "log-sum-exp" if operator == "lse" else operator
+            return f"a {name} over {_letters(indices)}: {statement.target}"
         case Single(statement, form):
             assert not isinstance(form, Distribution | Reduction)
             factors = dict.fromkeys(_operand(walked, f, None, letter) for f in form.factors)
