@@ -135,11 +135,12 @@ class Recurrence:
         with torch.enable_grad():
             # An argument may depend on another one; that is none of the recurrence's business.
             leaves = {
-                n: a.view_as(a) if again else a.detach().requires_grad_(n in needed)
-                for n, a in known.items()
-                if n in self.arguments
+                n: known[n].view_as(known[n])
+                if again
+                else known[n].detach().requires_grad_(n in needed)
+                for n in self.arguments
             }
-            outputs = self.plain([leaves[n] for n in self.arguments], sizes, lengths)
+            outputs = self.plain(list(leaves.values()), sizes, lengths)
         wanted = [leaves[n] for n in needed]
         depending = {n: o for n, o in zip(self.outputs, outputs, strict=True) if o.requires_grad}
         gradients = [incoming[n] for n in depending]
