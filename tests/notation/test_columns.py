@@ -54,3 +54,16 @@ def test_a_divergence_is_left_out() -> None:
 
 def test_a_norm_stays_one() -> None:
     assert read(r"y = \|a - b\|^2 + (\|c\|)") == (["y = ‖a - b‖^2 + (‖c‖)"], [])
+
+
+@pytest.mark.parametrize(
+    ("text", "equations"),
+    [
+        (r"wkv_t = a \\ o_t = W wkv_t", ["wkv_t = a", "o_t = W wkv_t"]),
+        (r"PE_{(pos,2i)} = sin(pos / 2)", ["PE_{(pos,2i)} = sin(pos/2)"]),
+        (r"y = xyz + \sqrt{2 + abc}", ["y = x y z + sqrt(2 + a b c)"]),
+        (r"dx_t = a", ["d x_t = a"]),
+    ],
+)
+def test_words_of_ones_own(text: str, equations: list[str]) -> None:
+    assert read(text) == (equations, [])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 from paper import agree, read
-from torch.nn.functional import relu, scaled_dot_product_attention
+from torch.nn.functional import relu, scaled_dot_product_attention, silu
 
 from indicial.compile.same import Named
 
@@ -134,3 +134,27 @@ def test_gcn() -> None:
         return {"Z": softmax(a @ relu(a @ v["X"] @ v["W^{(0)}"]) @ v["W^{(1)}"], 1)}
 
     agree(read("gcn"), reference)
+
+
+def test_swiglu() -> None:
+    agree(
+        read("swiglu"),
+        lambda v: {"FFN_{SwiGLU}": (silu(v["x"] @ v["W"]) * (v["x"] @ v["V"])) @ v["W_2"]},
+    )
+
+
+def test_retention_in_parallel() -> None:
+    def reference(v: Named) -> dict[str, Tensor]:
+        q, k, value = (v["X"] @ v[f"W_{m}"] for m in "QKV")
+        far = torch.arange(len(q))[:, None] - torch.arange(len(q))[None]
+        decay = torch.where(far >= 0, v["γ"] ** far.clamp(min=0), 0.0)
+        return {"Retention": (q @ k.T * decay) @ value}
+
+    agree(read("retnet_plain"), reference, positive=("γ",))
+
+
+def test_a_mask_by_its_elements() -> None:
+    def reference(v: Named) -> dict[str, Tensor]:
+        return {"A": scaled_dot_product_attention(v["Q"], v["K"], v["V"], is_causal=True)}
+
+    agree(read("mask"), reference, gradients=False, I=4, J=4)

@@ -259,3 +259,17 @@ def test_mamba2() -> None:
         return {"y": torch.stack(found)}
 
     agree(read("mamba2"), reference)
+
+
+def test_rwkv() -> None:
+    def reference(v: Named) -> dict[str, Tensor]:
+        r, k, value = (mixed(v, letter) for letter in "rkv")
+        found = []
+        for t in range(len(k)):
+            weights = [torch.exp(-(t - 1 - i) * v["w"] + k[i]) for i in range(t)]
+            weights.append(torch.exp(v["u"] + k[t]))
+            total = sum(w * value[i] for i, w in enumerate(weights))
+            found.append(v["W_o"] @ (σ(r[t]) * total / sum(weights)))
+        return {"o": torch.stack(found)}
+
+    agree(read("rwkv"), reference)

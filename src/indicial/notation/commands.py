@@ -11,7 +11,7 @@ newline, comment.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from indicial.notation.rows import CLOSERS
 from indicial.notation.signs import (
@@ -104,6 +104,8 @@ class _Reader:
             elif token.text == "}" and opened:
                 self.partner[opened.pop()] = i
 
+        self.own_words = _own_words(tokens) if latex else frozenset[str]()
+
     def run(self) -> list[Token]:
         while self.i < len(self.tokens):
             token = self.tokens[self.i]
@@ -132,7 +134,7 @@ class _Reader:
         word = "".join(t.text for t in self.tokens[self.i - 1 : end])
         called = end < len(self.tokens) and self.tokens[end].text == "("
         scripted = self.i > 1 and self.tokens[self.i - 2].text in ("_", "^")
-        if scripted or not is_word(word, called):
+        if scripted or not (word in self.own_words or is_word(word, called)):
             self.emit(token.kind, token.text, token)
             return
         self.i = end
@@ -468,3 +470,42 @@ def _ends_nothing(token: Token) -> bool:
 
 _RELATION_SIGNS = frozenset(RELATIONS.values())
 _CLOSING = frozenset(CLOSERS.values()) | {"null"}
+
+
+def _own_words(tokens: Sequence[Token]) -> frozenset[str]:
+    """The runs of letters that are one name: `PE_{…} = …` and `wkv_t = …`, since a product defines nothing.
+
+    So is one that stands in a list below a name as well: the `pos` of `PE_{(pos,2i)} = sin(pos/…)`.
+    """
+    found: set[str] = set()
+    scripts: list[bool] = []  # for each brace that is open, whether a script stands in it
+    for start, end, begins in _runs(tokens, scripts):
+        word = "".join(t.text for t in tokens[start:end])
+        below = end < len(tokens) and tokens[end].text == "_"
+        listed = any(scripts) and tokens[start - 1].text in ("(", ",") and len(word) > 2
+        long = len(word) > 2 or (len(word) == 2 and word.isupper())
+        cased = word.isupper() or word.islower()
+        if cased and (listed or (begins and below and long)):
+            found.add(word)
+    return frozenset(found)
+
+
+def _runs(tokens: Sequence[Token], scripts: list[bool]) -> Iterator[tuple[int, int, bool]]:
+    """Where letters stand side by side, and whether a row begins there."""
+    begins, i = True, 0
+    while i < len(tokens):
+        token, end = tokens[i], i + 1
+        if token.kind == "letter":
+            while end < len(tokens) and tokens[end].kind == "letter" and not tokens[end].space:
+                end += 1
+            yield i, end, begins
+            begins = False
+        elif token.text == "{":
+            scripts.append(i > 0 and tokens[i - 1].text in ("_", "^"))
+        elif token.text == "}" and scripts:
+            scripts.pop()
+        elif token.kind in ("row", "newline") or token.text in ("\\\\", "&"):
+            begins = True
+        elif token.kind == "sign":
+            begins = False
+        i = end

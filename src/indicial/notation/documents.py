@@ -183,6 +183,14 @@ _SHOWN = re.compile(rf"\$[^$\n]+\$|\\\(|{_TEX.pattern}")
 _PLAIN = re.compile(rf"^[ \t]*(?:{'|'.join((*KEYWORDS, 'claim'))})\b|#|.\[.+\].*=", re.MULTILINE)
 """What only the plain notation has; square brackets read the same on both surfaces."""
 
+_ELEMENTS = re.compile(r"\b(element|component|point)[- ]?wise\s+(product|multipl)", re.IGNORECASE)
+_OUTER = re.compile(r"\b(outer|tensor|kronecker)[- ]product", re.IGNORECASE)
+
+
+def _by_elements(text: str) -> bool:
+    """Whether the ⊗ of a text is ⊙: it speaks of an element-wise product, and of no other."""
+    return bool(_ELEMENTS.search(text)) and not _OUTER.search(text)
+
 
 def _parse(document: Document) -> Iterator[tuple[Display, Parsed]]:
     """Every formula parsed; one that goes on with that above it is parsed with it."""
@@ -200,6 +208,8 @@ def _parse(document: Document) -> Iterator[tuple[Display, Parsed]]:
         wrong: list[Fault] = []
         if latex and document.macros:
             found, wrong = expand(_without(found, inside), macros)
+        if any(t.text == "\\otimes" for t in found) and _by_elements(body.source.text):
+            found = [replace(t, text="\\odot") if t.text == "\\otimes" else t for t in found]
         if waiting and not _goes_on(waiting[-1], item, found):
             yield from _parsed(waiting, tokens, faults)
             waiting, tokens, faults = [], [], []

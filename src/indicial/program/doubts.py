@@ -116,6 +116,8 @@ def in_full(statement: Statement, outline: Outline) -> bool:
     indices = [n for n in statement.walk() if isinstance(n, Index)]
     if not indices or not all(index_expression(_plain(i)) for n in indices for i in n.items):
         return False
+    if not all("[" in n.span.text[len(n.base.span.text) :] for n in indices):
+        return False  # `(h * z)_t`
     left = outline.use(statement.sides[0])
     if left is not None and left.kind == "function" and "[" not in statement.sides[0].span.text:
         return False  # `s(y) = Σ_n a[n,y[n]]`: all of y is its argument

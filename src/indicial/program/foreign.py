@@ -41,7 +41,7 @@ from indicial.program.names.naming import FUNCTION_LETTERS
 from indicial.program.names.occurrences import uses
 from indicial.program.names.outline import Outline
 from indicial.program.names.uses import BUILT_IN, Use
-from indicial.program.vectors.leaves import MATRIX_FUNCTIONS
+from indicial.program.vectors.leaves import MATRIX_FUNCTIONS, in_scripts
 
 OPERATORS = frozenset(
     {
@@ -85,8 +85,11 @@ def foreign(statement: Statement, outline: Outline) -> str:
     if not isinstance(statement, Equation):
         return ""
     nodes = list(statement.walk())
+    if any(isinstance(n, Name) and n.base in ("∂", "∇") for n in nodes):
+        return ""  # it speaks about the others, which are read without it
+    labels = in_scripts(statement)
     for node in nodes:
-        if reason := _foreign_node(node, outline):
+        if id(node) not in labels and (reason := _foreign_node(node, outline)):
             return reason
     if sum(_is_differential(node) for node in nodes if isinstance(node, Product)) > 1:
         return "it is about differentials"
@@ -108,11 +111,13 @@ def _foreign_node(node: Node, outline: Outline) -> str:
             return "it holds an expectation"
         case Name() if node.base in OPERATORS:
             return f"it uses {node.base}"
+        case Name(base="e", sup=(exponent,)) if _imaginary(exponent, outline):
+            return "it uses complex numbers"
         case Name() if node.base in _SETS and node.base not in outline.declared:
             return f"{node.base} is a set or a structure"
         case Index() | Call() | Product() if _expects(node, outline):
             return "it holds an expectation"
-        case Index() if any(isinstance(i, Name) and i.font == "bold" for i in node.items):
+        case Index() if node.base in outline.heads and any(map(_is_bold, node.items)):
             return "it is about a function of vectors"
         case Call() if any(_is_moment(a) for a in node.arguments):
             return "it is about continuous time"
@@ -121,6 +126,16 @@ def _foreign_node(node: Node, outline: Outline) -> str:
         case Reduction(operator="argmin" | "argmax") if _over_parameters(node):
             return "it is about the best parameters" if not _speaks_of_tokens(node) else ""
     return ""
+
+
+def _imaginary(exponent: Expression, outline: Outline) -> bool:
+    """The i of `e^{i m θ}`, which numbers nothing."""
+    factors = exponent.factors if isinstance(exponent, Product) else (exponent,)
+    return Name("i") in factors and "i" not in outline.naming.live
+
+
+def _is_bold(item: Expression) -> bool:
+    return isinstance(item, Name) and item.font == "bold"
 
 
 def _first(part: Expression) -> str:
@@ -205,7 +220,9 @@ def _opaque(use: Use, outline: Outline) -> str:
     named = use.kind == "function" and not outline.is_function(key)
     if named and key not in MATRIX_FUNCTIONS and not _activation(use):
         return f"{key} is a function that nothing here defines"
-    if use.kind == "factor" and key not in outline.bare and use.call and _atom(use.call):
+    if use.call is None or use.call.function in outline.heads:
+        return ""  # `RMS(a) = …`: what stands on a left side is no product
+    if use.kind == "factor" and key not in outline.bare and _atom(use.call):
         return f"{key}(…) may be a call or a product"
     return ""
 

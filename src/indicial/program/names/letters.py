@@ -14,6 +14,7 @@ from indicial.notation.signs import SCRIPT_LETTERS
 from indicial.notation.syntax import (
     Add,
     Call,
+    Cases,
     Declaration,
     Equation,
     Expression,
@@ -136,8 +137,19 @@ def live_letters(statement: Statement) -> frozenset[str]:
                 live.update(_letters(item) if index_name(item) is not None else ())
         left = set(_script_letters(statement.sides[0]))
         right = {c for side in statement.sides[1:] for c in _script_letters(side)}
+        right |= {c for side in statement.sides[1:] for c in _compared(side)}
         live.update(left & right)
     return frozenset(live)
+
+
+def _compared(side: Expression) -> Iterator[str]:
+    """The letters that cases compare: the i and j of `M_{ij} = 0 if j ≤ i, -∞ otherwise`."""
+    for node in side.walk():
+        if isinstance(node, Cases):
+            for _, condition in node.branches:
+                for name in condition.walk() if condition is not None else ():
+                    if isinstance(name, Name) and name.bare and is_letter(name.base):
+                        yield name.base
 
 
 @kept

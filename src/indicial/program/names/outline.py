@@ -22,6 +22,7 @@ from indicial.notation.syntax import (
     Dots,
     Equation,
     Expression,
+    Index,
     Name,
     Number,
     Statement,
@@ -111,6 +112,16 @@ class Outline(Uses):
         """The keys that a declaration or the list of parameters names."""
         listed = (reference.key for reference in self.parameter_list)
         return frozenset([*self.inputs, *self.parameters, *self.constants, *listed])
+
+    @cached_property
+    def heads(self) -> frozenset[Expression]:
+        """What stands before brackets on a left side: the RMS of `RMS(a) = …`, the K of `K[u, v] = …`."""
+        lefts = [st.sides[0] for st in self.statements if isinstance(st, Equation)]
+        return frozenset(
+            left.function if isinstance(left, Call) else left.base
+            for left in lefts
+            if isinstance(left, Call | Index)
+        )
 
     def define(self, definition: Definition) -> None:
         self.definitions.append(definition)

@@ -114,6 +114,8 @@ class Uses:
         if reference.items and len(reference.items) in self.complete[key]:
             return "factor"  # `m_h (i - j)`: m has its index already
         scalar = key in self.bare and key not in self.bracketed
+        if indices and self._of_a_value(name, key, call.arguments[0]):
+            return "function"
         if indices:
             apart = key not in self.bracketed and _apart(call)
             return "factor" if scalar or apart or self.is_size(key, name) else "tensor"
@@ -122,6 +124,12 @@ class Uses:
         if unknown and (named or name.base in FUNCTION_LETTERS or reference.group is not None):
             return "function"
         return "factor"
+
+    def _of_a_value(self, name: Name, key: str, argument: Expression) -> bool:
+        """`f(X_{ij})`: a letter of functions before a name with indices of its own."""
+        if name.base not in FUNCTION_LETTERS or key in self.bare or key in self.bracketed:
+            return False
+        return isinstance(argument, Name) and len(self.naming.read(argument).items) > 1
 
     def is_function(self, key: str) -> bool:
         if key in self.functions or key in self.fills:

@@ -164,6 +164,8 @@ class Conflicts:
             return NUMBER
         if name in NORMALISED:
             return self.shape(node.arguments[0], wanted)
+        if name == "exp" and self._is_multiple(node.arguments[0]):
+            raise Outside("it takes the exponential of a matrix")
         if elementwise(node):
             return self._same(node.arguments, wanted, f"arguments of {name}")
         if name in JOINING:
@@ -176,6 +178,14 @@ class Conflicts:
         if name in TRACE and len(node.arguments) == 1:
             return None if self.shape(node.arguments[0]) is None else NUMBER
         return NUMBER
+
+    def _is_multiple(self, node: s.Expression) -> bool:
+        """`A`, `t A`: a matrix that numbers are multiplied with; `Q K^⊤` has an element for each pair."""
+        factors = node.factors if isinstance(node, s.Product) else (node,)
+        shapes = [self.shape(factor) for factor in factors]
+        names = [f for f, x in zip(factors, shapes, strict=True) if x == MATRIX]
+        bare = all((leaf := self.kinds.leaf(f)) and not leaf.use.reference.items for f in names)
+        return len(names) == 1 and bare and all(x in (NUMBER, MATRIX) for x in shapes)
 
     def _number(self, node: s.Expression, text: str, result: Shape | None) -> Shape | None:
         shape = self.shape(node, NUMBER)

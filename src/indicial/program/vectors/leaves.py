@@ -72,7 +72,7 @@ class Leaves:
         words = tuple(i for i in base.sub if isinstance(i, s.Name) and not is_letter(i.base))
         sup = base.sup if use.reference.power is None else ()
         stem = name_key(s.Name(base.base, base.accents, base.primes, words, sup))
-        case = base.base[-1].isupper() if len(base.base) == 1 else None
+        case = base.base[-1].isupper() if is_letter(base.base) else None
         return Leaf(stem, use.reference.key, use, case, base)
 
     def defined(self, use: Use) -> bool:

@@ -309,9 +309,11 @@ def heads(statements: list[s.Statement]) -> list[s.Statement]:
             )
             or not is_letter(a.base)
             or not a.base.isascii()
+            or (len(left.function.base) > 1 and bool(a.sub) and name_key(a) not in indices)
             for a in written
         )
         same = all(c == left for c in calls if c.function == left.function)
+        same = same and not any(_numbers(c.function, left.function) for c in calls)
         if same and values and len(written) == len(left.arguments):
             scripts = dict.fromkeys(i for a in written for i in a.sub if index_name(i) is not None)
             new[left] = replace(left.function, sub=(*left.function.sub, *scripts))
@@ -322,6 +324,13 @@ def heads(statements: list[s.Statement]) -> list[s.Statement]:
         return rebuilt(node, change)
 
     return [changed(statement, change) for statement in statements] if new else statements
+
+
+def _numbers(one: s.Expression, function: s.Name) -> bool:
+    """Whether `Swish_1` is called, where it is `Swish_β` that is defined."""
+    if not isinstance(one, s.Name) or len(one.sub) != 1 or not isinstance(one.sub[0], s.Number):
+        return False
+    return len(function.sub) == 1 and replace(one, sub=()) == replace(function, sub=())
 
 
 def index_letters(statements: list[s.Statement]) -> set[str]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from indicial.notation import syntax as s
 from indicial.notation.printers import name_key
 from indicial.program.messages import Messages
-from indicial.program.names.letters import index_name, is_letter, live_letters
+from indicial.program.names.letters import index_name, is_capital, is_letter, live_letters
 from indicial.program.names.sorting import outline
 from indicial.program.vectors.leaves import in_scripts
 from indicial.program.vectors.regular import Change, changed, index_letters, rebuilt
@@ -242,7 +242,7 @@ def unfolded(statements: list[s.Statement]) -> list[s.Statement]:
         names = tuple(a for a in left.arguments if isinstance(a, s.Name) and not a.sub)
         plain = len(names) == len(left.arguments) and key in sketch.functions
         if plain and left.given is None and not _calls(right, key):
-            bodies[key] = Body(left.function, names, right)
+            bodies[key] = Body(left.function, names, _by_elements(names, right))
     if not bodies:
         return statements
     numbers = {
@@ -282,6 +282,26 @@ def unfolded(statements: list[s.Statement]) -> list[s.Statement]:
                 and name_key(st.sides[0].function) in bodies)
     ]  # fmt: skip
     return [changed(statement, written_out(0)) for statement in kept]
+
+
+def _by_elements(parameters: tuple[s.Name, ...], body: s.Expression) -> s.Expression:
+    """`x σ(β x)`, of a number x: of a vector it is taken element by element."""
+    names = [n for n in body.walk() if isinstance(n, s.Name)]
+    matrices = any(is_capital(n.base) for n in names)
+    if len(parameters) != 1 or matrices or not parameters[0].base.islower():
+        return body
+
+    def change(node: s.Expression) -> s.Expression:
+        new = rebuilt(node, change)
+        if isinstance(new, s.Product):
+            held = [f for f in new.factors if parameters[0] in f.walk()]
+            rest = [f for f in new.factors if parameters[0] not in f.walk()]
+            if len(held) > 1:
+                first = s.Product((*rest, held[0]), span=new.span) if rest else held[0]
+                return s.Group(s.Hadamard((first, *held[1:]), span=new.span), span=new.span)
+        return new
+
+    return change(body)
 
 
 def _right(statement: s.Statement) -> list[s.Node]:
