@@ -398,6 +398,8 @@ def test_two_readings_are_said_and_neither_is_taken() -> None:
         (r"\mathbf H_t = \mathbf X_t \mathbf W_{\mathrm{xh}} + \mathbf b_{\mathrm h}",
          "H[t,d,e] = X[t,d,F] W_{xh}[F,e] + b_h[e]"),
         (r"\mathbf y = \mathbf x + \mathbf b_{\mathrm{d}}", "y[e] = x[e] + b_d[e]"),
+        (r"x_{l+1} = x_l + W_2^{(l)} \tanh(W_1^{(l)} x_l)",
+         "x[l+1,d] = x[l,d] + W_2[l,d,E] tanh(W_1[l,E,D] x[l,D])"),
         (r"h = \tanh(W^0 x - b^0), s = W^1 h, P[y] = \mathrm{softmax}_y s[y]",
          "h[d] = tanh(W^0[d,E] x[E] - b^0[d])"),
     ],

@@ -454,10 +454,15 @@ def _labelled(name: s.Name, leaf: Leaf) -> s.Name:
     labels = tuple(_roman(x) for x in name.sub if is_label(x))
     sup = () if leaf.use.reference.power is not None else tuple(map(_roman, name.sup))
     found = replace(name, sub=labels, sup=sup)
-    return found if name_key(found) == leaf.key else s.Name(leaf.key, span=name.span)
+    digits = any(isinstance(x, s.Number) for x in labels) and labels != name.sub
+    if digits or name_key(found) == leaf.key:
+        return found
+    return s.Name(leaf.key, span=name.span)
 
 
 def _roman(script: s.Expression) -> s.Expression:
+    if isinstance(script, s.Name) and script.base.isdigit():
+        return s.Number(script.base, span=script.span)  # the 1 of `W_1^{(l)}`
     return replace(script, font="roman") if isinstance(script, s.Name) else script
 
 

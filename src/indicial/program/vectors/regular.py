@@ -158,7 +158,12 @@ def raised(statements: list[s.Statement]) -> list[s.Statement]:
         for st in statements for r in st.walk() if isinstance(r, s.Reduction)
         for u in r.under for n in u.walk() if isinstance(n, s.Name)
     }  # fmt: skip
-    found = shifted | both | bound
+    found = shifted | both | bound | _shifted_below(statements)
+    lettered = {
+        _stem(node)
+        for statement in statements for node in statement.walk()
+        if isinstance(node, s.Name) and any(not isinstance(i, s.Number) for i in node.sub)
+    }  # fmt: skip
     above = {
         _stem(node)
         for statement in statements for node in statement.walk()
@@ -173,7 +178,8 @@ def raised(statements: list[s.Statement]) -> list[s.Statement]:
         if isinstance(node, s.Name) and len(node.sup) == 1 and isinstance(node.sup[0], s.Group):
             number = isinstance(node.sup[0].body, s.Number) and _stem(node) in above
             if number or _letter(node.sup) in found:
-                return replace(node, sub=(node.sup[0].body, *node.sub), sup=())
+                below = node.sub if _stem(node) in lettered else tuple(map(_label, node.sub))
+                return replace(node, sub=(node.sup[0].body, *below), sup=())
         if isinstance(node, s.Index) and isinstance(node.base, s.Name):
             return replace(node, base=change(node.base))
         if isinstance(node, s.Call) and isinstance(node.function, s.Name) and not _opaque(node):
@@ -198,6 +204,25 @@ def _letter(sup: tuple[s.Expression, ...]) -> str | None:
         inner = inner.terms[0]
     name = index_name(inner)
     return name.base if name is not None and not is_capital(name.base) else None
+
+
+def _label(script: s.Expression) -> s.Expression:
+    """The 1 of `W_1^{(l)}` tells names apart, also where the l is an index."""
+    return (
+        s.Name(script.text, font="roman", span=script.span)
+        if isinstance(script, s.Number)
+        else script
+    )
+
+
+def _shifted_below(statements: list[s.Statement]) -> set[str]:
+    """The l of `x_{l+1}`: then `W^{(l)}` has that index."""
+    return {
+        name.base
+        for statement in statements for node in statement.walk() if isinstance(node, s.Name)
+        for script in node.sub if isinstance(script, s.Add)
+        if (name := index_name(script.terms[0])) is not None and not is_capital(name.base)
+    }  # fmt: skip
 
 
 def _above(side: s.Expression, shifted: set[str]) -> Iterable[str]:
