@@ -173,8 +173,8 @@ def with_constants(
             if not value.isdigit() or not int(value):
                 known = ", ".join(dict.fromkeys(n for d in declared for n in d))
                 raise IndicialError(
-                    f"--set {name}={value}: {name} is no constant of the equations"
-                    f"{f' ({known})' if known else ''}, and a size is a whole number from 1"
+                    f"--set {name}={value}: a size is a whole number from 1, and {name} is no constant "
+                    f"of the equations{f' ({known})' if known else ''}"
                 )
             sizes[name] = int(value)
     made = []
