@@ -278,3 +278,23 @@ def test_a_stretch_of_a_document_is_one_program(tmp_path: Path) -> None:
     assert len(two.code.statements) == 2
     with pytest.raises(IndicialError, match="`Gated cells`, `Gates`"):
         load_document(path, section="LSTM")
+
+
+def test_what_names_are_is_kept_where_displays_disagree(tmp_path: Path) -> None:
+    text = r"""
+Let $x \in \mathbb{R}^d$ and $W \in \mathbb{R}^{n \times d}$.
+
+$$y_{t+1} = y$$
+
+$$y_{i,j} = y_t + \mathbf{y}^\top y$$
+
+$$x_{i,j,k} = \sum_{x} x(x)$$
+"""
+    assert said(programs(tmp_path, text)) == []
+
+
+def test_remarks_and_draws_behind_an_equation(tmp_path: Path) -> None:
+    (one,) = programs(tmp_path, r"$$y[i] = x[i]^2 \hspace{4em} (L_2)$$")
+    assert set(one.code.tensors) == {"x", "y"}
+    (two,) = programs(tmp_path, r"$$y[i] = x[i] + e[i] \;\;\; e[i] \sim \mathcal{N}(0, 1)$$")
+    assert [d.tensor for d in two.code.draws] == ["e"] and set(two.code.tensors) == {"x", "y", "e"}

@@ -213,7 +213,12 @@ class _Reader:
         elif text in _DROPPED:
             self.dropped(token)
         elif text in _DROPPED_WITH_ARGUMENT or text in _FIRST_ARGUMENT_DROPPED:
-            self.group()
+            _, end = self.group()
+            wide = text.startswith("\\hspace") and "-" not in [
+                t.text for t in self.tokens[:end][-3:]
+            ]
+            if wide and self.latex:
+                self.emit("quad", text, token)
         elif text in ("\\begin", "\\end"):
             self.environment(token)
         elif text == "\\arg":

@@ -171,11 +171,23 @@ def without_number(tokens: list[Token]) -> list[Token]:
         tokens = tokens[2:]
     elif len(tokens) > 4 and texts[::2] == ["(", ")"] and _numbers(tokens[1], tokens[3]):
         tokens = tokens[3:]
-    last = [t.text for t in tokens[-3:]]
-    spaced = len(tokens) > 4 and tokens[-4].kind == "quad"
-    if spaced and last[::2] == ["(", ")"] and tokens[-2].kind in ("number", "letter"):
-        tokens = tokens[:-4]
+    if tokens and is_sign(tokens[-1], ")"):
+        tokens = tokens[: _remark(tokens)]
     return tokens
+
+
+def _remark(tokens: list[Token]) -> int:
+    """Where a bracket without a relation begins that stands behind a wide space: `a = b \\quad (L_2)`."""
+    depth = 0
+    for i in range(len(tokens) - 1, 0, -1):
+        depth -= nesting(tokens[i])
+        if is_relation(tokens[i]):
+            break
+        if depth == 0:
+            remark = is_sign(tokens[i], "(") and tokens[i - 1].kind == "quad"
+            related = any(map(is_relation, tokens[:i])) and not is_relation(tokens[max(i - 2, 0)])
+            return i - 1 if remark and related else len(tokens)
+    return len(tokens)
 
 
 def _numbers(inner: Token, following: Token) -> bool:

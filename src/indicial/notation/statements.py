@@ -43,6 +43,7 @@ from indicial.notation.syntax import (
     Expression,
     Index,
     Name,
+    Product,
     Statement,
     is_condition,
 )
@@ -262,6 +263,12 @@ class RowParser:
             end = relations.index("∈")  # `H = φ(X W) ∈ ℝ^{n×h}` also says what H is
             self.statements.append(Declaration(SPACE, (sides[0],), sides[end + 1], span=span))
             sides, relations = sides[: end + 1], relations[:end]
+        if relations[-1] == "~" and "=" in relations and isinstance(sides[-2], Product):
+            # `y = a x \\;\\; x \\sim N(0, 1)`: what is drawn stands behind the equation, after a small space.
+            *factors, drawn = sides[-2].factors
+            self.statements.append(Equation((drawn, sides[-1]), ("~",), span=span))
+            before = factors[0] if len(factors) == 1 else replace(sides[-2], factors=tuple(factors))
+            sides, relations = [*sides[:-2], before], relations[:-1]
         if set(relations) <= EQUATION_SIGNS:
             sides_, relations_ = tuple(sides), tuple(relations)
             self.statements.append(Equation(sides_, relations_, guard, label, span=span))

@@ -265,7 +265,9 @@ def _atom(call: Call) -> bool:
     if len(call.arguments) != 1:
         return False
     only = call.arguments[0]
-    return isinstance(only, Name | Index) or (isinstance(only, Number) and call.given is None)
+    return isinstance(only, Name | Index | Call) or (
+        isinstance(only, Number) and call.given is None
+    )
 
 
 def _word(statement: Equation, outline: Outline) -> str:

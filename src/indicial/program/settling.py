@@ -38,10 +38,11 @@ def settled(part: Part, make: Make) -> list[Program]:
             part = part.holding(part.statements)  # what came before may be about something else
             continue
         wrong = {id(statement) for _, statements in doubts for statement in statements}
-        displays = part.displays()
+        said = [s for s in part.statements if says_what(s)]  # `x ∈ ℝ^d` holds for all of them
+        displays = [d for d in part.displays() if not all(map(says_what, d))]
         if len(displays) > 1:
             others = [d for d in displays if not any(id(s) in wrong for s in d)] or displays[:1]
-            kept = {id(s) for d in others for s in d}
+            kept = {id(s) for d in (said, *others) for s in d}
             apart += [s for s in part.statements if id(s) not in kept]
             part = part.holding([s for s in part.statements if id(s) in kept])
         else:

@@ -110,7 +110,9 @@ class Uses:
         naming = self.naming
         indices = all(naming.is_index(a) or naming.is_token(a, name) for a in call.arguments)
         if len(call.arguments) != 1:
-            return "tensor" if indices or key in self.bracketed else "function"
+            count = len(reference.items) + len(call.arguments)
+            known = key in self.bracketed and (not reference.items or count in self.complete[key])
+            return "tensor" if indices or known else "function"
         if reference.items and len(reference.items) in self.complete[key]:
             return "factor"  # `m_h (i - j)`: m has its index already
         scalar = key in self.bare and key not in self.bracketed
