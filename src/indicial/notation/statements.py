@@ -33,6 +33,7 @@ from indicial.notation.rows import Row
 from indicial.notation.signs import EQUATION_SIGNS
 from indicial.notation.source import Span, cover
 from indicial.notation.syntax import (
+    Add,
     Call,
     Claim,
     Comparison,
@@ -263,12 +264,12 @@ class RowParser:
             end = relations.index("∈")  # `H = φ(X W) ∈ ℝ^{n×h}` also says what H is
             self.statements.append(Declaration(SPACE, (sides[0],), sides[end + 1], span=span))
             sides, relations = sides[: end + 1], relations[:end]
-        if relations[-1] == "~" and "=" in relations and isinstance(sides[-2], Product):
+        if self.latex and relations[-1] == "~" and "=" in relations:
             # `y = a x \\;\\; x \\sim N(0, 1)`: what is drawn stands behind the equation, after a small space.
-            *factors, drawn = sides[-2].factors
-            self.statements.append(Equation((drawn, sides[-1]), ("~",), span=span))
-            before = factors[0] if len(factors) == 1 else replace(sides[-2], factors=tuple(factors))
-            sides, relations = [*sides[:-2], before], relations[:-1]
+            before, drawn = _last_factor(sides[-2])
+            if before is not None:
+                self.statements.append(Equation((drawn, sides[-1]), ("~",), span=span))
+                sides, relations = [*sides[:-2], before], relations[:-1]
         if set(relations) <= EQUATION_SIGNS:
             sides_, relations_ = tuple(sides), tuple(relations)
             self.statements.append(Equation(sides_, relations_, guard, label, span=span))
@@ -327,6 +328,17 @@ class RowParser:
 def is_space(node: Expression) -> bool:
     """`ℝ`, `ℝ^d`, `R^{m×n}`."""
     return isinstance(node, Name) and (node.base == "ℝ" or (node.base == "R" and bool(node.sup)))
+
+
+def _last_factor(side: Expression) -> tuple[Expression | None, Expression]:
+    """`a + b x` → `a + b` and `x`, the last factor; None if there is but one."""
+    if isinstance(side, Add):
+        before, last = _last_factor(side.terms[-1])
+        return before and replace(side, terms=(*side.terms[:-1], before)), last
+    if not isinstance(side, Product):
+        return None, side
+    *factors, last = side.factors
+    return (factors[0] if len(factors) == 1 else replace(side, factors=tuple(factors))), last
 
 
 def _joins(parser: ExpressionParser) -> bool:
