@@ -145,7 +145,8 @@ class Kinds(Leaves):
         seen.most = max(seen.most, len(items))
         for item in items:
             letters = {n.base for n in item.walk() if isinstance(n, s.Name)}
-            if letters & self.steps:
+            gathered = isinstance(item, s.Name) and bool(item.sub)  # `A_{y_i,y_{i+1}}`
+            if letters & self.steps and not gathered:
                 seen.steps = True
             else:
                 seen.positions |= letters
