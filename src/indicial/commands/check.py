@@ -59,7 +59,7 @@ def add(commands: Commands[Any]) -> None:
     check.add_argument("--join", action="store_true", help="read all files as one program")
     check.add_argument("--json", action="store_true", help="messages as JSON, for editors")
     check.add_argument(
-        "--notes", action="store_true", help="also say how doubtful things were read"
+        "--notes", action="store_true", help="also what is in doubt, and what is not read and why"
     )
     check.add_argument(
         "--seed", type=_whole, default=0, metavar="N", help="the draws that claims are tried on (0)"
@@ -131,7 +131,7 @@ def _check(options: argparse.Namespace) -> int:
     print(end="\n" if verdicts else "")
     if options.notes:
         for one in skipped:
-            print(f"{one.span.source.name}:{one.span.line}: skipped: {one.reason}")
+            print(f"{one.span.source.name}:{one.span.line}: not read: {one.reason}")
     equations = sum(len(p.equations) for p in programs)
     tried = f"{_count(len(verdicts), 'claim')} (seed {options.seed})" if verdicts else ""
     print(_summary(equations, len(programs), tried, errors, warnings, len(skipped)))
@@ -184,7 +184,7 @@ def _summary(
     else:
         parts = [_count(n, w) for n, w in ((errors, "error"), (warnings, "warning")) if n]
         verdict = ", ".join(parts)
-    tail = f"; {skipped} skipped (see --notes)" if skipped else ""
+    tail = f"; {skipped} not read (see --notes)" if skipped else ""
     return f"{read}: {verdict}{tail}"
 
 
