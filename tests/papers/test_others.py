@@ -74,3 +74,15 @@ def test_weight_normalisation_leaves_a_function_open() -> None:
     program = read("weightnorm")
     assert not program.mistakes
     assert program.holes == ["φ"]
+
+
+def test_the_forward_scores_of_a_crf() -> None:
+    """`\\log Z = …` defines no name, and takes nothing else with it."""
+
+    def reference(v: Named) -> dict[str, Tensor]:
+        α = [v["P"][0]]
+        for scores in v["P"][1:]:
+            α.append(scores + torch.logsumexp(α[-1][:, None] + v["A"], 0))
+        return {"α": torch.stack(α)}
+
+    agree(read("crf_forward"), reference)

@@ -214,7 +214,7 @@ def survey(statements: Sequence[Statement], into: Uses) -> None:
             if (
                 isinstance(call.function, Name)
                 and call.given is None
-                and call.function.base not in PROBABILITY
+                and call.function.base not in PROBABILITY | BUILT_IN
                 and all(index_expression(a) for a in call.arguments)
                 and not parameter_used(call, statement.sides[1:])
             ):
