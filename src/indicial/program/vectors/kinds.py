@@ -100,7 +100,7 @@ class Kinds(Leaves):
         return NUMBER if counted and not items and leaf.key not in self.declared else None
 
     def variable(self, leaf: Leaf) -> str:
-        base = _base(leaf)
+        base = leaf.base
         if leaf.key in self.declared or leaf.letter in self.apart:
             return leaf.key
         font = "bold" if base.font == "bold" else "like"
@@ -136,7 +136,7 @@ class Kinds(Leaves):
         leaf = self.leaf(node)
         if leaf is None or self.fixed(leaf) is not None:
             return
-        base = _base(leaf)
+        base = leaf.base
         new = Seen(base.base, leaf.capital, node)
         seen = self.seen.setdefault(self.variable(leaf), new)
         seen.keys.add(leaf.key)
@@ -238,10 +238,6 @@ def values_of(statement: s.Statement) -> Iterator[s.Expression]:
 
 def is_greek(letter: str) -> bool:
     return "Α" <= letter[:1] <= "ω"
-
-
-def _base(leaf: Leaf) -> s.Name:
-    return leaf.base
 
 
 def _steps(statements: Sequence[s.Statement]) -> Iterator[str]:
