@@ -291,5 +291,5 @@ def test_scores_too_large_to_be_computed_are_said_to_be() -> None:
 
 
 def test_only_designs_are_compared() -> None:
-    with pytest.raises(IndicialError, match="compare takes two designs"):
+    with pytest.raises(IndicialError, match="3 is neither a design nor a run"):
         indicial.compare(hand("position"), 3)  # type: ignore[arg-type]
