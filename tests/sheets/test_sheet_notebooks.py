@@ -250,7 +250,7 @@ def test_outputs_are_kept_where_only_prose_changes(tmp_path: Path) -> None:
     path, out = tmp_path / "sheet.md", tmp_path / "sheet.ipynb"
     path.write_text("Prose.\n\n```python\nprint('a')\n```\n", encoding="utf-8")
     out.write_text("no notebook", encoding="utf-8")
-    assert main(["notebook", str(path)]) == 0
+    assert main(["notebook", str(path), "--force"]) == 0
     notebook = json.loads(out.read_text(encoding="utf-8"))
     (cell,) = code_cells(notebook)
     assert cell["outputs"] == []

@@ -49,11 +49,12 @@ def two_designs(words: Sequence[object]) -> tuple[Design, Design] | None:
     return one, other
 
 
-def _design(word: object) -> Design | Run | None:
+def _design(word: object) -> Design | Run | Path | None:
+    """A design, or a run that is not opened yet; None for anything else."""
     if isinstance(word, Design | Run):
         return word
     if not isinstance(word, str | os.PathLike):
         return None
     if str(word) not in names() and (Path(word) / FILE).is_file():
-        return Run.open(word)
+        return Path(word)
     return named_design(word)

@@ -41,9 +41,11 @@ class Curves(Watcher):
             return
         try:
             draw_curves(self.metrics, summary.folder, self._title)
-        except OSError as error:
+        except (OSError, IndicialError) as error:
             if summary.reason != "failed":  # what made it fail is worth more than this
-                raise IndicialError(f"cannot draw the curves: {error.strerror}") from error
+                cause = error.__cause__ if isinstance(error.__cause__, OSError) else error
+                why = cause.strerror if isinstance(cause, OSError) else cause
+                raise IndicialError(f"cannot draw the curves: {why}") from error
 
 
 @dataclass
