@@ -197,14 +197,17 @@ def test_the_peers_are_pinned_once_and_bring_no_gpu() -> None:
     assert set(wanted) <= set(names[1])
 
 
-def test_a_search_draws_settings_around_those_that_were_chosen() -> None:
+def test_a_search_draws_settings_around_those_that_were_chosen(tmp_path: Path) -> None:
     from bench import search
+
+    file = tmp_path / "a.txt"
+    file.write_text("a small text", encoding="utf-8")
 
     chosen = {
         "sizes": {"J": 64, "L": 2, "K": 2},
         "settings": {"context": 128, "batch_size": 16, "learning_rate": 0.01},
     }
-    drawn = [search.draw(random.Random(seed), chosen) for seed in range(50)]
+    drawn = [search.draw(random.Random(seed), chosen, file) for seed in range(50)]
     assert {d["--set"][0] for d in drawn} == {"J=32", "J=48", "J=64", "J=96", "J=128"}
     assert {d["--optimizer"] for d in drawn} == {"muon", "adamw"}
     assert all(0.001 <= float(d["--learning-rate"]) <= 0.04 for d in drawn)
@@ -212,25 +215,37 @@ def test_a_search_draws_settings_around_those_that_were_chosen() -> None:
     assert sizes == {512, 1024, 2048, 4096, 8192}
 
 
-def test_a_search_holds_out_whole_lines_of_the_end(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "line",
+    ["line {}", "a line of running text, {} of many that go on with one another for a while"],
+)
+def test_a_search_holds_out_whole_lines(tmp_path: Path, line: str) -> None:
+    """Of a list every so many, of a text those at its end."""
     from bench import search
 
-    text = "".join(f"line {number}\n" for number in range(100))
+    lines = [line.format(number) for number in range(100)]
+    text = "\n".join(lines) + "\n"
     (tmp_path / "a.txt").write_text(text, encoding="utf-8")
-    parts = [p.read_text(encoding="utf-8") for p in search.divide(tmp_path / "a.txt", tmp_path)]
-    assert "".join(parts) == text
-    assert parts[1].startswith("line ") and 0.04 < len(parts[1]) / len(text) < 0.07
+    learned, held = (
+        p.read_text(encoding="utf-8").splitlines()
+        for p in search.divide(tmp_path / "a.txt", tmp_path)
+    )
+    assert sorted(learned + held) == sorted(lines)
+    assert 3 <= len(held) <= 7
 
 
 def test_the_defaults_stand_beside_the_best_of_a_search() -> None:
     from bench.search import Trial, told
 
+    said = {"--set": ["J=64", "L=2"]}
     trials = [
-        Trial("m f", 0, {}, 2.1, 30, {}),
-        Trial("m f", 1, {"--context": "64"}, None, 30, {}),
-        Trial("m f", 2, {"--set": ["J=64", "L=2"]}, 2.0, 30, {}),
+        Trial("f", 0, 0, {}, 2.1, 2.121, 4.0, 30, {}),
+        Trial("f", 1, 0, {"--context": "64"}, None, None, 4.0, 30, {}),
+        Trial("f", 2, 0, said, 1.9, 1.9, 4.0, 30, {}),
+        Trial("f", 2, 1, said, 2.0, 2.0, 4.0, 30, {}),
+        Trial("f", 2, 2, said, 2.04, 2.04, 4.0, 30, {}),
     ]
-    assert told(trials) == "| m f | 2.100 | 2.000 | +5.0% | `--set J=64 --set L=2` |"
+    assert told(trials) == "| f | 2.121 | 1.900 | 2.020 | +5.0% | 1.0% | `--set J=64 --set L=2` |"
 
 
 def test_the_table_of_tiny_shakespeare_has_medians_and_every_seed() -> None:

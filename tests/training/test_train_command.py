@@ -292,7 +292,7 @@ def test_settings_in_a_file(here: Path, capsys: pytest.CaptureFixture[str]) -> N
         (["ugrnn", "--data", "text.txt", "--learning-rate", "0"], "--learning-rate takes a number from 1e-12 on"),
         (["ugrnn", "--data", "text.txt", "--set", "V=5"], "leave it out (with --tokens bpe"),
         (["ugrnn", "--data", "text.txt", "--set", "T=5"], "say --context 5"),
-        (["ugrnn", "--data", "text.txt", "--set", "J=99999999"], "there is no memory on cpu for a model"),
+        (["ugrnn", "--data", "text.txt", "--set", "J=99999999"], "the memory of this machine holds"),
         (["ugrnn", "--data", "text.txt", "--batch-size", "99999999"], "99,999,999 x 128 tokens is more than"),
         (["ugrnn", "--data", "text.txt", "--context", "9999", "--max-steps", "2"], "give a shorter --context"),
     ],
