@@ -88,6 +88,13 @@ def test_a_slip_in_brackets_is_an_error_and_in_other_notation_a_note(tmp_path: P
     assert said(alike) == []
 
 
+def test_indices_that_a_macro_writes_are_in_brackets(tmp_path: Path) -> None:
+    macro = r"\newcommand{\gate}[1]{G_{#1}[t,j]}"
+    rows = r"\gate{1} &= \sigma(U^1[j,K] x[t,K]) \\ \gate{2} &= \sigma(U^2[j,K] x[t])"
+    text = rf"\documentclass{{article}}{macro}\begin{{document}}\begin{{align}}{rows}\end{{align}}"
+    assert said(programs(tmp_path, text + r"\end{document}", "notes.tex")) == ["index-count"]
+
+
 def test_a_display_that_does_not_agree_is_read_by_itself(tmp_path: Path) -> None:
     found = programs(tmp_path, "$$h_t = 2 h_{t-1}$$\n\n$$y = h_1 + h_2$$\n\n$$h = a + b$$\n")
     assert said(found) == []

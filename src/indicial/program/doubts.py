@@ -116,7 +116,7 @@ def in_full(statement: Statement, outline: Outline) -> bool:
     indices = [n for n in statement.walk() if isinstance(n, Index)]
     if not indices or not all(index_expression(_plain(i)) for n in indices for i in n.items):
         return False
-    if not all("[" in n.span.text[len(n.base.span.text) :] for n in indices):
+    if not all(map(_is_bracketed, indices)):
         return False  # `(h * z)_t`
     left = outline.use(statement.sides[0])
     if left is not None and left.kind == "function" and "[" not in statement.sides[0].span.text:
@@ -146,6 +146,11 @@ def _of_numbers(statement: Statement, outline: Outline) -> bool:
         or (use.kind == "function" and outline.is_function(use.reference.key))
         for use in found
     ) and not any(isinstance(n, Name) and n.font for n in statement.walk())
+
+
+def _is_bracketed(node: Index) -> bool:
+    """Whether indices stand in square brackets: behind a name they do, even inside a macro."""
+    return isinstance(node.base, Name) or "[" in node.span.text[len(node.base.span.text) :]
 
 
 def _plain(item: Expression) -> Expression:
