@@ -284,3 +284,14 @@ def test_without_notes_nothing_is_measured(
 ) -> None:
     assert main(["--notes", str(tmp_path / "none"), "score"]) == 0
     assert "nothing is measured" in capsys.readouterr().out
+
+
+def test_a_repeated_row_that_is_read_in_its_place_counts_once(tmp_path: Path) -> None:
+    r"""The second display defines `\mathbf h` anew: it is a program of its own, with both its rows."""
+    row = r"\mathbf o = \mathbf V \mathbf h"
+    text = (
+        rf"$$\mathbf h = \mathbf W \mathbf x \\ {row}$$ and "
+        rf"$$\mathbf h = \sigma(\mathbf W \mathbf x) \\ {row}$$"
+    )
+    label = tensor(products=2, h=1, W=2, x=1, o=1, V=2)
+    assert [v.outcome for v in verdicts(tmp_path, text, label, label)] == ["right", "right"]

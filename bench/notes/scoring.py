@@ -92,17 +92,22 @@ def _reading(
     programs: Sequence[Program], written: Sequence[Statement], display: Display, file: str
 ) -> Reading:
     """How a display was read; a row that repeats an earlier one was read there."""
-    kept = {s.span for program in programs for s in program.written}
+    # By place: the text was read twice, and spans of two readings are never the same.
+    kept = {_place(s) for program in programs for s in program.written}
     first = {s: s.span for program in reversed(programs) for s in reversed(program.written)}
     again = [
         first[s]
         for s in written
         if s.span.source.name == file
         and display.start <= s.span.start < display.end
-        and s.span not in kept
+        and _place(s) not in kept
         and s in first
     ]
     return reading(programs, display.start, display.end, file, again)
+
+
+def _place(statement: Statement) -> tuple[str, int]:
+    return statement.span.source.name, statement.span.start
 
 
 def judge(label: Label, display: Display, found: Reading) -> Verdict:

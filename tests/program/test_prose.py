@@ -305,3 +305,27 @@ def test_remarks_and_draws_behind_an_equation(tmp_path: Path) -> None:
     assert set(one.code.tensors) == {"x", "y"}
     (two,) = programs(tmp_path, r"$$y[i] = x[i] + e[i] \;\;\; e[i] \sim \mathcal{N}(0, 1)$$")
     assert [d.tensor for d in two.code.draws] == ["e"] and set(two.code.tensors) == {"x", "y", "e"}
+
+
+@pytest.mark.parametrize(
+    "display",
+    [
+        r"p(x) = \frac{1}{\sqrt{2 \pi \sigma^2}} \exp\left(-\frac{1}{2 \sigma^2} (x - \mu)^2\right)",
+        r"p(y \mid \mathbf{x}) = \frac{1}{Z} \exp\left(-(y - \mathbf{w}^\top \mathbf{x} - b)^2\right)",
+        r"p(\mathbf x) = \exp\left(-\|\mathbf x - \mathbf m\|^2\right)",
+    ],
+)
+def test_the_density_of_a_number_has_no_axis(tmp_path: Path, display: str) -> None:
+    (found,) = programs(tmp_path, f"$${display}$$")
+    assert found.code.tensors["p"].axes == () and not said([found])
+
+
+def test_a_density_is_read_where_it_is_used(tmp_path: Path) -> None:
+    text = r"$$p(x) = \frac{1}{Z} \exp(-(x - \mu)^2)$$ $$L = -\ln p(x)$$"
+    (found,) = programs(tmp_path, text)
+    assert [s.target for s in found.code.statements] == ["p", "L"]
+
+
+def test_a_density_of_numbers_with_indices_is_not_read(tmp_path: Path) -> None:
+    found = programs(tmp_path, r"$$p(y_i \mid x_i) = \frac{1}{Z} \exp(-(y_i - w x_i)^2)$$")
+    assert read(found) == 0 and "density" in reasons(found)

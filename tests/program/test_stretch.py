@@ -57,3 +57,11 @@ def test_a_function_that_is_only_named_adds_no_names(tmp_path: Path) -> None:
     *_, hole, own = readings(tmp_path)
     assert set(hole.axes) == {"v", "u"} and not hole.sums
     assert own.functions == own.equations == 1
+
+
+def test_an_identity_that_nobody_wrote_down_is_no_name(tmp_path: Path) -> None:
+    text = r"$$\mathbf z_t = (\mathbf I - \eta \mathbf A) \mathbf z_{t-1}$$"
+    (found,) = readings(tmp_path, text)
+    assert found.axes == {"z": {2}, "A": {2}, "η": {0}}
+    (own,) = readings(tmp_path, r"$$I[i] = 2 x[i]$$")
+    assert own.axes == {"I": {1}, "x": {1}}

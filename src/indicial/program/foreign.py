@@ -40,6 +40,7 @@ from indicial.program.names.letters import GROUPS, index_expression, index_name,
 from indicial.program.names.naming import FUNCTION_LETTERS
 from indicial.program.names.occurrences import uses
 from indicial.program.names.outline import Outline
+from indicial.program.names.sorting import density
 from indicial.program.names.uses import BUILT_IN, Use
 from indicial.program.vectors.leaves import MATRIX_FUNCTIONS, in_scripts
 
@@ -93,6 +94,8 @@ def foreign(statement: Statement, outline: Outline) -> str:
             return reason
     if sum(_is_differential(node) for node in nodes if isinstance(node, Product)) > 1:
         return "it is about differentials"
+    if _scripted_density(statement, outline):
+        return "it is a density of numbers that have indices"
     drawn = "~" in statement.relations
     for side in statement.sides:
         for use in uses(outline, side):
@@ -232,6 +235,17 @@ def _probable(use: Use, outline: Outline) -> str:
     if use.kind == "probability" and use.call is not None and not _computed(use.call, outline):
         return f"the probability {use.reference.key} is computed by nothing here"
     return ""
+
+
+def _scripted_density(equation: Equation, outline: Outline) -> bool:
+    """`p(y_i | x_i) = exp(-(y_i - w x_i)^2)`: y_i is a number, and i is no value of it."""
+    use = outline.use(equation.sides[0])
+    if use is None or use.kind != "probability" or use.call is None:
+        return False
+    scripted = any(
+        isinstance(a, Index) or (isinstance(a, Name) and a.sub) for a in use.call.arguments
+    )
+    return scripted and density(equation, use.call)
 
 
 def _computed(call: Call, outline: Outline) -> bool:

@@ -135,10 +135,16 @@ def _add(found: Reading, program: Program, unit: Unit, counts: Callable[[Span], 
                 elif node.operator not in NO_SUMS and not _stands_in(node, program.holes):
                     found.sums |= keys
     for name in names:
-        if name not in code.tensors or made(code, code.tensors[name]):
+        if name not in code.tensors or made(code, code.tensors[name]) or _unwritten(name, program):
             continue
         if not _of_hole(name, program.holes):
             found.axes.setdefault(name, set()).add(len(code.tensors[name].axes))
+
+
+def _unwritten(name: str, program: Program) -> bool:
+    """Whether a name is defined, but by no equation that anyone wrote: the identity `I` of vector style."""
+    places = [unit.span for unit in program.analysis.code.statements if unit.target == name]
+    return bool(places) and not {e.span for e in program.equations} & set(places)
 
 
 def _of_hole(name: str, holes: Sequence[str]) -> bool:

@@ -14,7 +14,7 @@ What round brackets are (indices, arguments, a factor) is decided in `uses.py`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from indicial.notation.printers import name_key, unicode
@@ -30,6 +30,7 @@ from indicial.notation.syntax import (
     Group,
     Index,
     Name,
+    Node,
     Reduction,
     SetLiteral,
     Statement,
@@ -40,7 +41,13 @@ from indicial.program.messages import Messages
 from indicial.program.names.letters import GROUPS, family, index_name, is_capital, is_hole
 from indicial.program.names.naming import Naming
 from indicial.program.names.outline import DISTRIBUTIONS, Definition, Outline, probability_key
-from indicial.program.names.uses import PROBABILITY, FunctionDefinition, parameter_used, survey
+from indicial.program.names.uses import (
+    BUILT_IN,
+    PROBABILITY,
+    FunctionDefinition,
+    parameter_used,
+    survey,
+)
 
 
 def outline(statements: Iterable[Statement], messages: Messages, document: bool) -> Outline:
@@ -166,6 +173,8 @@ def _define(equation: Equation, result: Outline) -> None:
     probability = use.call if use.kind == "probability" else None
     if probability is not None:
         key, items = probability_key(key, probability), probability.arguments
+        if density(equation, probability):
+            items = ()
     between = tuple(zip(relations, sides[1:-1], strict=False))
     labels = frozenset(result.labels)
     result.define(
@@ -173,6 +182,34 @@ def _define(equation: Equation, result: Outline) -> None:
             key, items, left, sides[-1], equation, between, relations[-1], probability, labels
         )
     )
+
+
+def density(equation: Equation, call: Call) -> bool:
+    """`p(x) = exp(-(x - μ)^2)`: what is predicted is computed with, and numbers no values."""
+    predicted = {replace(a, sup=()) for a in call.arguments if isinstance(a, Name)}
+    return any(
+        isinstance(node, Name) and replace(node, sup=()) in predicted
+        for side in equation.sides[1:]
+        for node in _computed_with(side)
+    )
+
+
+def _computed_with(node: Expression) -> Iterator[Expression]:
+    """What stands in sums, products and known functions; nothing in indices, binders and other brackets."""
+    yield node
+    inside: Iterable[Node] = ()
+    if isinstance(node, Call):
+        known = isinstance(node.function, Name) and node.function.base in BUILT_IN
+        inside = node.arguments if known else ()
+    elif isinstance(node, Reduction):
+        inside = (node.body,)
+    elif isinstance(node, Index):
+        inside = (node.base,)
+    elif not isinstance(node, Name):
+        inside = node.children()
+    for child in inside:
+        if isinstance(child, Expression):
+            yield from _computed_with(child)
 
 
 def _continue(equation: Equation, result: Outline, messages: Messages) -> None:
