@@ -94,6 +94,7 @@ TIMES = {
 STEPS = {
     "step": "input x[t]\ny = Σ_t (x[t] + 1)^2 = Σ_t x[t]^2 + 1",
     "not-tried": "range Δt = 0..100000000\ninput x[t]\ny[t] = W[ΔT] x[t-ΔT]",
+    "step-start": "input x[t]\ny[t] = y[t-1] / 2 + x[t] = Σ_{i=0}^{t-1} x[t-i] / 2^i",
     "step-open": "input x[t]\ny[t] = 2 x[t] = z[t]",
 }
 

@@ -88,6 +88,42 @@ def test_a_slip_in_brackets_is_an_error_and_in_other_notation_a_note(tmp_path: P
     assert said(alike) == []
 
 
+SLIPS = {
+    r"h[t,j] &= W[j,I] h[t-1,I] \\ r[t,j] &= W[I,j] x[t,I]": "index-order",
+    r"h[t,j] &= U[j,K] x[t,K] + h[t-1,j] \\ y[t,k] &= V[k,J] h[t]": "index-count",
+    r"y[t,k] &= V[k,J] x[t]": "left-alone",
+    r"a[t,s] &= \mathrm{softmax}_s(q[t,J] k[s,J]) \\ y[t,j] &= a[t,s] v[s,j]": "unbound-index",
+    r"a[t,s] &= \mathrm{softmax}_s(q[t,I] k[t,I])": "softmax-index",
+    r"h[t,j] &= \tanh(W[j,I] h[t+1,I] + V[j,I] h[t-1,I])": "cycle",
+    r"h[t,j] &= \mathrm{tnah}(W[j,I] h[t-1,I])": "unknown-function",
+    r"y[i] &= \sum_j A[i,j] x[j] = \sum_j A[j,i] x[j]": "step",
+    r"y[i] &= \sum_{j=1}^N (W[i] - x[i])": "sum-index",
+    r"s &= \sum_{j=1}^N (\hat g_i - g)": "sum-index",
+    r"s &= \sum_{i=1}^N (g_i - m) = \sum_{i=1}^N g_i - m": "step",
+    r"z_{t+1} &= \beta z_t + x_t = \sum_{s=0}^t \beta^{t-s} x_s = \sum_{s=0}^t \beta^{t-s} x_t": "step",
+}
+
+
+@pytest.mark.parametrize("rows", SLIPS)
+def test_a_slip_is_told(tmp_path: Path, rows: str) -> None:
+    found = programs(tmp_path, rf"$$\begin{{aligned}} {rows} \end{{aligned}}$$")
+    assert said(found) == [SLIPS[rows]]
+
+
+NO_SLIPS = (
+    r"\Phi[i] = \Phi[i] - \eta g[i]",  # an update in place
+    r"y = \ln F[N,T]",  # the last element
+    r"y[b,i] = x[b,j] W[j,i]",  # a product that says nowhere what it sums
+    r"v_t = \beta v_{t-1} + \gamma x_t = \gamma \sum_{i=0}^{t-1} \beta^i x_{t-i}",  # from x_1 on
+    r"v_t = \beta v_{t-1} + g_t = \beta^2 v_{t-2} + \beta g_{t-1} + g_t",
+)
+
+
+@pytest.mark.parametrize("display", NO_SLIPS)
+def test_what_may_be_meant_is_no_slip(tmp_path: Path, display: str) -> None:
+    assert said(programs(tmp_path, f"$${display}$$")) == []
+
+
 def test_indices_that_a_macro_writes_are_in_brackets(tmp_path: Path) -> None:
     macro = r"\newcommand{\gate}[1]{G_{#1}[t,j]}"
     rows = r"\gate{1} &= \sigma(U^1[j,K] x[t,K]) \\ \gate{2} &= \sigma(U^2[j,K] x[t])"

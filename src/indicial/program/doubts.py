@@ -43,12 +43,15 @@ SLIPS = frozenset(
     {
         "index-count", "unbound-index", "unknown-name", "index-order", "batch-index", "softmax-index",
         "looks-ahead", "term-index", "step", "axis-order", "weights-axis", "similar-names",
-        "shared-layers", "first-layer", "sum-index",
+        "shared-layers", "first-layer", "sum-index", "cycle", "left-alone", "unknown-function",
     }
 )  # fmt: skip
 """What can be nothing but a slip where all is in square brackets."""
 
-JUDGED = frozenset({"step", "looks-ahead"})
+LAST = frozenset("TNLM")
+"""What may stand for the last element: the T of `y = h[T]`."""
+
+JUDGED = frozenset({"step", "step-start", "looks-ahead"})
 """What is said of equations that are read."""
 
 
@@ -67,13 +70,21 @@ class Doubts:
             in_matrices(s) or _of_numbers(s, outline) for s in concerned
         ):
             return False
-        if message.code not in SLIPS or not all(in_full(s, outline) for s in concerned):
+        if message.code == "sum-index" and all(_of_numbers(s, outline) for s in concerned):
+            return False
+        misspelt = message.span if message.code == "unknown-function" else None
+        if message.code not in SLIPS or not all(in_full(s, outline, misspelt) for s in concerned):
             return True
         match message.code:
             case "index-count":
                 return any(_whole(s, message.span) for s in concerned)
             case "unbound-index":
-                return not any(_in_brackets(s, message.span) for s in concerned)
+                sums = any(_sums(s) for s in self.prose)
+                return not sums or not any(_in_brackets(s, message.span) for s in concerned)
+            case "cycle":
+                return not _to_and_fro(message)
+            case "left-alone":
+                return message.span.text in LAST or len(message.sites) < 3
             case "similar-names":
                 return len(re.split(r"\W|_", message.span.text, maxsplit=1)[0]) < 3
             case "shared-layers":
@@ -109,8 +120,11 @@ def in_matrices(statement: Statement) -> bool:
     )
 
 
-def in_full(statement: Statement, outline: Outline) -> bool:
-    """Whether all of a statement is index notation: tensors with their indices, known functions."""
+def in_full(statement: Statement, outline: Outline, misspelt: Span | None = None) -> bool:
+    """Whether all of a statement is index notation: tensors with their indices, known functions.
+
+    `misspelt` is where a function stands that is nearly a known one.
+    """
     if not isinstance(statement, Equation):
         return True
     indices = [n for n in statement.walk() if isinstance(n, Index)]
@@ -125,6 +139,7 @@ def in_full(statement: Statement, outline: Outline) -> bool:
     known = all(
         use.kind in ("tensor", "factor")
         or (use.kind == "function" and outline.is_function(use.reference.key))
+        or (misspelt is not None and use.reference.span.start == misspelt.start)
         or (use.kind == "probability" and left is not None and left.kind == "probability")
         for use in found
     )
@@ -141,8 +156,11 @@ def _of_numbers(statement: Statement, outline: Outline) -> bool:
     if not isinstance(statement, Equation):
         return False
     found = [use for side in statement.sides for use in uses(outline, side)]
+    ends = [n.upper for n in statement.walk() if isinstance(n, Reduction) and n.upper is not None]
+    sizes = {n.base for end in ends for n in end.walk() if isinstance(n, Name)}
     return all(
         (use.kind == "tensor" and not use.reference.key[:1].isupper())
+        or use.reference.key in sizes
         or (use.kind == "function" and outline.is_function(use.reference.key))
         for use in found
     ) and not any(isinstance(n, Name) and n.font for n in statement.walk())
@@ -181,18 +199,32 @@ def _whole(statement: Statement, span: Span) -> bool:
 
 
 def _in_brackets(statement: Statement, span: Span) -> bool:
-    """Whether a letter stands in square brackets, and its statement says what it sums."""
-    nodes = list(statement.walk())
-    stands = any(
-        isinstance(n, Index) and any(_inside(span, item.span) for item in n.items) for n in nodes
+    """Whether a letter stands in square brackets."""
+    return any(
+        isinstance(n, Index) and any(_inside(span, item.span) for item in n.items)
+        for n in statement.walk()
     )
-    sums = any(isinstance(n, Reduction) for n in nodes) or any(
-        isinstance(item, Name) and is_capital(item.base)
-        for n in nodes
-        if isinstance(n, Index)
-        for item in n.items
+
+
+def _sums(statement: Statement) -> bool:
+    """Whether a statement says what it sums: `Σ_i …`, `W[j,I] x[I]`."""
+    return any(
+        isinstance(n, Reduction)
+        or (
+            isinstance(n, Index)
+            and any(isinstance(item, Name) and is_capital(item.base) for item in n.items)
+        )
+        for n in statement.walk()
     )
-    return stands and sums
+
+
+def _to_and_fro(message: Message) -> bool:
+    """Whether a circle leads through several elements of one tensor: `h[0] → h[1] → h[0]`.
+
+    A circle from an element to itself may be an update in place, one of several tensors an iteration.
+    """
+    elements = message.text.partition(": ")[2].split(" → ")
+    return len(set(elements)) > 1 and len({e.partition("[")[0] for e in elements}) == 1
 
 
 def about(statements: Sequence[Statement], message: Message) -> list[Statement]:

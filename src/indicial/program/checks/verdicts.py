@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from indicial.notation.source import NOWHERE, Span
 from indicial.program import ir
@@ -23,6 +24,9 @@ from indicial.program.names.outline import Outline
 
 TRIES = ((2, 1), (3, 2), (1, 3))
 """Sizes and seeds that steps are tried on."""
+
+UNDER_WAY = 2
+"""So many steps behind the first, a recurrence does not read what comes before it."""
 
 LIMIT = 4000
 """No step is tried at more values of its indices than this."""
@@ -143,6 +147,12 @@ def _steps(
                 (test.right.span, "is not always this"),
                 hint="does the text say that vectors are orthogonal, or of length 1?",
             )  # fmt: skip
+        elif found is not None and _counts_from_one(test, trials):
+            messages.error(
+                "step-start", f"this step does not follow at the start: {found}", (test.left.span, "this"),
+                (test.right.span, "is this where the first values are 0"),
+                hint="indices count from 0; let the sum run over all that comes before",
+            )  # fmt: skip
         elif found is not None:
             messages.error(
                 "step", f"this step does not follow: {found}", (test.left.span, "this"),
@@ -213,14 +223,51 @@ class Trials:
 
     def __init__(self, code: ir.Code) -> None:
         self.code = code
-        self.machines: dict[tuple[int, int], tuple[dict[str, int], Machine]] = {}
+        self.machines: dict[tuple[int, int, bool], tuple[dict[str, int], Machine]] = {}
 
-    def at(self, size: int, seed: int) -> tuple[dict[str, int], Machine]:
-        if (size, seed) not in self.machines:
+    def at(self, size: int, seed: int, from_one: bool = False) -> tuple[dict[str, int], Machine]:
+        """The machine of a try; `from_one` has zeros where an index is 0."""
+        key = size, seed, from_one
+        if key not in self.machines:
             sizes = small_sizes(self.code, size)
-            machine = machine_on(self.code, sample(self.code, sizes, seed))
-            self.machines[size, seed] = sizes, machine
-        return self.machines[size, seed]
+            values = sample(self.code, sizes, seed)
+            if from_one:
+                for group in (values.inputs, values.parameters, values.draws):
+                    for value in group.values():
+                        _clear_first(value)
+            self.machines[key] = sizes, machine_on(self.code, values)
+        return self.machines[key]
+
+
+def _clear_first(values: Any) -> None:
+    """Zeros where an index is 0: `[a, b, c]` → `[0, b, c]`."""
+    for axis in range(values.ndim):
+        values[(slice(None),) * axis + (0,)] = 0
+
+
+def _counts_from_one(test: ir.Test, trials: Trials) -> bool:
+    """Whether a step that is refuted holds once it is under way, where all counts from 1.
+
+    `v_t = β v_{t-1} + x_t = Σ_{i=0}^{t-1} β^i x_{t-i}` begins with x_1; here x_0 comes before it.
+    """
+    if not test.indices:
+        return False
+    for seed in (1, 2):
+        try:
+            sizes, machine = trials.at(UNDER_WAY + 2, seed, from_one=True)
+            points = [
+                env
+                for env in _points(test.indices, sizes)
+                if all(env[i.name] >= i.lower.value(sizes) + UNDER_WAY for i in test.indices)
+            ]
+            if not points or not all(
+                _same(machine.value(test.left, dict(env)), machine.value(test.right, dict(env)))
+                for env in points
+            ):
+                return False
+        except (InterpretError, ValueError, KeyError, ZeroDivisionError):
+            return False
+    return True
 
 
 def _counterexample(test: ir.Test, trials: Trials) -> str | None:
