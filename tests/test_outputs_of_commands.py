@@ -70,5 +70,5 @@ def test_inspect_and_further_files_of_an_export(here: Path) -> None:
 def test_what_is_read_stays(here: Path, call: str, capsys: pytest.CaptureFixture[str]) -> None:
     before = {path: path.read_bytes() for path in here.rglob("*") if path.is_file()}
     assert main(call.split()) == 2
-    assert "is read by the same call" in (said := capsys.readouterr().err) or "one file" in said
+    assert "is also read here" in (said := capsys.readouterr().err) or "one file" in said
     assert {path: path.read_bytes() for path in here.rglob("*") if path.is_file()} == before

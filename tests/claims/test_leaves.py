@@ -113,7 +113,7 @@ def test_every_layer_is_drawn(left: str) -> None:
 def test_a_layer_that_is_not_drawn_is_told() -> None:
     program = load(f"{LAYERS}W_1[i,j] ~ N(0, 1)")
     (warning,) = [m for m in program.messages if m.severity == "warning"]
-    assert warning.text == "W is drawn at ℓ = 1 only, and has 1..L"
+    assert warning.text == "W is drawn at ℓ = 1 only, but has 1..L"
 
 
 @pytest.mark.parametrize("declared", ["input x[t]\n", ""])

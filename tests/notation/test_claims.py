@@ -93,12 +93,12 @@ def test_other_names_stay_names(text: str, names: set[str] | None) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("claim a", "a claim that compares nothing"),
+        ("claim a", "this claim compares nothing"),
         ("claim a = b c within", "an expression is missing at the end"),
         ("claim a = b within 1 2 ]", "`]` closes nothing"),
-        ("claim probability of a > 1", "`(` should stand here, not `a`"),
-        ("claim work of 3 = 1", "a name should stand here, not `3`"),
-        ("claim false: 0 < a < 1", "a false claim with several relations"),
+        ("claim probability of a > 1", "expected `(`, found `a`"),
+        ("claim work of 3 = 1", "expected a name, found `3`"),
+        ("claim false: 0 < a < 1", "a false claim can have only one relation"),
     ],
 )
 def test_slips(text: str, message: str) -> None:
@@ -107,5 +107,5 @@ def test_slips(text: str, message: str) -> None:
 
 def test_a_forgotten_colon() -> None:
     (fault,) = parse_text("claim false x[n] = 1").faults
-    assert "no colon behind `false`" in fault.message
+    assert "missing colon after `false`" in fault.message
     assert parse_text("claim false[n] = 1").faults == ()

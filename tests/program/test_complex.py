@@ -129,5 +129,5 @@ def test_an_index_is_no_unit() -> None:
 def test_what_has_no_rule_is_refused_with_the_form_to_write(right: str) -> None:
     program = load(f"input a[t], b[t]\ny[t] = {right}")
     (message,) = [m for m in program.errors if m.code == "complex"]
-    assert "complex number is not read" in message.text
+    assert "complex number is not supported" in message.text
     assert "exp(a + 1i b) is exp(a) cos(b) + 1i exp(a) sin(b)" in message.hint

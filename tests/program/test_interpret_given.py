@@ -112,7 +112,7 @@ def test_shapes_that_disagree() -> None:
         ),
         ({"x": [[1.0]]}, {}, {"lengths": {"T": [1]}}, "no input has a batch axis"),
         ({"x": [[[1.0]]]}, {}, {"lengths": {"T": [1, 1]}}, r"differs \(x: 1, lengths of T: 2\)"),
-        ({"x": [[1.0]]}, {}, {}, "nothing that was given says how large J is"),
+        ({"x": [[1.0]]}, {}, {}, "the size J does not follow from what was given"),
         ({"x": [[1.0]]}, {}, {"want": ["g"]}, "the program has no tensor g"),
     ],
 )

@@ -54,10 +54,10 @@ def test_sizes_that_cannot_be_the_same() -> None:
         "a[k] = [1, 2]\nb[i] = [1, 2, 3]\nc[(k,i)] = a[k] b[i]\nd[m] = [4, 5, 6]\n"
         "y[m,n] = c[(m,n)] d[m]"
     )
-    with pytest.raises(IndicialError, match=r"two sizes meet here and differ: (2 and 3|3 and 2)"):
+    with pytest.raises(IndicialError, match=r"mismatched sizes: (2 and 3|3 and 2)"):
         program.interpret({})
 
 
 def test_a_pair_that_stands_alone() -> None:
     (error,) = Program.of_text("input x[t,(k,i)]\ny[t] = x[t,(K,I)]").errors
-    assert "K stands alone" in error.render()
+    assert "K occurs only once" in error.render()

@@ -68,7 +68,7 @@ def test_an_exchange_that_is_a_slip_is_still_found() -> None:
 def test_two_sizes_that_meet_are_both_shown() -> None:
     text = "input x[j], z[k]\nsize J = 4\nsize K = 8\ny[j] = x[j] + z[j]"
     (message,) = load(text).errors
-    assert "J = 4 and K = 8 are one size" in message.text
+    assert "J = 4 and K = 8 must be equal" in message.text
     assert [site.text for site, _ in message.sites] == ["j", "J", "K"]
     (message,) = load(text.replace("size K = 8\n", "")).mistakes
     assert message.severity == "warning" and "K" in message.text

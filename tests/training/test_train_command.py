@@ -59,7 +59,7 @@ def test_what_the_checker_warns_of_is_told(here: Path, capsys: pytest.CaptureFix
     Path("own.eq").write_text("\n".join(lines), encoding="utf-8")
     status, _, err = run(capsys, "own.eq", "--data", "text.txt", *QUICK, "--out", "own")
     assert status == 0
-    assert "own.eq:3:" in err and "so the softmax cancels it" in " ".join(err.split())
+    assert "own.eq:3:" in err and "so it cancels in the softmax" in " ".join(err.split())
 
 
 def test_train_and_resume(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -71,7 +71,7 @@ class BracketGrammar(NameGrammar):
         closer = CLOSERS[text]
         if self.at(closer):
             self.i += 1
-            raise Refusal("empty", "brackets with nothing in them", (self.since(token),))
+            raise Refusal("empty", "empty brackets", (self.since(token),))
         self.bars.append(text)
         items = self.items((closer, "null"))
         self.bars.pop()
@@ -162,13 +162,13 @@ class BracketGrammar(NameGrammar):
         self.i += 1
         cases = cases or "cases" in name
         if not cases and name not in INNER and name != "array":
-            raise Refusal("environment", f"`{name}` inside an expression", (token.span,))
+            raise Refusal("environment", f"`{name}` cannot be part of an expression", (token.span,))
         branches: list[tuple[Expression, Expression | None]] = []
         rows: list[list[Expression]] = []
         self.bars.append("begin")
         while self.peek().kind != "end":
             if self.done():
-                raise Refusal("environment", f"`\\begin{{{name}}}` has no end", (token.span,))
+                raise Refusal("environment", f"`\\begin{{{name}}}` is never closed", (token.span,))
             if self.peek().kind == "row":
                 self.i += 1
             elif cases:
@@ -182,7 +182,7 @@ class BracketGrammar(NameGrammar):
         if cases and branches:
             return Cases(tuple(branches), span=span)
         if not rows:
-            raise Refusal("empty", f"`{name}` with nothing in it", (span,))
+            raise Refusal("empty", f"`{name}` is empty", (span,))
         if all(len(row) == 1 for row in rows):
             return ListLiteral(tuple(row[0] for row in rows), span=span)
         return ListLiteral(tuple(ListLiteral(tuple(row)) for row in rows), span=span)

@@ -60,11 +60,11 @@ class ClaimParser(ExpressionParser):
         words = {word for token in self.tokens for word in token.text.split()}
         self.costs = any(set(what.split()) <= words for what in QUANTITIES)
         if self.peek().text == "not":
-            raise Refusal("claim", "`not` stands before what is claimed", (self.peek().span,),
+            raise Refusal("claim", "a claim cannot begin with `not`", (self.peek().span,),
                           "write what holds instead, `≥` for not `<`, or `claim false: …`")  # fmt: skip
         false = self.peek().text == "false" and self.ahead(":", 1)
         if self.peek().text == "false" and self.tokens[self.i + 1].kind in ("word", "number"):
-            raise Refusal("claim", "there is no colon behind `false`", (self.peek().span,),
+            raise Refusal("claim", "missing colon after `false`", (self.peek().span,),
                           "write `claim false: a ≥ b`")  # fmt: skip
         self.i += 2 if false else 0
         comparison = self.comparison()
@@ -73,10 +73,10 @@ class ClaimParser(ExpressionParser):
             self.i += 1
             tolerance = self.interval()
         if not isinstance(comparison, Comparison):
-            raise Refusal("claim", "a claim that compares nothing", (comparison.span,),
+            raise Refusal("claim", "this claim compares nothing", (comparison.span,),
                           "write `claim a ≈ b within 0.01`, or `claim a ≥ b`")  # fmt: skip
         if false and len(comparison.operators) > 1:
-            raise Refusal("claim", "a false claim with several relations", (comparison.span,),
+            raise Refusal("claim", "a false claim can have only one relation", (comparison.span,),
                           "which of them does not hold? make each a claim of its own")  # fmt: skip
         return false, comparison, tolerance
 
@@ -136,7 +136,7 @@ class ClaimParser(ExpressionParser):
         self.bars.pop()
         self.expect(")")
         if not is_condition(condition):
-            raise Refusal("claim", "a probability is that of a condition, and this compares nothing",
+            raise Refusal("claim", "a probability needs a condition, but this compares nothing",
                           (condition.span,), "write `probability of (x > 1/2)`")  # fmt: skip
         return condition
 

@@ -70,7 +70,7 @@ class Cursor:
             return Refusal("command", f"unknown command `{token.text}`", (token.span,),
                            "define it, or write the sign that it stands for")  # fmt: skip
         else:
-            message = f"{wanted} should stand here, not `{token.text}`"
+            message = f"expected {wanted}, found `{token.text}`"
         return Refusal("syntax", message, (token.span,))
 
 

@@ -377,7 +377,7 @@ class _Reader:
             return
         if self.inputs > MOST_INPUTS:
             if self.inputs == MOST_INPUTS + 1:
-                message = f"more than {MOST_INPUTS} files are pulled in; the rest is not read"
+                message = f"more than {MOST_INPUTS} files are included; the rest is not read"
                 self.faults.append(Fault("input", message, (place,), severity="note"))
             return
         path, faults = files.find_input(item.name, within[-1].parent, self.root, place)
@@ -385,10 +385,10 @@ class _Reader:
         if path is None:
             return
         if path in within:
-            message = f"`{item.name}` pulls in itself"
+            message = f"`{item.name}` includes itself"
             self.faults.append(Fault("input", message, (place,), severity="note"))
         elif len(within) > DEEPEST_INPUT:
-            message = f"files pull each other in more than {DEEPEST_INPUT} deep"
+            message = f"files include each other more than {DEEPEST_INPUT} deep"
             self.faults.append(Fault("input", message, (place,), severity="note"))
         else:
             self.text(self.load(path), True, [*within, path])

@@ -289,12 +289,12 @@ class ExpressionParser(ConditionGrammar):
     def raised(self, base: Expression, token: Token) -> Expression:
         items, primes, transposed = self.superscript()
         if primes:
-            raise Refusal("prime", "a prime after a bracket", (self.since(token),),
-                          "put it directly behind the name")  # fmt: skip
+            raise Refusal("prime", "a prime cannot follow a bracket", (self.since(token),),
+                          "put it directly after the name")  # fmt: skip
         if len(items) == 1:
             if isinstance(base, Fraction | Transpose | Reduction):
                 base = Group(base, span=base.span)
             base = Power(base, items[0], span=self.since(token))
         elif items:
-            raise Refusal("exponent", "a power with several exponents", (self.since(token),))
+            raise Refusal("exponent", "a power can have only one exponent", (self.since(token),))
         return Transpose(base, span=self.since(token)) if transposed else base

@@ -58,7 +58,7 @@ def decode(data: bytes, name: str) -> tuple[Source, list[Fault]]:
     damaged = source.text.find("\ufffd")
     if damaged >= 0 and not faults and "\ufffd".encode() not in data:
         place = Span(source, damaged, damaged + 1)
-        message = "these bytes are no UTF-8; they are read as �"
+        message = "these bytes are not UTF-8; they are read as �"
         faults.append(Fault("encoding", message, (place,), "save the file as UTF-8"))
     return source, faults
 
@@ -100,7 +100,7 @@ def find_input(name: str, folder: Path, root: Path, place: Span) -> tuple[Path |
     leads nowhere, such as one of the author's machine, may still name a file in a folder above.
     """
     if "\0" in name or not name:
-        return None, [Fault("input", "this names no file", (place,), severity="note")]
+        return None, [Fault("input", "no file is named here", (place,), severity="note")]
     relative = Path(name)
     tree = tree_of(root)
     absolute = relative.is_absolute() or name.startswith(("~", "|")) or bool(relative.drive)

@@ -188,7 +188,9 @@ def expand(tokens: Sequence[Token], macros: Macros) -> tuple[list[Token], list[F
             done.append(replace(macro.body[0], span=token.span, space=token.space))
         elif (call := _call(macro, todo, token)) is None:
             plural = "s" if macro.parameters > 1 else ""
-            message = f"`{macro.name}` takes {macro.parameters} argument{plural}; here are fewer"
+            message = (
+                f"`{macro.name}` takes {macro.parameters} argument{plural}, but fewer are given"
+            )
             return [], [Fault("macro-arguments", message, (token.span, macro.span))]
         else:
             made = _body(macro, call, work)
@@ -196,7 +198,7 @@ def expand(tokens: Sequence[Token], macros: Macros) -> tuple[list[Token], list[F
             todo.extend(reversed(made))
         if work <= 0:
             macros.steps -= limit
-            message = "the macros here never end, or make too long a formula"
+            message = "the macros here never stop expanding, or make the formula too long"
             return [], [Fault("macro-limit", message, (token.span,))]
     macros.steps -= limit - work
     return done, []

@@ -84,7 +84,7 @@ class NameGrammar(Grammar):
         while isinstance(body, Group):
             body = body.body
         if not isinstance(body, Name):
-            raise Refusal("accent", f"`{token.text}` over something that is no name",
+            raise Refusal("accent", f"`{token.text}` can only go over a name",
                           (self.since(token),))  # fmt: skip
         return replace(body, accents=(*body.accents, accent), span=self.since(token))
 
@@ -102,14 +102,14 @@ class NameGrammar(Grammar):
             elif self.at("_"):
                 if name.sub:
                     raise Refusal("script", "a second subscript", (self.peek().span, name.span),
-                                  "put both into one, with a comma")  # fmt: skip
+                                  "combine the two with a comma")  # fmt: skip
                 name = replace(name, sub=self.script())
             elif self.at("^") and not transposed:
                 before = self.peek()
                 items, primes, transposed = self.superscript()
                 if items and name.sup:
                     raise Refusal("script", "a second superscript", (before.span, name.span),
-                                  "put both into one, with a comma")  # fmt: skip
+                                  "combine the two with a comma")  # fmt: skip
                 name = replace(name, sup=name.sup + items, primes=name.primes + primes)
             else:
                 span = self.since(token)

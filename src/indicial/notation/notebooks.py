@@ -27,12 +27,12 @@ class Cell:
 
 
 def cells(notebook: Source) -> tuple[list[Cell], list[Fault]]:
-    """The cells that are to be read, in order; a fault instead if this is no notebook."""
+    """The cells that are to be read, in order; a fault instead if this is not a notebook."""
     try:
         content = json.loads(notebook.text)
     except json.JSONDecodeError as error:
         place = Span(notebook, error.pos, min(error.pos + 1, len(notebook.text)))
-        return [], [Fault("notebook", f"this is no notebook: {error.msg}", (place,))]
+        return [], [Fault("notebook", f"this is not a notebook: {error.msg}", (place,))]
     except (ValueError, RecursionError):
         return [], [_fault(notebook, "its JSON cannot be read")]
     raw = _raw_cells(content)
@@ -79,4 +79,4 @@ def _text(cell: Any) -> str | None:
 
 
 def _fault(notebook: Source, message: str) -> Fault:
-    return Fault("notebook", f"this is no notebook: {message}", (Span(notebook, 0, 0),))
+    return Fault("notebook", f"this is not a notebook: {message}", (Span(notebook, 0, 0),))

@@ -149,7 +149,7 @@ class OperatorGrammar(BracketGrammar):
             return self.reduction(operator, token, items)
         body = self.argument()
         if not isinstance(body, Name):
-            raise Refusal("stacked", "a sign above or below something that is no name",
+            raise Refusal("stacked", "a sign can only go above or below a name",
                           (self.since(token),), skip=True)  # fmt: skip
         if body in EXPECTED and (draws := self.draws(items)):
             return Expectation(draws, self.sum(), span=self.since(token))

@@ -154,7 +154,7 @@ class RowParser:
         while True:
             items.append(parser.factor())
             if not isinstance(items[-1], Name | Index | Call):
-                raise Refusal("declaration", "a declaration of something that is no name",
+                raise Refusal("declaration", "only a name can be declared",
                               (items[-1].span,))  # fmt: skip
             domain = value = None
             relation = parser.relation()
@@ -251,14 +251,12 @@ class RowParser:
             sign = parser.tokens[parser.i - 1]
             relations.append(relation)
             if parser.done() or is_relation(parser.peek()):
-                raise Refusal(
-                    "syntax", f"nothing stands on the right of `{sign.text}`", (sign.span,)
-                )
+                raise Refusal("syntax", f"nothing follows `{sign.text}`", (sign.span,))
             sides.append(parser.expression(conditions=False))
         span = parser.since(start)
         guard = self.guard(parser)
         if not relations:
-            raise Refusal("syntax", "no relation stands in this part", (span,),
+            raise Refusal("syntax", "this part has no relation", (span,),
                           "a comma outside brackets separates equations")  # fmt: skip
         if "∈" in relations[1:] and is_space(sides[relations.index("∈") + 1]):
             end = relations.index("∈")  # `H = φ(X W) ∈ ℝ^{n×h}` also says what H is
@@ -308,7 +306,7 @@ class RowParser:
         kept = [part for part in parts if not self.said(part)]
         real = tuple(part for part in kept if is_condition(part))
         if not word and not real and kept:
-            raise Refusal("syntax", "no relation stands in this part", (condition.span,),
+            raise Refusal("syntax", "this part has no relation", (condition.span,),
                           "a comma outside brackets separates equations")  # fmt: skip
         if len(real) < 2:
             return real[0] if real else None

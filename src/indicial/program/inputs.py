@@ -40,11 +40,11 @@ def open_plain(path: str | os.PathLike[str], flags: int, mode: int = 0o644) -> i
     if os.path.islink(path):
         raise Unfit("it is a link, and may lead anywhere")
     if os.path.lexists(path) and not stat.S_ISREG(os.lstat(path).st_mode):
-        raise Unfit("it is no plain file")
+        raise Unfit("it is not a regular file")
     descriptor = os.open(path, flags | wary, mode)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise Unfit("it is no plain file")
+        raise Unfit("it is not a regular file")
     return descriptor
 
 

@@ -37,19 +37,19 @@ def check_output(
     try:
         there = path.stat() if path.exists() else None
         if there is not None and stat.S_ISDIR(there.st_mode):
-            raise IndicialError(f"{path} is a folder; say which file in it")
+            raise IndicialError(f"{path} is a folder; name a file in it")
         if there is None or not stat.S_ISREG(there.st_mode):  # /dev/stdout holds nothing
             return
         own = there.st_size == 0 or _marked(path, mark)
         for read in map(Path, reads):
             inside = read.is_dir() and read.resolve() in path.resolve().parents and not own
             if inside or (read.exists() and read.samefile(path)):
-                raise IndicialError(f"{path} is read by the same call; write to another file")
+                raise IndicialError(f"{path} is also read here; write to another file")
     except OSError as error:
         raise IndicialError(f"cannot write {path}: {error.strerror}") from error
     if not own and not force:
         raise IndicialError(
-            f"{path} is there already, and Indicial did not write it; choose another name, or add "
+            f"{path} already exists, and Indicial did not write it; choose another name, or add "
             "--force to replace it"
         )
 

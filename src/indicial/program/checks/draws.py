@@ -2,7 +2,7 @@
 
 x ~ N(0, -1)                    a variance is at least 0
 z ~ bernoulli                   with which probability?
-x[t] ~ N(0, 1) for t > 0        a draw has no condition
+x[t] ~ N(0, 1) for t > 0        a draw cannot have a condition
 x ~ N(0, 1);  x = 3             drawn and defined
 W_1[i,j] ~ N(0, 1)              W_2 is read too, and not drawn
 """
@@ -42,8 +42,8 @@ def check_draws(code: ir.Code, outline: Outline, messages: Messages) -> None:
     for reference, _, equation in outline.draws:
         if equation.guard is not None:
             messages.error(
-                "draw", "a draw has no condition", (equation.guard.span, "not heeded"),
-                hint=f"draw all of {reference.key} under another name, and choose by `cases`",
+                "draw", "a draw cannot have a condition", (equation.guard.span, "not used"),
+                hint=f"draw all of {reference.key} under another name, and choose with `cases`",
             )  # fmt: skip
     for draw in code.draws:
         if draw.distribution in _FORMS and draw.tensor in code.tensors:
@@ -79,7 +79,7 @@ def _well_formed(code: ir.Code, draw: ir.Draw, messages: Messages) -> None:
     if count not in _COUNTS.get(draw.distribution, (0, 2)):
         numbers = "1 number" if count == 1 else f"{count} numbers"
         messages.error(
-            "draw", f"{draw.distribution} with {numbers} in its brackets", draw.span,
+            "draw", f"{draw.distribution} does not take {numbers}", draw.span,
             hint=f"write {form}",
         )  # fmt: skip
     elif len(code.tensors[draw.tensor].axes) < least:
@@ -94,11 +94,11 @@ def _value_fault(distribution: str, numbers: list[float | None]) -> str:
     """What is wrong with the numbers in the brackets, as far as they are known."""
     match distribution, numbers:
         case "N" | "𝒩", (_, float(variance)) if variance < 0:
-            return f"a variance is at least 0, and this is {variance:g}"
+            return f"a variance must be at least 0, not {variance:g}"
         case "uniform" | "U" | "𝒰", (float(low), float(high)) if low > high:
-            return f"nothing is from {low:g} to {high:g}"
+            return f"no number lies between {low:g} and {high:g}"
         case "bernoulli", (float(chance),) if not 0 <= chance <= 1:
-            return f"a probability is from 0 to 1, and this is {chance:g}"
+            return f"a probability must be between 0 and 1, not {chance:g}"
     return ""
 
 
@@ -136,7 +136,7 @@ def _undrawn(code: ir.Code, messages: Messages) -> None:
                 messages.warning(
                     "draw",
                     f"{tensor.name} is drawn at {letter} = {drawn} only, "
-                    f"and has {axis.lower}..{axis.upper}",
+                    f"but has {axis.lower}..{axis.upper}",
                     *((draw.span, "drawn here") for draw in draws),
                     hint="what is not drawn is 0: draw the others too",
                 )

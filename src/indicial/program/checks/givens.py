@@ -89,9 +89,9 @@ def _judge(
         if again is not None and not any(again[0][p] for p in pairs):
             at = _place(family(base), offset)
             messages.warning(
-                "given-unused", f"{key}[{at}] stands behind the bar, and {name} does not depend on it",
-                (definition.left.span, "it is listed here"), (definition.body.span, "and changes nothing"), *reads,
-                hint=f"is {key}, or what is made of it, read a step too early?",
+                "given-unused", f"{key}[{at}] is behind the bar, but {name} does not depend on it",
+                (definition.left.span, "it is listed here"), (definition.body.span, "but has no effect"), *reads,
+                hint=f"is {key}, or something computed from it, read a step too early?",
             )  # fmt: skip
             return
 

@@ -21,15 +21,15 @@ def check_list(context: Context) -> None:
         if info is None:
             near = near_name(key, context)
             context.messages.error(
-                "unused-parameter", f"{key} is listed as a parameter and used nowhere",
+                "unused-parameter", f"{key} is listed as a parameter but never used",
                 (reference.span, "listed here"),
-                hint=f"did you mean {near}?" if near else "take it out of the list, or use it",
+                hint=f"did you mean {near}?" if near else "remove it from the list, or use it",
             )  # fmt: skip
         elif info.role == "defined":
             context.messages.error(
                 "listed-defined", f"{key} is listed as a parameter, but an equation defines it",
                 (reference.span, "listed here"), (info.span, "defined here"),
-                hint="take it out of the list, or take the equation out",
+                hint="remove it from the list, or remove the equation",
             )  # fmt: skip
         else:
             info.role = "parameter"

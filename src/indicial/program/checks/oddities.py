@@ -1,7 +1,7 @@
 """Layers without a beginning, conditions that decide nothing, draws of something else.
 
 α_{ℓ+1}[…] = softmax_{t_2} Query_ℓ[…] …       Query has layers from 1 on
-softmax_{t_2 ≤ T} …                           t_2 never passes T
+softmax_{t_2 ≤ T} …                           t_2 never exceeds T
 W[t] ~ P(w_t | …)                             the distribution is one of w[t]
 """
 
@@ -56,9 +56,9 @@ def first_layers(context: Context) -> bool:
             if read.tensor == key and statement.target != key and _below(statement, read)
         ]
         context.messages.warning(
-            "first-layer", f"{key} is read one layer down, and nothing says what {info.key} is",
+            "first-layer", f"{key} is read one layer down, but nothing says what {info.key} is",
             *((span, "a layer down") for span, _ in spans), (info.span, "from layer 1 on"),
-            hint=f"is {key}_{{ℓ+1}} meant? If not, write an equation for {info.key}, or `input {info.key}[…]`",
+            hint=f"did you mean {key}_{{ℓ+1}}? If not, write an equation for {info.key}, or `input {info.key}[…]`",
         )  # fmt: skip
     return any(info.key.removesuffix("_0") not in stated for info in made)
 
@@ -89,8 +89,8 @@ def vacuous(context: Context, statement: RawStatement) -> None:
             if context.classes.find(int(atom[1:])) == context.classes.find(known[name].size):
                 large = capital(known[name].family)
                 context.messages.warning(
-                    "condition", f"{shown(name)} never passes {large}, its own size: this decides nothing",
-                    (part.span, "the same for all"), hint="is an index meant in place of the size?",
+                    "condition", f"{shown(name)} never exceeds {large}, its own size: this condition never varies",
+                    (part.span, "the same for all"), hint="did you mean an index instead of the size?",
                 )  # fmt: skip
 
 
@@ -102,7 +102,7 @@ def generated(context: Context, lowering: Lowering) -> None:
             continue
         if token[0].key != reference.key or token[0].items != reference.items:
             context.messages.error(
-                "draw", "what is drawn is not what the distribution is about",
-                (equation.sides[0].span, "drawn"), (call.arguments[0].span, "distributed so"),
+                "draw", "what is drawn is not the variable of the distribution",
+                (equation.sides[0].span, "drawn"), (call.arguments[0].span, "the variable"),
                 hint=f"write {call.arguments[0].span.text} ~ {call.span.text}",
             )  # fmt: skip

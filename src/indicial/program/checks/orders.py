@@ -57,9 +57,9 @@ def exchanged(context: Context) -> bool:
             letters = ", ".join(usual[1]).replace("@", "…")
             context.messages.error(
                 "index-order",
-                f"the indices of {info.key} are exchanged: elsewhere it is {info.key}[{letters}]",
-                (odd[0], "exchanged here"), (usual[0], "known from here"),
-                hint="put them in the same order, or use other letters if the exchange is meant",
+                f"the indices of {info.key} are swapped: elsewhere it is {info.key}[{letters}]",
+                (odd[0], "swapped here"), (usual[0], "as it is here"),
+                hint="put them in the same order, or use other letters if the swap is intended",
             )  # fmt: skip
     return found
 
@@ -198,17 +198,17 @@ def numbers(context: Context) -> None:
             assert info is not None
             context.messages.warning(
                 "index-order",
-                f"the indices of {read.tensor} are exchanged: it is known as "
+                f"the indices of {read.tensor} are swapped: elsewhere it is "
                 f"{read.tensor}[{', '.join(shown(n) or '·' for n in defined)}]",
-                (read.span, "exchanged here"), (info.span, "known from here"),
-                hint="put them in the same order, or use other letters if the exchange is meant",
+                (read.span, "swapped here"), (info.span, "as it is here"),
+                hint="put them in the same order, or use other letters if the swap is intended",
             )  # fmt: skip
 
 
 def _say_numbers(context: Context, span: Span, a: str, b: str, body: Span) -> None:
     context.messages.warning(
-        "index-order", f"{a} stands before {b} on the left: are the two exchanged?",
-        (span, f"{a} before {b}"), (body, ""), hint=f"write {b} first, or call them otherwise",
+        "index-order", f"{a} stands before {b} on the left: are the two swapped?",
+        (span, f"{a} before {b}"), (body, ""), hint=f"write {b} first, or rename them",
     )  # fmt: skip
 
 
@@ -239,7 +239,7 @@ def order(context: Context) -> None:
                 f"{info.key}[{', '.join(letters)}] and {usual.key}[{', '.join(most)}] have the same "
                 f"indices in different orders",
                 (info.span, "here"), (usual.span, "and here"),
-                hint=f"write [{', '.join(most)}] here too, if no exchange is meant",
+                hint=f"write [{', '.join(most)}] here too, unless the swap is intended",
             )  # fmt: skip
 
 
@@ -275,8 +275,8 @@ def weights(context: Context) -> None:
             if wrong and not summed & axes:
                 context.messages.warning(
                     "weights-axis",
-                    f"{read.tensor} adds up to one along its index {min(axes) + 1}, and is summed along "
+                    f"{read.tensor} adds up to one along its index {min(axes) + 1}, but is summed along "
                     f"its index {wrong[0] + 1}",
                     (read.span, "summed here"), (defined, "its softmax"),
-                    hint="exchange the two indices, here or there",
+                    hint="swap the two indices, here or there",
                 )  # fmt: skip

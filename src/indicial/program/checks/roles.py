@@ -98,21 +98,21 @@ def _plain(
     info.role = "parameter"
     if info.probability:
         context.messages.error(
-            "unknown-name", f"{info.key} is read, and no equation defines it", info.span,
+            "unknown-name", f"{info.key} is read, but no equation defines it", info.span,
             hint="define it: P(w_t | …) = softmax_{w_t} …",
         )  # fmt: skip
         return
     if info.values is not None:
         hint, sites = _meant(context, info)
         context.messages.error(
-            "unknown-name", f"{info.key} is used as a token, and nothing defines it",
+            "unknown-name", f"{info.key} is used as a token, but is never defined",
             (info.span, "never defined"), *sites,
             hint=f"{hint}Declare `input {info.key}[…] in V`, if it is a token",
         )  # fmt: skip
         return
     if not info.axes and info.key in lowering.index_keys:
         context.messages.error(
-            "unbound-index", f"{info.key} stands here as a number, and is no index of this equation",
+            "unbound-index", f"{info.key} is used as a number here, but is not an index of this equation",
             (info.span, "not bound"), *_lefts(context, info.key),
             hint=f"put {info.key} on the left, or declare `parameter {info.key}` if it is a number",
         )  # fmt: skip
@@ -121,7 +121,7 @@ def _plain(
     if moved is not None:
         hint, sites = _meant(context, info)
         context.messages.error(
-            "unknown-name", f"{info.key} is read at a shifted index, and nothing defines it",
+            "unknown-name", f"{info.key} is read at a shifted index, but is never defined",
             (moved[0], "never defined"), (moved[1], "not shifted like that"), *sites,
             hint=f"{hint}A parameter cannot be shifted; write an equation for {info.key}, or `input {info.key}[…]`",
         )  # fmt: skip
@@ -133,9 +133,9 @@ def _plain(
             hint, sites = _meant(context, info)
             context.messages.error(
                 "unknown-name",
-                f"{info.key} is never defined, and along {axis.letter} it is as long as the input {owner}",
+                f"{info.key} is never defined, but along {axis.letter} it is as long as the input {owner}",
                 (info.span, "never defined"), *sites, (context.tensors[owner].span, f"the input {owner}"),
-                hint=f"{hint}If it is meant to be learned for each position, say so: "
+                hint=f"{hint}If it is learned for each position, declare "
                      f"`parameter {info.key}[{letters}]`",
             )  # fmt: skip
             return
@@ -265,5 +265,5 @@ def _joined_letters(context: Context) -> None:
                         f"the two become one size",
                         (span, f"{letter} here"), (reads[0][0] if reads[0][1] != letter else reads[1][0],
                                                    f"{others[0]} here"),
-                        hint=f"is it really {info.key} that is meant here?",
+                        hint=f"did you really mean {info.key} here?",
                     )  # fmt: skip

@@ -50,16 +50,16 @@ def _inputs(context: Context, steps: list[Step], predicted: set[str]) -> None:
             even = [s for s in along if not s.lag(family)]
             if even and len(places) == 1:
                 context.messages.warning(
-                    "shifted-input", f"{key} is read a step off here, and at {family} everywhere else",
+                    "shifted-input", f"{key} is read a step off here, but at {family} everywhere else",
                     (off[0].span, where(off[0], family)), (even[0].span, f"at {family} here"),
-                    hint=f"write {family} here too, if no delay is meant",
+                    hint=f"write {family} here too, unless a delay is intended",
                 )  # fmt: skip
             elif not even and key not in predicted:
                 context.messages.warning(
                     "shifted-input", f"{key} is never read at {family} itself, only a step off",
                     *((span, "a step off") for span in dict.fromkeys(s.span for s in off)),
                     (info.span, f"the input {key}"),
-                    hint=f"one end of {key} is never used; is {family} meant?",
+                    hint=f"one end of {key} is never used; did you mean {family}?",
                 )  # fmt: skip
 
 
@@ -92,7 +92,7 @@ def _parameters(context: Context) -> None:
                         context.messages.warning(
                             "shifted-parameter", f"the parameter {info.key} is read at a shifted index",
                             (read.span, "shifted"), (info.span, "declared here"),
-                            hint=f"write {left[name][0].family}: a parameter has one element for each",
+                            hint=f"write {left[name][0].family}: a parameter has one element for each place",
                         )  # fmt: skip
 
 
@@ -117,9 +117,9 @@ def _lefts(context: Context, steps: list[Step]) -> None:
                 continue
             context.messages.warning(
                 "shifted-left",
-                f"the left side has {variable.family}{by:+d}, and nothing on the right has it",
+                f"the left side has {variable.family}{by:+d}, but nothing on the right does",
                 (statement.left_span, f"{variable.family}{by:+d}"), (statement.body.span, ""),
-                hint=f"write {variable.family} on the left, or say what the first element is",
+                hint=f"write {variable.family} on the left, or define the first element",
             )  # fmt: skip
 
 
@@ -177,10 +177,10 @@ def _sums(context: Context) -> None:
                     continue
                 if any(shift for shift, _ in found) and len({shift for shift, _ in found}) == 1:
                     context.messages.warning(
-                        "shifted-sum", f"this runs over {variable.family}, and reads only a step off",
+                        "shifted-sum", f"this runs over {variable.family}, but reads only one step off",
                         *((span, "a step off") for _, span in found), (node.span, ""),
-                        hint=f"one end is left out and one is outside; write {variable.family}, or give "
-                             f"the range: Σ_{{{variable.family}=1}}^{{…}}",
+                        hint=f"one end is left out, and the other reads outside the range; write "
+                             f"{variable.family}, or give the range: Σ_{{{variable.family}=1}}^{{…}}",
                     )  # fmt: skip
 
 

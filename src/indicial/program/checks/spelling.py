@@ -97,7 +97,7 @@ def _functions(context: Context, lowering: Lowering) -> None:
         near = difflib.get_close_matches(key, [*BUILT_IN, *context.outline.functions], 1, 0.7)
         if near and near[0] != key and len(key) > 2:
             context.messages.error(
-                "unknown-function", f"{key} is no function that is known here", (span, ""),
+                "unknown-function", f"unknown function {key}", (span, ""),
                 hint=f"did you mean {near[0]}?",
             )  # fmt: skip
 
@@ -181,9 +181,9 @@ def _never_read(context: Context, read: set[str]) -> None:
             continue
         context.messages.warning(
             "unused-name", f"{info.key} is never read, and {best.key} is never defined"
-            if best not in again else f"{info.key} is never read; {best.key} is nearly that",
-            (best.span, f"{best.key} is here"), (info.span, f"{info.key} is defined here"),
-            hint="are the two meant to be one?",
+            if best not in again else f"{info.key} is never read, and is spelled almost like {best.key}",
+            (best.span, f"{best.key} is used here"), (info.span, f"{info.key} is defined here"),
+            hint="should the two have the same name?",
         )  # fmt: skip
 
 
@@ -218,9 +218,9 @@ def _starts_only(context: Context) -> None:
                 near = [k for k in context.tensors if k != key and context.tensors[k].role == "defined"
                         and alike(k, key) >= 0.6]  # fmt: skip
                 context.messages.warning(
-                    "start-only", f"{key} has a start and no equation that goes on from it",
+                    "start-only", f"{key} has a starting value, but no equation that continues from it",
                     (info.span, "only this element"), *((context.tensors[k].span, k) for k in near[:1]),
-                    hint=f"did you mean {near[0]}?" if near else f"write {key}[t,…] = … too",
+                    hint=f"did you mean {near[0]}?" if near else f"also write {key}[t,…] = …",
                 )  # fmt: skip
 
 
@@ -255,6 +255,6 @@ def say_unused(context: Context, kind: str, key: str, span: Span) -> None:
     best = max(near, key=lambda i: alike(i.key, key), default=None)
     context.messages.warning(
         f"unused-{kind}", f"the {kind} {key} is never used", (span, "declared here"),
-        *([(best.span, f"{best.key} is declared nowhere")] if best is not None else []),
-        hint=f"did you mean {key} there?" if best is not None else "take the line out, or use it",
+        *([(best.span, f"{best.key} is never declared")] if best is not None else []),
+        hint=f"did you mean {key} there?" if best is not None else "remove the line, or use it",
     )  # fmt: skip

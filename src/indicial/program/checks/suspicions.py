@@ -96,8 +96,8 @@ def _constant(context: Context, statement: RawStatement) -> None:
         if variable.name not in used and variable.span.text and variable.family != BATCH:
             context.messages.warning(
                 "constant-index",
-                f"{statement.target} is the same for all {shown(variable.name)}: nothing on the right has it",
-                (statement.left_span, f"{shown(variable.name)} here"), (body.span, "and not here"),
+                f"{statement.target} is the same for all {shown(variable.name)}: nothing on the right depends on it",
+                (statement.left_span, f"{shown(variable.name)} here"), (body.span, "but not here"),
                 hint=f"is {shown(variable.name)} missing on the right?",
             )  # fmt: skip
 
@@ -120,9 +120,9 @@ def _fixed(context: Context, statement: RawStatement) -> bool:
                     found = True
                     small, large = shown(variable.name), capital(variable.family)
                     context.messages.warning(
-                        "fixed-index", f"{read.tensor} is read at one and the same place for all {small}",
-                        (read.span, f"{large} is a size"), (statement.left_span, f"for all {small}"),
-                        hint=f"write {small} in place of {large}, if every {small} reads its own",
+                        "fixed-index", f"{read.tensor} is read at the same place for every {small}",
+                        (read.span, f"{large} is a size"), (statement.left_span, f"for every {small}"),
+                        hint=f"write {small} instead of {large} if each {small} should read its own",
                     )  # fmt: skip
     return found
 
@@ -179,7 +179,7 @@ def _terms(context: Context, statement: RawStatement, sequence: set[int]) -> Non
                     continue
                 context.messages.warning(
                     "term-index",
-                    f"this term is the same for all {shown(name)}, which every other term has",
+                    f"this term is the same for all {shown(name)}, but every other term depends on it",
                     *((read.span, f"no {shown(name)} here") for read, _ in at),
                     *((a.span, f"{shown(name)} here") for a in rest),
                     hint=f"is {shown(name)} missing in {' or '.join(dict.fromkeys(r.tensor for r, _ in at))}?",
@@ -223,7 +223,7 @@ def _cancelled(context: Context, statement: RawStatement) -> None:
             if not free_indices(term) & names:
                 over = ", ".join(sorted(shown(n) for n in names))
                 context.messages.warning(
-                    "cancels", f"this term is the same for all {over}, so the softmax cancels it",
+                    "cancels", f"this term is the same for all {over}, so it cancels in the softmax",
                     (term.span, f"no {over} here"), (node.span, f"softmax over {over}"),
                     hint=f"is {over} missing here?",
                 )  # fmt: skip
@@ -248,7 +248,7 @@ def _shared_by_layers(context: Context) -> None:
         key, (span, statement, layer) = next(iter(lacking.items()))
         other, at = next(iter(having.items()))
         context.messages.warning(
-            "shared-layers", f"{key} is the same in all layers, and no other parameter is",
+            "shared-layers", f"{key} is the same in all layers, unlike every other parameter",
             (span, f"no {layer} here"), (at, f"{other} has {layer}"),
             hint=f"write {key}_{{{layer}+1}}, or declare `parameter {key}[…]` if it is shared",
         )  # fmt: skip

@@ -165,13 +165,13 @@ def _explained(context: Context, steps: list[Step], circles: list[list[Step]]) -
                 continue
             context.messages.warning(
                 "shifted-read",
-                f"{step.target} reads {step.source} one step off in {family}, and no recurrence "
-                f"runs there"
+                f"{step.target} reads {step.source} one step off in {family}, but not in "
+                f"a recurrence"
                 if abs(step.lag(family)) == 1 else
                 f"{step.target} reads {step.source} {abs(step.lag(family))} steps off in {family}, "
-                f"and no recurrence runs there",
+                f"but not in a recurrence",
                 (step.span, f"{where(step, family)}"), (step.statement.left_span, "for this"),
-                hint=f"at the end of its range this reads what is not there, a 0; is {family} meant?",
+                hint=f"at one end of its range this reads outside it, which gives 0; did you mean {family}?",
             )  # fmt: skip
 
 
@@ -225,11 +225,11 @@ def _say_two_steps(context: Context, family: str, total: int, circle: list[Step]
     others = [s for s in shifted if s is not suspect]
     context.messages.warning(
         "two-steps",
-        f"from {suspect.target} back to itself it takes {abs(total)} steps in {family} this way",
+        f"the path from {suspect.target} back to itself takes {abs(total)} steps in {family} here",
         (suspect.span, f"{where(suspect, family)}"),
         *((s.span, f"and {where(s, family)} again") for s in others),
         (suspect.statement.left_span, "for this"),
-        hint=f"is {suspect.source} meant at the same {family} here?",
+        hint=f"did you mean {suspect.source} at the same {family} here?",
     )  # fmt: skip
 
 

@@ -53,8 +53,8 @@ def judge(
     if _too_large(code):
         span = code.statements[0].span if code.statements else NOWHERE
         messages.note(
-            "not-tried", "this takes too many numbers to be tried on values: steps, circles and what "
-            "stands behind the bar were not checked", span, hint="are a range or a size larger than meant?",
+            "not-tried", "this is too large to be tried on values: steps, cycles and what "
+            "is behind the bar were not checked", span, hint="is a range or a size larger than intended?",
         )  # fmt: skip
         return
     if _circle(code, outline, messages):
@@ -134,7 +134,7 @@ def _steps(
         if loose:
             names = ", ".join(sorted(loose))
             messages.note(
-                "step-open", f"this step uses what is not given here ({names}) and was not tried",
+                "step-open", f"this step uses names that are not given here ({names}) and was not tried",
                 test.span,
             )  # fmt: skip
             continue
@@ -157,7 +157,7 @@ def _steps(
             messages.error(
                 "step", f"this step does not follow: {found}", (test.left.span, "this"),
                 (test.right.span, "is not always this"),
-                hint="tried on random values; look for an exchanged index or a lost factor",
+                hint="tried on random values; look for a swapped index or a missing factor",
             )  # fmt: skip
 
 

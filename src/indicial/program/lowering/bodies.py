@@ -70,10 +70,10 @@ def _literal_definition(
     shape = literal_shape(literal)
     if shape is None or len(shape) != len(info.axes):
         lowering.messages.error(
-            "literal", "the rows of these numbers differ in length" if shape is None else
+            "literal", "these rows of numbers differ in length" if shape is None else
             f"these numbers have {len(shape)} indices, and {definition.key} has {len(info.axes)}",
             definition.body.span, (definition.left.span, f"{len(info.axes)} indices"),
-            hint="write [1, 2] for a vector, [[1, 2], [3, 4]] for a matrix with rows of one length",
+            hint="write [1, 2] for a vector, [[1, 2], [3, 4]] for a matrix with rows of equal length",
         )  # fmt: skip
         return
     info.role, info.literal = "constant", literal

@@ -53,7 +53,7 @@ def comparison(lowering: Lowering, node: s.Comparison, scope: Scope) -> Term:
         elif left is not None and right is not None and operator in ir.COMPARISONS:
             parts.append(ir.Apply(operator, (left.expression, right.expression), span=node.span))
         else:
-            text = f"{unicode(node)} is no condition that can be tried"
+            text = f"{unicode(node)} is not a condition"
             lowering.messages.error("condition", text, node.span)
     terms = [v for v in values if v is not None]
     return Term(conjoin(parts) or ir.Constant(1.0), merge(terms, brackets=True))
@@ -80,7 +80,7 @@ def _member(
             (ir.Apply("≤", (low, left.expression)), ir.Apply("≤", (left.expression, high))),
             span=span,
         )
-    lowering.messages.error("condition", f"{unicode(container)} is no set", container.span)
+    lowering.messages.error("condition", f"{unicode(container)} is not a set", container.span)
     return ir.Constant(1.0)
 
 

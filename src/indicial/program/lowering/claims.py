@@ -46,7 +46,7 @@ def _sound(lowering: Lowering, claim: s.Claim) -> bool:
             return False
     if isinstance(claim.tolerance, s.Negative):
         lowering.messages.error(
-            "claim-tolerance", "a tolerance is at least 0", claim.tolerance.span,
+            "claim-tolerance", "a tolerance must be at least 0", claim.tolerance.span,
             hint="write `claim a ≈ b within 0.01`",
         )  # fmt: skip
         return False
@@ -54,9 +54,9 @@ def _sound(lowering: Lowering, claim: s.Claim) -> bool:
         return True
     statistic = any(isinstance(node, s.Statistic) for node in claim.walk())
     if "≈" in operators or ("=" in operators and statistic):
-        why = "a number from draws is never exact" if statistic else "nothing says how near"
+        why = "a number from draws is never exact" if statistic else "give a tolerance"
         lowering.messages.error(
-            "claim-tolerance", f"how near should the two sides be? {why}", claim.comparison.span,
+            "claim-tolerance", f"how close should the two sides be? {why}", claim.comparison.span,
             hint="write `claim a ≈ b within 0.01`",
         )  # fmt: skip
         return False
@@ -154,7 +154,7 @@ def derivative(lowering: Lowering, node: s.Derivative, scope: Scope) -> Term:
         made = ir.Derivative(above.expression, below.expression, span=node.span)
         return Term(made, merge([above, below], brackets=False))
     lowering.messages.error(
-        "derivative", "a derivative is of one name by another", node.span,
+        "derivative", "a derivative must be of one name with respect to another", node.span,
         hint="give the expression a name on a line of its own: y = …, then ∂y/∂x[i]",
     )  # fmt: skip
     return Term(ir.Constant(0.0))

@@ -53,9 +53,9 @@ def declare(lowering: Lowering) -> None:
         if info.literal is None or shape is None or len(shape) != len(info.axes):
             lowering.messages.error(
                 "literal",
-                f"the value of {reference.key} does not have its {len(info.axes)} indices"
+                f"the value of {reference.key} does not have {len(info.axes)} indices"
                 if info.axes
-                else f"the value of {reference.key} is no number",
+                else f"the value of {reference.key} is not a number",
                 (value.span, "this value"),
                 (reference.span, f"{len(info.axes)} indices" if info.axes else "no index"),
                 hint="write `constant λ = 0.1`, or `constant q[i] = [1, 1, 2]`",

@@ -249,7 +249,7 @@ class Finish:
         for key, (value, span) in self.lowering.outline.sizes.items():
             if isinstance(value, s.Number) and not (value.text.isdigit() and len(value.text) < 10):
                 self.context.messages.error(
-                    "declaration", f"the size {key} is a whole number below 10⁹", value.span
+                    "declaration", f"the size {key} must be a whole number below 10⁹", value.span
                 )
             elif isinstance(value, s.Number):
                 if key in found:
@@ -273,19 +273,19 @@ class Finish:
                     ]
                     if told and given and given != value:
                         messages.error(
-                            "sizes", f"{key} = {value} and {other} = {given} are one size: two axes meet",
+                            "sizes", f"{key} = {value} and {other} = {given} must be equal: two axes meet",
                             *places, (told[1], other),
-                            hint="give both one value, or another letter to the axis that is not meant",
+                            hint="give both the same value, or use another letter for one of them",
                         )  # fmt: skip
                     else:
                         messages.warning(
-                            "unused-size", f"{key} is called {other} here, as two axes meet", *places,
-                            hint=f"say `size {other} = {value}`, or use another letter for one of them",
+                            "unused-size", f"{key} is called {other} here, because two axes meet", *places,
+                            hint=f"write `size {other} = {value}`, or use another letter for one of them",
                         )  # fmt: skip
                     return
         messages.warning(
             "unused-size", f"the size {key} is not the size of anything", span,
-            hint=f"sizes here are {', '.join(found) or 'none'}",
+            hint=f"the sizes here are {', '.join(found) or 'none'}",
         )  # fmt: skip
 
     def _conflicts(self) -> None:
@@ -297,7 +297,7 @@ class Finish:
         if first == second:
             return
         self.context.messages.error(
-            "sizes", f"two sizes meet here and differ: {first} and {second}",
+            "sizes", f"mismatched sizes: {first} and {second}",
             (conflict.met, "they meet here"), (conflict.first_span, f"{first}"),
             (conflict.second_span, f"{second}"),
         )  # fmt: skip

@@ -49,7 +49,7 @@ def inline(
             else f"more than {MOST_CALLS} calls of functions",
             span,
             (function.span, "here"),
-            hint="a function's body may not need the function itself" if again else "",
+            hint="a function may not call itself, directly or through others" if again else "",
         )
         return Term(ZERO)
     if len(use.call.arguments) != len(function.parameters):
@@ -75,7 +75,7 @@ def inline(
             lowering.messages.error(
                 "argument-shape",
                 f"{function.key} takes {_slices(len(letters))} as {parameter}, "
-                f"and gets {_slices(len(argument.slices))}",
+                f"but gets {_slices(len(argument.slices))}",
                 (argument.span, _slices(len(argument.slices))), (function.span, "defined here"),
                 hint="a capital in an argument is a slice: x[t,J] is a vector over J",
             )  # fmt: skip
@@ -124,7 +124,7 @@ def _result(
         if len(use.rest) != len(results):
             lowering.messages.error(
                 "index-count", f"{function.key} gives {_slices(len(results))}, "
-                f"but {len(use.rest)} indices stand behind it", span,
+                f"but {len(use.rest)} indices follow it", span,
             )  # fmt: skip
             return {v.name: ir.Affine() for v in results}, {}
         for variable, item in zip(results, use.rest, strict=True):

@@ -78,7 +78,7 @@ def _joined_over(
     ):  # fmt: skip
         lowering.messages.error(
             "join",
-            "the parts around the dots are not of one kind",
+            "the parts around the dots do not match",
             span,
             hint="write h[0,t,I]; …; h[K-1,t,I], or h[t,(k,i)] = …",
         )

@@ -197,7 +197,7 @@ def _subject_behind_bar(lowering: Lowering, definition: Definition) -> None:
         token = lowering.token_of(given)
         if subject is not None and token is not None and token[1] == subject[1]:
             lowering.messages.error(
-                "given-subject", f"{unicode(given)} is predicted, and stands behind the bar too",
+                "given-subject", f"{unicode(given)} is predicted, but is also behind the bar",
                 (given.span, "given"), (call.arguments[0].span, "predicted"),
                 hint="one of the two must be another position",
             )  # fmt: skip
@@ -210,7 +210,7 @@ def _meet_left(
     assert isinstance(at, ir.Affine | ir.Flat)
     if isinstance(at, ir.Affine) and at.terms and at.shift is None:
         lowering.messages.error(
-            "index-form", f"{span.text} cannot stand on the left", span,
+            "index-form", f"{span.text} cannot be on the left", span,
             hint="the left side has indices (t), indices plus a number (ℓ+1), and numbers (0)",
         )  # fmt: skip
         placed = Placed(ir.Affine())

@@ -77,7 +77,7 @@ class Lowering(Reading):
         if handler is None:
             self.messages.error(
                 "no-value", f"{unicode(node)} has no value here", node.span,
-                hint="only numbers, tensors, sums, products and functions can stand here",
+                hint="only numbers, tensors, sums, products and functions can be used here",
             )  # fmt: skip
             return Term(ZERO)
         return handler(node, scope)
@@ -150,7 +150,7 @@ class Lowering(Reading):
             if scope.number not in self.broken:
                 self.messages.error(
                     "left-alone",
-                    f"{key} stands alone: it is not on the left, and the product has no other {key}",
+                    f"{key} occurs only once in this product, and is not on the left",
                     (span, f"the only {key}"),
                     *((beside, f"no {key} here") for beside in opened.beside),
                     *self.left_site(scope, f"no {key} here"),

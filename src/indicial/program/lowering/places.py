@@ -67,7 +67,7 @@ def place(lowering: Reading, item: Expression, scope: Scope) -> Placed:
         offset = _affine(lowering, item, scope, 1, total, opened, sizes)
     except _NotAffine as problem:
         lowering.messages.error(
-            "index-form", f"{unicode(problem.node)} cannot stand in an index",
+            "index-form", f"{unicode(problem.node)} is not a valid index",
             (problem.node.span, ""),
             hint="an index is a sum of indices and whole numbers (t-1, 2t+Δt, K-1), or a token",
         )  # fmt: skip
@@ -197,7 +197,7 @@ def _flat(lowering: Reading, item: TupleLiteral, scope: Scope) -> Placed:
             or placed.place.shift[1]
         ):
             lowering.messages.error(
-                "index-form", f"{unicode(part)} cannot stand in a joined index", part.span,
+                "index-form", f"{unicode(part)} cannot be part of a joined index", part.span,
                 hint="a joined index is made of plain indices: (k,i)",
             )  # fmt: skip
             return Placed(ir.Affine())

@@ -56,7 +56,7 @@ def _declared_ranges(context: Context, lowering: Lowering) -> None:
                 variable.upper = context.classes.atom(variable.size)
             elif variable.family not in said:
                 context.messages.error(
-                    "window-range", f"nothing says from where to where {variable.family} runs",
+                    "window-range", f"the range of {variable.family} is not given",
                     variable.span, hint=f"add a line `range {variable.family} = -1..1`",
                 )  # fmt: skip
             said.add(variable.family)

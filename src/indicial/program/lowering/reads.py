@@ -71,7 +71,7 @@ class Reading:
                 sites.append((variable.span, f"{other} is bound, not {key}"))
                 hint = f"write {key} there too, or {other} in both places"
         sites.extend(self.left_site(scope, f"no {key} here"))
-        self.messages.join("unbound-index", f"{key} is bound nowhere: {known}", *sites, hint=hint)
+        self.messages.join("unbound-index", f"unbound index {key}: {known}", *sites, hint=hint)
 
     def left_site(self, scope: Scope, remark: str) -> list[tuple[Span, str]]:
         """The left side of the equation that is being read, if it has one."""
@@ -194,7 +194,7 @@ class Reading:
             if letters[0] == "b" and missing == 1 and bare:
                 self.messages.warning(
                     "batch-index", f"{info.key} has the batch index b, which is left out here",
-                    (reference.span, "read as with b in front"), (info.span, "b is written here"),
+                    (reference.span, "read with b in front"), (info.span, "b is written here"),
                     hint=f"write {reference.span.text.replace('[', '[b,', 1)}",
                 )  # fmt: skip
                 return (s.Name("b", span=reference.span), *items)
@@ -212,14 +212,16 @@ class Reading:
             if definition.key == info.key and len(definition.items) == want:
                 letters = [describe(i) for i in definition.items]
         shape = f"{info.key}[{', '.join(letters)}]" if want else info.key
-        hint = f"it is known as {shape}"
+        hint = f"elsewhere it is {shape}"
         if _missing(families, letters):
             texts = dict(zip(families, (i.span.text for i in reference.items), strict=False))
-            hint += f": write for example {info.key}[{', '.join(texts.get(x, x) for x in letters)}]"
-        stand = {0: "none stands", 1: "1 index stands"}.get(have, f"{have} indices stand")
+            hint += (
+                f"; write, for example, {info.key}[{', '.join(texts.get(x, x) for x in letters)}]"
+            )
+        used = f"with {have}" if have else "without any"
         self.messages.error(
             "index-count",
-            f"{info.key} has {_count(want)}, but {stand} here",
+            f"{info.key} has {_count(want)}, but is used {used} here",
             (reference.span, _count(have)),
             (info.span, _count(want)),
             hint=hint,

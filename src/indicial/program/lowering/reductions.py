@@ -48,8 +48,8 @@ def reduction(lowering: Lowering, node: s.Reduction, scope: Scope) -> Term:
         if variable.name not in used:
             lowering.messages.warning(
                 "sum-index",
-                f"{node.operator} runs over {variable.name}, which does not occur behind it",
-                (variable.span, f"{variable.name} here"), (node.body.span, "and not in this"),
+                f"{node.operator} runs over {variable.name}, which does not occur in its body",
+                (variable.span, f"{variable.name} here"), (node.body.span, "but not in this"),
                 hint="is an index missing in the body?",
             )  # fmt: skip
     indices = tuple(v.index for v in variables)
@@ -80,17 +80,17 @@ def _bind(lowering: Lowering, binder: Binder, scope: Scope, node: s.Reduction) -
     name = index_name(binder.name)
     if name is None:
         lowering.messages.error(
-            "no-index", f"{unicode(binder.name)} cannot be an index to run over", binder.name.span,
-            hint="below a Σ stand indices: Σ_{t=1}^T, Σ_{i,j}, Σ_{t_2 ≤ t_1}",
+            "no-index", f"{unicode(binder.name)} is not an index to run over", binder.name.span,
+            hint="a Σ takes indices below it: Σ_{t=1}^T, Σ_{i,j}, Σ_{t_2 ≤ t_1}",
         )  # fmt: skip
         return None
     letter = name_key(name)
     if letter in scope.variables and not is_capital(name.base):
         outer = scope.variables[letter]
         lowering.messages.error(
-            "bound-twice", f"{letter} is bound already, and {node.operator} binds it again",
+            "bound-twice", f"{letter} is already bound, and {node.operator} binds it again",
             (name.span, "again here"), (outer.span, "bound here"),
-            hint=f"use another letter of its range, for example {name.base}'",
+            hint=f"use another letter, for example {name.base}'",
         )  # fmt: skip
     variable = scope.bind(lowering.context, name)
     if binder.lower is not None and binder.upper is not None:
@@ -152,7 +152,7 @@ def softmax(lowering: Lowering, node: s.Reduction, scope: Scope) -> Term:
     if not variables:
         if not named:
             lowering.messages.error(
-                "softmax-index", "nothing says what this softmax runs over", node.span,
+                "softmax-index", "this softmax has no index to run over", node.span,
                 hint="write its index below: softmax_{t_2} …",
             )  # fmt: skip
         return body
@@ -160,7 +160,7 @@ def softmax(lowering: Lowering, node: s.Reduction, scope: Scope) -> Term:
         if variable.name not in bodies:
             lowering.messages.error(
                 "softmax-index",
-                f"softmax runs over {variable.name}, which its body does not have",
+                f"softmax runs over {variable.name}, which does not occur in its body",
                 (node.span, f"over {variable.name}"), (node.body.span, "the body"),
                 hint=f"all values would be equal; the body has {_listed(bodies)}",
             )  # fmt: skip

@@ -50,13 +50,13 @@ class Indexing:
             sizes = {**sizes, **own}
         if not names <= sizes.keys():
             unknown = ", ".join(sorted(names - sizes.keys()))
-            raise InterpretError(f"nothing that was given says how large {unknown} is")
+            raise InterpretError(f"the size {unknown} does not follow from what was given")
         try:
             value = size.value(sizes, env)
         except ValueError as error:
             raise InterpretError(str(error)) from None
         except KeyError as error:
-            raise InterpretError(f"{size} needs {error.args[0]}, which nothing gives") from None
+            raise InterpretError(f"{size} needs {error.args[0]}, which is not given") from None
         if not self.varies(size):
             self.fixed[id(size)] = (size, value)
         return value

@@ -175,7 +175,7 @@ class Machine(Demand, Indexing):
         values = self.code.tensors[read.tensor].values
         name = _element(read.tensor, element)
         if not float(value).is_integer():
-            raise InterpretError(f"{name} is {value}, which is no index", [read.span])
+            raise InterpretError(f"{name} is {value}, which is not an index", [read.span])
         if values is not None and not 0 <= value < self.size(values, env):
             raise InterpretError(
                 f"{name} is token {int(value)}, outside the vocabulary "

@@ -45,14 +45,14 @@ def find_cell(name: str, span: Span, resolve: Resolver, messages: Messages) -> C
     """The model of that name as a cell; a message at `span` if there is none."""
     statements = resolve(name)
     if statements is None:
-        messages.error("unknown-cell", f"there is no model {name} to fill this with", span,
+        messages.error("unknown-cell", f"unknown model {name}", span,
                        hint="`indicial models` lists them: rnn, ugrnn, gru, lstm, …")  # fmt: skip
         return None
     inner = outline(statements, messages, document=False)
     over = recurrences(inner)
     if len(over) != 1 or not inner.inputs:
         messages.error(
-            "unknown-cell", f"{name} is no cell: it must recur over one index and read an input",
+            "unknown-cell", f"{name} is not a cell: it must recur over one index and read an input",
             span, hint="a cell has a line like `h[t,j] = … h[t-1,I] … x[t,K] …`",
         )  # fmt: skip
         return None

@@ -112,7 +112,7 @@ class _Complex:
                 result += self.statement(statement)
             except _Refused as refused:
                 self.messages.error(
-                    "complex", f"{refused.what} of a complex number is not read", refused.span,
+                    "complex", f"{refused.what} of a complex number is not supported", refused.span,
                     hint=f"write its real and imaginary part as two names: {FORM}",
                 )  # fmt: skip
         return result

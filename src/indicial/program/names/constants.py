@@ -40,6 +40,6 @@ def with_constants(
         line = f"constant {name} = {value}"
         parsed = parse_text(line, "constants")
         if parsed.faults or len(parsed.statements) != 1 or "\n" in line:
-            raise IndicialError(f"the constant {name} is a number, not {value!r}")
+            raise IndicialError(f"the constant {name} must be a number, not {value!r}")
         result[result.index(declared[name])] = parsed.statements[0]
     return result

@@ -159,7 +159,7 @@ def _check_called(statements: Sequence[s.Statement], sketch: Outline, messages: 
         near = difflib.get_close_matches(name, [k for k in sketch.fills if k in called], 1, 0.6)
         if near:
             messages.warning(
-                "unknown-cell", f"{name} is called and filled with nothing, and {near[0]} is filled",
+                "unknown-cell", f"{name} is called but not filled, and {near[0]} is filled but not called",
                 (at, "not filled"), hint=f"did you mean {near[0]}?",
             )  # fmt: skip
     for key, (_, span) in sketch.fills.items():
@@ -171,7 +171,7 @@ def _check_called(statements: Sequence[s.Statement], sketch: Outline, messages: 
             if isinstance(e, s.Equation) and e.sides[-1].span == span
         ]
         messages.warning(
-            "unused-fill", f"{key} is filled and never called", (lefts[0] if lefts else span, "filled here"),
-            *((at, f"{name} is called here, and not filled") for name, at in open_calls),
-            hint=f"did you mean {open_calls[0][0]}?" if open_calls else "take the line out, or call it",
+            "unused-fill", f"{key} is filled but never called", (lefts[0] if lefts else span, "filled here"),
+            *((at, f"{name} is called here, but not filled") for name, at in open_calls),
+            hint=f"did you mean {open_calls[0][0]}?" if open_calls else "remove the line, or call it",
         )  # fmt: skip

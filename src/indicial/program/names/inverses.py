@@ -91,7 +91,7 @@ class _Matrices:
         below = [i for i in name.sub if isinstance(i, s.Name) and index_name(i) is not None]
         if len(below) < len(name.sub):
             self.messages.error(
-                "inverse", f"the inverse of {unicode(name)} is not read", node.span,
+                "inverse", f"the inverse of {unicode(name)} is not supported", node.span,
                 hint="give the matrix a name on a line of its own, and take the inverse of that",
             )  # fmt: skip
             return s.Index(name, (*outer, row, column), span=node.span)

@@ -215,7 +215,7 @@ def _computed_with(node: Expression) -> Iterator[Expression]:
 def _continue(equation: Equation, result: Outline, messages: Messages) -> None:
     """A display that begins with `=` goes on with the last definition: all its sides are claims."""
     if not result.definitions:
-        messages.error("no-left-side", "this begins with `=`, and nothing stands before it",
+        messages.error("no-left-side", "this begins with `=`, but has no left side",
                        equation.span, hint="write the left side again")  # fmt: skip
         return
     last = result.definitions[-1]
@@ -243,7 +243,7 @@ def _drawn(equation: Equation, result: Outline, messages: Messages) -> None:
     if not isinstance(base, Name) or base.base not in DISTRIBUTIONS:
         messages.error(
             "draw",
-            f"{unicode(right)} is no distribution that is known here",
+            f"unknown distribution {unicode(right)}",
             right.span,
             hint="use N(mean, variance), uniform(low, high), bernoulli(p), orthonormal, permutation, or "
             "P(…)",
