@@ -295,3 +295,10 @@ def test_a_repeated_row_that_is_read_in_its_place_counts_once(tmp_path: Path) ->
     )
     label = tensor(products=2, h=1, W=2, x=1, o=1, V=2)
     assert [v.outcome for v in verdicts(tmp_path, text, label, label)] == ["right", "right"]
+
+
+def test_a_repeated_row_that_is_left_out_in_its_place_is_left_out(tmp_path: Path) -> None:
+    row = "y[j] = W[j,I] x[I]"
+    text = f"# One\n\n$${row}$$\n\n# Two\n\n$$dz = y dt + x dt, {row}$$\n"
+    found = verdicts(tmp_path, text, tensor(products=1, y=1, W=2, x=1), "outside")
+    assert [v.outcome for v in found] == ["right", "outside"]

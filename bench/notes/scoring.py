@@ -18,6 +18,7 @@ from bench.notes.displays import Display
 from bench.notes.labels import Label, Slip, fold, is_element, spellings
 from indicial import Program, load_document
 from indicial.notation.documents import parse_document, read
+from indicial.notation.source import Span
 from indicial.notation.syntax import Statement
 from indicial.program.explain.stretch import Reading, reading
 from indicial.program.messages import Message
@@ -91,23 +92,23 @@ def _score_file(
 def _reading(
     programs: Sequence[Program], written: Sequence[Statement], display: Display, file: str
 ) -> Reading:
-    """How a display was read; a row that repeats an earlier one was read there."""
+    """How a display was read; a row that repeats an earlier one was read there, unless it was left out."""
     # By place: the text was read twice, and spans of two readings are never the same.
-    kept = {_place(s) for program in programs for s in program.written}
+    kept = {_place(s.span) for program in programs for s in program.written}
+    left_out = {_place(s.span) for program in programs for s in program.skipped}
     first = {s: s.span for program in reversed(programs) for s in reversed(program.written)}
-    again = [
-        first[s]
+    rows = [
+        s
         for s in written
-        if s.span.source.name == file
-        and display.start <= s.span.start < display.end
-        and _place(s) not in kept
-        and s in first
+        if s.span.source.name == file and display.start <= s.span.start < display.end
     ]
+    lost = {s for s in rows if _place(s.span) in left_out}
+    again = [first[s] for s in rows if _place(s.span) not in kept and s not in lost and s in first]
     return reading(programs, display.start, display.end, file, again)
 
 
-def _place(statement: Statement) -> tuple[str, int]:
-    return statement.span.source.name, statement.span.start
+def _place(span: Span) -> tuple[str, int]:
+    return span.source.name, span.start
 
 
 def judge(label: Label, display: Display, found: Reading) -> Verdict:

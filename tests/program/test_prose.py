@@ -56,6 +56,13 @@ NOT_READ = {
     r"y = [a \| b]": "",
     r"y = \foo{x}": "unknown command",
     r"y = \sigma_{\tau_i}": "",
+    r"k(x, x') = \sum_i \phi_i(x) \phi_i(x')": "x is an argument",
+    r"\tilde Q(\hat x) = (1 + e^{-2})^{N-2}": "x̂ is an argument",
+    r"k(x_i, x_j) = \exp(-\|x - x'\|^2)": "x_i stands on the left side only",
+    r"e^{-\Delta s} = a b": "its left side is a power",
+    r"p V = N k T": "its left side is a product",
+    r"z_{(\ell+k)} = \alpha z_\ell": "a place that is computed",
+    r"u_s = u(t(s)) + u": "call or a product",
 }
 
 
@@ -365,3 +372,17 @@ def test_a_density_is_read_where_it_is_used(tmp_path: Path) -> None:
 def test_a_density_of_numbers_with_indices_is_not_read(tmp_path: Path) -> None:
     found = programs(tmp_path, r"$$p(y_i \mid x_i) = \frac{1}{Z} \exp(-(y_i - w x_i)^2)$$")
     assert read(found) == 0 and "density" in reasons(found)
+
+
+def test_what_is_an_index_elsewhere_is_one_in_round_brackets(tmp_path: Path) -> None:
+    found = programs(tmp_path, r"$$s(y) = \sum_j W[y,j] x[j]$$ $$h(t) = W h(t-1) + U x(t)$$")
+    assert {n: len(p.code.tensors[n].axes) for p in found for n in ("s", "h") if n in p.code.tensors} == {
+        "s": 1, "h": 2,
+    }  # fmt: skip
+
+
+def test_a_letter_with_a_hat_is_like_the_letter(tmp_path: Path) -> None:
+    (found,) = programs(tmp_path, r"Let $y \in \mathbb{R}^d$. $$E = \|y - \hat y\|^2$$")
+    assert {n: len(t.axes) for n, t in found.code.tensors.items()} == {
+        "E": 0, "y": 1, "y\u0302": 1,
+    }  # fmt: skip

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from indicial.notation.printers import unicode
 from indicial.notation.signs import SCRIPT_LETTERS
 from indicial.notation.syntax import (
     Add,
@@ -94,6 +95,8 @@ def foreign(statement: Statement, outline: Outline) -> str:
             return reason
     if sum(_is_differential(node) for node in nodes if isinstance(node, Product)) > 1:
         return "it is about differentials"
+    if reason := _left(statement, outline):
+        return reason
     if _scripted_density(statement, outline):
         return "it is a density of numbers that have indices"
     drawn = "~" in statement.relations
@@ -104,6 +107,70 @@ def foreign(statement: Statement, outline: Outline) -> str:
             if reason := _opaque(use, outline) if not indexed(statement) and not drawn else "":
                 return reason
     return _word(statement, outline)
+
+
+def _left(equation: Equation, outline: Outline) -> str:
+    """Why the left side is nothing that an equation can define."""
+    left = equation.sides[0]
+    if isinstance(left, Name) and left.base == "e" and left.sup and "e" not in outline.bracketed:
+        return "its left side is a power"
+    if isinstance(left, Name):
+        read = outline.naming.read(left)
+        if not read.items and read.power is None and any(map(_sum_of_letters, left.sub)):
+            return f"{read.key} stands at a place that is computed"
+    if isinstance(left, Product) and not _applied(left) and _plain_letters(equation, outline):
+        return "its left side is a product"
+    use = outline.use(left)
+    if not isinstance(left, Call) or use is None or use.kind != "tensor":
+        return ""
+    numbering = _numbering(outline)
+    for argument in left.arguments:
+        if isinstance(argument, Name) and argument.base in "xyzuv" and argument not in numbering:
+            if not argument.sub:
+                return f"{unicode(argument)} is an argument here, and no index"
+            if not any(n == argument for side in equation.sides[1:] for n in side.walk()):
+                return f"{unicode(argument)} stands on the left side only"
+    return ""
+
+
+def _sum_of_letters(script: Expression) -> bool:
+    """The `(ℓ + k)` of `z_{(ℓ+k)}`."""
+    inner = script.body if isinstance(script, Group) else script
+    return isinstance(inner, Add) and sum(isinstance(n, Name) for n in inner.walk()) > 1
+
+
+def _applied(product: Product) -> bool:
+    """`A x`: a matrix and a vector, by their letters."""
+    first, last = product.factors[0], product.factors[-1]
+    if not isinstance(first, Name) or not isinstance(last, Name):
+        return False
+    return is_capital(first.base) and not is_capital(last.base)
+
+
+def _plain_letters(equation: Equation, outline: Outline) -> bool:
+    """`p V = N k T`: letters without scripts, brackets and bold type, of which nothing else is said."""
+    nodes = [n for side in equation.sides for n in side.walk()]
+    known = outline.defined | outline.declared | outline.bracketed
+    return all(
+        isinstance(n, Product | Number)
+        or (isinstance(n, Name) and n.bare and not n.font and n.base not in known)
+        for n in nodes
+    )
+
+
+def _numbering(outline: Outline) -> set[Expression]:
+    """What stands in square brackets, below a name or below a Σ: the indices."""
+    found: set[Expression] = set()
+    for node in (n for statement in outline.statements for n in statement.walk()):
+        items: Sequence[Expression] = ()
+        if isinstance(node, Index):
+            items = node.items
+        elif isinstance(node, Name):
+            items = (*node.sub, *node.sup)
+        elif isinstance(node, Reduction):
+            items = node.under
+        found.update(n for i in items for n in i.walk() if isinstance(n, Name))
+    return found
 
 
 def _foreign_node(node: Node, outline: Outline) -> str:
@@ -225,7 +292,8 @@ def _opaque(use: Use, outline: Outline) -> str:
         return f"{key} is a function that nothing here defines"
     if use.call is None or use.call.function in outline.heads:
         return ""  # `RMS(a) = …`: what stands on a left side is no product
-    if use.kind == "factor" and key not in outline.bare and _atom(use.call):
+    nested = isinstance(use.call.arguments[0], Call) if use.call.arguments else False
+    if use.kind == "factor" and (nested or key not in outline.bare) and _atom(use.call):
         return f"{key}(…) may be a call or a product"
     return ""
 

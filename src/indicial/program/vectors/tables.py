@@ -251,9 +251,10 @@ class Tables:
         `alone` is what it costs if all are numbers.
         """
         result = self.of(parts[0])
-        weight = self.loose(parts[0], added=True)
+        odd = 6.0 if self._one_letter(parts) else 0.0
+        weight = max(odd, self.loose(parts[0], added=True))
         for part in parts[1:]:
-            here = self.loose(part, added=True)
+            here = max(odd, self.loose(part, added=True))
 
             def rule(
                 a: Shape, b: Shape, first: float = weight, second: float = here
@@ -271,6 +272,14 @@ class Tables:
             result = self.join(result, self.of(part), rule)
             weight = max(weight, here)
         return result
+
+    def _one_letter(self, parts: Sequence[s.Expression]) -> bool:
+        """`y - ŷ`, `x - x'`: they are alike; but `x̄` may be the mean of all elements of x."""
+        bare = [p.body if isinstance(p, s.Negative) else p for p in parts]
+        leaves = [self.kinds.leaf(p) for p in bare]
+        known = {leaf.letter for leaf in leaves if leaf is not None}
+        barred = any(leaf is not None and "bar" in leaf.base.accents for leaf in leaves)
+        return None not in leaves and len(known) == 1 and not barred
 
     def loose(self, node: s.Expression, added: bool = False) -> float:
         """How odd it is for this to be a number that stands beside vectors."""
