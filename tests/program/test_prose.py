@@ -103,6 +103,8 @@ SLIPS = {
     r"a[t,s] &= \mathrm{softmax}_s(q[t,I] k[t,I])": "softmax-index",
     r"h[t,j] &= \tanh(W[j,I] h[t+1,I] + V[j,I] h[t-1,I])": "cycle",
     r"h[t,j] &= \mathrm{tnah}(W[j,I] h[t-1,I])": "unknown-function",
+    r"h[t,j] &= \tanh(W[j,I] h[t-1,I] + U[j,k] x[t,k])": "unbound-index",
+    r"y[i] &= W[i,J] x[J] \\ y[i] &= V[i,J] x[J]": "defined-twice",
     r"y[i] &= \sum_j A[i,j] x[j] = \sum_j A[j,i] x[j]": "step",
     r"y[i] &= \sum_{j=1}^N (W[i] - x[i])": "sum-index",
     r"s &= \sum_{j=1}^N (\hat g_i - g)": "sum-index",
@@ -119,6 +121,8 @@ def test_a_slip_is_told(tmp_path: Path, rows: str) -> None:
 
 NO_SLIPS = (
     r"\Phi[i] = \Phi[i] - \eta g[i]",  # an update in place
+    r"\begin{aligned} y[i] &= 2 x[i] \\ \mbox{or}\; y[i] &= 3 x[i] \end{aligned}",
+    r"\begin{aligned} y[0] &= 0 \\ y[t] &= y[t-1] + x[t] \end{aligned}",
     r"y = \ln F[N,T]",  # the last element
     r"y[b,i] = x[b,j] W[j,i]",  # a product that says nowhere what it sums
     r"v_t = \beta v_{t-1} + \gamma x_t = \gamma \sum_{i=0}^{t-1} \beta^i x_{t-i}",  # from x_1 on

@@ -88,11 +88,23 @@ def _survey(lowering: Lowering, statements: Sequence[s.Statement]) -> None:
         lowering.by_layer |= layer_axes(outline, definition)
     for statement in statements:
         for node in statement.walk():
+            if isinstance(node, s.Product):
+                lowering.index_keys |= _met(node)
             if isinstance(node, s.Reduction):
                 for under in node.under:
                     for name in under.walk():
                         if isinstance(name, s.Name) and index_name(name) is not None:
                             lowering.index_keys.add(name_key(name))
+
+
+def _met(product: s.Product) -> set[str]:
+    """The letters in which factors meet: the k of `U[j,k] x[t,k]` is no name of one element."""
+    letters = [
+        {name_key(name) for item in factor.items if (name := index_name(item)) is not None}
+        for factor in product.factors
+        if isinstance(factor, s.Index)
+    ]
+    return {key for n, keys in enumerate(letters) for other in letters[:n] for key in keys & other}
 
 
 def _defined_twice(lowering: Lowering) -> None:

@@ -44,6 +44,7 @@ SLIPS = frozenset(
         "index-count", "unbound-index", "unknown-name", "index-order", "batch-index", "softmax-index",
         "looks-ahead", "term-index", "step", "axis-order", "weights-axis", "similar-names",
         "shared-layers", "first-layer", "sum-index", "cycle", "left-alone", "unknown-function",
+        "defined-twice",
     }
 )  # fmt: skip
 """What can be nothing but a slip where all is in square brackets."""

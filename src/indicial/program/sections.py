@@ -1,13 +1,15 @@
 """A document's programs: which of its equations belong together.
 
-A heading starts a new program, and so does a second, different definition of a name; an identical
-repeat does not. What a program reads and does not define is taken from the program before it, if
-that defines it: slides go on where the last one stopped, and a solution uses what its problem says.
-A numbered problem or exercise starts afresh, and so does a part of one that a lone `b.` begins.
+A heading starts a new program, and so does a second, different definition of a name, unless both are
+rows of one display in square brackets; an identical repeat does not. What a program reads and does not
+define is taken from the program before it, if that defines it: slides go on where the last one stopped,
+and a solution uses what its problem says. A numbered problem or exercise starts afresh, and so does a
+part of one that a lone `b.` begins.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
@@ -197,6 +199,7 @@ def _divide_section(title: str, blocks: list[Block]) -> list[Part]:
             parts.append(Part(title, _trailing_lists(parts[-1])))
             seen = set(said)
             bodies, counts = {}, {}
+        here: dict[tuple[object, ...], Statement] = {}
         for statement in block.statements:
             if statement in seen:
                 continue
@@ -204,6 +207,9 @@ def _divide_section(title: str, blocks: list[Block]) -> list[Part]:
             if known is not None:
                 what, key, count, body = known
                 same = bodies.setdefault(what, body) == body
+                if what in here and _in_brackets(statement) and not _offered(here[what], statement):
+                    same = True  # no alternative, but a name that is defined twice
+                here.setdefault(what, statement)
                 if not same or counts.setdefault(key, count) != count:
                     parts.append(Part(title, _trailing_lists(parts[-1])))
                     seen = set(said)
@@ -236,6 +242,18 @@ def _defined(
     if key not in sketch.functions:
         return None
     return (key, "function"), key, len(call.arguments), statement.sides[-1]
+
+
+def _in_brackets(statement: Statement) -> bool:
+    """Whether a left side has its indices in square brackets: `y[i] = …`."""
+    left = statement.sides[0] if isinstance(statement, Equation) else None
+    return isinstance(left, Index) and isinstance(left.base, Name)
+
+
+def _offered(first: Statement, second: Statement) -> bool:
+    """Whether words stand with two rows of a display: `y[i] = … \\mbox{or} y[i] = …`."""
+    rows = first.span.source.text[first.span.start : second.span.end]
+    return re.search(r"\\(mbox|text\w*)\s*\{[^}]*[A-Za-z]{2}", rows) is not None
 
 
 def _differs(
