@@ -27,8 +27,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-os.environ["INDICIAL_NATIVE"] = "0"  # equations change all the time; a compiler would take long
-
 LONGEST = 60
 """Seconds that an attempt may take; a loaded machine is slow."""
 
@@ -50,6 +48,7 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     with tempfile.TemporaryDirectory() as place:
         os.environ["INDICIAL_CACHE"] = str(Path(place) / "cache")
+        os.environ["INDICIAL_NATIVE"] = "0"  # equations change all the time, and compile slowly
         begun = time.time()
         found = attack(Path(place), options.count, options.seed, tell=print)
     print(f"{options.count:,} attempts in {time.time() - begun:.0f} s: {dict(found)}")

@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from indicial.notation.kept import kept
 from indicial.notation.source import Span
 from indicial.notation.syntax import (
     Add,
@@ -99,6 +100,7 @@ class Doubts:
         return message
 
 
+@kept
 def indexed(statement: Statement) -> bool:
     """Whether a statement is in index notation: `h[t,j] = W[j,I] h[t-1,I]`, `P(w) = softmax_w …`."""
     if not isinstance(statement, Equation):
