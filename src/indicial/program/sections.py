@@ -294,6 +294,8 @@ def _in_scope(earlier: Sequence[Part], part: Part) -> list[Part]:
     if not earlier or (part.title != earlier[-1].title and _fresh(part.title)):
         return []
     found = [earlier[-1]]
+    if all(part.home[id(s)].strict for s in part.statements):
+        return found  # a program says what it reads, or goes on with the one before it
     level = part.level
     for other in reversed(earlier[:-1]):
         if _fresh(other.title) or part.level in (0, SLIDE):
