@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from indicial.library.loading import load
+from indicial.program.program import Program
 
 N = 4
 
@@ -71,3 +72,37 @@ y[t,j] = A^{-1}[t,j,I] x[t,I] τ^{-1}[j]
     module = program.compile(I=3, start={"τ": torch.tensor(tau)}, dtype=torch.float64)
     ours = module(want=["y"], x=torch.tensor(x)[None])["y"][0]
     np.testing.assert_allclose(ours.detach().numpy(), want, rtol=1e-10)
+
+
+def test_inverses_in_vector_style() -> None:
+    """What is inverted may be a name, a name with an index, or any expression, turned or not."""
+    random = np.random.default_rng(3)
+    x, y, a = random.normal(size=(5, 3)), random.normal(size=5), random.normal(size=(3, 3))
+    program = Program.of_text(
+        "matrix X[N,D], A[D,D']\nvector y[N]\n"
+        "w = (X^⊤ X + 2 I)^{-1} X^⊤ y\nu = A^{-1} w\nv = A^{-⊤} w\ns = w^⊤ (A A^⊤)^{-1} w"
+    )
+    assert not program.mistakes
+    found = program.interpret({"y": y}, {"X": x, "A": a})
+    w = np.linalg.solve(x.T @ x + 2 * np.eye(3), x.T @ y)
+    np.testing.assert_allclose(found["w"], w)
+    np.testing.assert_allclose(found["u"], np.linalg.solve(a, w))
+    np.testing.assert_allclose(found["v"], np.linalg.solve(a.T, w))
+    np.testing.assert_allclose(found["s"], w @ np.linalg.inv(a @ a.T) @ w)
+
+
+def test_an_inverse_in_vector_style_for_each_step() -> None:
+    """The gain of a Kalman filter."""
+    program = Program.of_text(
+        r"\mathbf K_t = \mathbf P_t \mathbf H^\top (\mathbf H \mathbf P_t \mathbf H^\top + \mathbf R)^{-1}",
+        latex=True, document=True,
+    )  # fmt: skip
+    assert not program.mistakes
+    random = np.random.default_rng(4)
+    p, h, r = random.normal(size=(2, 3, 3)), random.normal(size=(2, 3)), random.normal(size=(2, 2))
+    roles = {n: t.role for n, t in program.code.tensors.items()}
+    given = {"P": p, "H": h, "R": r}
+    inputs = {n: v for n, v in given.items() if roles[n] == "input"}
+    found = program.interpret(inputs, {n: v for n, v in given.items() if n not in inputs})
+    expected = [q @ h.T @ np.linalg.inv(h @ q @ h.T + r) for q in p]
+    np.testing.assert_allclose(found["K"], expected, rtol=1e-8)

@@ -65,3 +65,9 @@ def test_an_identity_that_nobody_wrote_down_is_no_name(tmp_path: Path) -> None:
     assert found.axes == {"z": {2}, "A": {2}, "η": {0}}
     (own,) = readings(tmp_path, r"$$I[i] = 2 x[i]$$")
     assert own.axes == {"I": {1}, "x": {1}}
+
+
+def test_an_inverse_is_no_name_and_its_elimination_no_sum(tmp_path: Path) -> None:
+    text = r"$$\mathbf w = (\mathbf X^\top \mathbf X)^{-1} \mathbf X^\top \mathbf y$$"
+    (found,) = readings(tmp_path, text)
+    assert found.axes == {"w": {1}, "X": {2}, "y": {1}} and len(found.sums) == 3

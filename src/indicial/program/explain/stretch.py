@@ -121,10 +121,13 @@ def _add(found: Reading, program: Program, unit: Unit, counts: Callable[[Span], 
     found.letters.update(code.sizes, (index.name for index in unit.indices))
     names = [unit.target] if isinstance(unit, ir.Statement) else []
     names += [unit.tensor] if isinstance(unit, ir.Draw) else []
+    unwritten = isinstance(unit, ir.Statement) and _unwritten(unit.target, program)
     for expression in _expressions(unit):
         for node in expression.walk():
             if not counts(node.span):
                 continue  # a function that is written elsewhere
+            if unwritten and node.span == unit.span:
+                continue  # the elimination that an inverse stands for
             if isinstance(node, ir.Read):
                 names.append(node.tensor)
             elif isinstance(node, ir.Reduce | ir.Softmax):

@@ -46,6 +46,10 @@ class _Matrices:
             for node in statement.walk()
             if isinstance(node, s.Index) and isinstance(node.base, s.Name) and len(node.items) > 1
         }
+        self.before = len(
+            {key for key in self.own if key.startswith("inverse") and key.endswith(".1")}
+        )
+        """How many inverses have their equations already."""
         self.added: list[s.Statement] = []
 
     def statements(self) -> list[s.Statement]:
@@ -59,8 +63,9 @@ class _Matrices:
         if not any(isinstance(n, s.Index) and self.marked(n) for n in statement.walk()):
             return statement
         if isinstance(statement, s.Equation):
-            sides = (statement.sides[0], *map(self.expression, statement.sides[1:]))
-            return replace(statement, sides=sides)
+            left = statement.sides[0]
+            head = left if isinstance(left, s.Name | s.Index | s.Call) else self.expression(left)
+            return replace(statement, sides=(head, *map(self.expression, statement.sides[1:])))
         if isinstance(statement, s.Claim):
             comparison = statement.comparison
             operands = tuple(map(self.expression, comparison.operands))
@@ -99,7 +104,7 @@ class _Matrices:
         if name_key(made) not in self.own:
             self.own.add(name_key(made))
             letters = [_letter(item) for item in outer]
-            number = len(self.added) // 8 + 1
+            number = self.before + len(self.added) // 8 + 1
             self.added += _elimination(number, name, made, below, letters, node.span)
         return s.Index(made, (*outer, row, column), span=node.span)
 

@@ -33,6 +33,7 @@ from indicial.program.vectors.tables import (
     dotted,
     fits_all,
     gains,
+    inverts,
     is_inner,
 )
 
@@ -79,7 +80,7 @@ class Conflicts:
             if leaf.key in self.kinds.higher and leaf.key not in self.kinds.total:
                 raise Outside(f"{leaf.key} has more indices than a matrix, and none is written")
             if leaf.use.reference.power is not None:
-                _raised(shape)
+                _raised(shape, leaf.use.reference.power)
             return shape if sound else None
         match node:
             case s.Group(body=body) | s.Negative(body=body) | s.Expectation(body=body):
@@ -96,9 +97,9 @@ class Conflicts:
                 return self._product(node, wanted)
             case s.Fraction():
                 return self._fraction(node, wanted)
-            case s.Power(base=base):
+            case s.Power(base=base, exponent=exponent):
                 raised = self.shape(base, wanted)
-                return None if raised is None else _raised(raised)
+                return None if raised is None else _raised(raised, exponent)
             case s.Norm(body=body):
                 return None if self.shape(body) is None else NUMBER
             case s.Reduction(operator="softmax" | "argmax" | "argmin", under=(_, *_), body=body):
@@ -259,9 +260,9 @@ class Conflicts:
         self.messages.error("rank", text, *sites, hint=hint)
 
 
-def _raised(shape: Shape) -> Shape:
-    if shape == MATRIX:
-        raise Outside("it takes a power or an inverse of a matrix")
+def _raised(shape: Shape, exponent: s.Expression) -> Shape:
+    if shape == MATRIX and not inverts(exponent):
+        raise Outside("it takes a power of a matrix")
     return shape
 
 

@@ -25,6 +25,7 @@ from indicial.program.vectors.tables import (
     dotted,
     fits_all,
     gains,
+    inverts,
     is_inner,
 )
 
@@ -78,6 +79,8 @@ class Emission:
             case s.Fraction(above=above, below=below):
                 return self._fraction(node, above, below, ends)
             case s.Power(base=base, exponent=exponent):
+                if inverts(exponent) and sum(self.conflicts.shape(base) or NUMBER) == 2:
+                    return self._inverse(node, base, ends)
                 return replace(
                     node, base=self.emit(base, ends), exponent=self.emit(exponent, CLOSED)
                 )
@@ -361,6 +364,39 @@ class Emission:
                     found.setdefault(name_key(name), name)
         return tuple(x for key, x in found.items() if key not in bound)
 
+    # ------------------------------------------------------------------ inverses
+
+    def _inverse(self, node: s.Expression, base: s.Expression, ends: Open) -> s.Expression:
+        """`(X^⊤ X)^{-1}`: what is inverted gets a name, and an equation."""
+        while isinstance(base, s.Group):
+            base = base.body
+        letters = [e for e in ends if e is not None]
+        if base in self.made:
+            left = self.made[base].sides[0]
+        else:
+            name = s.Name(f"matrix{len(self.made) + 1}", span=node.span)
+            items = self._scripts((base,))
+            with self.dimensions.inside():
+                mine = self.ends((True, True), summed=False)
+                own = self.indexed(name, name.base, [e for e in mine if e is not None])
+                assert isinstance(own, s.Index)
+                left = replace(own, items=(*items, *own.items))
+                body = self.emit(base, mine, top=True)
+                self.made[base] = s.Equation((left, body), ("=",), span=node.span)
+        assert isinstance(left, s.Index) and isinstance(left.base, s.Name)
+        plain = left.base if len(left.items) == 2 else replace(left, items=left.items[:-2])
+        return self._inverted(plain, left.base.base, letters)
+
+    def _inverted(self, base: s.Expression, key: str, letters: list[int]) -> s.Expression:
+        """`A^{-1}[i,j]`: a row of the inverse is a column of the matrix, which is square."""
+        self.dimensions.join(*letters)
+        found = self.indexed(base, key, letters[::-1])
+        assert isinstance(found, s.Index) and isinstance(found.base, s.Name)
+        one = s.Negative(s.Number("1", span=base.span), span=base.span)
+        name = replace(found.base, sup=(*found.base.sup, one))
+        outer = found.items[: len(found.items) - 2]
+        return s.Index(name, (*outer, *self._letters(letters, base.span)), span=base.span)
+
     # ------------------------------------------------------------------ names
 
     def _name(self, node: s.Expression, leaf: Leaf, ends: Open) -> s.Expression:
@@ -374,6 +410,8 @@ class Emission:
         if letters and self.is_identity(node):
             return self._identity(letters, node.span)
         base = self._spelt(node, leaf, raised=power is not None)
+        if power is not None and len(letters) == 2 and inverts(power):
+            return self._inverted(base, leaf.key, letters)
         if letters:
             base = self.indexed(base, leaf.key, letters)
         if power is None or (not letters and base is node):

@@ -129,6 +129,8 @@ def transposed(statements: list[s.Statement]) -> list[s.Statement]:
     def change(node: s.Expression) -> s.Expression:
         if isinstance(node, s.Name) and is_turned(node):
             return s.Transpose(replace(node, sup=node.sup[:-1]), span=node.span)
+        if isinstance(node, s.Transpose) and isinstance(node.body, s.Name):
+            return replace(node, body=_inverted(node.body))
         if (
             isinstance(node, s.Power)
             and node.exponent == top
@@ -138,6 +140,14 @@ def transposed(statements: list[s.Statement]) -> list[s.Statement]:
         return rebuilt(node, change)
 
     return [changed(statement, change) for statement in statements]
+
+
+def _inverted(name: s.Name) -> s.Name:
+    """The `A^-` of `A^{-⊤}` is `A^{-1}`."""
+    if not name.sup or not isinstance(name.sup[-1], s.Name) or name.sup[-1].base != "-":
+        return name
+    one = s.Negative(s.Number("1", span=name.span), span=name.span)
+    return replace(name, sup=(*name.sup[:-1], one))
 
 
 def raised(statements: list[s.Statement]) -> list[s.Statement]:

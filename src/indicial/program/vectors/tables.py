@@ -452,6 +452,11 @@ def divides(below: s.Expression, kinds: Kinds) -> bool:
     return leaf is None or leaf.base.font == "bold"
 
 
+def inverts(exponent: s.Expression) -> bool:
+    """The -1 of `A^{-1}`."""
+    return isinstance(exponent, s.Negative) and exponent.body == s.Number("1")
+
+
 def _raised(exponent: s.Expression, shape: Shape) -> tuple[Shape, float]:
     inverse = isinstance(exponent, s.Negative)
     return shape, {NUMBER: 0.0, MATRIX: 0.5 if inverse else 4.0}.get(shape, 1.0)

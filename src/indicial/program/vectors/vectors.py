@@ -22,6 +22,7 @@ from indicial.notation.faults import Skipped
 from indicial.notation.printers import unicode
 from indicial.notation.vocabulary import SPACE
 from indicial.program.messages import Message, Messages
+from indicial.program.names import inverses
 from indicial.program.names.outline import DISTRIBUTIONS
 from indicial.program.names.sorting import outline
 from indicial.program.vectors import regular
@@ -83,7 +84,7 @@ def rewrite(
     if document:
         made = regular.labelled(made, messages)
     rewriting = _Rewriting(made, messages, document, skipped)
-    result = rewriting.statements()
+    result = inverses.regular(rewriting.statements(), messages)
     return Rewritten(
         result, rewriting.reading.convention, rewriting.decisions(), rewriting.related()
     )
