@@ -108,7 +108,7 @@ SLIPS = {
     r"y[i] &= \sum_j A[i,j] x[j] = \sum_j A[j,i] x[j]": "step",
     r"y[i] &= \sum_{j=1}^N (W[i] - x[i])": "sum-index",
     r"s &= \sum_{j=1}^N (\hat g_i - g)": "sum-index",
-    r"s &= \sum_{i=1}^N (g_i - m) = \sum_{i=1}^N g_i - m": "step",
+    r"s &= \sum_{i=1}^N (g_i - c) = \sum_{i=1}^N g_i - c": "step",
     r"z_{t+1} &= \beta z_t + x_t = \sum_{s=0}^t \beta^{t-s} x_s = \sum_{s=0}^t \beta^{t-s} x_t": "step",
 }
 
@@ -123,6 +123,8 @@ NO_SLIPS = (
     r"\Phi[i] = \Phi[i] - \eta g[i]",  # an update in place
     r"\begin{aligned} y[i] &= 2 x[i] \\ \mbox{or}\; y[i] &= 3 x[i] \end{aligned}",
     r"\begin{aligned} y[0] &= 0 \\ y[t] &= y[t-1] + x[t] \end{aligned}",
+    r"s = \sum_{i=1}^N (x_i - m)^2 = \sum_{i=1}^N x_i^2 - N m^2",  # where m is their mean
+    r"c = \sum_{i=1}^n \frac{1}{n} = 1",
     r"y = \ln F[N,T]",  # the last element
     r"y[b,i] = x[b,j] W[j,i]",  # a product that says nowhere what it sums
     r"v_t = \beta v_{t-1} + \gamma x_t = \gamma \sum_{i=0}^{t-1} \beta^i x_{t-i}",  # from x_1 on

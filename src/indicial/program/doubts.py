@@ -69,10 +69,14 @@ class Doubts:
         if not concerned or message.code in CERTAIN:
             return False
         if message.code == "step" and all(
-            in_matrices(s) or _of_numbers(s, outline) for s in concerned
+            in_matrices(s) or (_of_numbers(s, outline) and not _statistics(s, outline))
+            for s in concerned
         ):
             return False
-        if message.code == "sum-index" and all(_of_numbers(s, outline) for s in concerned):
+        if message.code == "sum-index" and all(
+            _of_numbers(s, outline) and any(_indexed_below(s, span) for span, _ in message.sites)
+            for s in concerned
+        ):
             return False
         misspelt = message.span if message.code == "unknown-function" else None
         if message.code not in SLIPS or not all(in_full(s, outline, misspelt) for s in concerned):
@@ -167,6 +171,26 @@ def _of_numbers(statement: Statement, outline: Outline) -> bool:
         or (use.kind == "function" and outline.is_function(use.reference.key))
         for use in found
     ) and not any(isinstance(n, Name) and n.font for n in statement.walk())
+
+
+def _statistics(statement: Statement, outline: Outline) -> bool:
+    """Whether a chain has a mean or a deviation that only the text defines: the m of `Σ_i (x_i - m)^2`."""
+    names = [n for n in statement.walk() if isinstance(n, Name) and not n.sub]
+    return any(
+        (n.base in ("m", "μ", "σ") or n.accents)
+        and outline.naming.read(n).key not in outline.defined
+        for n in names
+    )
+
+
+def _indexed_below(statement: Statement, span: Span) -> bool:
+    """Whether what a Σ sums has an index, if not its own: `ĝ_i - g`, and not the `1 / n` of a constant."""
+    return any(
+        isinstance(node, Reduction)
+        and node.body.span == span
+        and any(isinstance(n, Name) and n.sub for n in node.body.walk())
+        for node in statement.walk()
+    )
 
 
 def _is_bracketed(node: Index) -> bool:
