@@ -392,3 +392,38 @@ def test_a_letter_with_a_hat_is_like_the_letter(tmp_path: Path) -> None:
     assert {n: len(t.axes) for n, t in found.code.tensors.items()} == {
         "E": 0, "y": 1, "y\u0302": 1,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("display", "axes"),
+    [
+        (
+            r"\mathbf z = \mathbf x + \epsilon, \quad \epsilon \sim \mathcal N(0, I)",
+            {"ε": 1, "z": 1},
+        ),
+        (
+            r"z = \mu + \sigma \odot \epsilon, \quad \epsilon \sim \mathcal N(0, I)",
+            {"ε": 1, "σ": 1},
+        ),
+        (
+            r"x_t = x_{t-1} + \epsilon, \quad \epsilon \sim \mathcal N(0, \sigma^2 I)",
+            {"x": 1, "ε": 0},
+        ),
+    ],
+)
+def test_the_identity_of_a_draw_is_no_tensor(
+    tmp_path: Path, display: str, axes: dict[str, int]
+) -> None:
+    (found,) = programs(tmp_path, f"$${display}$$")
+    tensors = found.code.tensors
+    assert "I" not in tensors and {n: len(tensors[n].axes) for n in axes} == axes
+
+
+def test_activations_that_are_only_named_and_a_softmax_that_is_written_out(tmp_path: Path) -> None:
+    text = (
+        r"$$\hat{\mathbf{y}} = \mathrm{softmax}(\mathbf{o}) \quad \textrm{where} \quad "
+        r"\hat{y}_i = \frac{\exp(o_i)}{\sum_j \exp(o_j)}$$ and $$\mathbf{h} = \phi(\mathbf{z})$$"
+    )
+    found = programs(tmp_path, text)
+    assert not said(found) and not reasons(found)
+    assert all(len(p.code.tensors[s.target].axes) == 1 for p in found for s in p.code.statements)

@@ -3,9 +3,12 @@
 matrix K[D,D']; K = I        the identity
 K = I                        matrix notation that nothing declares: skipped in a document
 y[i] = W[i,K] x[K]; K = I    two sizes
+ε ~ N(0, σ^2 I)              the variance of each element is σ^2
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from indicial.notation import syntax as s
 from indicial.notation.faults import Skipped
@@ -25,6 +28,40 @@ def has_identity(statements: list[s.Statement], sketch: Outline) -> bool:
             if isinstance(node, s.Reduction) and node.upper is not None:
                 used |= {name_key(n) for n in node.upper.walk() if isinstance(n, s.Name)}
     return "I" not in used
+
+
+def drawn_one_by_one(statements: list[s.Statement], sketch: Outline) -> list[s.Statement]:
+    """`ε ~ N(0, σ^2 I)` of a number ε: its variance is σ^2."""
+    if not any(map(draws_with_identity, statements)) or not has_identity(statements, sketch):
+        return statements
+    return [_of_numbers(st) if draws_with_identity(st) else st for st in statements]
+
+
+def draws_with_identity(statement: s.Statement) -> bool:
+    """`ε ~ N(0, I)`."""
+    if not isinstance(statement, s.Equation) or statement.relations != ("~",):
+        return False
+    right = statement.sides[1]
+    return isinstance(right, s.Call) and any(map(multiple, right.arguments))
+
+
+def _of_numbers(statement: s.Statement) -> s.Statement:
+    assert isinstance(statement, s.Equation)
+    left, right = statement.sides
+    assert isinstance(right, s.Call)
+    arguments = tuple(multiple(argument) or argument for argument in right.arguments)
+    return replace(statement, sides=(left, replace(right, arguments=arguments)))
+
+
+def multiple(node: s.Expression) -> s.Expression | None:
+    """The λ of `λ I`."""
+    factors = node.factors if isinstance(node, s.Product) else (node,)
+    rest = tuple(f for f in factors if f != s.Name("I"))
+    if len(rest) != len(factors) - 1:
+        return None
+    if len(rest) > 1:
+        return s.Product(rest, span=node.span)
+    return rest[0] if rest else s.Number("1", span=node.span)
 
 
 def without_bare_matrices(

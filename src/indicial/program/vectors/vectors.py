@@ -31,7 +31,13 @@ from indicial.program.vectors.dimensions import Dimensions
 from indicial.program.vectors.emission import CLOSED, Emission, Open
 from indicial.program.vectors.kinds import Kinds, values_of
 from indicial.program.vectors.leaves import Leaf, full_counts
-from indicial.program.vectors.matrices import has_identity, without_bare_matrices
+from indicial.program.vectors.matrices import (
+    drawn_one_by_one,
+    draws_with_identity,
+    has_identity,
+    multiple,
+    without_bare_matrices,
+)
 from indicial.program.vectors.search import Reading, solve
 from indicial.program.vectors.shapes import COLUMN, KINDS, MATRIX, NUMBER, ROW, Mismatch, Shape
 from indicial.program.vectors.spaces import ONE, allowed, sizes
@@ -77,6 +83,8 @@ def rewrite(
     turned = regular.transposed(statements)
     if not in_vector_style(turned):
         plain = [st for st in statements if not _is_space(st)]
+        if document:
+            plain = drawn_one_by_one(plain, outline(plain, Messages(), document))
         return Rewritten(without_bare_matrices(plain, messages, document, skipped))
     turned = spelt_out(turned)
     made = spelt_alike(regular.heads(regular.raised(told_apart(turned))))
@@ -109,11 +117,12 @@ class _Rewriting:
         self.dimensions = Dimensions(statements)
         self.declared: dict[str, int] = {}
         self.conflicts = Conflicts(self.kinds, messages)
-        identity = has_identity(statements, self.outline)
+        self.identity = identity = has_identity(statements, self.outline)
         self.emission = Emission(self.kinds, self.conflicts, self.dimensions, identity)
         self._known()
         if identity:
             self.kinds.declared["I"] = {MATRIX: 0.0}
+            self._drawn_as_vectors()
         self.reading = self._solved([x for st in statements for x in self._alike(st)])
         self.kinds.chosen = self.reading.given
 
@@ -172,6 +181,15 @@ class _Rewriting:
                     self.kinds.total[leaf.key] = max(count, depth)
                     if depth > count:
                         self.declared[leaf.key] = depth - count
+
+    def _drawn_as_vectors(self) -> None:
+        """`ε ~ N(0, I)`: whoever writes the identity draws a vector."""
+        for statement in filter(draws_with_identity, self.written):
+            assert isinstance(statement, s.Equation)
+            leaf = self.kinds.leaf(statement.sides[0])
+            if leaf is not None and self.kinds.fixed(leaf) is None:
+                costs = {COLUMN: 0.0, ROW: 1.0, MATRIX: 1.5, NUMBER: 4.0}
+                self.kinds.declared.setdefault(leaf.key, costs)
 
     def _declare(self, leaf: Leaf, rank: int) -> None:
         items = leaf.use.reference.items
@@ -399,7 +417,7 @@ class _Rewriting:
         arguments: list[s.Expression] = []
         for argument in right.arguments:
             found = self.conflicts.shape(argument)
-            single = self._multiple(argument) if found == MATRIX else argument
+            single = multiple(argument) if self.identity and found == MATRIX else argument
             if found is None:
                 return None
             if single is None:
@@ -416,16 +434,6 @@ class _Rewriting:
         if self.conflicts.sides([left, *arguments[:1]]) is None:
             return None
         return replace(equation, sides=(left, replace(right, arguments=tuple(arguments)))), shape
-
-    def _multiple(self, node: s.Expression) -> s.Expression | None:
-        """The λ of `λ I`."""
-        factors = node.factors if isinstance(node, s.Product) else (node,)
-        rest = tuple(f for f in factors if not self.emission.is_identity(f))
-        if len(rest) != len(factors) - 1:
-            return None
-        if len(rest) > 1:
-            return s.Product(rest, span=node.span)
-        return rest[0] if rest else s.Number("1", span=node.span)
 
     def _statement(self, statement: s.Statement, shape: Shape) -> list[s.Statement]:
         with self.dimensions.inside():
