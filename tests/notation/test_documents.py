@@ -21,7 +21,7 @@ from indicial.notation.documents import (
 from indicial.notation.files import MOST_BYTES
 from indicial.notation.source import Source
 
-SEEDS = Path("/work/shared/seeds")
+SEEDS = Path(__file__).resolve().parents[3] / "shared" / "seeds"
 
 
 def outline(document: Document) -> list[tuple[str, list[str]]]:

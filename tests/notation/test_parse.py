@@ -37,7 +37,7 @@ from indicial.notation.syntax import (
 )
 from indicial.notation.tokens import tokenize
 
-SEEDS = Path("/work/shared/seeds")
+SEEDS = Path(__file__).resolve().parents[3] / "shared" / "seeds"
 LIBRARY = Path(__file__).resolve().parents[2] / "src" / "indicial" / "library"
 
 a, b, c, d, h, i, k, t, w, x = (Name(letter) for letter in "abcdhiktwx")

@@ -16,7 +16,7 @@ from indicial.notation.printers import unicode
 from indicial.program.meaning.sample import sample, small_sizes
 from indicial.program.program import Program
 
-SEEDS = Path("/work/shared/seeds")
+SEEDS = Path(__file__).resolve().parents[3] / "shared" / "seeds"
 
 
 def program(*lines: str, document: bool = False) -> Program:
