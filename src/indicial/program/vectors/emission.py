@@ -18,7 +18,15 @@ from indicial.program.vectors import regular
 from indicial.program.vectors.conflicts import Conflicts
 from indicial.program.vectors.dimensions import Dimensions
 from indicial.program.vectors.kinds import Kinds
-from indicial.program.vectors.leaves import JOINING, TRACE, Leaf, elementwise, numbered
+from indicial.program.vectors.leaves import (
+    JOINING,
+    TRACE,
+    Leaf,
+    elementwise,
+    labelled,
+    numbered,
+    roman,
+)
 from indicial.program.vectors.shapes import NUMBER, Shape, align
 from indicial.program.vectors.tables import (
     NORMALISED,
@@ -232,7 +240,7 @@ class Emission:
         if elementwise(node):
             function = node.function
             if isinstance(function, s.Name) and function.sub:
-                function = replace(function, sub=tuple(map(_roman, function.sub)))
+                function = replace(function, sub=tuple(map(roman, function.sub)))
             arguments = tuple(self.emit(a, ends) for a in node.arguments)
             return replace(node, function=function, arguments=arguments)
         if name in JOINING:
@@ -431,7 +439,7 @@ class Emission:
             return node
         if plain and isinstance(node, s.Name):
             return replace(name, sup=())
-        bare = _labelled(name, leaf)
+        bare = labelled(name, leaf)
         return s.Index(bare, reference.items, span=node.span) if reference.items else bare
 
     def indexed(self, node: s.Expression, key: str, letters: list[int]) -> s.Expression:
@@ -476,32 +484,6 @@ class Emission:
             left = s.Index(self._unit(root, span), pair, span=span)
             made[root] = s.Equation((left, body), ("=",), span=span)
         return list(made.values())
-
-
-def _labelled(name: s.Name, leaf: Leaf) -> s.Name:
-    """The name without its indices; what is left of its scripts are labels, and set as such."""
-    taken = list(leaf.use.reference.items)
-    letters = {i.base for i in taken if isinstance(i, s.Name)}
-
-    def is_label(script: s.Expression) -> bool:
-        if script in taken:
-            return False
-        word = script.base if isinstance(script, s.Name) else ""
-        return not (word and all(c in letters for c in word))
-
-    labels = tuple(_roman(x) for x in name.sub if is_label(x))
-    sup = () if leaf.use.reference.power is not None else tuple(map(_roman, name.sup))
-    found = replace(name, sub=labels, sup=sup)
-    digits = any(isinstance(x, s.Number) for x in labels) and labels != name.sub
-    if digits or name_key(found) == leaf.key:
-        return found
-    return s.Name(leaf.key, span=name.span)
-
-
-def _roman(script: s.Expression) -> s.Expression:
-    if isinstance(script, s.Name) and script.base.isdigit():
-        return s.Number(script.base, span=script.span)  # the 1 of `W_1^{(l)}`
-    return replace(script, font="roman") if isinstance(script, s.Name) else script
 
 
 def _only_named(node: s.Node) -> bool:

@@ -142,6 +142,32 @@ def in_scripts(statement: s.Statement) -> set[int]:
     }  # fmt: skip
 
 
+def labelled(name: s.Name, leaf: Leaf) -> s.Name:
+    """The name without its indices; what is left of its scripts are labels, and set as such."""
+    taken = list(leaf.use.reference.items)
+    letters = {i.base for i in taken if isinstance(i, s.Name)}
+
+    def is_label(script: s.Expression) -> bool:
+        if script in taken:
+            return False
+        word = script.base if isinstance(script, s.Name) else ""
+        return not (word and all(c in letters for c in word))
+
+    labels = tuple(roman(x) for x in name.sub if is_label(x))
+    sup = () if leaf.use.reference.power is not None else tuple(map(roman, name.sup))
+    found = replace(name, sub=labels, sup=sup)
+    digits = any(isinstance(x, s.Number) for x in labels) and labels != name.sub
+    if digits or name_key(found) == leaf.key:
+        return found
+    return s.Name(leaf.key, span=name.span)
+
+
+def roman(script: s.Expression) -> s.Expression:
+    if isinstance(script, s.Name) and script.base.isdigit():
+        return s.Number(script.base, span=script.span)  # the 1 of `W_1^{(l)}`
+    return replace(script, font="roman") if isinstance(script, s.Name) else script
+
+
 def full_counts(outline: Outline, statements: Sequence[s.Statement]) -> dict[str, int]:
     """How many indices a name has where it is indexed in full.
 
