@@ -83,7 +83,7 @@ def test_settings_are_those_of_the_command_line(tmp_path: Path) -> None:
         indicial.train("rnn", data="village", batchsize=3)
     with pytest.raises(IndicialError, match="--batch-size takes a whole number"):
         indicial.train("rnn", data="village", batch_size=1.5)
-    with pytest.raises(IndicialError, match="say what to train on"):
+    with pytest.raises(IndicialError, match="name the data to train on"):
         indicial.train("rnn")
     config = tmp_path / "run.yaml"
     config.write_text("data: village\nworld-size: 300\nmax-steps: 2\nset: {J: 8}\n")

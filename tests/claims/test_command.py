@@ -48,7 +48,7 @@ def test_a_claim_that_fails(file: Path, capsys: pytest.CaptureFixture[str]) -> N
 def test_a_false_claim_that_holds(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file.write_text(TEXT.replace("claim α", "claim false: α"), encoding="utf-8")
     assert main(["check", str(file)]) == 1
-    assert "this is claimed to be false, and it holds" in capsys.readouterr().out
+    assert "this is claimed to be false, but it holds" in capsys.readouterr().out
 
 
 def test_json(file: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -113,7 +113,10 @@ def test_a_figure_needs_a_distribution() -> None:
     text = "y[n] = x[n]^2\n"
     found = verdict(f"input x[n]\n{text}claim mean of y[0] ≈ 1 within 0.1")
     assert found.status == UNTRIED
-    assert "nothing says how x is distributed" in found.found and "`x[n] ~ N(0, 1)`" in found.found
+    assert (
+        "the figure depends on x, but its distribution is not given" in found.found
+        and "`x[n] ~ N(0, 1)`" in found.found
+    )
     found = verdict("x ~ N(0, s^2)\nclaim std of x ≤ 100")
     assert "how s is distributed" in found.found
     # A largest value is one that is found, wherever it comes from.
@@ -133,7 +136,7 @@ def test_what_is_said_where_nothing_was_tried() -> None:
     found = verdict(f"{text}claim y[n]/0 ≥ 0").found
     assert found.endswith("are both sides finite numbers")
     found = verdict("x ~ N(0, 1)\nclaim mean of sqrt(x) ≤ 1").found
-    assert found.startswith("at some draws what the figure is taken of is no finite number")
+    assert found.startswith("at some draws the figure is taken of something that is not finite")
     found = verdict("x[n] ~ N(0, 1)\nclaim mean of x[0] ≤ 1 for N = 10").found
     assert found.startswith(
         "its condition holds at none of the sizes that were tried (N = 1 to 32)"

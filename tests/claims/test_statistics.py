@@ -123,7 +123,7 @@ def test_a_straddling_figure_gets_more_draws() -> None:
 def test_values_beside_a_statistic_are_refused() -> None:
     found = verdict("x ~ N(0, 1)\ny ~ N(0, 1)\nclaim mean of x ≈ y within 1")
     assert found.status == UNTRIED
-    assert "what changes from draw to draw stands beside a statistic: y" in found.found
+    assert "a statistic is combined with what changes from draw to draw: y" in found.found
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def test_a_false_claim_is_as_stated_when_it_breaks() -> None:
     assert verdict(f"{SOFTMAX}claim false: α[n] ≤ 1/N").as_stated
     holds = verdict(f"{SOFTMAX}claim false: α[n] ≤ 1")
     assert not holds.as_stated
-    assert "claimed to be false, and it holds" in holds.message().render()
+    assert "claimed to be false, but it holds" in holds.message().render()
 
 
 @pytest.mark.parametrize("relation", ["=", "≈", "≤", "<", "≥", ">", "≠"])
@@ -185,7 +185,7 @@ def test_a_size_that_is_given_is_that_of_all_its_letters() -> None:
 def test_what_is_no_number_is_told() -> None:
     root, fine = verdicts("input x[n]\nclaim sqrt(x[n])^2 = x[n]\nclaim sqrt(x[n]^2) ≥ x[n]")
     assert root.status == fine.status == HOLDS
-    assert re.search(r"\(at \d+ of them a side is no number somewhere\)", root.found)
+    assert re.search(r"\(at \d+ of them a side is not a number somewhere\)", root.found)
     assert "no number" not in fine.found
     guarded = verdict("input x[n]\nclaim sqrt(x[n])^2 = x[n] for x[n] ≥ 0")
     assert "no number" not in guarded.found

@@ -317,7 +317,7 @@ def test_too_short() -> None:
 def test_wrong_settings() -> None:
     write("a.txt", TEXT)
     assert refusal("a.txt", tokens="words") == (
-        "--tokens is auto, bytes, characters, bpe; it was given words"
+        "--tokens is auto, bytes, characters, bpe; got words"
     )
     assert refusal("a.txt", tokens="bytes", vocabulary=300) == (
         "--vocabulary is for --tokens bpe; bytes make their own, so leave it out"
@@ -343,5 +343,5 @@ def test_half_a_pair_in_json() -> None:
     assert "b.jsonl, line 1: '\\ud800' is half of a pair" in refusal("b.jsonl")
     for tokens in ("bpe", "characters", "bytes"):
         assert refusal("a.jsonl", tokens=tokens) == (
-            "a.jsonl, line 2: '\\ud800' is half of a pair and no character by itself: remove it"
+            "a.jsonl, line 2: '\\ud800' is half of a pair, not a character by itself: remove it"
         )

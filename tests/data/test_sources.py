@@ -238,7 +238,7 @@ def test_not_utf8() -> None:
 
 def test_nul() -> None:
     assert refusal(write("a.txt", b"abc\0def")) == (
-        "a.txt has a NUL at byte 3, so it is no text: give a text file (a model trained with "
+        "a.txt has a NUL at byte 3, so it is not text: give a text file (a model trained with "
         "--tokens bytes reads any file)"
     )
 
@@ -339,7 +339,7 @@ def test_options_that_do_not_fit() -> None:
         "--documents lines is for plain text; in a.jsonl each row is a document"
     )
     assert refusal("a.txt", documents="words") == (
-        "--documents is auto, file, lines, blank-lines; it was given words"
+        "--documents is auto, file, lines, blank-lines; got words"
     )
     assert refusal("people", "a.txt") == (
         "people is a built-in world, which cannot be joined with files; a file of that name is ./people"

@@ -129,7 +129,10 @@ def test_wrong_calls(run: str, capsys: Caught, wrong: list[str], said: str) -> N
     [
         (["--max-length", "3"], "there is no --max-length; did you mean --max-new-tokens?"),
         (["--num_samples", "3"], "did you mean --num-return-sequences?"),
-        (["the cat"], "'the cat' belongs to no option: a prompt is given by --prompt TEXT"),
+        (
+            ["the cat"],
+            "'the cat' does not belong to any option: a prompt is given by --prompt TEXT",
+        ),
     ],
 )
 def test_what_others_call_it(run: str, capsys: Caught, wrong: list[str], said: str) -> None:

@@ -254,7 +254,7 @@ def test_sequences_of_which_nothing_is_asked_are_left_out() -> None:
 
 @pytest.mark.parametrize("what", [3, None, ["position"]])
 def test_what_is_no_task(what: object) -> None:
-    with pytest.raises(IndicialError, match="is no task"):
+    with pytest.raises(IndicialError, match="is not a task"):
         hand("position").check(what)  # type: ignore[arg-type]
 
 

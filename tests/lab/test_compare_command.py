@@ -209,15 +209,15 @@ def test_the_name_of_a_model_means_the_model(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--data", "text.txt"], "say what to compare"),
-        (["rnn", "gru"], "say what to train on: --data PATH"),
+        (["--data", "text.txt"], "name what to compare"),
+        (["rnn", "gru"], "name the data to train on: --data PATH"),
         (["rnn", "gruu", "--data", "text.txt"], "did you mean gru?"),
         (["rnn", "--data", "text.txt", "--parameters", "lots"], "--parameters takes numbers such as"),
         (["rnn", "--data", "text.txt", "--parameters", "10"], "cannot have about 10 parameters"),
         (["rnn", "--data", "text.txt", "--minutes", "1", "--tokens-budget", "1M"], "one of them"),
-        (["rnn", "--data", "text.txt", "--seeds", "0"], "--seeds takes a number from 1 on"),
+        (["rnn", "--data", "text.txt", "--seeds", "0"], "--seeds takes a number of at least 1"),
         (["rnn", "--data", "text.txt", "--minutes", "soon"], "--minutes takes a number"),
-        (["rnn", "--data", "text.txt", "--workers", "0"], "--workers takes a number from 1 on"),
+        (["rnn", "--data", "text.txt", "--workers", "0"], "--workers takes a number of at least 1"),
         (["rnn", "--data", "text.txt", "--out", "."], "holds other things"),
         (["rnn", "blank_rnn", "--data", "text.txt"], "rnn predicts a word from those before it, "
          "blank_rnn from those on both sides: their losses are of different things"),

@@ -276,9 +276,9 @@ def test_help_fits(name: str, capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["shaping", "--workers", "0"], "--workers takes a number from 1 on"),
+        (["shaping", "--workers", "0"], "--workers takes a number of at least 1"),
         (["heads", "--run", "nowhere"], "there is no run nowhere"),
-        (["shaping", "--out", "."], "holds other things and is no study"),
+        (["shaping", "--out", "."], "holds other things and is not a study"),
     ],
 )
 def test_wrong_calls(

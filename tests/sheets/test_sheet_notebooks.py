@@ -181,7 +181,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     [
         (["missing.md"], "there is no file missing.md"),
         (["notes.tex"], "made of Markdown (.md), and not of notes.tex"),
-        (["a.md", "b.md", "--out", "c.ipynb"], "--out is for one sheet, and here are 2"),
+        (["a.md", "b.md", "--out", "c.ipynb"], "--out is for one sheet, but there are 2"),
         (["prose.md"], "there is nothing to run in prose.md"),
     ],
 )

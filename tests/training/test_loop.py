@@ -170,7 +170,7 @@ def test_no_better_for_long_is_the_end(tmp_path: Path) -> None:
     assert (best.step, last.step) == (1, 4)
     notes = Notes()
     again = train(task, module, choices, run, [notes])  # it has not become better since
-    assert f"To go on nevertheless: --resume {run.folder} --patience 8" in notes.notes[0]
+    assert f"To continue anyway: --resume {run.folder} --patience 8" in notes.notes[0]
     assert (again.reason, again.step, again.best_step) == ("patience", 4, 1)
     more = dataclasses.replace(choices, patience=5)
     assert train(task, module, more, run).step == 6

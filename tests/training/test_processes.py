@@ -161,7 +161,7 @@ def test_a_signal_to_one_ends_all_at_the_same_step(course: Course) -> None:
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("there", "there is a run in ugrnn already"),
+        ("there", "there is already a run in ugrnn"),
         (
             "odd",
             "--batch-size 5 is the batch of all processes together, and cannot be divided over 2",

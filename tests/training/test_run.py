@@ -112,7 +112,7 @@ def test_numbers_among_the_settings(tmp_path: Path) -> None:
     assert run.number("context") == 12 and run.number("batch_size", 8) == 8
     for name, value in {"seed": "'many'", "stride": "None"}.items():
         with pytest.raises(
-            IndicialError, match=rf"says that {name} is {value}, which is no number"
+            IndicialError, match=rf"says that {name} is {value}, which is not a number"
         ):
             run.number(name)
 
@@ -120,7 +120,7 @@ def test_numbers_among_the_settings(tmp_path: Path) -> None:
 def test_a_folder_that_is_taken(tmp_path: Path) -> None:
     Run.create(tmp_path / "run", description())
     with pytest.raises(
-        IndicialError, match=r"there is a run in .* already\. To go on with it: --resume"
+        IndicialError, match=r"there is already a run in .*\. To continue it: --resume"
     ):
         Run.create(tmp_path / "run", description())
     (tmp_path / "other").mkdir()
@@ -139,7 +139,7 @@ def test_what_is_no_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     cases = {
         "runs/nmaes-2": "there is no run runs/nmaes-2; did you mean runs/names-2?",
         "names-1": "there is no run names-1; did you mean runs/names-1?",
-        "runs": "runs is no run: it has no run.json; there are runs/names-1, runs/names-2, runs/people",
+        "runs": "runs is not a run: it has no run.json; there are runs/names-1, runs/names-2, runs/people",
         "notes.txt": "notes.txt is a file; a run is a folder with a run.json",
         "elsewhere/x": "there is no run elsewhere/x; there are runs/names-1, runs/names-2, runs/people",
     }

@@ -89,7 +89,7 @@ def test_train_and_resume(here: Path, capsys: pytest.CaptureFixture[str]) -> Non
 
     # Neither is ever written over, and resuming changes nothing that matters.
     status, _, err = run(capsys, "ugrnn", "--data", "text.txt", "--out", "half")
-    assert status == 2 and "there is a run in half already. To go on with it: --resume half" in err
+    assert status == 2 and "there is already a run in half. To continue it: --resume half" in err
     status, _, err = run(capsys, "--resume", "half", "--learning-rate", "1")
     assert status == 2 and "To train its weights in another way: --from half" in err
     status, _, err = run(capsys, "--resume", "half", "--set", "J=16")
@@ -155,7 +155,7 @@ def test_fine_tuning_takes_weights_sizes_and_tokens(
     assert status == 2 and "leave --tokens out" in err
     (here / "greek.txt").write_text("μῆνιν ἄειδε θεὰ\n" * 50, encoding="utf-8")
     status, _, err = run(capsys, "gru", "--from", "one", "--data", "greek.txt")
-    assert status == 2 and "characters to learn from are none that one knows" in err
+    assert status == 2 and "characters to learn from are unknown to one" in err
     status, _, err = run(capsys, "gru", "--from", "on", "--data", "more.txt")
     assert status == 2 and "there is no run on; did you mean one?" in err
 
@@ -278,20 +278,20 @@ def test_settings_in_a_file(here: Path, capsys: pytest.CaptureFixture[str]) -> N
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--data", "text.txt"], "say what to train"),
-        (["ugrnn"], "say what to train on: --data PATH"),
+        (["--data", "text.txt"], "name what to train"),
+        (["ugrnn"], "name the data to train on: --data PATH"),
         (["ugrn", "--data", "text.txt"], "did you mean ugrnn?"),
-        (["ugrnn", "--data", "text.txt", "--device", "gpu"], "--device is cpu, cuda, cuda:1 or mps"),
+        (["ugrnn", "--data", "text.txt", "--device", "gpu"], "--device must be cpu, cuda, cuda:1 or mps"),
         (["ugrnn", "--data", "text.txt", "--precision", "bfloat16", "--device", "cpu"], "is for a GPU"),
         (["ugrnn", "--data", "nothing.txt"], "nothing.txt"),
-        (["--resume"], "say which run"),
+        (["--resume"], "name the run"),
         (["--resume", "none"], "there is no run none"),
         (["ugrnn", "--data", "text.txt", "--out", "."], "holds other things"),
         (["ugrnn", "--data", "text.txt", "--world-size", "50"], "--world-size is for a built-in world"),
         (["ugrnn", "--data", "text.txt", "--seed", str(2**32)], "--seed takes a number up to 4,294,967,295"),
-        (["ugrnn", "--data", "text.txt", "--learning-rate", "0"], "--learning-rate takes a number from 1e-12 on"),
+        (["ugrnn", "--data", "text.txt", "--learning-rate", "0"], "--learning-rate takes a number of at least 1e-12"),
         (["ugrnn", "--data", "text.txt", "--set", "V=5"], "leave it out (with --tokens bpe"),
-        (["ugrnn", "--data", "text.txt", "--set", "T=5"], "say --context 5"),
+        (["ugrnn", "--data", "text.txt", "--set", "T=5"], "use --context 5"),
         (["ugrnn", "--data", "text.txt", "--set", "J=99999999"], "the memory of this machine holds"),
         (["ugrnn", "--data", "text.txt", "--batch-size", "99999999"], "99,999,999 x 128 tokens is more than"),
         (["ugrnn", "--data", "text.txt", "--context", "9999", "--max-steps", "2"], "give a shorter --context"),
@@ -320,7 +320,7 @@ def test_a_text_too_short_to_learn_from_is_told(
 ) -> None:
     (here / "short.txt").write_text("abcde", encoding="utf-8")
     status, _, err = run(capsys, "rnn", "--data", "short.txt", "--max-steps", "2", "--set", "J=8")
-    assert status == 0 and "tokens to learn from are few" in err and "--data people" in err
+    assert status == 0 and "tokens are few to learn from" in err and "--data people" in err
     status, _, err = run(capsys, "rnn", "--data", "text.txt", *QUICK)
     assert status == 0 and "are few" not in err
 
@@ -419,9 +419,9 @@ def test_the_device_that_is_there() -> None:
     assert best_device("cpu") == "cpu"
     for wrong in ("cpu:7", "cpu:0"):
         with pytest.raises(
-            IndicialError, match=f"--device {wrong}: there is one cpu; say --device cpu"
+            IndicialError, match=f"--device {wrong}: there is one cpu; use --device cpu"
         ):
             best_device(wrong)
     if not torch.cuda.is_available():
-        with pytest.raises(IndicialError, match="none that torch can use"):
+        with pytest.raises(IndicialError, match="torch finds no such device"):
             best_device("cuda")

@@ -156,7 +156,7 @@ class _Terms:
         if other is None or node.what == "elements":
             known = ", ".join(self.code.tensors)
             raise IndicialError(
-                f"{node.of} is no name of this program, no heading and no model; it has {known}"
+                f"{node.of} is not the name of a tensor of this program, a heading or a model; it has {known}"
             )
         return other
 
@@ -167,7 +167,9 @@ class _Terms:
             return float(size.substitute(sizes).number or 0)
         if isinstance(node, Apply):
             return FUNCTIONS[node.function](*(self.value(a, sizes) for a in node.arguments))
-        raise IndicialError("a claim about costs has sizes, numbers and functions of them")
+        raise IndicialError(
+            "a claim about costs can hold only sizes, numbers and functions of them"
+        )
 
     def names(self, test: Test) -> list[str]:
         """The sizes that a claim depends on."""
@@ -194,7 +196,7 @@ def _of(found: Cost, what: str) -> Size:
         "elements": found.memory,
     }[what]
     if not exact.get(what, True):
-        raise _Inexact(f"of the {what} only a bound is known here: at most {size}")
+        raise _Inexact(f"only a bound on the {what} is known here: at most {size}")
     return size
 
 
@@ -209,7 +211,7 @@ def _growth(terms: _Terms, test: Test) -> Verdict:
     size = terms.size(bound.body) if isinstance(bound, Growth) else None
     left = None if isinstance(cost_side, Growth) else terms.size(cost_side)
     if left is None or size is None:
-        raise IndicialError("O(…) holds a product of sizes, and stands alone against a cost")
+        raise IndicialError("O(…) must hold a product of sizes, and be compared with a cost alone")
     keep = size.names or left.names
     found, stated = order(left, keep), order(size, keep)
     both = order(left + size, keep)

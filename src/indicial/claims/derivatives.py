@@ -89,13 +89,13 @@ def slope(code: Code, above: str, below: str, name: str) -> Slope:
         axes.append(replace(axis, letter=letter))
     tensor = Tensor(name, tuple(axes), "input")
     if upper.role != "defined":
-        raise IndicialError(f"{above} is given, and no equation says how it depends on {below}")
+        raise IndicialError(f"{above} is given, but no equation says how it depends on {below}")
     if lower.role != "input":
         raise IndicialError(
-            f"{below} is no open name: a claim can differentiate by inputs, parameters and draws"
+            f"{below} is defined by an equation: a claim can differentiate only by inputs, parameters and draws"
         )
     if upper.values is not None or lower.values is not None:
-        raise IndicialError("there is no derivative of or by a token")
+        raise IndicialError("a token cannot be differentiated, nor differentiated by")
     if not _depends(code, above, below):
         return Slope(tensor, upper, Stage(code, ()), "", "")
     try:

@@ -128,7 +128,7 @@ class Experiment:
         free = [every[name] for name in sorted(free_indices(node.body))]
         if any(isinstance(n, Read) and n.tensor.startswith("summary_") for n in node.body.walk()):
             raise IndicialError(
-                "a statistic of a statistic is the same at every draw; if a quotient is meant, "
+                "a statistic of a statistic is the same at every draw; for a quotient, "
                 "write (mean of a) / (mean of b)"
             )
         truth = node.operator == "probability"
@@ -160,7 +160,7 @@ class Experiment:
         loose = ["a derivative" if n in slopes else n for n in self.outer.reads if n not in reads]
         if loose:
             raise IndicialError(
-                f"what changes from draw to draw stands beside a statistic: {', '.join(loose)}; "
+                f"a statistic is combined with what changes from draw to draw: {', '.join(loose)}; "
                 f"write `mean of …` before it, or make it a constant"
             )
 
@@ -175,7 +175,7 @@ class Experiment:
             indices = ",".join(axis.letter for axis in self.world.code.tensors[name].axes)
             written = f"{name}[{indices}]" if indices else name
             raise IndicialError(
-                f"nothing says how {name} is distributed, and the figure depends on it; write "
+                f"the figure depends on {name}, but its distribution is not given; write "
                 f"`{written} ~ N(0, 1)`, or make it a constant"
             )
 

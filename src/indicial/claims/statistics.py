@@ -126,12 +126,10 @@ def _nowhere(experiment: Experiment, sizes: list[dict[str, int]]) -> str:
     """Why a claim was tried at no size."""
     tried = listed(sizes)
     if experiment.test.guard is None:
-        return (
-            "at some draws what the figure is taken of is no finite number, as √x is none below 0"
-        )
+        return "at some draws the figure is taken of something that is not finite, such as √x for x < 0"
     return (
         f"its condition holds at none of the sizes that were tried ({tried or 'there are none'}), "
-        f"or a side is no finite number there; `size N = 10` or `--set N=10` sets one"
+        f"or a side is not finite there; `size N = 10` or `--set N=10` sets one"
     )
 
 

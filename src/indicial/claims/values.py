@@ -222,7 +222,7 @@ def _held(relation: str, tally: _Tally) -> str:
     tried = listed(tally.sizes)
     count = f"{tally.draws:,} draw{'' if tally.draws == 1 else 's'}"
     if tally.undefined:
-        count += f" (at {tally.undefined:,} of them a side is no number somewhere)"
+        count += f" (at {tally.undefined:,} of them a side is not a number somewhere)"
     return f"{near}, {count}" + (f", sizes {tried}" if tried else "")
 
 

@@ -88,7 +88,7 @@ class Verdict:
                 said = f"this claim was not tried: {self.found}"
                 return Message("error", "claim", said, whole)
             case "holds":
-                said = f"this is claimed to be false, and it holds: {self.found}"
+                said = f"this is claimed to be false, but it holds: {self.found}"
                 return Message("error", "claim", said, whole, self._seeded())
         assert self.broken is not None
         sides = (

@@ -48,7 +48,7 @@ class Parser(argparse.ArgumentParser):
                 close = [f"--{self.other_names[plain]}"]
             self.error(f"there is no {name}{f'; did you mean {close[0]}?' if close else ''}")
         if rest and self.stray:
-            self.error(f"{rest[0]!r} belongs to no option: {self.stray}")
+            self.error(f"{rest[0]!r} does not belong to any option: {self.stray}")
         return found, rest
 
     def error(self, message: str) -> NoReturn:
@@ -173,7 +173,7 @@ def with_constants(
             if not value.isdigit() or not int(value):
                 known = ", ".join(dict.fromkeys(n for d in declared for n in d))
                 raise IndicialError(
-                    f"--set {name}={value}: a size is a whole number from 1, and {name} is no constant "
+                    f"--set {name}={value}: a size is a whole number from 1, and {name} is not a constant "
                     f"of the equations{f' ({known})' if known else ''}"
                 )
             sizes[name] = int(value)

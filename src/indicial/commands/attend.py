@@ -130,7 +130,11 @@ def _array(word: str) -> tuple[str, object]:
     try:
         return name, np.load(path, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
-        why = error.strerror if isinstance(error, OSError) and error.strerror else "it is no .npy"
+        why = (
+            error.strerror
+            if isinstance(error, OSError) and error.strerror
+            else "it is not an .npy file"
+        )
         raise IndicialError(f"cannot read {path}: {why}") from error
 
 

@@ -78,7 +78,7 @@ def add(commands: Commands[Any]) -> None:
 
 def _whole(text: str) -> int:
     if not text.isdigit() or len(text) > 9:
-        raise argparse.ArgumentTypeError(f"{text} is no whole number from 0")
+        raise argparse.ArgumentTypeError(f"{text} is not a whole number of at least 0")
     return int(text)
 
 

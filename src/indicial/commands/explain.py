@@ -261,7 +261,9 @@ def _try(options: argparse.Namespace) -> int:
     programs, given = with_constants(programs, numbers)
     good = [p for p in programs if not p.errors]
     if not any(p.equations for p in programs) and len(good) == len(programs):
-        raise IndicialError("there is no equation in that; one looks like y[j] = W[j,I] x[I]")
+        raise IndicialError(
+            "there is no equation in that; an equation looks like y[j] = W[j,I] x[I]"
+        )
     colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     for program, sizes in zip(good, _shared_out(good, given), strict=True):
         if len(programs) > 1:

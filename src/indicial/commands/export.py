@@ -52,7 +52,9 @@ def _export(options: argparse.Namespace) -> int:
 
     ending = ENDINGS[options.format]
     if options.length is not None and (options.format != "onnx" or options.length < 1):
-        raise IndicialError("--length is a number of tokens from 1 on, and for --format onnx")
+        raise IndicialError(
+            "--length is a number of tokens, at least 1, and only for --format onnx"
+        )
     if options.format == "onnx":
         from indicial.export.onnx_file import check_packages
 

@@ -61,7 +61,7 @@ def _notebook(options: argparse.Namespace) -> int:
 
     sheets = [Path(sheet) for sheet in options.sheets]
     if options.out and len(sheets) > 1:
-        raise IndicialError(f"--out is for one sheet, and here are {len(sheets)}")
+        raise IndicialError(f"--out is for one sheet, but there are {len(sheets)}")
     for sheet in sheets:
         if sheet.suffix.lower() not in (".md", ".markdown"):
             raise IndicialError(f"a notebook is made of Markdown (.md), and not of {sheet}")

@@ -129,7 +129,7 @@ def _run(make: Callable[[argparse.Namespace], Study], options: argparse.Namespac
     from indicial.training.output import Output
 
     if options.workers is not None and options.workers < 1:
-        raise IndicialError(f"--workers takes a number from 1 on; it was given {options.workers}")
+        raise IndicialError(f"--workers takes a number of at least 1; got {options.workers}")
     workers = options.workers or os.cpu_count() or 1
     study = make(options)
     quick = "-quick" if options.quick else ""

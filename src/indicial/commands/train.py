@@ -91,7 +91,7 @@ def _resumed(options: argparse.Namespace, settings: Settings) -> str | None:
         return None
     folder = settings.out if options.resume is True else options.resume
     if folder is None:
-        raise IndicialError("say which run to go on with: --resume RUN")
+        raise IndicialError("name the run to continue: --resume RUN")
     return str(folder)
 
 

@@ -216,7 +216,7 @@ def _checked(text: object, where: str, field: str | None, surrogates: str) -> st
         text.encode("utf-8", surrogates)
     except UnicodeEncodeError as error:
         raise IndicialError(
-            f"{where}: {text[error.start]!r} is half of a pair and no character by itself: remove it"
+            f"{where}: {text[error.start]!r} is half of a pair, not a character by itself: remove it"
         ) from None
     return text
 

@@ -103,7 +103,7 @@ def open_data(folder: Path, description: dict[str, Any]) -> Data:
 
 def _checked_kind(tokens: str, vocabulary: int | None) -> str:
     if tokens not in ("auto", *KINDS):
-        raise IndicialError(f"--tokens is auto, {', '.join(KINDS)}; it was given {tokens}")
+        raise IndicialError(f"--tokens is auto, {', '.join(KINDS)}; got {tokens}")
     if vocabulary is None:
         return tokens
     if tokens == "auto":

@@ -115,7 +115,7 @@ def _refuse_binary(file: File, data: bytes, offset: int) -> None:
         )
     if (place := data.find(b"\0")) >= 0:
         raise IndicialError(
-            f"{file.name} has a NUL at byte {offset + place}, so it is no text: give a text file (a "
+            f"{file.name} has a NUL at byte {offset + place}, so it is not text: give a text file (a "
             "model trained with --tokens bytes reads any file)"
         )
 

@@ -163,7 +163,7 @@ def open_source(
     # A path is that of a file, though a world is called so.
     names = [name if isinstance(name, str) else _typed(name) for name in several]
     if documents not in DOCUMENTS:
-        raise IndicialError(f"--documents is {', '.join(DOCUMENTS)}; it was given {documents}")
+        raise IndicialError(f"--documents is {', '.join(DOCUMENTS)}; got {documents}")
     if not names:
         raise IndicialError(f"no data: name files, a folder or a world ({', '.join(worlds())})")
     if len(names) == 1 and names[0] in worlds():

@@ -82,7 +82,7 @@ class Tokenizer(ABC):
                     "the text in UTF-8"
                 )
             raise IndicialError(
-                f"the text has {shown(half)}, half of a pair that is no character by itself: "
+                f"the text has {shown(half)}, half of a pair that is not a character by itself: "
                 "remove it"
             )
 

@@ -146,7 +146,7 @@ def _source(found: Files | World, sentences: int | None, seed: int | None) -> Fi
     """What is counted: of a world, some of its sentences."""
     if isinstance(found, World):
         if sentences is not None and sentences < 1:
-            raise IndicialError(f"--sentences {sentences}: say how many, from 1 on")
+            raise IndicialError(f"--sentences {sentences}: give a number of at least 1")
         count = SENTENCES if sentences is None else sentences
         return Sentences(found, count, "evaluation", seed or 0)
     for flag, said in (("--sentences", sentences), ("--seed", seed)):

@@ -83,7 +83,7 @@ class Check:
             f"  mean squared error {self.squared_error:.2g}",
         ]
         if np.isnan(self.squared_error):
-            lines.append("  some outputs are no numbers: the scores are too large to be computed")
+            lines.append("  some outputs are not numbers: the scores are too large to be computed")
         lines += [f"  {self._told(one)}" for one in wrong[:SHOWN]]
         if len(wrong) > SHOWN:
             lines.append(f"  … and {len(wrong) - SHOWN:,} more")

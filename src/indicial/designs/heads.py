@@ -72,7 +72,7 @@ def score(design: Design, name: str) -> tuple[str, str, float]:
     """Query, key, and the number that their product is multiplied by."""
     body = _one(design.program.code, name).body
     if not isinstance(body, ir.Softmax):
-        raise IndicialError(f"{name} is no softmax alone; such a head is not compared")
+        raise IndicialError(f"{name} is not just a softmax; such a head is not compared")
     over = body.indices[0].name
     reads, scale = [], 1.0
     for factor in factors(body.body):
@@ -83,7 +83,7 @@ def score(design: Design, name: str) -> tuple[str, str, float]:
     keys = [r for r in reads if over in map(_index, r.places)]
     queries = [r for r in reads if r not in keys]
     if len(keys) != 1 or len(queries) != 1:
-        raise IndicialError(f"the scores of {name} are no product of one query and one key")
+        raise IndicialError(f"the scores of {name} are not a product of one query and one key")
     return queries[0].tensor, keys[0].tensor, scale
 
 
@@ -95,13 +95,13 @@ def projection(design: Design, name: str) -> Projection:
     owned = [r for r in reads if r.tensor in design.arrays]
     others = [r for r in reads if r.tensor not in design.arrays]
     if len(owned) != 1 or len(others) != 1 or len(reads) != len(parts):
-        raise IndicialError(f"{name} is no matrix times an input; only such heads are compared")
+        raise IndicialError(f"{name} is not a matrix times an input; only such heads are compared")
     inner = _index(statement.left[-1])
     letters = [_index(place) for place in owned[0].places]
     summed = [s for s in map(_index, others[0].places) if s in letters]
     heads = [letter for letter in letters if letter not in (inner, *summed)]
     if len(summed) != 1 or inner not in letters or len(heads) > 1:
-        raise IndicialError(f"{owned[0].tensor} is no matrix of one head, or of several heads")
+        raise IndicialError(f"{owned[0].tensor} is not a matrix of one head, or of several heads")
     order = [letters.index(letter) for letter in (*heads, inner, summed[0])]
     array = design.arrays[owned[0].tensor].transpose(order)
     return Projection(owned[0].tensor, array if heads else array[None], others[0].tensor)
@@ -130,7 +130,7 @@ def output(design: Design, name: str, value: Array) -> Output:
         if len(reads) == 2 and len(owned) == 1 and name in (r.tensor for r in reads):
             matrix = design.arrays[owned[0]]
             if matrix.ndim != 2 or matrix.shape[1] != heads * inner:
-                raise IndicialError(f"{owned[0]} is no matrix that joins {heads} heads")
+                raise IndicialError(f"{owned[0]} is not a matrix that joins {heads} heads")
             split = matrix.reshape(-1, heads, inner).transpose(1, 0, 2)
             joined = Output((owned[0],), split, statement.target)
             break
@@ -237,4 +237,4 @@ def _number(node: ir.Expression, sizes: Mapping[str, int]) -> float:
             return math.sqrt(_number(inner, sizes))
         case ir.Apply(function="neg", arguments=(inner,)):
             return -_number(inner, sizes)
-    raise IndicialError("the scores are multiplied by something that is no number")
+    raise IndicialError("the scores are multiplied by something that is not a number")

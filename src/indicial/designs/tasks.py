@@ -137,7 +137,7 @@ def task(what: str | Task) -> Task:
     if isinstance(what, Task):
         return what
     if not isinstance(what, str):
-        raise IndicialError(f"{what!r} is no task: give a Task, or one of {', '.join(TASKS)}")
+        raise IndicialError(f"{what!r} is not a task: give a Task, or one of {', '.join(TASKS)}")
     if what not in TASKS:
         close = difflib.get_close_matches(what, TASKS, 1)
         hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(TASKS)}"

@@ -66,7 +66,7 @@ def _own(run: Run) -> Data:
         return found
     kept = Settings.kept(run.description.settings)
     if not kept.data:
-        raise IndicialError(f"{run.folder} does not say what it was trained on; say --data PATH")
+        raise IndicialError(f"{run.folder} does not say what it was trained on; give --data PATH")
     try:
         data = read_run_data(run, Settings(), lambda text: None, run.folder)
     except IndicialError as error:

@@ -45,7 +45,7 @@ def trace(subject: Subject, names: Sequence[str]) -> list[Traced]:
     """The tensors by any spelling of their names, in the order asked for."""
     code, module = subject.module.code, subject.module
     if not names:
-        raise IndicialError("say which tensors: --want alpha,h")
+        raise IndicialError("name the tensors: --want alpha,h")
     wanted = [resolve(code, name) for name in names]
     odd = [n for n in wanted if code.tensors[n].role not in ("defined", "parameter")]
     if odd:

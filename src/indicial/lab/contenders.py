@@ -40,7 +40,7 @@ def contender(text: str) -> Contender:
         name, equals, value = (part.strip() for part in setting.partition("="))
         if not (name and equals and value):
             raise IndicialError(
-                f"{text}: behind the colon stands NAME=VALUE,…, as in stacked:CELL=gru,L=3"
+                f"{text}: after the colon comes NAME=VALUE,…, as in stacked:CELL=gru,L=3"
             )
         given[name] = value
     if not all(what):

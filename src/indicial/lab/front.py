@@ -171,9 +171,13 @@ def _comparison(
     quiet: bool,
 ) -> Comparison:
     if not words:
-        raise IndicialError("say what to compare: indicial compare ugrnn transformer --data people")
+        raise IndicialError(
+            "name what to compare: indicial compare ugrnn transformer --data people"
+        )
     if not terms.data:
-        raise IndicialError("say what to train on: --data PATH, or --data people, a built-in world")
+        raise IndicialError(
+            "name the data to train on: --data PATH, or --data people, a built-in world"
+        )
     if terms.minutes is not None and tokens_budget is not None:
         raise IndicialError("--minutes or --tokens-budget: one of them says how long a training is")
     models = contenders(words)
@@ -181,7 +185,7 @@ def _comparison(
     if seeds is None:
         seeds = SEEDS if terms.minutes is None else 1
     if seeds < 1:
-        raise IndicialError(f"--seeds takes a number from 1 on; it was given {seeds}")
+        raise IndicialError(f"--seeds takes a number of at least 1; got {seeds}")
     tokens = None
     if terms.minutes is None:
         tokens = _number("--tokens-budget", tokens_budget or str(TOKENS))
@@ -204,9 +208,7 @@ def _number(flag: str, text: str) -> int:
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmg]?)\s*", text, re.IGNORECASE)
     number = round(float(match[1]) * UNITS[match[2].lower()]) if match else 0
     if number < 1:
-        raise IndicialError(
-            f"{flag} takes numbers such as 300k, 2.5M or 40000; it was given {text}"
-        )
+        raise IndicialError(f"{flag} takes numbers such as 300k, 2.5M or 40000; got {text}")
     return number
 
 
@@ -222,7 +224,7 @@ def _workers(asked: int | None) -> int:
     if asked is None:
         return os.cpu_count() or 1
     if asked < 1:
-        raise IndicialError(f"--workers takes a number from 1 on; it was given {asked}")
+        raise IndicialError(f"--workers takes a number of at least 1; got {asked}")
     return asked
 
 

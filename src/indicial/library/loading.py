@@ -48,7 +48,7 @@ def load(
     `load("stacked", fills={"CELL": "lstm"})` fills a hole, and `constants={"λ": 0.5}` sets a constant.
     """
     if not what:
-        raise IndicialError("say what to load: a name of the library, a path, or equations")
+        raise IndicialError("name what to load: a name of the library, a path, or equations")
     parts = [_read_again(w) if isinstance(w, Program) else _read_text(_document(w)) for w in what]
     return Program(
         [s for part in parts for s in part.statements],

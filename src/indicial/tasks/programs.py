@@ -74,7 +74,7 @@ def trainable(
     own = _task(program)
     if (task, own) == ("language", "blank"):
         raise IndicialError(
-            f"{program.title} predicts a word from later ones as well: it is no language model. "
+            f"{program.title} predicts a word from later ones as well: it is not a language model. "
             "Train it with --task blank"
         )
     return Trainable(program, task or own, program.sizes(sizes), constants)
@@ -114,7 +114,7 @@ def told_apart(
         elif NUMBER.fullmatch(value):
             known = f" ({', '.join(declared)})" if declared else ""
             raise IndicialError(
-                f"--set {name}={value}: {name} is no constant of the program{known}, and a size is "
+                f"--set {name}={value}: {name} is not a constant of the program{known}, and a size is "
                 "a whole number from 1"
             )
         else:
@@ -203,7 +203,7 @@ def _check(program: Program) -> None:
         )
     if program.holes:
         hole = program.holes[0]
-        raise IndicialError(f"{hole} is only named; say what it is: --set {hole}=gru")
+        raise IndicialError(f"{hole} is only named; fill it: --set {hole}=gru")
     found = prediction(code)
     if found is not None and found.distribution.axes[0].lower != found.token.axes[0].lower:
         raise IndicialError(_shifted(found))
@@ -214,7 +214,7 @@ def _check(program: Program) -> None:
     )
     if not given:
         raise IndicialError(
-            "the equations read no words. Say `input w[t] in V`, and use it: x[t,k] = e[w[t],k]"
+            "the equations read no words. Add `input w[t] in V`, and use it: x[t,k] = e[w[t],k]"
         )
     for tensor in code.tensors.values():
         if tensor.role != "input" or tensor.name in given:

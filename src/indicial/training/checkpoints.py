@@ -188,14 +188,14 @@ def read(path: Path) -> Checkpoint:
     body = _record(path)
     said = body["files"][TENSORS]
     if said["bytes"] > memory():
-        raise Damaged(f"{TENSORS} has {_megabytes(said['bytes'])}, more than fits into the memory")
+        raise Damaged(f"{TENSORS} has {_megabytes(said['bytes'])}, more than fits into memory")
     content = _bytes(path / TENSORS, said["bytes"])
     if _sha256(content) != said["sha256"]:
         raise Damaged(f"{TENSORS} does not agree with its checksum")
     try:
         tensors = safetensors.torch.load(content)
     except Exception as error:  # it has exceptions of its own, and others
-        raise Damaged(f"{TENSORS} is none: {str(error)[:100]}") from error
+        raise Damaged(f"{TENSORS} is not readable: {str(error)[:100]}") from error
     return Checkpoint(body["step"], tensors, body["facts"])
 
 

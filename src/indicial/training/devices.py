@@ -24,11 +24,11 @@ def best_device(said: str | None, processes: int = 1) -> str:
     except RuntimeError:
         kind = ""
     if kind not in ("cpu", *there):
-        raise IndicialError(f"--device is cpu, cuda, cuda:1 or mps; it was given {said}")
+        raise IndicialError(f"--device must be cpu, cuda, cuda:1 or mps, not {said}")
     if not there.get(kind, True):
-        raise IndicialError(f"--device {said}: there is none that torch can use here")
+        raise IndicialError(f"--device {said}: torch finds no such device here")
     count = torch.cuda.device_count() if kind == "cuda" else 1
     if colon and (kind == "cpu" or int(number) >= count):  # torch takes any number for the CPU
         counted = f"are {count}, from cuda:0 on" if count > 1 else f"is one {kind}"
-        raise IndicialError(f"--device {said}: there {counted}; say --device {kind}")
+        raise IndicialError(f"--device {said}: there {counted}; use --device {kind}")
     return said

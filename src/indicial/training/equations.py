@@ -106,7 +106,7 @@ class Equations:
         texts = [text for entry in found["equations"] for text in (entry["name"], entry["text"])]
         pairs = [p for name in ("fills", "constants", "cells") for p in found[name].items()]
         if not all(isinstance(word, str) for word in (found["title"], *texts, *sum(pairs, ()))):
-            raise TypeError("the equations are no text")
+            raise TypeError("the equations are not text")
         return Equations(
             found["title"],
             tuple((entry["name"], entry["text"]) for entry in found["equations"]),

@@ -3,7 +3,7 @@
 >>> begin_json(Path("runs/a/run.json"), {"task": "language"})  # runs/a/.run.json
 >>> finish(Path("runs/a/run.json"))
 >>> check_mine(Path("runs/b"), "run.json", "run")
-IndicialError: runs/b holds other things and is no run; choose another --out
+IndicialError: runs/b holds other things and is not a run; choose another --out
 
 A process can be killed between the two. A folder with `.run.json` is then known as a beginning, and
 can be begun anew; anything else in a folder is the user's, and is not touched.
@@ -47,7 +47,9 @@ def check_mine(folder: Path, file: str, what: str, beside: str | None = None) ->
     begun = _begun(folder / file).name
     found = {path.name for path in folder.iterdir()} if folder.is_dir() else {"a file"}
     if found and not (begun in found and found <= {begun, beside}):
-        raise IndicialError(f"{folder} holds other things and is no {what}; choose another --out")
+        raise IndicialError(
+            f"{folder} holds other things and is not a {what}; choose another --out"
+        )
 
 
 def _begun(path: Path) -> Path:

@@ -109,7 +109,9 @@ def _join(of: int, sharded: bool) -> tuple[Processes, Store]:
 def _number(name: str, otherwise: int) -> int:
     text = os.environ.get(name) or str(otherwise)
     if not text.isdecimal() or (name == "WORLD_SIZE" and int(text) < 1):
-        raise IndicialError(f"the environment says {name}={text}, which is no number of processes")
+        raise IndicialError(
+            f"the environment says {name}={text}, which is not a number of processes"
+        )
     return int(text)
 
 

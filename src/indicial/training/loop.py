@@ -99,7 +99,7 @@ class _Course:
         if progress.step < self.end and not self._patient():
             self.watchers.note(
                 f"note: it was stopped at step {progress.step:,} because validation got no better "
-                f"(--patience {choices.patience}). To go on nevertheless: --resume "
+                f"(--patience {choices.patience}). To continue anyway: --resume "
                 f"{self.run.folder} --patience {progress.worse + 5}"
             )
             return "patience"  # as before it was resumed

@@ -70,7 +70,7 @@ class Option:
         if not math.isfinite(number):
             raise self._wrong(value, "takes a number")
         if number < self.least:
-            raise self._wrong(value, f"takes a number from {self.least:g} on")
+            raise self._wrong(value, f"takes a number of at least {self.least:g}")
         if number > self.most:
             raise self._wrong(value, f"takes a number up to {self.most:,.0f}")
         return number
@@ -109,7 +109,7 @@ class Option:
         return found
 
     def _wrong(self, value: object, what: str) -> IndicialError:
-        return IndicialError(f"{self.flag} {what}; it was given {value}")
+        return IndicialError(f"{self.flag} {what}; got {value}")
 
 
 WHOLE, NUMBER, WORD, WORDS, FLAG, PAIRS = "whole", "number", "word", "words", "flag", "pairs"

@@ -136,8 +136,8 @@ def _check_data(run: Run, data: Data) -> None:
 def _check_left(folder: str, done: int, most: int | None) -> None:
     if most is not None and most < done:
         raise IndicialError(
-            f"--max-steps {most}: {folder} has done {done:,} steps already, and steps are not taken "
-            "back; say a larger number, or leave it out"
+            f"--max-steps {most}: {folder} has done {done:,} steps already; "
+            "give a larger number, or leave it out"
         )
 
 

@@ -65,10 +65,10 @@ KINDS = {
 }
 """Of what stands in `run.json` beside the equations."""
 WORDS = {
-    dict: "names with values belong",
-    str: "a text belongs",
-    int: "a whole number belongs",
-    float: "a number belongs",
+    dict: "names with values are expected",
+    str: "text is expected",
+    int: "a whole number is expected",
+    float: "a number is expected",
 }
 
 
@@ -138,7 +138,7 @@ def check_free(folder: Path) -> None:
     """A run is never written over, and neither is anything else of the user."""
     if (folder / FILE).exists():
         raise IndicialError(
-            f"there is a run in {folder} already. To go on with it: --resume {folder}; for a new "
+            f"there is already a run in {folder}. To continue it: --resume {folder}; for a new "
             "one choose another --out"
         )
     check_mine(folder, FILE, "run", beside=TOKENIZER)
@@ -321,7 +321,7 @@ class Run:
         value = self.description.settings.get(name, otherwise)
         if not isinstance(value, int) or value < 0:
             raise IndicialError(
-                f"{self.folder / FILE} says that {name} is {value!r}, which is no number: it is "
+                f"{self.folder / FILE} says that {name} is {value!r}, which is not a number: it is "
                 "damaged"
             )
         return value
@@ -403,7 +403,7 @@ def _no_run(folder: Path) -> str:
     elif not folder.is_dir():
         return f"{folder} is a file; a run is a folder with a {FILE}"
     else:
-        text = f"{folder} is no run: it has no {FILE}"
+        text = f"{folder} is not a run: it has no {FILE}"
         places = [folder, folder.parent]
     runs = {str(path): None for place in places for path in _runs(place)}
     close = difflib.get_close_matches(str(folder), runs, 1)

@@ -146,7 +146,7 @@ def read_config(path: Path) -> Settings:
     except RecursionError:
         raise IndicialError(f"{path} is nested too deep: settings are names with values") from None
     except yaml.YAMLError as error:
-        raise IndicialError(f"{path} is no YAML: {' '.join(str(error).split())}") from error
+        raise IndicialError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from error
     if found is None:
         return Settings()
     if not isinstance(found, dict):
@@ -171,7 +171,7 @@ def _check_once(path: Path, node: Any) -> None:
             line = key.start_mark.line + 1
             if name in lines:
                 raise IndicialError(
-                    f"{path}: {key.value} is said in line {lines[name]} and again in line {line}: "
+                    f"{path}: {key.value} is set in line {lines[name]} and again in line {line}: "
                     "keep one of them"
                 )
             lines[name] = line

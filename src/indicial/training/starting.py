@@ -71,9 +71,11 @@ def begin(
     """
     settings, kept = Origin.model(settings)
     if not settings.model:
-        raise IndicialError("say what to train: a model of the library (`ugrnn`) or an .eq file")
+        raise IndicialError("name what to train: a model of the library (`ugrnn`) or an .eq file")
     if not settings.data:
-        raise IndicialError("say what to train on: --data PATH, or --data people, a built-in world")
+        raise IndicialError(
+            "name the data to train on: --data PATH, or --data people, a built-in world"
+        )
     folder = _folder(settings, processes)
     found = trainable(model or kept or settings.model, settings.set, settings.task)
     for message in found.program.mistakes:  # warnings: an error would have ended it
@@ -93,7 +95,7 @@ def begin(
     for note in (*data.description.get("notes", ()), *_little(data)):
         tell(f"note: {note}")
     if settings.world_size is not None and data.world is None:
-        raise IndicialError(f"--world-size is for a built-in world, and {data.name} is none")
+        raise IndicialError(f"--world-size is for a built-in world, which {data.name} is not")
     task = _task(found, data, settings, device, processes)
     _check_sizes(given, task)
     task.batch(0)  # there are as many tokens as a row has
@@ -145,7 +147,7 @@ def _check_known(data: Data, settings: Settings) -> None:
     if data.train.unknown > UNKNOWN * data.train.characters:
         raise IndicialError(
             f"{data.train.unknown:,} of the {data.train.characters:,} characters to learn from are "
-            f"none that {settings.from_} knows ({UNKNOWN:.0%} may be). Train a new model on them, "
+            f"unknown to {settings.from_} ({UNKNOWN:.0%} may be). Train a new model on them, "
             "without --from; one with --tokens bytes or bpe knows every character"
         )
 
@@ -156,9 +158,9 @@ def _little(data: Data) -> list[str]:
     if count >= LITTLE:
         return []
     return [
-        f"{count} tokens to learn from are few: the model will know them by heart and little else, "
-        f"and how it does on the {other:,} kept back for validation is chance. Give some thousand "
-        "characters at least, or try --data people"
+        f"{count} tokens are few to learn from: the model will memorise them and little else, "
+        f"and how it does on the {other:,} held out for validation is chance. Give at "
+        "least a few thousand characters, or try --data people"
     ]
 
 
@@ -168,7 +170,7 @@ def _check_sizes(given: Mapping[str, int], task: Language) -> None:
         if name in task.lengths and value != task.context:
             raise IndicialError(
                 f"--set {name}={value}: {name} is how many tokens a row has, {task.context} here; "
-                f"say --context {value}"
+                f"use --context {value}"
             )
         if value != task.sizes.get(name, value):
             raise IndicialError(

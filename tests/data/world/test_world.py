@@ -97,7 +97,7 @@ def test_number_agrees_over_ten_words_and_more() -> None:
         (
             "the farmers whom the tall nurse near the bridge in Oslo often visits admire themselves .",
             "the farmers whom the tall nurse near the bridge in Oslo often visits admires themselves .",
-            "word 14, 'admires', cannot stand behind 'the farmers whom .* visits'",
+            "word 14, 'admires', cannot follow 'the farmers whom .* visits'",
         ),
         (
             "the queen whom the men who know the king near the bridge help admires herself .",

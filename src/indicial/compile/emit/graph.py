@@ -143,5 +143,5 @@ def _needs(template: str, count: int) -> tuple[int, ...]:
 def as_int(value: int | Fraction) -> int:
     """A coefficient of a size, which is whole wherever a size is counted with."""
     if value != int(value):
-        raise ValueError(f"{value} is no whole number of elements")
+        raise ValueError(f"{value} is not a whole number of elements")
     return int(value)

@@ -88,7 +88,7 @@ def _converted(tensor: Tensor, value: object, like: torch.Tensor) -> torch.Tenso
     try:
         values = torch.as_tensor(value, device=like.device)
     except (TypeError, ValueError, RuntimeError) as error:
-        raise refusal("input-type", f"{tensor.name} is no array: {error}", tensor) from error
+        raise refusal("input-type", f"{tensor.name} is not an array: {error}", tensor) from error
     if tensor.values is None:
         return values.to(like.dtype)
     if values.is_floating_point() and bool((values != values.long()).any()):
@@ -190,7 +190,7 @@ def length_tensor(
     try:
         result = torch.as_tensor(values, device=device)
     except (TypeError, ValueError, RuntimeError) as error:
-        raise refusal("lengths", f"the lengths of {name} are no whole numbers: {error}") from error
+        raise refusal("lengths", f"the lengths of {name} are not whole numbers: {error}") from error
     if result.is_floating_point() or result.is_complex() or result.dtype == torch.bool:
         text = f"the lengths of {name} are {_short(result.dtype)}, not whole numbers"
         raise refusal("lengths", text)

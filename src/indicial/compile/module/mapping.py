@@ -164,7 +164,7 @@ def _line(row: str, number: int) -> Line:
     terms = tuple(_terms(match["right"])) if match is not None else ()
     if match is None or not terms:
         raise IndicialError(
-            f"line {number} of the mapping is no `name[…] <- tensor[…]`: {row.strip()}"
+            f"line {number} of the mapping is not `name[…] <- tensor[…]`: {row.strip()}"
         )
     letters = tuple(part.strip() for part in (match["letters"] or "").split(",") if part.strip())
     return Line(match["name"], letters, terms, number)

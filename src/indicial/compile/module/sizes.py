@@ -157,7 +157,9 @@ def settle(code: Code, given: Mapping[str, object]) -> Sizes:
 
 def _whole(name: str, value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, SupportsIndex) or value.__index__() < 1:
-        raise IndicialError(f"size {name} is {value!r}, but a size is a whole number from 1 on")
+        raise IndicialError(
+            f"size {name} is {value!r}, but a size must be a whole number of at least 1"
+        )
     return value.__index__()
 
 

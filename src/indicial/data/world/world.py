@@ -130,7 +130,7 @@ class World:
         what = f"word {len(before) + 1}, {word!r}, cannot stand" if word else "it cannot end"
         where = f"behind {' '.join(before)!r}" if before else "at the start"
         return (
-            f"this is no sentence of the world {self.name!r}: {what} {where}; "
+            f"this is not a sentence of the world {self.name!r}: {what} {where}; "
             f"what can is {likely}{others}"
         )
 
