@@ -97,7 +97,7 @@ def test_number_agrees_over_ten_words_and_more() -> None:
         (
             "the farmers whom the tall nurse near the bridge in Oslo often visits admire themselves .",
             "the farmers whom the tall nurse near the bridge in Oslo often visits admires themselves .",
-            "word 14, 'admires', cannot follow 'the farmers whom .* visits'",
+            "word 14, 'admires', cannot come after 'the farmers whom .* visits'",
         ),
         (
             "the queen whom the men who know the king near the bridge help admires herself .",
@@ -105,20 +105,20 @@ def test_number_agrees_over_ten_words_and_more() -> None:
             "word 15, 'himself',",
         ),
         ("the baker bakes bread .", "the baker bakes soup .", "word 4, 'soup', .* 'bread'"),
-        ("the baker bakes bread .", "the baker bakes bread", r"it cannot end behind .* is '\.'"),
+        ("the baker bakes bread .", "the baker bakes bread", r"it cannot end after .* is '\.'"),
         ("the baker bakes bread .", "the baker bakes bread . .", "word 6, .* is 'the end'"),
         ("the baker bakes bread .", "", r"it cannot end at the start; .* other words\)"),
         (
             "the baker bakes bread .",
             "Bread is good .",
-            "word 1, 'Bread', cannot stand at the start",
+            "word 1, 'Bread', cannot come at the start",
         ),
     ],
 )
 def test_what_is_no_sentence_is_said_with_its_place(right: str, wrong: str, place: str) -> None:
     w = world("people")
     assert w.log_probability(right) < 0
-    with pytest.raises(IndicialError, match=f"no sentence of the world 'people': .*{place}"):
+    with pytest.raises(IndicialError, match=f"not a sentence of the world 'people': .*{place}"):
         w.log_probability(wrong)
 
 

@@ -127,8 +127,8 @@ class World:
         expected = list(self._reader.next_words(self._reader.after(before)))
         likely = " or ".join(repr(other or "the end") for other in expected[:3])
         others = f" (or {len(expected) - 3} other words)" if len(expected) > 3 else ""
-        what = f"word {len(before) + 1}, {word!r}, cannot stand" if word else "it cannot end"
-        where = f"behind {' '.join(before)!r}" if before else "at the start"
+        what = f"word {len(before) + 1}, {word!r}, cannot come" if word else "it cannot end"
+        where = f"after {' '.join(before)!r}" if before else "at the start"
         return (
             f"this is not a sentence of the world {self.name!r}: {what} {where}; "
             f"what can is {likely}{others}"
