@@ -92,7 +92,7 @@ def slope(code: Code, above: str, below: str, name: str) -> Slope:
         raise IndicialError(f"{above} is given, but no equation says how it depends on {below}")
     if lower.role != "input":
         raise IndicialError(
-            f"{below} is defined by an equation: a claim can differentiate only by inputs, parameters and draws"
+            f"{below} is not an input, a parameter or a draw: a claim can differentiate only by these"
         )
     if upper.values is not None or lower.values is not None:
         raise IndicialError("a token cannot be differentiated, nor differentiated by")

@@ -159,7 +159,7 @@ def _check_called(statements: Sequence[s.Statement], sketch: Outline, messages: 
         near = difflib.get_close_matches(name, [k for k in sketch.fills if k in called], 1, 0.6)
         if near:
             messages.warning(
-                "unknown-cell", f"{name} is called but not filled, and {near[0]} is filled but not called",
+                "unknown-cell", f"{name} is called but not filled; {near[0]} is filled",
                 (at, "not filled"), hint=f"did you mean {near[0]}?",
             )  # fmt: skip
     for key, (_, span) in sketch.fills.items():
