@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indicial.library.loading import load_document
+from indicial.library.loading import load, load_document
 from indicial.notation.printers import unicode
 from indicial.program.meaning.sample import sample, small_sizes
 from indicial.program.program import Program
@@ -407,3 +407,21 @@ def test_two_readings_are_said_and_neither_is_taken() -> None:
 def test_usual_forms(line: str, becomes: str) -> None:
     found = Program.of_text(line, latex=True, document=True)
     assert unicode(found.statements[0]).strip() == unicodedata.normalize("NFD", becomes)
+
+
+def test_a_product_without_its_sign_beside_one_that_has_it() -> None:
+    """A GRU whose author writes r_t ⊙ h_{t-1} and z_t h_{t-1}: no cell of eight numbers."""
+    program = load(
+        r"""
+        \begin{align}
+        r_t &= \sigma(W_r x_t + U_r h_{t-1}) \\
+        z_t &= \sigma(W_z x_t + U_z h_{t-1}) \\
+        \tilde h_t &= \tanh(W x_t + U(r_t \odot h_{t-1})) \\
+        h_t &= z_t h_{t-1} + (1 - z_t) \tilde h_t
+        \end{align}
+        """
+    )
+    axes = {name: len(tensor.axes) for name, tensor in program.code.tensors.items()}
+    assert axes == {"r": 2, "z": 2, "h̃": 2, "h": 2, "x": 2} | dict.fromkeys(
+        ["W_r", "U_r", "W_z", "U_z", "W", "U"], 2
+    )

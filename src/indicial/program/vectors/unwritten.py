@@ -109,12 +109,14 @@ def exponentials(statements: list[s.Statement]) -> list[s.Statement]:
 # ---------------------------------------------------------------------- states side by side
 
 
-def juxtaposed(statements: list[s.Statement]) -> list[s.Statement]:
+def juxtaposed(statements: list[s.Statement], beside: bool = False) -> list[s.Statement]:
     """`f_t c_{t-1} + i_t tanh(…)`: of an author who writes neither ⊙ nor ⊤, element by element.
 
-    It is the same for numbers; for columns it is the only product that gives a column.
+    It is the same for numbers; for columns it is the only product that gives a column. `beside` takes
+    it so where ⊙ occurs as well: `z_t h_{t-1}` beside `r_t ⊙ h_{t-1}`.
     """
-    if any(isinstance(n, s.Hadamard | s.Transpose) for n in _nodes(statements)):
+    signs = s.Transpose if beside else s.Hadamard | s.Transpose
+    if any(isinstance(n, signs) for n in _nodes(statements)):
         return statements
     steps = {letter for n in _nodes(statements) if (letter := _step(n, shifted=True))}
 

@@ -44,7 +44,7 @@ from indicial.program.vectors.spaces import ONE, allowed, sizes
 from indicial.program.vectors.spelling import kronecker, spelt_alike, told_apart, unfolded
 from indicial.program.vectors.style import in_vector_style
 from indicial.program.vectors.tables import IMPOSSIBLE
-from indicial.program.vectors.unwritten import spelt_out
+from indicial.program.vectors.unwritten import juxtaposed, spelt_out
 
 _RELATIONS = re.compile(
     r"orthogonal|orthonormal|unit (?:vector|norm|length)|length (?:1|one)|symmetric|diagonal|"
@@ -52,6 +52,10 @@ _RELATIONS = re.compile(
     re.IGNORECASE,
 )
 """Words for what a step with vectors may use and no equation says."""
+
+
+MATRICES = frozenset("WUV")
+"""Letters of weights."""
 
 
 @dataclass(frozen=True)
@@ -87,15 +91,27 @@ def rewrite(
             plain = drawn_one_by_one(plain, outline(plain, Messages(), document))
         return Rewritten(without_bare_matrices(plain, messages, document, skipped))
     turned = spelt_out(turned)
-    made = spelt_alike(regular.heads(regular.raised(told_apart(turned))))
-    made = unfolded(regular.factors(made))
-    if document:
-        made = regular.labelled(made, messages)
-    rewriting = _Rewriting(made, messages, document, skipped)
+    rewriting = _begun(turned, messages, document, skipped)
+    elementwise = juxtaposed(turned, beside=True)
+    if elementwise != turned and rewriting.small():
+        # Matrices that come out as numbers: ⊙ stands in one product and is left out in another.
+        other = _begun(elementwise, messages, document, skipped)
+        rewriting = rewriting if other.small() else other
     result = inverses.regular(rewriting.statements(), messages)
     return Rewritten(
         result, rewriting.reading.convention, rewriting.decisions(), rewriting.related()
     )
+
+
+def _begun(
+    statements: list[s.Statement], messages: Messages, document: bool, skipped: list[Skipped]
+) -> _Rewriting:
+    """The statements made regular, with the kinds of their names inferred."""
+    made = spelt_alike(regular.heads(regular.raised(told_apart(statements))))
+    made = unfolded(regular.factors(made))
+    if document:
+        made = regular.labelled(made, messages)
+    return _Rewriting(made, messages, document, skipped)
 
 
 class _Rewriting:
@@ -257,6 +273,14 @@ class _Rewriting:
                 return True
         texts = {st.span.source.text for st in self.written}
         return any(_RELATIONS.search(text) for text in texts)
+
+    def small(self) -> bool:
+        """Whether letters that people keep for matrices came out as numbers or rows."""
+        return any(
+            self.kinds.chosen.get(variable) in (NUMBER, ROW)
+            for variable, seen in self.kinds.seen.items()
+            if any(key[:1] in MATRICES for key in seen.keys)
+        )
 
     def decisions(self) -> list[Decision]:
         """What was inferred, by name."""
