@@ -33,7 +33,7 @@ def test_a_constant_is_set(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert main(["try", str(file), "--set", "M=0.5", "--set", "T=3"]) == 0
     capsys.readouterr()
     assert main(["explain", str(file), "--set", "N=0.5"]) != 0
-    assert "no constant of the equations (M)" in capsys.readouterr().err
+    assert "not a constant of the equations (M)" in capsys.readouterr().err
     program = load(SCALED).with_constants({"M": 3})
     assert np.allclose(program.interpret({"x": [1.0, 2.0]})["y"], [3, 6])
 
