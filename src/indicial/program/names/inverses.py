@@ -65,7 +65,9 @@ class _Matrices:
         if isinstance(statement, s.Equation):
             left = statement.sides[0]
             head = left if isinstance(left, s.Name | s.Index | s.Call) else self.expression(left)
-            return replace(statement, sides=(head, *map(self.expression, statement.sides[1:])))
+            sides = (head, *map(self.expression, statement.sides[1:]))
+            # Left as it is where nothing is turned: what is known of it need not be asked again.
+            return statement if sides == statement.sides else replace(statement, sides=sides)
         if isinstance(statement, s.Claim):
             comparison = statement.comparison
             operands = tuple(map(self.expression, comparison.operands))

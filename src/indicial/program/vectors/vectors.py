@@ -87,7 +87,7 @@ def rewrite(
     turned = regular.transposed(statements)
     if not in_vector_style(turned):
         plain = [st for st in statements if not _is_space(st)]
-        if document:
+        if document and any(map(draws_with_identity, plain)):
             plain = drawn_one_by_one(plain, outline(plain, Messages(), document))
         return Rewritten(without_bare_matrices(plain, messages, document, skipped))
     turned = spelt_out(turned)
