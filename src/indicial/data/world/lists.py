@@ -14,7 +14,7 @@ def _words(text: str) -> list[str]:
     return text.split()
 
 
-def _table(text: str) -> dict[str, tuple[str, ...]]:
+def table(text: str) -> dict[str, tuple[str, ...]]:
     """Lines `key: value value` → `{key: (value, value)}`."""
     rows = (line.split(":") for line in text.strip().splitlines())
     return {key.strip(): tuple(values.split()) for key, values in rows}
@@ -37,7 +37,7 @@ SURNAMES = _words("""
 
 TOWNS = {
     town: country
-    for country, towns in _table("""
+    for country, towns in table("""
         Norway: Oslo Bergen Bodo
         England: Leeds York Oxford
         France: Lyon Nantes Dijon
@@ -75,7 +75,7 @@ LANGUAGES = {
 
 YEARS = [str(year) for year in range(1941, 1981)]
 
-JOBS = _table("""
+JOBS = table("""
     baker: bakery bake bread
     nurse: hospital treat patients
     farmer: barn grow potatoes
@@ -109,7 +109,7 @@ JOBS = _table("""
     """)
 """Each job, where it is done, and what is done: verb and object."""
 
-PEOPLE_NOUNS = _table("""
+PEOPLE_NOUNS = table("""
     woman: feminine women
     man: masculine men
     girl: feminine girls
@@ -133,7 +133,7 @@ PEOPLE_NOUNS = _table("""
     """)
 """Nouns that tell the gender, with their plurals."""
 
-ANIMALS = _table("""
+ANIMALS = table("""
     dog: bones basket
     cat: fish attic
     horse: oats stable
@@ -151,7 +151,7 @@ PET_NAMES = _words("""
     Rex Bella Luna Max Coco Daisy Milo Ruby Oreo Pepper Ginger Toby Misty Smoky Bingo Biscuit
     Lucky Shadow Sunny Tiger Pixie Rusty Snowy Buddy""")
 
-THINGS = _table("""
+THINGS = table("""
     bicycle: steel garage
     table: wood dining-room
     clock: brass hall
