@@ -73,6 +73,8 @@ _ALPHABETS = {
 }  # fmt: skip
 _SWITCHES = frozenset({"\\rm", "\\bf", "\\it", "\\tt", "\\sf", "\\sc"})
 _SPACES = frozenset({"\\quad", "\\qquad"})
+_SMALL_SPACES = frozenset({"\\;", "\\:", "\\>", "\\ "})
+"""Three of them in a row are as wide as a `\\quad`."""
 _WITH_COLUMNS = frozenset({"array", "tabular", "alignat", "alignat*", "alignedat"})
 _EXPLICIT_BARS = {
     ("\\left", "|"): "|(", ("\\right", "|"): "|)", ("\\left", "‖"): "‖(", ("\\right", "‖"): "‖)",
@@ -232,6 +234,9 @@ class _Reader:
 
     def dropped(self, token: Token) -> None:
         """`\\left`, `\\right`: the bracket stays, a missing one (`.`) becomes `null`."""
+        spaces = [t.text in _SMALL_SPACES for t in self.tokens[max(self.i - 3, 0) : self.i]]
+        if self.latex and spaces == [True] * 3:
+            self.emit("quad", token.text, token)
         if token.text not in ("\\left", "\\right", "\\middle") or self.i >= len(self.tokens):
             return
         following = self.tokens[self.i]

@@ -123,7 +123,8 @@ def without_words(tokens: list[Token]) -> list[Token]:
         tokens = tokens[1:]
     while len(tokens) > 3 and tokens[-1].kind == "text":
         apart = tokens[-2].kind == "quad" or is_sign(tokens[-2], ",;.") or tokens[-2].kind == "text"
-        if not apart and " " not in tokens[-1].text:
+        attribute = is_sign(tokens[-2], ".") and not tokens[-1].space  # `z.\\mathrm{grad}`
+        if (attribute or not apart) and " " not in tokens[-1].text:
             break
         tokens = tokens[:-1]
         while tokens and (tokens[-1].kind in ("quad", "key") or is_sign(tokens[-1], ",;")):

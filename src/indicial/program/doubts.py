@@ -33,7 +33,7 @@ from indicial.notation.syntax import (
     Transpose,
 )
 from indicial.program.messages import Message
-from indicial.program.names.letters import index_expression, is_capital
+from indicial.program.names.letters import LAST, index_expression, is_capital
 from indicial.program.names.occurrences import uses
 from indicial.program.names.outline import Outline
 
@@ -49,9 +49,6 @@ SLIPS = frozenset(
     }
 )  # fmt: skip
 """What can be nothing but a slip where all is in square brackets."""
-
-LAST = frozenset("TNLM")
-"""What may stand for the last element: the T of `y = h[T]`."""
 
 JUDGED = frozenset({"step", "step-start", "looks-ahead"})
 """What is said of equations that are read."""

@@ -35,6 +35,7 @@ from indicial.notation.syntax import (
     Product,
     Reduction,
     Statement,
+    is_condition,
 )
 from indicial.program.doubts import indexed
 from indicial.program.names.letters import GROUPS, index_expression, index_name, is_capital
@@ -42,7 +43,8 @@ from indicial.program.names.naming import FUNCTION_LETTERS
 from indicial.program.names.occurrences import uses
 from indicial.program.names.outline import Outline
 from indicial.program.names.sorting import density
-from indicial.program.names.uses import BUILT_IN, Use
+from indicial.program.names.uses import BUILT_IN, PROBABILITY, Use
+from indicial.program.vectors.kinds import GREEK_MATRICES
 from indicial.program.vectors.leaves import MATRIX_FUNCTIONS, in_scripts
 
 OPERATORS = frozenset(
@@ -89,7 +91,7 @@ def foreign(statement: Statement, outline: Outline) -> str:
     nodes = list(statement.walk())
     if any(isinstance(n, Name) and n.base in ("∂", "∇") for n in nodes):
         return ""  # it speaks about the others, which are read without it
-    labels = in_scripts(statement)
+    labels = in_scripts(statement) - _exponents(nodes)
     for node in nodes:
         if id(node) not in labels and (reason := _foreign_node(node, outline)):
             return reason
@@ -97,8 +99,8 @@ def foreign(statement: Statement, outline: Outline) -> str:
         return "it is about differentials"
     if reason := _left(statement, outline):
         return reason
-    if _scripted_density(statement, outline):
-        return "it is a density of numbers that have indices"
+    if reason := _density(statement, outline):
+        return reason
     drawn = "~" in statement.relations
     for side in statement.sides:
         for use in uses(outline, side):
@@ -125,6 +127,11 @@ def _left(equation: Equation, outline: Outline) -> str:
         return ""
     numbering = _numbering(outline)
     for argument in left.arguments:
+        if any(
+            isinstance(n, Name) and n.sub and replace(n, sub=()) == argument
+            for n in equation.walk()
+        ):
+            return f"{unicode(argument)} is an index here, and has indices"
         if isinstance(argument, Name) and argument.base in "xyzuv" and argument not in numbering:
             if not argument.sub:
                 return f"{unicode(argument)} is an argument here, and no index"
@@ -173,8 +180,21 @@ def _numbering(outline: Outline) -> set[Expression]:
     return found
 
 
+def _exponents(nodes: Iterable[Node]) -> set[int]:
+    """What stands above Euler's number: no label, but a value."""
+    return {
+        id(inner)
+        for node in nodes if isinstance(node, Name) and node.base == "e" and not node.sub
+        for script in node.sup for inner in script.walk()
+    }  # fmt: skip
+
+
 def _foreign_node(node: Node, outline: Outline) -> str:
     match node:
+        case Call() if _of_an_event(node):
+            return "it is about the probability of an event"
+        case Index() if any(_is_distribution(item, outline) for item in node.items):
+            return "it is about a function of distributions"
         case Fraction() if all(_first(part) in ("d", "∂") for part in (node.above, node.below)):
             return "it is about derivatives"
         case Name() if node.base == "𝔼":
@@ -191,6 +211,8 @@ def _foreign_node(node: Node, outline: Outline) -> str:
             return "it is about a function of vectors"
         case Call() if any(_is_moment(a) for a in node.arguments):
             return "it is about continuous time"
+        case Call(function=Name(base="abs")) if any(map(_is_matrix, node.arguments)):
+            return "it uses a determinant"
         case Expectation() if not _speaks_of_tokens(node):
             return "it holds an expectation"
         case Reduction(operator="argmin" | "argmax") if _over_parameters(node):
@@ -198,10 +220,42 @@ def _foreign_node(node: Node, outline: Outline) -> str:
     return ""
 
 
+def _of_an_event(call: Call) -> bool:
+    """`P(S_t = u)`, `P(\\text{omit } i)`, `P_{y ~ Q}(…)`."""
+    name = call.function
+    if not isinstance(name, Name) or name.base not in PROBABILITY:
+        return False
+    held = (*call.arguments, *(call.given or ()))
+    return any(is_condition(a) for a in (*held, *name.sub)) or any(
+        isinstance(n, Name) and len(n.base) > 1 and n.font == "roman"
+        for a in held if isinstance(a, Product) for n in a.factors
+    )  # fmt: skip
+
+
+def _is_distribution(item: Expression, outline: Outline) -> bool:
+    """The P of `H[P]`, beside `P(j)`."""
+    if not isinstance(item, Name) or item.base not in PROBABILITY:
+        return False
+    nodes = (n for statement in outline.statements for n in statement.walk())
+    return any(isinstance(n, Call) and n.function == item for n in nodes)
+
+
 def _imaginary(exponent: Expression, outline: Outline) -> bool:
     """The i of `e^{i m θ}`, which numbers nothing."""
     factors = exponent.factors if isinstance(exponent, Product) else (exponent,)
     return Name("i") in factors and "i" not in outline.naming.live
+
+
+def _is_matrix(node: Expression) -> bool:
+    """The Σ of `|Σ|`, the `K + I` of `|K + I|`."""
+    terms = node.terms if isinstance(node, Add) else (node,)
+    return any(
+        isinstance(t, Name)
+        and (
+            t.base in GREEK_MATRICES or t == Name("I") or (t.font == "bold" and is_capital(t.base))
+        )
+        for t in terms
+    )
 
 
 def _is_bold(item: Expression) -> bool:
@@ -287,7 +341,7 @@ def _known_e(outline: Outline) -> bool:
 def _opaque(use: Use, outline: Outline) -> str:
     """A function that nothing here computes."""
     key = use.reference.key
-    named = use.kind == "function" and not outline.is_function(key)
+    named = use.kind == "function" and (not outline.is_function(key) or _derived(key, outline))
     if named and key not in MATRIX_FUNCTIONS and not _activation(use):
         return f"{key} is a function that nothing here defines"
     if use.call is None or use.call.function in outline.heads:
@@ -298,6 +352,15 @@ def _opaque(use: Use, outline: Outline) -> str:
     return ""
 
 
+def _derived(key: str, outline: Outline) -> bool:
+    """Whether a function is defined by a derivative or an expectation, which nothing computes."""
+    known = outline.functions.get(key)
+    return known is not None and any(
+        isinstance(n, Expectation) or (isinstance(n, Name) and n.base in ("∂", "∇", "𝔼"))
+        for n in known.body.walk()
+    )
+
+
 def _probable(use: Use, outline: Outline) -> str:
     """A probability that nothing here computes."""
     if use.kind == "probability" and use.call is not None and not _computed(use.call, outline):
@@ -305,15 +368,36 @@ def _probable(use: Use, outline: Outline) -> str:
     return ""
 
 
-def _scripted_density(equation: Equation, outline: Outline) -> bool:
-    """`p(y_i | x_i) = exp(-(y_i - w x_i)^2)`: y_i is a number, and i is no value of it."""
+def _density(equation: Equation, outline: Outline) -> str:
+    """Why a density or distribution on the left side is not that of an index."""
     use = outline.use(equation.sides[0])
     if use is None or use.kind != "probability" or use.call is None:
-        return False
-    scripted = any(
-        isinstance(a, Index) or (isinstance(a, Name) and a.sub) for a in use.call.arguments
-    )
-    return scripted and density(equation, use.call)
+        return ""
+    for argument in use.call.arguments:
+        name = argument.base if isinstance(argument, Index) else argument
+        if not isinstance(name, Name):
+            continue
+        if name.base in GROUPS:
+            return "it is about a distribution of parameters"
+        if density(equation, use.call):
+            # `p(y_i | x_i) = exp(-(y_i - w x_i)^2)`: y_i is a number, and i is no value of it.
+            if isinstance(argument, Index) or name.sub:
+                return "it is a density of numbers that have indices"
+        elif name is argument and name.accents and name in _indexed_names(outline):
+            return f"{unicode(name)} is a structure"
+        elif name is argument and name.bare and name.base not in outline.naming.bound:
+            for side in equation.sides[1:]:
+                for inner in uses(outline, side):
+                    key = inner.reference.key
+                    if inner.reference.items == (name,) and key not in outline.defined:
+                        return f"{key}({unicode(name)}) is a function that nothing here defines"
+    return ""
+
+
+def _indexed_names(outline: Outline) -> set[Expression]:
+    """The names that have square brackets somewhere."""
+    nodes = (n for statement in outline.statements for n in statement.walk())
+    return {n.base for n in nodes if isinstance(n, Index)}
 
 
 def _computed(call: Call, outline: Outline) -> bool:
@@ -321,10 +405,16 @@ def _computed(call: Call, outline: Outline) -> bool:
     predicted = _letters(call.arguments)
     return any(
         d.probability is not None
+        and _accents(d.probability) == _accents(call)
         and _letters(d.probability.arguments) == predicted
         and not any(use.kind == "probability" for use in uses(outline, d.body))
         for d in outline.definitions
     )
+
+
+def _accents(call: Call) -> tuple[str, ...]:
+    """What tells P̃ from P."""
+    return call.function.accents if isinstance(call.function, Name) else ()
 
 
 def _letters(arguments: Iterable[Expression]) -> set[str]:

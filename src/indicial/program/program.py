@@ -99,6 +99,8 @@ class Program:
         filled = regular(real(filled, self._messages, document), self._messages)
         in_matrices: list[Skipped] = []
         self.reading = vectors.rewrite(filled, self._messages, document, in_matrices)
+        self.unread = tuple(in_matrices)
+        """What vector style leaves open."""
         indexed = self.reading.statements
         # Steps with vectors use what the prose says of them: that they are orthogonal, of length 1.
         self._prose = document and self.reading.related

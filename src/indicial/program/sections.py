@@ -188,6 +188,8 @@ def _divide_section(title: str, blocks: list[Block]) -> list[Part]:
     seen: set[Statement] = set(said)
     bodies: dict[tuple[object, ...], Expression] = {}
     counts: dict[str, int] = {}
+    stepped: dict[str, int] = {}
+    done: set[str] = set()
     for block in blocks:
         # A display that defines something anew is an alternative as a whole.
         anew = any(
@@ -195,10 +197,19 @@ def _divide_section(title: str, blocks: list[Block]) -> list[Part]:
             for statement in block.statements
             if (known := _defined(statement, definitions, sketch)) is not None
         )
+        steps = {
+            d.key: len(d.items)
+            for statement in block.statements
+            if (d := definitions.get(id(statement))) is not None and d.relation in STEPS
+        }
+        # Lines with += that stand together add up; behind another display they begin anew.
+        anew = anew or any(key in done or stepped.get(key, n) != n for key, n in steps.items())
         if anew and not block.strict and parts[-1].statements:
             parts.append(Part(title, _trailing_lists(parts[-1])))
             seen = set(said)
-            bodies, counts = {}, {}
+            bodies, counts, stepped, done = {}, {}, {}, set()
+        stepped |= steps
+        done |= set() if steps else set(stepped)
         here: dict[tuple[object, ...], Statement] = {}
         for statement in block.statements:
             if statement in seen:

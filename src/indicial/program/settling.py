@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from indicial.notation.syntax import Statement
+from indicial.notation.faults import Skipped
+from indicial.notation.syntax import Equation, Statement
 from indicial.program.doubts import about
 from indicial.program.foreign import foreign, without_names
 from indicial.program.names.sorting import says_what
@@ -23,7 +24,9 @@ Make = Callable[[Part], Program]
 
 def settle(parts: list[Part], make: Make) -> list[Program]:
     """The programs of a document's parts."""
-    about_tensors = _without_lost_displays([_without_foreign(part) for part in parts])
+    foreign_statements: set[Statement] = set()
+    about_tensors = [_without_foreign(part, foreign_statements) for part in parts]
+    about_tensors = _without_lost_displays(about_tensors, foreign_statements)
     return [program for part in about_tensors for program in settled(part, make)]
 
 
@@ -59,8 +62,12 @@ def _attempt(part: Part, make: Make) -> tuple[Program | None, list[tuple[str, li
     prose = part.prose()
     try:
         program = make(part)
-        found = program.doubts if prose else []
-        return program, [(m.text, about(prose, m) or list(prose)) for m in found]
+        doubts = [
+            (m.text, about(prose, m) or list(prose)) for m in (program.doubts if prose else [])
+        ]
+        unread = {skipped.span: skipped.reason for skipped in program.unread}
+        doubts += [(unread[st.span], [st]) for st in prose if st.span in unread]
+        return program, doubts
     except Exception:
         # Whatever an author writes, the other displays of the document are read.
         if not prose:
@@ -68,14 +75,38 @@ def _attempt(part: Part, make: Make) -> tuple[Program | None, list[tuple[str, li
         return None, [("it is not understood", list(prose))]
 
 
-def _without_lost_displays(parts: list[Part]) -> list[Part]:
-    """A display that two parts share is read by both of them or by none."""
+def _without_lost_displays(parts: list[Part], foreign_statements: set[Statement]) -> list[Part]:
+    """A display that two parts share is read by both of them or by none.
+
+    Neither is one that repeats a row that is not read, nor what is drawn for rows that are not.
+    """
     lost = {at for part in parts for at in part.lost}
-    return [part.without_displays(lost) for part in parts] if lost else parts
+    blocks = {id(b): b for part in parts for b in part.home.values() if not b.strict}
+    for at, block in blocks.items():
+        rows = [st for st in block.statements if not says_what(st)]
+        again = any(st in foreign_statements for st in rows)
+        if again or (block.skipped and rows and all(map(_draws, rows))):
+            lost.add(at)
+    if not lost:
+        return parts
+    held = {id(st) for part in parts for st in part.statements}
+    kept = [part.without_displays(lost) for part in parts]
+    told = {skipped.span for part in kept for skipped in part.skipped}
+    kept[0].skipped += [
+        Skipped(st.span, "a part of its display is not read")
+        for at in lost
+        for st in blocks[at].statements
+        if id(st) not in held and st.span not in told
+    ]  # rows that repeat others
+    return kept
 
 
-def _without_foreign(part: Part) -> Part:
-    """The part without what is not about tensors."""
+def _draws(statement: Statement) -> bool:
+    return isinstance(statement, Equation) and statement.relations == ("~",)
+
+
+def _without_foreign(part: Part, found: set[Statement]) -> Part:
+    """The part without what is not about tensors; that is added to what was `found`."""
     own = part.holding(part.statements).prose()
     plain = {id(s): without_names(s, part.outline()) for s in own}
     if any(id(new) != old for old, new in plain.items()):
@@ -84,4 +115,5 @@ def _without_foreign(part: Part) -> Part:
         part = replace(part, statements=statements, sketch=None, home={**part.home, **home})
         own = part.holding(part.statements).prose()
     reasons = {id(s): reason for s in own if (reason := foreign(s, part.outline()))}
+    found.update(s for s in own if id(s) in reasons)
     return replace(part.without(reasons), borrowed=part.borrowed) if reasons else part

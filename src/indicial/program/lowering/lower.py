@@ -32,6 +32,7 @@ from indicial.program.lowering.context import ZERO, Context, Open, Term, merge
 from indicial.program.lowering.reads import Reading
 from indicial.program.lowering.scope import Scope
 from indicial.program.moving import Unmovable, moved
+from indicial.program.names.letters import LAST
 from indicial.program.names.naming import Reference
 
 
@@ -120,8 +121,11 @@ class Lowering(Reading):
         expression, opens = term.expression, dict(term.opens)
         for key, opened in term.opens.items():
             family = opened.variable.family
-            if any(self._has_element(tensor, n, family) for _, tensor, n in opened.sites):
+            there = any(self._has_element(tensor, n, family) for _, tensor, n in opened.sites)
+            if there or (self.outline.document and opened.below and key in LAST):
                 size = self.context.classes.atom(opened.variable.size)
+                if not there:  # `y = c h_T` of prose: the last of 0..T-1
+                    size = size - 1
                 expression = moved(expression, {opened.variable.name: ir.Affine((), size)})
                 opened.variable.element = True
                 scope.capitals.pop(key, None)

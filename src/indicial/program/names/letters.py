@@ -134,12 +134,43 @@ def live_letters(statement: Statement) -> frozenset[str]:
         call = call.base if isinstance(call, Index) else call
         if isinstance(call, Call):  # the y of `P(y | h)` too
             for item in call.arguments:
-                live.update(_letters(item) if index_name(item) is not None else ())
+                live.update(_letters(item) if index_name(_unshifted(item)) is not None else ())
         left = set(_script_letters(statement.sides[0]))
         right = {c for side in statement.sides[1:] for c in _script_letters(side)}
         right |= {c for side in statement.sides[1:] for c in _compared(side)}
+        if not isinstance(statement.sides[0], Index):
+            right |= {c for side in statement.sides[1:] for c in _counted(side)}
         live.update(left & right)
     return frozenset(live)
+
+
+def _unshifted(item: Expression) -> Expression:
+    """The n of `z(n+1)`."""
+    if isinstance(item, Add) and len(item.terms) == 2:
+        first, second = item.terms
+        second = second.body if isinstance(second, Negative) else second
+        return first if isinstance(second, Number) else item
+    return item
+
+
+LAST = frozenset("TNLM")
+"""What may stand for the last element: the T of `y = h_T`."""
+COUNTING = frozenset("ijklmnstτℓ")
+"""Letters that people number things with."""
+
+
+def _counted(side: Expression) -> Iterator[str]:
+    """The letters that are computed with: the t of `η_t = η_0 cos(π t / T)`, the ℓ of `z_ℓ = a^ℓ z_0`."""
+    hidden: set[int] = set()
+    for node in side.walk():
+        if isinstance(node, Call) and isinstance(node.function, Name):
+            hidden.update(id(n) for script in node.function.sup for n in script.walk())
+        if isinstance(node, Name):
+            hidden.update(id(n) for script in node.sub for n in script.walk())
+    for node in side.walk():
+        plain = isinstance(node, Name) and node.bare and not node.font and id(node) not in hidden
+        if plain and isinstance(node, Name) and node.base in COUNTING:
+            yield node.base
 
 
 def _compared(side: Expression) -> Iterator[str]:

@@ -205,7 +205,9 @@ def _computed_with(node: Expression) -> Iterator[Expression]:
         inside = (node.body,)
     elif isinstance(node, Index):
         inside = (node.base,)
-    elif not isinstance(node, Name):
+    elif isinstance(node, Name):
+        inside = node.sup if node.base == "e" else ()
+    else:
         inside = node.children()
     for child in inside:
         if isinstance(child, Expression):

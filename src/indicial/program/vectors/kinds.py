@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 from indicial.notation import syntax as s
 from indicial.notation.printers import name_key
-from indicial.program.names.letters import index_name
+from indicial.program.names.letters import GROUPS, index_name
 from indicial.program.names.outline import Outline
 from indicial.program.vectors.leaves import Leaf, Leaves
 from indicial.program.vectors.regular import index_letters
@@ -28,6 +28,8 @@ COUNTS = frozenset("dnmltijpNTLDJ")
 """Letters that count something where nothing says otherwise: sizes, places, steps."""
 OFTEN_COLUMNS = frozenset("θμβδ")
 """Greek letters that are columns now and then."""
+GREEK_MATRICES = frozenset("ΣΛ")
+"""Covariances and eigenvalues: matrices where nothing says otherwise."""
 OFTEN_VECTORS = frozenset("chkoquvxyz")
 """Letters that are columns more often than not, in a text that has columns."""
 
@@ -86,6 +88,12 @@ class Kinds(Leaves):
             isinstance(n, s.Name) and n.font == "bold" for st in statements for n in st.walk()
         )
         self.steps = set(_steps(statements))
+        self.whole = {
+            s.Name(n.base, n.accents, n.primes)
+            for st in statements for n in st.walk()
+            if isinstance(n, s.Name) and n.font == "bold" and not n.sub
+        }  # fmt: skip
+        """The letters that stand in bold type without anything below them."""
 
     # ------------------------------------------------------------------ what is fixed
 
@@ -104,7 +112,10 @@ class Kinds(Leaves):
         if leaf.key in self.declared or leaf.letter in self.apart:
             return leaf.key
         font = "bold" if base.font == "bold" else "like"
-        return f"{font} " + name_key(s.Name(base.base, base.accents, base.primes))
+        stem = s.Name(base.base, base.accents, base.primes)
+        if font == "bold" and base.sub and leaf.capital and stem in self.whole:
+            font = "bold part of"  # the Λ_1 of Λ
+        return f"{font} {name_key(stem)}"
 
     def shape_of(self, leaf: Leaf) -> Shape:
         """The shape of a name in the reading that was taken."""
@@ -169,14 +180,21 @@ class Kinds(Leaves):
         row = 0.0 if rows else 3.0
         if seen.bold and seen.capital and seen.most > 1 and not seen.steps:  # an element
             return {NUMBER: 0.3, MATRIX: 2.5, COLUMN: 3, ROW: 3 + row}
+        if variable.startswith("bold part"):
+            return {MATRIX: 0, COLUMN: 1.5, ROW: 1.5 + row, NUMBER: 3}
         if seen.bold and seen.capital:
             column = 1.5 if seen.positions else 3.0
             return {MATRIX: 0, COLUMN: column, ROW: column + row, NUMBER: 7}
         if seen.bold:
             return {COLUMN: 0.2 if rows else 0, ROW: row, NUMBER: 6}
         if seen.capital is None:
-            return {NUMBER: 0.8, COLUMN: 1.3, ROW: 1.3 + row, MATRIX: 1.5}
+            number = 0.8 if seen.most < 2 else -2.0  # `y.grad[b,j]` has its indices
+            return {NUMBER: number, COLUMN: 1.3, ROW: 1.3 + row, MATRIX: 1.5}
         if is_greek(seen.letter):
+            if seen.letter in GREEK_MATRICES:
+                return {MATRIX: 0, NUMBER: 3, COLUMN: 4, ROW: 4 + row}
+            if seen.letter in GROUPS:
+                return {COLUMN: 0.5, NUMBER: 0.6, MATRIX: 2, ROW: 1 + row}
             if seen.capital:
                 return {MATRIX: 1, NUMBER: 1.2, COLUMN: 3, ROW: 3 + row}
             column = 1.8 if seen.letter in OFTEN_COLUMNS else 2.5

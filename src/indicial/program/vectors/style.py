@@ -15,7 +15,7 @@ from indicial.notation.vocabulary import SPACE
 from indicial.program.names.letters import is_capital, is_letter
 from indicial.program.names.naming import FUNCTION_LETTERS
 from indicial.program.names.uses import BUILT_IN
-from indicial.program.vectors.kinds import is_greek
+from indicial.program.vectors.kinds import GREEK_MATRICES, is_greek
 from indicial.program.vectors.leaves import is_element
 from indicial.program.vectors.tables import NORMALISED
 
@@ -115,7 +115,7 @@ def _indexed(statements: Iterable[s.Statement]) -> Iterator[str]:
 
 def _shows(node: s.Node, indexed: frozenset[str]) -> bool:
     if isinstance(node, s.Name):
-        return node.font == "bold" and is_letter(node.base)
+        return (node.font == "bold" and is_letter(node.base)) or node.base in GREEK_MATRICES
     if isinstance(node, s.Transpose):
         return any(_is_value(n) or isinstance(n, s.Call) for n in _values(node.body))
     if isinstance(node, s.Product):

@@ -335,6 +335,16 @@ class _Rewriting:
             for node in self.kinds.values(side)
             if (leaf := self.kinds.leaf(node)) is not None and self.kinds.fixed(leaf) is None
         ]
+        for leaf, _ in leaves if self.document else ():
+            plain = leaf.base.font == "bold" and leaf.capital and not leaf.base.sub
+            if (
+                plain
+                and self.kinds.shape_of(leaf) == NUMBER
+                and leaf.key not in self.kinds.declared
+            ):
+                text = f"{leaf.key} is set like a matrix, and fits as a number only"
+                self.skipped.append(Skipped(statement.span, text))
+                return True
         for doubt in self.reading.doubts:
             sites = {
                 leaf.key: (leaf, node.span)

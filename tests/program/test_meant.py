@@ -1,0 +1,141 @@
+r"""Displays as people write them: each name with its axes and the sums, or left outside with a reason.
+
+The cases are classes of mistakes that a reader of notes once made, in words of our own.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from indicial import load_document
+from indicial.program.explain.stretch import Reading, reading
+
+
+def readings(folder: Path, *displays: str) -> list[Reading]:
+    """How each display of a document is read."""
+    text = "\n\n".join(d if d.startswith(("#", "Here")) else f"$${d}$$" for d in displays)
+    path = folder / "notes.md"
+    path.write_text(text, encoding="utf-8")
+    programs = load_document(path)
+    places = [m.span() for m in re.finditer(r"\$\$.+?\$\$", text, re.DOTALL)]
+    return [reading(programs, *place, str(path)) for place in places]
+
+
+READ: dict[str, tuple[str, dict[str, int], int]] = {
+    "two equations with small spaces between them": (
+        r"a = \frac{1}{Z} b \;\;\;\; Z = \sum_i c_i",
+        {"a": 0, "b": 0, "Z": 0, "c": 1},
+        1,
+    ),
+    "an attribute at the end of a row": (
+        r"u.\mathrm{grad} = v.\mathrm{value} * w.\mathrm{grad}",
+        {"u.grad": 0, "v.value": 0, "w.grad": 0},
+        0,
+    ),
+    "a density of a number": (
+        r"p(x) = \frac{1}{\sigma\sqrt{2\pi}} e^{-\frac{x^2}{2\sigma^2}}",
+        {"p": 0, "σ": 0, "x": 0},
+        0,
+    ),
+    "steps in round brackets": (
+        r"s(n+1) = \rho s(n) + u(n)",
+        {"s": 1, "s_0": 0, "ρ": 0, "u": 1},
+        0,
+    ),
+    "a number of a step that is computed with": (
+        r"z_\ell = \alpha^\ell z_0 + (1 - \alpha^{2\ell}) c",
+        {"z": 1, "z_0": 0, "α": 0, "c": 0},
+        0,
+    ),
+    "a place that is computed with": (r"\log f_i = c - \alpha \log i", {"f": 1, "c": 0, "α": 0}, 0),
+    "parameters are a vector": (
+        r"\Phi_{i+1} = \Phi_i - \eta D g_i",
+        {"Φ": 2, "Φ_0": 1, "η": 0, "D": 2, "g": 2},
+        1,
+    ),
+    "covariances are matrices": (
+        r"\Sigma_a = \Big(\sum_i \alpha_i^2\Big) \Sigma_b",
+        {"Σ_a": 2, "α": 1, "Σ_b": 2},
+        1,
+    ),
+}
+
+OUTSIDE: dict[str, tuple[str, str]] = {
+    "an event": (r"P(A = 1, B = 1) = P(A = 1) P(B = 1)", "event"),
+    "an event of a chain": (r"F[s,t] = P(S_t = s)", "event"),
+    "an event in words": (r"P(\textrm{choose } i) = 1 - (1 - 1/n)^n", "event"),
+    "an energy": (r"P(x) = \frac{1}{Z} e^{-\beta E(x)}", "expectation"),
+    "a density of something unknown": (r"p(x) = \frac{1}{Z} \exp(-\mathcal{L}(x) / \eta)", "defines"),
+    "a posterior": (r"p(\Phi) = \frac{1}{Z} e^{-n \mathcal{L}}", "parameters"),
+    "an entropy": (r"H[P] = -\sum_j P(j) \log P(j)", "distributions"),
+    "a determinant": (r"s = \log |\Sigma| + x^\top \Sigma^{-1} x", "determinant"),
+    "an index that has indices": (r"\eta(t) = \eta_i \text{ if } t_i \leq t \leq t_{i+1}", "indices"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", READ)
+def test_read(case: str, tmp_path: Path) -> None:
+    display, axes, sums = READ[case]
+    (found,) = readings(tmp_path, display)
+    assert not found.skipped and not found.mistakes
+    assert found.axes == {name: {count} for name, count in axes.items()}
+    assert len(found.sums) == sums
+
+
+@pytest.mark.parametrize("case", OUTSIDE)
+def test_outside(case: str, tmp_path: Path) -> None:
+    display, reason = OUTSIDE[case]
+    (found,) = readings(tmp_path, display)
+    assert not found.computed and not found.mistakes
+    assert reason in found.skipped[0].reason
+
+
+def test_the_last_step_is_one_of_the_steps(tmp_path: Path) -> None:
+    _, last = readings(tmp_path, "h_t = a h_{t-1} + x_t", "y = c h_T")
+    assert last.axes == {"y": {0}, "c": {0}, "h": {1}}
+
+
+def test_an_element_does_not_make_a_matrix_a_number(tmp_path: Path) -> None:
+    whole, element = readings(
+        tmp_path,
+        r"f = \bar{\mathbf x}^\top \boldsymbol\Lambda \bar{\mathbf x}",
+        r"\kappa = \frac{\boldsymbol\Lambda_1}{\boldsymbol\Lambda_d}",
+    )
+    assert whole.axes["Λ"] == {2}
+    assert element.axes == {"κ": {0}, "Λ_1": {0}, "Λ_d": {0}}
+
+
+def test_a_display_that_repeats_an_unread_row_is_not_read(tmp_path: Path) -> None:
+    rows = r"\begin{aligned} y &= f(x) \\ z &= g(y, x) \end{aligned}"
+    again = r"\begin{aligned} y &= f(x) \\ z &= g(y, x) \\ u &= 2 v \end{aligned}"
+    first, second = readings(tmp_path, rows, again)
+    assert not first.computed and not second.computed
+
+
+def test_a_draw_alone_is_not_read(tmp_path: Path) -> None:
+    rows = readings(
+        tmp_path,
+        r"y = 2 \epsilon, \quad \epsilon \sim \mathcal N(0, 1)",
+        r"z(t + \Delta t) = z(t) + \epsilon, \quad \epsilon \sim \mathcal N(0, 1)",
+    )
+    assert [row.computed for row in rows] == [True, False]
+
+
+def test_a_row_in_doubt_takes_its_display_with_it(tmp_path: Path) -> None:
+    (found,) = readings(
+        tmp_path,
+        r"\begin{aligned} L^0 &= \mathrm{ReLU}(W^0 x + b^0) \\ L^1 &= \sigma(W^1 L^0 + b^1) \\"
+        r"q &= \mathrm{softmax}(L^1) \end{aligned}",
+    )
+    assert found.skipped and not found.computed
+
+
+def test_loops_behind_another_display_begin_anew(tmp_path: Path) -> None:
+    first, _, second = readings(
+        tmp_path, "g[i] += z u[i]", "y[j] = W[j,I] x[I]", "g[i] += V[j,i] v[j]"
+    )
+    assert first.axes == {"g": {1}, "z": {0}, "u": {1}}
+    assert second.axes == {"g": {1}, "V": {2}, "v": {1}}
