@@ -128,7 +128,7 @@ def test_a_row_in_doubt_takes_its_display_with_it(tmp_path: Path) -> None:
     (found,) = readings(
         tmp_path,
         r"\begin{aligned} L^0 &= \mathrm{ReLU}(W^0 x + b^0) \\ L^1 &= \sigma(W^1 L^0 + b^1) \\"
-        r"q &= \mathrm{softmax}(L^1) \end{aligned}",
+        r"Q &= \mathrm{softmax}(L^1) \end{aligned}",
     )
     assert found.skipped and not found.computed
 
