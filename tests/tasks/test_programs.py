@@ -41,6 +41,13 @@ def test_a_text_with_a_loss_alone() -> None:
     assert trainable([text]).task == "language"
 
 
+@pytest.mark.parametrize("name", ["bahdanau", "captioning", "encoder_decoder", "thought_vector"])
+def test_a_program_with_several_inputs_is_for_columns(name: str) -> None:
+    assert trainable([name]).task == "columns"
+    with pytest.raises(IndicialError, match="is for the task columns"):
+        trainable([name], task="language")
+
+
 def test_sizes_constants_and_holes() -> None:
     found = trainable(["transformer", "focus"], {"J": "64", "lambda": "0.5"})
     assert found.sizes == {"J": 64}
@@ -59,10 +66,8 @@ def test_a_whole_number_may_be_a_constant() -> None:
         ("v[t]=x[t,K]x[t,K]", {}, None, "they end in v[t])"),
         ("v[t]=x[t,K]x[t,K]", {}, None, "P(w[t] | w[0], …, w[t-1]) = softmax_{w_t} e[w_t,J] h[t,J]"),
         ("ugrnn", {}, "blank", "two cells that give h⃗[t,j], h⃖[t,j]"),
-        ("bahdanau", {}, None, "read a second text, x[t_{in}], beside w"),
-        ("captioning", {}, None, "read M[x,y,k], which no equation defines"),
         ("language_model", {}, None, "Add h[t,j] = …, or name a model that defines it"),
-        ("focus", {}, None, "input w[t] in V"),
+        ("focus", {}, None, "no parameters, so there is nothing to learn: they read loss, α[ℓ,k,t,t]"),
         ("bidirectional", {}, "language", "w[t] is predicted from w[t+1]"),
         ("blank_rnn", {}, "language", "--task blank"),
         ("ugrnn", {"J": "0.5"}, None, "--set J=0.5: J is a size of the model, a whole number from 1 to"),

@@ -73,6 +73,10 @@ class Data:
         """`book.txt`, or the name of a world."""
         return str(self.description["name"])
 
+    def save(self, folder: Path) -> None:
+        """Writes what a run keeps of them, `folder/tokenizer.json`."""
+        self.tokenizer.save(folder)
+
     @property
     def entropy(self) -> float | None:
         """Nats per document that no model can do without, its end included; None but for a world."""

@@ -105,7 +105,7 @@ def _cut(text: str) -> int:
     return place if place > len(text) // 2 else len(text)
 
 
-def _lines(file: File, raw: bool) -> Iterator[str]:
+def lines_of(file: File, raw: bool) -> Iterator[str]:
     """The lines of a file, each with its `\\n`."""
     rest = ""
     for text in chunks(file, raw):
@@ -118,7 +118,7 @@ def _lines(file: File, raw: bool) -> Iterator[str]:
 
 def _json_rows(file: File, raw: bool) -> Iterator[tuple[int, object]]:
     """The value in each line that is not blank, with the number of the line."""
-    for number, line in enumerate(_lines(file, raw), 1):
+    for number, line in enumerate(lines_of(file, raw), 1):
         if not line.strip():
             continue
         try:
@@ -148,9 +148,9 @@ def _one_value(file: File, number: int, line: str) -> str:
 def _csv_rows(file: File, kind: str, raw: bool) -> Iterator[tuple[int, object]]:
     """Each row by the names in the first line, with the number of the line it begins in."""
     csv.field_size_limit(FIELD_MOST)
-    lines = _lines(file, raw)
+    lines = lines_of(file, raw)
     header = next(lines, "")
-    mark = "\t" if kind == "tsv" else _separator(header)
+    mark = "\t" if kind == "tsv" else separator(header)
     reader = csv.DictReader(
         chain([header], lines),
         delimiter=mark,
@@ -176,7 +176,7 @@ def _csv_rows(file: File, kind: str, raw: bool) -> Iterator[tuple[int, object]]:
         raise IndicialError(f"{file.name}, row in line {begins}: {error}") from None
 
 
-def _separator(header: str) -> str:
+def separator(header: str) -> str:
     """What stands between the columns of a .csv: a semicolon where a comma is part of a number."""
     return next((mark for mark in ",;\t" if mark in header), ",")
 

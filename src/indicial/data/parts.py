@@ -108,16 +108,16 @@ def _fraction_or_names(validation: float | Sequence[str]) -> float | Sequence[st
     """`["0.1"]`, as the command line has it, is a fraction too."""
     names = [validation] if isinstance(validation, str) else validation
     if isinstance(names, float | int):
-        return _checked(float(names))
+        return checked_fraction(float(names))
     if len(names) == 1:
         try:
-            return _checked(float(names[0]))
+            return checked_fraction(float(names[0]))
         except ValueError:
             pass
     return names
 
 
-def _checked(fraction: float) -> float:
+def checked_fraction(fraction: float) -> float:
     if not 0 < fraction < 1:
         raise IndicialError(
             f"--validation is {fraction:g}: it is a fraction between 0 and 1, such as 0.1, or files"

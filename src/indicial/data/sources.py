@@ -227,7 +227,7 @@ def _files(name: str, raw: bool) -> list[File | None]:
         if not path.exists():
             if path.is_symlink():
                 raise IndicialError(f"{name} is a link that leads nowhere: name the file itself")
-            raise IndicialError(_missing(name, path))
+            raise IndicialError(missing(name, path, "file, folder or world", worlds()))
         if not path.is_file():
             raise IndicialError(
                 f"{name} is neither a file nor a folder; standard input is --data -"
@@ -240,14 +240,23 @@ def _files(name: str, raw: bool) -> list[File | None]:
 
 
 def absolute(name: str) -> str:
-    """`book.txt` → `/home/anna/book.txt`; a world, standard input and what is not there stay."""
+    """`book.txt` → `/home/anna/book.txt`, `x=train.de` → `x=/home/anna/train.de`; a world, standard
+    input and what is not there stay."""
+    before, name = _of_input(name)
     path = Path(name).expanduser()
     known = name != "-" and name not in worlds() and os.path.exists(path)
-    return os.path.abspath(path) if known else name
+    return before + (os.path.abspath(path) if known else name)
+
+
+def _of_input(name: str) -> tuple[str, str]:
+    """`x=train.de` → `("x=", "train.de")`: what is named for an input of the equations."""
+    input_, equals, path = name.partition("=")
+    return (input_ + equals, path) if equals and not os.path.exists(name) else ("", name)
 
 
 def is_gone(name: str) -> bool:
     """Whether a name is that of a file or folder that is not there; a number is a part of the data."""
+    _, name = _of_input(name)
     if name == "-" or name in worlds() or name.replace(".", "", 1).isdigit():
         return False
     return not os.path.exists(Path(name).expanduser())
@@ -288,8 +297,8 @@ def _standard_input() -> File:
     return File(Path(copy.name), "standard input", checksum.hexdigest())
 
 
-def _missing(name: str, path: Path) -> str:
-    """There is no such file: what there is, with nearly that name."""
+def missing(name: str, path: Path, what: str, others: Sequence[str]) -> str:
+    """There is no such file: what there is, with nearly that name; `others` are built in."""
     if "://" in name:
         return f"{name} is an address, not a file: download it first, and name the file"
     folder = path.parent
@@ -301,11 +310,10 @@ def _missing(name: str, path: Path) -> str:
         names = []
     close = [str(folder / n) for n in difflib.get_close_matches(path.name, names, 2, 0.75)]
     if os.sep not in name:
-        close += difflib.get_close_matches(name, worlds(), 1)
-    meant = (
-        f"did you mean {' or '.join(close)}?" if close else f"built-in are {', '.join(worlds())}"
-    )
-    return f"there is no file, folder or world {name}; {meant}"
+        close += difflib.get_close_matches(name, others, 1)
+    built_in = f"; built-in are {', '.join(others)}" if others else ""
+    meant = f"; did you mean {' or '.join(close)}?" if close else built_in
+    return f"there is no {what} {name}{meant}"
 
 
 def _check(source: Files) -> None:

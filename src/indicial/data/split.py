@@ -47,8 +47,8 @@ def survey(pieces: Iterable[Piece], seed: int = 0) -> Survey:
     lowest, highest = MARKS, -1
     for text, ends in pieces:
         if not size:
-            mark = _mark(text, seed)
-            lowest, highest = min(lowest, mark), max(highest, mark)
+            here = mark(text, seed)
+            lowest, highest = min(lowest, here), max(highest, here)
         size += len(text)
         if ends:
             documents += 1
@@ -93,7 +93,7 @@ class Chosen(Source):
         begins, mine = True, False
         for piece in self.source.pieces():
             if begins:
-                mine = (_mark(piece.text, self.seed) < self.bound) == self.below
+                mine = (mark(piece.text, self.seed) < self.bound) == self.below
             if mine:
                 yield piece
             begins = piece.ends
@@ -146,7 +146,7 @@ def _boundary(text: str, place: int) -> int:
     return place
 
 
-def _mark(text: str, seed: int) -> int:
+def mark(text: str, seed: int) -> int:
     """A number below 2⁶⁴, the same for documents that begin alike."""
     begin = text[:LOOKED_AT].encode("utf-8", "surrogatepass")
     digest = hashlib.blake2b(begin, digest_size=8, key=b"%d" % seed).digest()

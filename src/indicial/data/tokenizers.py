@@ -17,7 +17,7 @@ import json
 import math
 import unicodedata
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
@@ -88,8 +88,11 @@ class Tokenizer(ABC):
 
     def save(self, folder: Path) -> None:
         """Write `folder/tokenizer.json`."""
-        written = json.dumps({"format": FORMAT, "kind": self.kind, **self._content()})
-        write_text(folder / FILE, written + "\n")
+        write_text(folder / FILE, json.dumps(self.to_json()) + "\n")
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it; `tokenizer_of` makes it again."""
+        return {"format": FORMAT, "kind": self.kind, **self._content()}
 
     @abstractmethod
     def _text(self, ids: list[int]) -> str:
@@ -189,24 +192,35 @@ def make_tokenizer(
 
 def load_tokenizer(folder: Path) -> Tokenizer:
     """The tokenizer that was saved into a folder."""
-    from indicial.data.bpe import BPE
-
     path = folder / FILE
     try:
         content = json_of(plain_bytes(path))
-        version, kind = content.pop("format"), content.pop("kind")
-        if version == FORMAT:
-            made: Tokenizer = {"bytes": Bytes, "characters": Characters, "bpe": BPE}[kind](
-                **content
-            )
-            return made
     except FileNotFoundError:
         raise IndicialError(f"{path} is missing: is {folder} the folder of a run?") from None
     except IndicialError:
         raise
-    except Exception as error:  # those of the library that cuts words are of no kind of their own
+    except Exception as error:
         raise IndicialError(f"{path} is damaged: {_said(error)}") from None
-    raise IndicialError(f"{path} has format {version}, and this version of Indicial reads {FORMAT}")
+    return tokenizer_of(content, str(path))
+
+
+def tokenizer_of(content: Mapping[str, Any], where: str) -> Tokenizer:
+    """What `to_json` gave, made again; `where` it was read from, for messages."""
+    from indicial.data.bpe import BPE
+
+    try:
+        rest = dict(content)
+        version, kind = rest.pop("format"), rest.pop("kind")
+        if version == FORMAT:
+            made: Tokenizer = {"bytes": Bytes, "characters": Characters, "bpe": BPE}[kind](**rest)
+            return made
+    except IndicialError:
+        raise
+    except Exception as error:  # those of the library that cuts words are of no kind of their own
+        raise IndicialError(f"{where} is damaged: {_said(error)}") from None
+    raise IndicialError(
+        f"{where} has format {version}, and this version of Indicial reads {FORMAT}"
+    )
 
 
 def _said(error: Exception) -> str:

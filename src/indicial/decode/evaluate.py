@@ -31,7 +31,7 @@ from indicial.data.tokenizers import Tokenizer
 from indicial.data.world import World
 from indicial.program.messages import IndicialError
 from indicial.tasks.language import Language
-from indicial.tasks.registry import make_task
+from indicial.tasks.registry import text_task
 from indicial.tasks.task import Scores
 from indicial.training.run import Run
 
@@ -177,7 +177,7 @@ def encoded(source: Files | Sentences, tokenizer: Tokenizer, folder: Path) -> Co
 def task_on(data: Data, run: Run, module: ProgramModule, context: int | None) -> Language:
     """The task of the run, on other data."""
     length = run.number("context") if context is None else context
-    task = make_task(
+    task = text_task(
         run.description.task,
         run.program,
         data,

@@ -108,7 +108,7 @@ def make_trials(
     found = []
     for model, made in zip(models, programs, strict=True):
         task = make_task(made.task, made.program, data, context=context, batch_size=rows)
-        told = {**dict.fromkeys(task.lengths, context), **task.sizes}
+        told = {**task.lengths, **task.sizes}
         equations = Equations.of(made.program)
         for asked in parameters:
             sizes, number = sizes_for(made.program, told, made.sizes, asked)

@@ -77,7 +77,7 @@ class Blank(Language):
             return counted
         return np.asarray(counted & self.where(block.tokens.shape, number, VALIDATION))
 
-    def scores(self, nats: float, count: int) -> Scores:
+    def scores(self, nats: float, count: int, tally: tuple[float, ...] = ()) -> Scores:
         """Words that are seen from both sides may well cost less than the entropy of the text."""
         return replace(super().scores(nats, count), entropy=None)
 

@@ -12,7 +12,7 @@ the validation part once; where a program says no P, it takes the loss itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,7 @@ class Language:
     """Texts in rows; the inputs of the program are the tokens."""
 
     name = "language"
+    notes: Sequence[str] = ()
 
     def __init__(
         self,
@@ -79,6 +80,7 @@ class Language:
             validation_tokens=len(data.validation),
             entropy=data.entropy_per_token,
             terms=self.terms,
+            tokens_per_row=self.context,
         )
 
     @property
@@ -91,9 +93,9 @@ class Language:
         return self.prediction.token if self.prediction else token_inputs(self.program.code)[0]
 
     @property
-    def lengths(self) -> tuple[str, ...]:
-        """The names of sizes that are as long as a text: T."""
-        return text_lengths(self.program.code)
+    def lengths(self) -> dict[str, int]:
+        """The names of sizes that are as long as a text, T, and how long that is."""
+        return dict.fromkeys(text_lengths(self.program.code), self.context)
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -203,7 +205,7 @@ class Language:
             self._measure = Measure(module, self.prediction)
         return self._measure
 
-    def scores(self, nats: float, count: int) -> Scores:
+    def scores(self, nats: float, count: int, tally: tuple[float, ...] = ()) -> Scores:
         if self.prediction is None:
             return Scores(nats, count, probable=False)
         corpus = self.data.validation

@@ -9,7 +9,7 @@ can be counted one by one whatever the loss of the program is.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -25,7 +25,7 @@ SURPRISE = "surprise"
 
 @dataclass(frozen=True)
 class Prediction:
-    """`P[t,w]`, the distribution of `w[t]`."""
+    """`P[t,w]`, the distribution of `w[t]`; `P[y]`, that of a label `y`."""
 
     distribution: Tensor
     token: Tensor
@@ -43,21 +43,17 @@ class Prediction:
     @property
     def length(self) -> str | None:
         """The name of the size that a text is long: T."""
-        return self.token.axes[0].extent.name
+        return self.token.axes[0].extent.name if self.token.axes else None
 
 
 def prediction(code: Code) -> Prediction | None:
-    """What a program predicts; None if it says no probabilities of the tokens of a text."""
-    texts = [t for t in token_inputs(code) if len(t.axes) == 1]
+    """What a program predicts; None if it says no probabilities of the tokens of an input."""
     for distribution in code.tensors.values():
         if not (distribution.probability and distribution.role == "defined"):
             continue
-        if len(distribution.axes) != 2:
-            continue
+        extents = tuple(a.extent for a in distribution.axes)
         fitting = [
-            t
-            for t in texts
-            if (t.axes[0].extent, t.values) == tuple(a.extent for a in distribution.axes)
+            t for t in token_inputs(code) if (*(a.extent for a in t.axes), t.values) == extents
         ]
         read = _tokens_read(code, distribution.name)
         token = next((t for t in fitting if t.name in read), fitting[0] if fitting else None)
@@ -72,7 +68,7 @@ def token_inputs(code: Code) -> list[Tensor]:
 
 def text_lengths(code: Code) -> tuple[str, ...]:
     """The names of sizes that are as long as a text: T."""
-    names = {t.axes[0].extent.name for t in token_inputs(code)}
+    names = dict.fromkeys(t.axes[0].extent.name for t in token_inputs(code) if t.axes)
     return tuple(name for name in names if name is not None)
 
 
@@ -91,6 +87,8 @@ def _tokens_read(code: Code, distribution: str) -> set[str]:
 def _blanks(
     code: Code, token: Tensor, fitting: list[Tensor]
 ) -> tuple[Tensor | None, Tensor | None]:
+    if not token.axes:
+        return None, None
     blanked = next((t for t in fitting if t is not token), None)
     masks = [
         t
@@ -106,16 +104,16 @@ def _blanks(
 
 def with_surprise(code: Code, found: Prediction) -> Code:
     """The program with one more equation: `surprise[t] = -ln P(w_t | …)`."""
-    axis = found.token.axes[0]
-    index = Index("t", axis.lower, axis.extent)
-    here = Affine.of(index)
-    read = Read(found.distribution.name, (here, Gather(Read(found.token.name, (here,)))))
+    axes = found.token.axes
+    indices = tuple(Index(f"t{n or ''}", axis.lower, axis.extent) for n, axis in enumerate(axes))
+    here = tuple(map(Affine.of, indices))
+    read = Read(found.distribution.name, (*here, Gather(Read(found.token.name, here))))
     body = Apply("neg", (Apply("ln", (read,)),))
-    tensor = Tensor(SURPRISE, (axis,), "defined")
+    tensor = Tensor(SURPRISE, axes, "defined")
     return replace(
         code,
         tensors={**code.tensors, SURPRISE: tensor},
-        statements=(*code.statements, Statement(SURPRISE, (here,), (index,), body)),
+        statements=(*code.statements, Statement(SURPRISE, here, indices, body)),
     )
 
 
@@ -134,8 +132,21 @@ class Measure:
             with_surprise(module.code, found), module.sizes.known, title=module.title, device="meta"
         )
 
-    def __call__(self, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
+    def __call__(
+        self,
+        inputs: Mapping[str, torch.Tensor],
+        lengths: Mapping[str, torch.Tensor] | None = None,
+    ) -> torch.Tensor:
         """As if the equation stood in the module itself, without dropout and gradients."""
+        return self.tensors(inputs, lengths, [SURPRISE])[SURPRISE]
+
+    def tensors(
+        self,
+        inputs: Mapping[str, torch.Tensor],
+        lengths: Mapping[str, torch.Tensor] | None,
+        want: Sequence[str],
+    ) -> Mapping[str, torch.Tensor]:
+        """Several tensors of the same pass, `SURPRISE` among them if it is asked for."""
         import torch
 
         # Anew in every call: moving a module to another device may have given it others.
@@ -145,5 +156,7 @@ class Measure:
             self.twin.register_buffer(name, buffer, persistent=False)
         self.twin.eval()
         with torch.no_grad():
-            found: torch.Tensor = self.twin(**inputs, want=[SURPRISE])[SURPRISE]
+            found: Mapping[str, torch.Tensor] = self.twin(
+                **inputs, lengths=lengths or None, want=list(want)
+            )
         return found

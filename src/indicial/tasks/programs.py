@@ -4,6 +4,7 @@
     trainable(["stacked"], {"CELL": "lstm"})   joined with `language_model_stack`
     trainable(["encoder"])                     joined with `masked`, for the task `blank`
     trainable(["transformer", "focus"], {"λ": "0.1", "J": "64"})
+    trainable(["bahdanau"])                    two texts, for the task `columns`
 
 A text that says neither how likely a word is nor what to minimise is joined with the text of the
 library that says it, if it has the states for it.
@@ -17,8 +18,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from indicial.compile.module.sizes import parameters
 from indicial.library.loading import load
 from indicial.notation.parse import canonical_name
+from indicial.notation.printers import name_key
+from indicial.notation.syntax import Index, Name
 from indicial.program.ir import Code, Tensor
 from indicial.program.meaning.arrays import BATCH
 from indicial.program.messages import IndicialError
@@ -35,7 +39,6 @@ MOST = 10**9
 HEADS = ("T", "V")
 """Sizes that a cell may get from the text it is joined with."""
 
-LOSS = "loss = 1/T Σ_t -ln P(w_t | …)"
 READ = "x[t,k] = e[w[t],k]"
 
 
@@ -45,7 +48,7 @@ class Trainable:
 
     program: Program
     task: str
-    """`language` or `blank`."""
+    """`language`, `blank`, or `columns` for programs that read more than one text."""
     sizes: dict[str, int] = field(default_factory=dict)
     constants: dict[str, str | float] = field(default_factory=dict)
 
@@ -69,9 +72,14 @@ def trainable(
         program.title = " + ".join(
             [load(w).title for w in what] + [h for h in head if "=" not in h]
         )
-    _check(program)
-    _check_all_predicted(program)
     own = _task(program)
+    if own != "columns":
+        _check_all_predicted(program)
+    if task is not None and "columns" in (task, own) and task != own:
+        raise IndicialError(
+            f"--task {task}: {program.title} is for the task {own}, by what its equations read and "
+            "predict; leave it out"
+        )
     if (task, own) == ("language", "blank"):
         raise IndicialError(
             f"{program.title} predicts a word from later ones as well: it is not a language model. "
@@ -142,8 +150,9 @@ def _is_size(program: Program, name: str) -> bool:
 
 def _head(code: Code, task: str | None) -> list[str]:
     """The texts that make a program of states one that predicts; none if it does already."""
-    if prediction(code) is not None:
-        return [] if code.loss else [LOSS]
+    found = prediction(code)
+    if found is not None:
+        return [] if code.loss else [log_loss(found)]
     if code.loss is not None:
         return []
     # A distribution of something else, as in a text that is given its states.
@@ -158,6 +167,16 @@ def _head(code: Code, task: str | None) -> list[str]:
     if _has(layers, 3) and token_inputs(code) and task != "language":
         return ["masked"]
     raise IndicialError(_lacking(code, task))
+
+
+def log_loss(found: Prediction) -> str:
+    """`loss = 1/T Σ_t -ln P(w_t | …)` with the names of a program."""
+    P, w = found.distribution.name, found.token.name
+    if not found.token.axes:
+        return f"loss = -ln {P}({w} | …)"
+    axis = found.token.axes[0]
+    t = axis.letter
+    return f"loss = 1/{axis.extent} Σ_{{{t}}} -ln {P}({w}[{t}] | …)"
 
 
 def _has(tensor: Tensor | None, axes: int) -> bool:
@@ -192,8 +211,8 @@ def _written(tensor: Tensor) -> str:
 # ---------------------------------------------------------------------- what a task needs
 
 
-def _check(program: Program) -> None:
-    """Every input must be one that a text can give."""
+def _task(program: Program) -> str:
+    """What the equations are for, by what they read and predict."""
     code = program.code
     batched = [t for t in code.tensors.values() if any(a.letter == BATCH for a in t.axes)]
     if batched:
@@ -205,30 +224,57 @@ def _check(program: Program) -> None:
         hole = program.holes[0]
         raise IndicialError(f"{hole} is only named; fill it: --set {hole}=gru")
     found = prediction(code)
-    if found is not None and found.distribution.axes[0].lower != found.token.axes[0].lower:
-        raise IndicialError(_shifted(found))
-    given = (
-        {t.name for t in (found.token, found.blanked, found.mask) if t is not None}
-        if found is not None
-        else {t.name for t in token_inputs(code) if len(t.axes) == 1}
-    )
-    if not given:
+    texts = [t for t in token_inputs(code) if len(t.axes) == 1]
+    given = [found.token, found.blanked, found.mask] if found is not None else texts[:1]
+    inputs = [t for t in code.tensors.values() if t.role == "input"]
+    beside = [t for t in inputs if t not in given]
+    if (found is None or found.token in texts) and not beside and texts:
+        return _of_one_text(program, found)
+    if not inputs:
         raise IndicialError(
             "the equations read no words. Add `input w[t] in V`, and use it: x[t,k] = e[w[t],k]"
         )
-    for tensor in code.tensors.values():
-        if tensor.role != "input" or tensor.name in given:
-            continue
-        if tensor.values is not None:
-            raise IndicialError(
-                f"the equations read a second text, {_written(tensor)}, beside "
-                f"{', '.join(sorted(given))}: there is no task yet that gives both"
-            )
-        how = READ if tensor.name == "x" else f"{_written(tensor)} = …"
+    if not parameters(code):
+        read = ", ".join(_written(tensor) for tensor in inputs)
         raise IndicialError(
-            f"the equations read {_written(tensor)}, which no equation defines and a text does not "
-            f"tell. Add {how}, or name a model that defines it"
+            f"the equations have no parameters, so there is nothing to learn: they read {read}. Name "
+            "a model that defines these as well"
         )
+    if found is not None:
+        _check_defined(program, beside)
+    return "columns"
+
+
+def _of_one_text(program: Program, found: Prediction | None) -> str:
+    if found is None:
+        return "language"
+    if found.distribution.axes[0].lower != found.token.axes[0].lower:
+        raise IndicialError(_shifted(found))
+    return "blank" if found.blanked is not None or probe(program).looks_ahead else "language"
+
+
+def _check_defined(program: Program, beside: Sequence[Tensor]) -> None:
+    """Numbers for each word of a text that nobody mentions are states that an equation should give."""
+    named = given_names(program)
+    for tensor in beside:
+        if tensor.values is None and len(tensor.axes) == 2 and tensor.name not in named:
+            how = READ if tensor.name == "x" else f"{_written(tensor)} = …"
+            raise IndicialError(
+                f"the equations read {_written(tensor)}, which no equation defines and a text does "
+                f"not tell. Add {how}, or name a model that defines it; if it is a column of the "
+                f"data, name it behind the bar of the probability: P(… | {tensor.name}, …)"
+            )
+
+
+def given_names(program: Program) -> set[str]:
+    """The names behind the bars of probabilities that the equations define."""
+    nodes = [
+        node.base if isinstance(node, Index) else node
+        for definition in program.analysis.outline.definitions
+        if definition.probability is not None
+        for node in definition.probability.given or ()
+    ]
+    return {name_key(node) for node in nodes if isinstance(node, Name)}
 
 
 def _check_all_predicted(program: Program) -> None:
@@ -255,10 +301,3 @@ def _shifted(found: Prediction) -> str:
         f"  {P.name}({w}[t] | {w}[0], …, {w}[t-1]) = softmax_{{{w}_t}} e[{w}_t,J] h[t-1,J]\n"
         f"  loss = 1/T Σ_t -ln {P.name}({w}_t | …)"
     )
-
-
-def _task(program: Program) -> str:
-    found = prediction(program.code)
-    if found is None:
-        return "language"
-    return "blank" if found.blanked is not None or probe(program).looks_ahead else "language"

@@ -7,19 +7,37 @@ from __future__ import annotations
 
 import difflib
 
+from indicial.data.columns.parts import Columns
 from indicial.data.corpus import Data
 from indicial.program.messages import IndicialError
 from indicial.program.program import Program
 from indicial.tasks.blank import Blank
+from indicial.tasks.columns import ColumnTask
 from indicial.tasks.language import Language
+from indicial.tasks.task import Task
 
 TASKS = {task.name: task for task in (Language, Blank)}
 
 
 def make_task(
+    name: str,
+    program: Program,
+    data: Data | Columns,
+    *,
+    context: int,
+    batch_size: int,
+    seed: int = 0,
+) -> Task:
+    """A task on data; the program is one that `programs.trainable` gave."""
+    if isinstance(data, Columns):
+        return ColumnTask(program, data, context=context, batch_size=batch_size, seed=seed)
+    return text_task(name, program, data, context=context, batch_size=batch_size, seed=seed)
+
+
+def text_task(
     name: str, program: Program, data: Data, *, context: int, batch_size: int, seed: int = 0
 ) -> Language:
-    """A task on data; the program is one that `programs.trainable` gave."""
+    """A task on one text."""
     if name not in TASKS:
         close = difflib.get_close_matches(name, TASKS, 1)
         hint = f"; did you mean {close[0]}?" if close else f"; there are {', '.join(TASKS)}"

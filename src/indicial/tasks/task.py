@@ -13,7 +13,7 @@ neither words nor images.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -30,7 +30,7 @@ class Batch:
     inputs: dict[str, torch.Tensor]
     lengths: dict[str, torch.Tensor] = field(default_factory=dict)
     count: int = 0
-    """The tokens in it that are predicted."""
+    """The tokens in it."""
 
     def to(self, device: torch.device | str) -> Batch:
         """The same on another device."""
@@ -61,6 +61,10 @@ class Scores:
     """Nats per word that no model can go below, where the truth is known (a world)."""
     probable: bool = True
     """Whether `nats` are -ln of probabilities; without, they are only a loss that was added up."""
+    figures: Mapping[str, float] = field(default_factory=dict)
+    """Scores of the task by name: accuracy, macro F1, R²."""
+    tally: tuple[float, ...] = ()
+    """What the figures are made of: sums that several processes add up (`scoring.py`)."""
 
     @property
     def per_token(self) -> float:
@@ -97,6 +101,7 @@ class Scores:
             "above_entropy": self.above_entropy,
             "nats": self.nats,
             "tokens": self.count,
+            **self.figures,
         }
         return {name: value for name, value in found.items() if value is not None}
 
@@ -116,6 +121,12 @@ class About:
     """Nats per token that no model can go below, where the truth is known."""
     terms: tuple[str, ...] = ()
     """The names of the terms that the loss is a sum of."""
+    tokens_per_row: float = 0.0
+    """In a row of a batch, on average."""
+    says: str = ""
+    """What the equations are for, where it is worth telling."""
+    padding: float | None = None
+    """Of the places of a batch, where rows differ in length."""
 
 
 class Task(Protocol):
@@ -150,5 +161,25 @@ class Task(Protocol):
     def nan_in_validation(self, module: Any) -> Batch | None:
         """The first batch of the validation part whose loss is nan, for whoever asks why it is."""
 
-    def scores(self, nats: float, count: int) -> Scores:
-        """What so many nats on so many tokens of the validation part are worth."""
+    def scores(self, nats: float, count: int, tally: tuple[float, ...] = ()) -> Scores:
+        """What so many nats on so many tokens of the validation part are worth, and so many sums."""
+
+    # What is chosen for a new run depends on these.
+
+    @property
+    def batch_size(self) -> int: ...
+
+    @property
+    def context(self) -> int:
+        """Tokens of a row of a text; the most that there may be, where rows differ."""
+
+    @property
+    def lengths(self) -> Mapping[str, int]:
+        """The names of sizes that are as long as a text, and what they are on average."""
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What the user should know of how the data are used."""
+
+    def describe(self) -> Mapping[str, Any]:
+        """What a run keeps for those who use the model."""

@@ -21,6 +21,7 @@ import numpy as np
 
 from indicial.compile.module.sizes import data_lengths
 from indicial.compile.schedule.schedule import schedule
+from indicial.data.columns.parts import Columns
 from indicial.data.corpus import Corpus
 from indicial.data.making import LARGEST, SMALL, Cut
 from indicial.program.explain.facts import tied_sizes
@@ -70,6 +71,8 @@ RATES = {
 }
 """The best of a few for 600 steps of models 64 to 128 wide, by optimizer and whether they recur."""
 LOOKS = 20
+LONG = 256
+"""Tokens of a text in a row of columns that are not too many, however few rows have so many."""
 TRAINING = 3
 """Work of a step, forward and backward, in that of a forward pass."""
 
@@ -111,6 +114,7 @@ def sizes(
     given: Mapping[str, int],
     minutes: float | None,
     tokens: int,
+    tokens_per_row: float,
     device: str,
 ) -> dict[str, int]:
     """All sizes but those that the data tells: the widest that is not too wide for the time.
@@ -122,13 +126,12 @@ def sizes(
     operations = 60 * (minutes or MINUTES) * SHARE * SPEED[kind] * _cores(kind)
     found, code = roles(program.code), program.code
     enough = TOKENS[kind_of(code)]
-    context = max((told[name] for name in data_lengths(code) if name in told), default=1)
     best: dict[str, int] = {}
     for width in WIDTHS:
         tried = found.sizes(width, default_layers(code, found, width), dict(given))
         every = tied_sizes(code, {**told, **tried})
         parameters = _parameters(program, every)
-        work = TRAINING * program.cost.work.value(every) / context
+        work = TRAINING * program.cost.work.value(every) / tokens_per_row
         if best and (operations / work < enough * parameters or parameters > tokens):
             break
         best = tried
@@ -184,6 +187,21 @@ def default_context(corpus: Corpus, kind: str, time: float, model: str) -> int:
     most = 256 if kind != "cpu" else next(row for less, row in SHORT_ROWS[model] if time < less)
     fitting = min(most, max(64, 16 * math.ceil(long / 16)))
     return max(2, min(fitting, len(corpus) // 4))
+
+
+def column_rows(data: Columns, settings: Settings, device: str, model: str) -> tuple[int, int]:
+    """How long a text of a row may be, and how many rows a batch has: all that there are, unless few
+    are much longer than the others."""
+    kind = device.partition(":")[0]
+    time = (settings.minutes or MINUTES) * _cores(kind) if kind == "cpu" else math.inf
+    lengths = [h.lengths for h in data.train.columns.values() if h.lengths is not None]
+    lengths += [h.lengths for h in data.validation.columns.values() if h.lengths is not None]
+    longest = max((int(one.max()) for one in lengths), default=1)
+    usual = max((int(np.quantile(one, 0.995)) for one in lengths), default=1)
+    context = settings.context or min(longest, max(LONG, usual))
+    per_row = len(data.train) / data.train.rows
+    batch = default_batch(max(1, round(per_row)), len(data.train), kind, time, model)
+    return context, settings.batch_size or min(batch, max(1, data.train.rows // 4))
 
 
 def default_batch(context: int, tokens: int, kind: str, time: float, model: str) -> int:

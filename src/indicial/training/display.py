@@ -104,6 +104,7 @@ class Board(Watcher):
         parts = [Text.assemble(("━ ", LINE), f"loss {self.report.smoothed:.3f}")]
         if self.scores is not None:
             parts.append(Text.assemble(("● ", MARK), f"validation {self.scores.per_token:.3f}"))
+            parts += [Text(f"{name} {value:.3f}") for name, value in self.scores.figures.items()]
         above = self.scores.above_entropy if self.scores is not None else None
         if above is not None:
             parts.append(Text.assemble(("╌ ", FLOOR), f"entropy, {above:.3f} nats/word below"))
@@ -207,6 +208,7 @@ class PlainLines(Watcher):
 
     def validated(self, report: Report, scores: Scores) -> None:
         line = f"{_place(report)}  loss {report.smoothed:.3f}  validation {scores.per_token:.3f}"
+        line += "".join(f"  {name} {value:.3f}" for name, value in scores.figures.items())
         above = scores.above_entropy
         self._say(line if above is None else f"{line}, {above:.3f} nats/word above the entropy")
 
@@ -236,12 +238,21 @@ def plan_lines(plan: Plan) -> list[str]:
     lines = [
         f"{plan.model}, {short(plan.parameters)} parameters: {sizes}",
         f"{plan.data}; {plan.tokenizer}; {short(plan.tokens)} tokens to learn from",
-        f"{steps} of {rows} x {plan.context} tokens, {_few(plan.epochs)} epochs{time_}",
+        f"{steps} of {rows} x {_row(plan)}, {_few(plan.epochs)} epochs{time_}",
         f"{plan.optimizer}, learning rate {plan.learning_rate:.2g}; {plan.device}, {plan.precision}",
     ]
+    if plan.says:
+        lines.insert(1, plan.says)
     if plan.first:
         lines.append(f"going on after step {plan.first:,}")
     return lines
+
+
+def _row(plan: Plan) -> str:
+    """What a row of a batch is: `128 tokens`, `29.4 tokens (5 % padding)`."""
+    if plan.padding is None:
+        return f"{plan.tokens_per_row or plan.context:.0f} token{'s' * (plan.tokens_per_row != 1)}"
+    return f"{plan.tokens_per_row:.1f} tokens ({100 * plan.padding:.0f} % padding)"
 
 
 def summary_lines(summary: Summary) -> list[str]:
@@ -274,9 +285,11 @@ def summary_lines(summary: Summary) -> list[str]:
 
 def score_words(scores: Scores) -> list[str]:
     """`["2.241 nats per token", "perplexity 9.4", "3.23 bits per character"]`."""
+    figures = [f"{name} {value:.3f}" for name, value in scores.figures.items()]
     if not scores.probable:
-        return [f"loss {scores.per_token:.3f}"]
+        return [f"loss {scores.per_token:.3f}", *figures]
     words = [f"{scores.per_token:.3f} nats per token", f"perplexity {scores.perplexity:.3g}"]
+    words += figures
     if scores.bits_per_character is not None:
         words.append(f"{scores.bits_per_character:.3f} bits per character")
     if scores.above_entropy is not None:

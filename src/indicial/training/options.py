@@ -32,6 +32,8 @@ class Option:
     """Numbers from here on are allowed."""
     most: float = math.inf
     """And up to here."""
+    example: str = "J=256 or CELL=lstm"
+    """Of pairs."""
 
     @property
     def flag(self) -> str:
@@ -99,7 +101,7 @@ class Option:
         for item in value if isinstance(value, list | tuple) else [value]:
             name, equals, given = str(item).partition("=")
             if not (equals and name.strip() and given.strip()):
-                raise self._wrong(item, "takes NAME=VALUE, such as J=256 or CELL=lstm")
+                raise self._wrong(item, f"takes {self.metavar}, such as {self.example}")
             name, given = name.strip(), given.strip()
             if found.get(name, given) != given:
                 raise IndicialError(
@@ -121,15 +123,19 @@ MODEL = [
         "may be repeated", "NAME=VALUE",
     ),
     Option(
-        "task", WORD, "language: a word from those before it; blank: a word from all others "
-        "(by the equations)", choices=("language", "blank"),
+        "task", WORD, "language: a word from those before it; blank: a word from all others"
+        "; columns: what several inputs say (by the equations)", choices=("language", "blank", "columns"),
     ),
     Option("from", WORD, "start from the weights of another run: fine-tuning", "RUN"),
 ]  # fmt: skip
 DATA = [
     Option(
         "data", WORDS, "text: files, folders, .gz, .jsonl, .csv, - for standard input, or a "
-        "built-in world (people, village)", "PATH",
+        "built-in world (people, village); x=PATH for the input x, or a table of columns", "PATH",
+    ),
+    Option(
+        "column", PAIRS, "the column of a table that an input reads; may be repeated", "INPUT=COLUMN",
+        example="x=german",
     ),
     Option("field", WORD, "the field of .jsonl or .csv that holds the text", "NAME"),
     Option("tokens", WORD, "what a token is (by data and time)", choices=("auto", "bytes", "characters", "bpe")),

@@ -6,6 +6,7 @@ PosixPath('runs/ugrnn-people-1')
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -15,7 +16,9 @@ from indicial.training.settings import Settings
 def free_folder(settings: Settings) -> Path:
     """A name for a run: `runs/ugrnn-people-1`, and `-2` if there is one."""
     model = "-".join(Path(what).stem for what in settings.model)
-    name = f"{model}-{Path(settings.data[0]).stem}"
+    data = settings.data[0]
+    data = data if os.path.exists(data) else data.rpartition("=")[2]  # of x=train.de
+    name = f"{model}-{Path(data).stem}"
     name = re.sub(r"[^\w.+-]+", "-", name).strip("-")[:60] or "run"
     number = 1
     while (Path("runs") / f"{name}-{number}").exists():

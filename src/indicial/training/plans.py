@@ -48,4 +48,7 @@ def make_plan(
         precision=choices.precision,
         entropy=about.entropy,
         terms=about.terms,
+        tokens_per_row=about.tokens_per_row,
+        says=about.says,
+        padding=about.padding,
     )

@@ -12,7 +12,7 @@ from dataclasses import replace
 import torch
 
 from indicial.compile.module.module import ProgramModule
-from indicial.tasks.language import Language
+from indicial.tasks.task import Task
 from indicial.training import clock
 from indicial.training.choices import Choices
 from indicial.training.processes import ALONE, Processes
@@ -25,7 +25,7 @@ FEW = 20
 
 
 def rehearse(
-    task: Language, module: ProgramModule, choices: Choices, processes: Processes = ALONE
+    task: Task, module: ProgramModule, choices: Choices, processes: Processes = ALONE
 ) -> float:
     """Seconds that a step takes, measured on a copy that is thrown away."""
     with torch.random.fork_rng(devices=[]):

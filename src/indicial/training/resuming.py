@@ -13,8 +13,10 @@ from pathlib import Path
 
 import torch
 
+from indicial.data.columns.parts import Columns
 from indicial.data.corpus import Data
 from indicial.program.messages import IndicialError
+from indicial.tasks.forms import form_of
 from indicial.tasks.registry import make_task
 from indicial.training.choices import Choices
 from indicial.training.devices import best_device
@@ -24,7 +26,7 @@ from indicial.training.processes import ALONE, Processes
 from indicial.training.rehearsal import FEW, rehearse
 from indicial.training.run import Description, Run
 from indicial.training.settings import Settings
-from indicial.training.shared_data import Tell, read_run_data
+from indicial.training.shared_data import Tell, read_run_columns, read_run_data
 from indicial.training.starting import Ready
 
 
@@ -33,7 +35,7 @@ def resume(
     settings: Settings,
     tell: Tell = lambda text: None,
     processes: Processes = ALONE,
-    data: Data | None = None,
+    data: Data | Columns | None = None,
 ) -> Ready:
     """A run that goes on as it began; only what changes nothing in it may be said anew.
 
@@ -60,13 +62,16 @@ def resume(
         choices = _for_steps(choices, settings.max_steps)
     if settings.patience is not None:
         choices = replace(choices, patience=settings.patience)
-    tokenizer = run.folder if kept.from_ is not None else None
-    data = data or read_run_data(run, settings, tell, tokenizer, processes)
+    program = run.program
+    if data is None and run.description.task == "columns":
+        data = read_run_columns(run, form_of(program).slots, settings, tell, processes)
+    elif data is None:
+        tokenizer = run.folder if kept.from_ is not None else None
+        data = read_run_data(run, settings, tell, tokenizer, processes)
     _check_data(run, data)
     if settings.data:
         run.keep_setting("data", list(settings.data))
-    run.mend_tokenizer(data.tokenizer)
-    program = run.program
+    run.mend(data)
     task = make_task(
         run.description.task,
         program,
@@ -117,7 +122,7 @@ def _open_run(folder: str, processes: Processes) -> Run:
     return found or Run(Path(told[0]), Description.from_json(told[1]))
 
 
-def _check_data(run: Run, data: Data) -> None:
+def _check_data(run: Run, data: Data | Columns) -> None:
     """The run goes on with what it was begun with, token by token."""
     for part, found in (("train", data.train), ("validation", data.validation)):
         before = run.description.data.get(part, {})

@@ -2,7 +2,7 @@
 
     runs/names-1/
         run.json            the equations themselves, sizes, task, settings, data, versions
-        tokenizer.json
+        tokenizer.json      or columns.json, of a program with several inputs
         metrics.jsonl       one line for each step and each validation
         checkpoints/        the last two and the best
         curves.png, curves.svg
@@ -24,7 +24,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Protocol
 
 import torch
 
@@ -40,6 +40,7 @@ from indicial.training.shards import divided
 from indicial.training.watchers import Summary
 
 if TYPE_CHECKING:
+    from indicial.data.columns.codings import Coding
     from indicial.data.sources import Names
     from indicial.data.tokenizers import Tokenizer
     from indicial.decode.evaluate import Evaluation
@@ -144,6 +145,12 @@ def check_free(folder: Path) -> None:
     check_mine(folder, FILE, "run", beside=TOKENIZER)
 
 
+class Kept(Protocol):
+    """What a run keeps of its data: a tokenizer, or all that makes numbers of columns."""
+
+    def save(self, folder: Path) -> None: ...
+
+
 class Run:
     """A folder with a trained model, or one that is being trained."""
 
@@ -162,7 +169,7 @@ class Run:
     def create(
         folder: str | os.PathLike[str],
         description: Description,
-        tokenizer: Tokenizer | None = None,
+        data: Kept | None = None,
     ) -> Run:
         """A new run. `run.json` comes last: a folder that has it is whole.
 
@@ -176,8 +183,8 @@ class Run:
         try:
             run.folder.mkdir(parents=True, exist_ok=True)
             begin_json(run.folder / FILE, description.to_json())
-            if tokenizer is not None:
-                tokenizer.save(run.folder)
+            if data is not None:
+                data.save(run.folder)
             finish(run.folder / FILE)
         except OSError as error:
             raise IndicialError(f"cannot make a run in {folder}: {error.strerror}") from error
@@ -326,13 +333,20 @@ class Run:
             )
         return value
 
-    def mend_tokenizer(self, found: Tokenizer) -> None:
-        """Writes the one that the data were cut with where it is lost: without it a model is mute."""
+    def codings(self) -> dict[str, Coding]:
+        """How the cells of each input become numbers, of a run with several inputs."""
+        from indicial.data.columns.parts import load_codings
+
+        return load_codings(self.folder)
+
+    def mend(self, data: Kept) -> None:
+        """Writes the tokens that the data were cut with where they are lost: without them a model is
+        mute."""
         try:
-            self.tokenizer()
+            self.codings() if self.description.task == "columns" else self.tokenizer()
         except IndicialError:
             if writes():
-                found.save(self.folder)
+                data.save(self.folder)
 
 
 def load_weights(module: ProgramModule, checkpoint: Checkpoint) -> None:

@@ -37,6 +37,7 @@ class Settings:
     from_: str | None = None  # `from` is a word of Python
 
     data: tuple[str, ...] = ()
+    column: dict[str, str] = field(default_factory=dict)
     field: str | None = None
     documents: str | None = None
     tokens: str | None = None
@@ -90,13 +91,14 @@ class Settings:
         return Settings.read({name: value for name, value in values.items() if name in OPTIONS})
 
     def over(self, other: Settings) -> Settings:
-        """What is said here, and else what the other says; `--set` of both, name by name."""
+        """What is said here, and else what the other says; `--set` and `--column` of both, name by name."""
         said = {
             f.name: value
             for f in fields(self)
             if (value := getattr(self, f.name)) not in (None, ())
         }
-        return replace(other, **{**said, "set": {**other.set, **self.set}})
+        both = {"set": {**other.set, **self.set}, "column": {**other.column, **self.column}}
+        return replace(other, **{**said, **both})
 
     def located(self) -> Settings:
         """The same with the files that it names by absolute paths: a run is gone on with from anywhere."""

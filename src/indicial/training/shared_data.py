@@ -9,11 +9,16 @@ the first process there does it again, from files of the same name, and the resu
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any, TypeVar
 
+from indicial.data.columns.parts import Columns
+from indicial.data.columns.preparing import find_columns, open_columns, prepare_columns
+from indicial.data.columns.slots import Slot
 from indicial.data.corpus import Data
 from indicial.data.making import Cut
+from indicial.data.parts import checked_fraction
 from indicial.data.prepare import WORLD_SIZE, find_data, open_data, prepare_data
 from indicial.data.sources import is_gone
 from indicial.program.messages import IndicialError
@@ -22,6 +27,7 @@ from indicial.training.run import Run
 from indicial.training.settings import Settings
 
 Tell = Callable[[str], None]
+Found = TypeVar("Found", Data, Columns)
 
 
 def read_data(
@@ -47,7 +53,67 @@ def read_data(
             tell=tell,
         )
 
-    return prepared_together(processes, prepare, (*settings.data, *(settings.validation or ())))
+    names = (*settings.data, *(settings.validation or ()))
+    return prepared_together(processes, prepare, open_data, names)
+
+
+def read_columns(
+    settings: Settings,
+    slots: Sequence[Slot],
+    sizes: Mapping[str, int],
+    tell: Tell,
+    known: Path | None = None,
+    processes: Processes = ALONE,
+    cut: Cut | None = None,
+) -> Columns:
+    """The columns that the settings name for the inputs of a program; `known` is a run's folder
+    whose tokens and labels are taken, `sizes` are those that were set."""
+    validation = _validation(settings.validation)
+
+    def prepare() -> Columns:
+        return prepare_columns(
+            slots,
+            settings.data,
+            settings.column,
+            validation=checked_fraction(validation)
+            if isinstance(validation, float)
+            else validation,
+            tokens=settings.tokens or "auto",
+            vocabulary=settings.vocabulary,
+            cut=cut,
+            sizes=sizes,
+            known=known,
+            tell=tell,
+        )
+
+    names = (*settings.data, *(settings.validation or ()))
+    return prepared_together(processes, prepare, open_columns, names)
+
+
+def read_run_columns(
+    run: Run,
+    slots: Sequence[Slot],
+    said: Settings,
+    tell: Tell,
+    processes: Processes = ALONE,
+) -> Columns:
+    """The columns of a run that goes on, with its own tokens; from the cache, where a file is gone."""
+    settings = said.over(Settings.kept(run.description.settings))
+    names = (*settings.data, *(settings.validation or ()))
+    gone = next((name for name in names if is_gone(name)), None)
+
+    def prepare() -> Columns:
+        found = find_columns(run.description.data) if gone or not said.data else None
+        if found is None and gone:
+            raise IndicialError(
+                f"{run.folder} was trained on {gone}, which is gone, and what was made of it is no "
+                "longer in the cache. Name files that hold the same: --data …"
+            )
+        if gone:
+            tell(f"note: {gone} is gone; what was made of it is still there")
+        return found or read_columns(settings, slots, {}, tell, run.folder)
+
+    return prepared_together(processes, prepare, open_columns, names)
 
 
 def read_run_data(
@@ -92,7 +158,7 @@ def read_run_data(
                 f"({error})"
             ) from None
 
-    return prepared_together(processes, prepare, names)
+    return prepared_together(processes, prepare, open_data, names)
 
 
 def _validation(said: tuple[str, ...] | None) -> float | tuple[str, ...] | None:
@@ -106,8 +172,11 @@ def _validation(said: tuple[str, ...] | None) -> float | tuple[str, ...] | None:
 
 
 def prepared_together(
-    processes: Processes, prepare: Callable[[], Data], what: Sequence[str]
-) -> Data:
+    processes: Processes,
+    prepare: Callable[[], Found],
+    opened: Callable[[Path, dict[str, Any]], Found],
+    what: Sequence[str],
+) -> Found:
     """What `prepare` gives in the first process; `what` are the names that it reads."""
     if not processes.connected:
         return prepare()
@@ -125,11 +194,11 @@ def prepared_together(
         _check_same(data, told["description"])
     processes.wait()
     if data is None:
-        data = open_data(folder, told["description"]) if folder.is_dir() else prepare()
+        data = opened(folder, told["description"]) if folder.is_dir() else prepare()
     return data
 
 
-def _check_same(data: Data, description: dict[str, dict[str, str]]) -> None:
+def _check_same(data: Data | Columns, description: dict[str, dict[str, str]]) -> None:
     for part, corpus in (("train", data.train), ("validation", data.validation)):
         if corpus.digest != description[part]["digest"]:
             raise IndicialError(

@@ -16,13 +16,15 @@ from pathlib import Path
 import torch
 
 from indicial.compile.module.module import ProgramModule
+from indicial.data.columns.parts import Columns
 from indicial.data.corpus import Data
 from indicial.data.making import Cut
 from indicial.program.messages import IndicialError
 from indicial.program.program import Program
-from indicial.tasks.language import Language
+from indicial.tasks.forms import form_of
 from indicial.tasks.programs import Trainable, trainable
 from indicial.tasks.registry import make_task
+from indicial.tasks.task import Task
 from indicial.training import clock, defaults
 from indicial.training.choices import Choices
 from indicial.training.devices import best_device
@@ -35,7 +37,7 @@ from indicial.training.processes import ALONE, Processes
 from indicial.training.rehearsal import FEW, rehearse
 from indicial.training.run import Description, Run, check_free
 from indicial.training.settings import Settings
-from indicial.training.shared_data import Tell, read_data
+from indicial.training.shared_data import Tell, read_columns, read_data
 from indicial.training.watchers import Plan
 
 MOST = 1 << 27
@@ -50,7 +52,7 @@ LITTLE = 1000
 class Ready:
     """All that `train` takes."""
 
-    task: Language
+    task: Task
     module: ProgramModule
     choices: Choices
     run: Run
@@ -61,7 +63,7 @@ def begin(
     settings: Settings,
     tell: Tell = lambda text: None,
     processes: Processes = ALONE,
-    data: Data | None = None,
+    data: Data | Columns | None = None,
     model: Sequence[str | os.PathLike[str] | Program] | None = None,
 ) -> Ready:
     """A new run. Its folder is made at the end, when nothing is left that could be wrong.
@@ -89,14 +91,22 @@ def begin(
             settings = replace(settings, context=origin.context(found.program))
     cut_as = origin.run.folder if origin is not None else None
     cut = Cut(**processes.share(asdict(defaults.cut(settings, device))))
-    data = data or read_data(settings, tell, cut_as, processes, cut)
+    if data is None:
+        if found.task == "columns":
+            slots = form_of(found.program).slots
+            data = read_columns(settings, slots, found.sizes, tell, cut_as, processes, cut)
+        else:
+            data = read_data(settings, tell, cut_as, processes, cut)
     begun = clock.now()  # from here on the minutes count
-    _check_known(data, settings)
-    for note in (*data.description.get("notes", ()), *_little(data)):
-        tell(f"note: {note}")
-    if settings.world_size is not None and data.world is None:
-        raise IndicialError(f"--world-size is for a built-in world, which {data.name} is not")
+    notes = list(data.description.get("notes", ()))
+    if isinstance(data, Data):
+        _check_known(data, settings)
+        notes += _little(data)
+        if settings.world_size is not None and data.world is None:
+            raise IndicialError(f"--world-size is for a built-in world, which {data.name} is not")
     task = _task(found, data, settings, device, processes)
+    for note in (*notes, *task.notes):
+        tell(f"note: {note}")
     _check_sizes(given, task)
     task.batch(0)  # there are as many tokens as a row has
     module = _module(found, task, settings, processes.device(device))
@@ -110,7 +120,7 @@ def begin(
         settings={**settings.located().said(), **choices.to_json(), **task.describe()},
         data=data.description,
     )
-    run = Run.create(folder, description, data.tokenizer)
+    run = Run.create(folder, description, data)
     return Ready(task, module, choices, run, make_plan(task, module, choices, folder, per_step))
 
 
@@ -123,10 +133,13 @@ def _folder(settings: Settings, processes: Processes) -> Path:
 
 
 def _task(
-    found: Trainable, data: Data, settings: Settings, device: str, processes: Processes
-) -> Language:
+    found: Trainable, data: Data | Columns, settings: Settings, device: str, processes: Processes
+) -> Task:
     kind = defaults.kind_of(found.program.code)
-    context, batch_size = defaults.rows(data.train, settings, device, kind)
+    if isinstance(data, Columns):
+        context, batch_size = defaults.column_rows(data, settings, device, kind)
+    else:
+        context, batch_size = defaults.rows(data.train, settings, device, kind)
     if context * batch_size > MOST:
         raise IndicialError(
             f"a batch of {batch_size:,} x {context:,} tokens is more than any memory holds; make "
@@ -164,25 +177,33 @@ def _little(data: Data) -> list[str]:
     ]
 
 
-def _check_sizes(given: Mapping[str, int], task: Language) -> None:
+def _check_sizes(given: Mapping[str, int], task: Task) -> None:
     """What the data and `--context` decide is not said by `--set` as well, but to the same effect."""
     for name, value in given.items():
-        if name in task.lengths and value != task.context:
+        if name in task.lengths and value != task.context:  # of one text, all rows are as long
             raise IndicialError(
                 f"--set {name}={value}: {name} is how many tokens a row has, {task.context} here; "
                 f"use --context {value}"
             )
         if value != task.sizes.get(name, value):
             raise IndicialError(
-                f"--set {name}={value}: {name} is how many tokens there are, and the data has "
-                f"{task.sizes[name]}; leave it out (with --tokens bpe it is --vocabulary)"
+                f"--set {name}={value}: {name} is told by the data, and is {task.sizes[name]}; leave "
+                "it out (how many tokens bpe makes is --vocabulary)"
             )
 
 
-def _module(found: Trainable, task: Language, settings: Settings, device: str) -> ProgramModule:
-    told = {**dict.fromkeys(task.lengths, task.context), **task.sizes}
-    tokens = len(task.data.train)
-    chosen = defaults.sizes(found.program, told, found.sizes, settings.minutes, tokens, device)
+def _module(found: Trainable, task: Task, settings: Settings, device: str) -> ProgramModule:
+    about = task.about
+    told = {**task.sizes, **task.lengths}
+    chosen = defaults.sizes(
+        found.program,
+        told,
+        found.sizes,
+        settings.minutes,
+        about.tokens,
+        about.tokens_per_row,
+        device,
+    )
     torch.manual_seed(settings.seed or 0)
     every = {**chosen, **task.sizes}
     listed = ", ".join(f"{name} = {value}" for name, value in every.items())
@@ -191,7 +212,7 @@ def _module(found: Trainable, task: Language, settings: Settings, device: str) -
 
 
 def _choices(
-    task: Language,
+    task: Task,
     module: ProgramModule,
     settings: Settings,
     device: str,
@@ -224,13 +245,14 @@ def _choices(
     )
     few = settings.max_steps is not None and settings.max_steps <= FEW
     per_step = processes.share(None if few else rehearse(task, module, kept, processes))
-    tokens = kept.batch_size * kept.accumulate * kept.context
+    about = task.about
+    tokens = round(kept.batch_size * kept.accumulate * about.tokens_per_row)
     whole = 60 * (settings.minutes or defaults.MINUTES)
     left = processes.share(max(whole - (clock.now() - begun), whole / 2))
     parameters = sum(p.numel() for p in module.parameters())
-    most = defaults.most_steps(parameters, len(task.data.train), tokens)
+    most = defaults.most_steps(parameters, about.tokens, tokens)
     amount = defaults.amount(
-        settings, per_step, tokens, len(task.data.validation), seconds=left, most_steps=most
+        settings, per_step, tokens, about.validation_tokens, seconds=left, most_steps=most
     )
     return replace(kept, **amount.__dict__), per_step
 

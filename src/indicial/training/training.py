@@ -184,8 +184,8 @@ class Training:
             return self.task.validate(self.module, most)
         with processes.whole(self.module):
             part = self.task.validate(self.module, most, processes.rank, processes.of)
-        nats, count = processes.sum([part.nats, part.count])
-        return self.task.scores(nats, int(count))
+        nats, count, *tally = processes.sum([part.nats, part.count, *part.tally])
+        return self.task.scores(nats, int(count), tuple(tally))
 
     def nan_in_validation(self, kept: int | None) -> IndicialError:
         """The error after a look that came to nothing; `kept` is the step that was saved last."""

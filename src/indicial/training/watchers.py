@@ -57,10 +57,16 @@ class Plan:
     """Nats per word that no model can go below, where the truth is known."""
     terms: tuple[str, ...] = ()
     """The names of the terms that the loss is a sum of."""
+    tokens_per_row: float | None = None
+    """On average, where rows differ in length."""
+    says: str = ""
+    """What the equations are for."""
+    padding: float | None = None
+    """Of the places of a batch, where rows differ in length."""
 
     @property
-    def tokens_per_step(self) -> int:
-        return self.batch_size * self.accumulate * self.context
+    def tokens_per_step(self) -> float:
+        return self.batch_size * self.accumulate * (self.tokens_per_row or self.context)
 
     @property
     def epochs(self) -> float:

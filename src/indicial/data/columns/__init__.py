@@ -1,0 +1,1 @@
+"""Tables of columns: what programs with several inputs are trained on."""

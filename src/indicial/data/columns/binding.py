@@ -1,0 +1,292 @@
+"""Which column of the data each input of the equations reads.
+
+    --data x=train.de --data w=train.en          files with a row in each line, side by side
+    --data pairs.tsv --column x=german --column w=english
+    --data I=photos/ --data w=captions.tsv       a table that names images of a folder
+    --data reviews.csv                           columns that are called as the inputs are
+
+>>> bound = bind(slots(code), ["pairs.tsv"], {"x": "german", "w": "english"})
+>>> next(bound.rows())
+Row(where='pairs.tsv, line 2', cells={'x': 'ein Hund', 'w': 'a dog'})
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+from indicial.data.columns.slots import IMAGE, Slot
+from indicial.data.columns.tables import (
+    LINE,
+    Arrays,
+    Bad,
+    Cells,
+    Images,
+    Lines,
+    Separated,
+    Table,
+    open_table,
+)
+from indicial.notation.parse import canonical_name
+from indicial.program.messages import IndicialError
+
+LOOKED_AT = 20
+"""Rows of a table that are looked at to see which column names files."""
+
+
+class Row(NamedTuple):
+    where: str
+    """`pairs.tsv, line 2`."""
+    cells: Cells | Bad
+    """By the names of the inputs."""
+
+
+@dataclass(frozen=True)
+class Strand:
+    """Tables one after the other, and which of their columns are read by which inputs."""
+
+    tables: tuple[Table, ...]
+    columns: dict[str, str]
+    folders: dict[str, Path] = field(default_factory=dict)
+    """Where the files that an input's cells name are looked for, if not beside the table."""
+
+    @property
+    def name(self) -> str:
+        rest = len(self.tables) - 1
+        return self.tables[0].name + (f" and {rest} more" if rest else "")
+
+    def with_files(self, pictures: Collection[str], folders: Mapping[str, Images]) -> Strand:
+        """The same, its cells for `pictures` being names of files in a folder, or beside the table."""
+        if isinstance(self.tables[0], Arrays):
+            return self
+        beside = self.tables[0].folder
+        found = {
+            name: folders[name].folder if name in folders else beside
+            for name in self.columns
+            if name in pictures
+        }
+        return replace(self, folders=found)
+
+    def rows(self) -> Iterator[Row]:
+        for table in self.tables:
+            for line, cells in table.rows():
+                yield Row(f"{table.name}, line {line}", self._read(table, cells))
+
+    def _read(self, table: Table, cells: Cells | Bad) -> Cells | Bad:
+        if isinstance(cells, Bad):
+            return cells
+        found: Cells = {}
+        for name, column in self.columns.items():
+            cell = cells.get(column)
+            if cell is None:
+                return Bad(f"it has no {column}")
+            folder = self.folders.get(name)
+            found[name] = cell if folder is None else File(folder / str(cell), str(cell))
+        return found
+
+    def stamp(self) -> object:
+        folders = {name: str(path.resolve()) for name, path in self.folders.items()}
+        return [[table.stamp() for table in self.tables], self.columns, folders]
+
+
+class File(NamedTuple):
+    """A cell that is the content of a file."""
+
+    path: Path
+    name: str
+
+
+@dataclass(frozen=True)
+class Bound:
+    """All inputs with their columns: strands side by side, row by row."""
+
+    strands: tuple[Strand, ...]
+
+    @property
+    def name(self) -> str:
+        return " + ".join(os.path.basename(strand.name) for strand in self.strands)
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Input → what it reads, for people."""
+        return {
+            n: strand.name if column == LINE else column
+            for strand in self.strands
+            for n, column in strand.columns.items()
+        }
+
+    def rows(self) -> Iterator[Row]:
+        if len(self.strands) == 1:
+            yield from self.strands[0].rows()
+            return
+        each = [strand.rows() for strand in self.strands]
+        count = 0
+        while True:
+            rows = [next(rows, None) for rows in each]
+            there = [row for row in rows if row is not None]
+            if not there:
+                return
+            if len(there) < len(rows):
+                short = self.strands[rows.index(None)].name
+                long = next(s.name for s, row in zip(self.strands, rows, strict=True) if row)
+                raise IndicialError(
+                    f"{short} has {count:,} rows, and {long} has more: files that stand side by side "
+                    "have a row for each row of the others"
+                )
+            count += 1
+            bad = next((row for row in there if isinstance(row.cells, Bad)), None)
+            merged = {
+                n: v for row in there if isinstance(row.cells, dict) for n, v in row.cells.items()
+            }
+            yield bad or Row(there[0].where, merged)
+
+    def stamp(self) -> object:
+        return [strand.stamp() for strand in self.strands]
+
+
+# ---------------------------------------------------------------------- from what was said
+
+
+def named(item: str, inputs: Sequence[str]) -> tuple[str | None, str]:
+    """`x=train.de` → `("x", "train.de")`, where x is an input; `pairs.tsv` → `(None, "pairs.tsv")`."""
+    name, equals, path = item.partition("=")
+    name = canonical_name(name.strip()) if equals and name.strip() else ""
+    if name in inputs and not os.path.exists(item):
+        return name, path
+    return None, item
+
+
+def bind(slots: Sequence[Slot], data: Sequence[str], said: Mapping[str, str]) -> Bound:
+    """The inputs with their columns; a message shows both where it is not clear."""
+    inputs = [slot.name for slot in slots]
+    columns = {canonical_name(name): column for name, column in said.items()}
+    if odd := next((name for name in columns if name not in inputs), None):
+        raise IndicialError(
+            f"--column {odd}={columns[odd]}: the equations have no input {odd}; they have "
+            f"{', '.join(slot.written for slot in slots)}"
+        )
+    sources: dict[str | None, list[str]] = {}
+    for item in data:
+        name, path = named(item, inputs)
+        sources.setdefault(name, []).append(path)
+    pictures = {slot.name for slot in slots if slot.kind == IMAGE}
+    folders = {
+        name: _images(paths[0])
+        for name, paths in sources.items()
+        if name in pictures and len(paths) == 1 and Path(paths[0]).expanduser().is_dir()
+    }
+    strands: list[Strand] = []
+    for name, paths in sources.items():
+        if name in folders:
+            continue
+        tables = tuple(_open(path, folders) for path in paths)
+        joined = _joined(tables[0], folders)
+        wanted = inputs if name is None else [name]
+        strand = _strand(tables, wanted, columns, joined, alone=name is not None)
+        strands.append(strand.with_files(pictures, folders))
+    for name, folder in folders.items():
+        if not any(name in strand.columns for strand in strands):
+            strands.append(_of_folder(name, folder, inputs, columns))
+    bound = Bound(tuple(strand for strand in strands if strand.columns))
+    _check_all(slots, bound, strands)
+    return bound
+
+
+def _images(path: str) -> Images:
+    table = open_table(path)
+    assert isinstance(table, Images)
+    return table
+
+
+def _open(path: str, folders: Mapping[str, Images]) -> Table:
+    """A table; one whose first line names an image of a folder has no line of names."""
+    table = open_table(path)
+    if isinstance(table, Separated):
+        known = {name for folder in folders.values() for name in folder.names}
+        if known & set(table.columns):
+            return open_table(path, header=False)
+    return table
+
+
+def _joined(table: Table, folders: Mapping[str, Images]) -> dict[str, str]:
+    """For each input that reads images of a folder, the column of the table that names them."""
+    if isinstance(table, Lines) or not folders:
+        return {}
+    first = [cells for _, cells in islice(table.rows(), LOOKED_AT) if not isinstance(cells, Bad)]
+    found: dict[str, str] = {}
+    for name, folder in folders.items():
+        known = set(folder.names)
+        for column in table.columns:
+            if any(str(cells.get(column)) in known for cells in first):
+                found[name] = column
+    return found
+
+
+def _strand(
+    tables: tuple[Table, ...],
+    wanted: Sequence[str],
+    said: Mapping[str, str],
+    joined: Mapping[str, str],
+    alone: bool,
+) -> Strand:
+    """The columns of some tables that inputs read: as it was said, or by the same name.
+
+    `alone`: the data were named for one input, so that a single column that is left is meant.
+    """
+    known = tables[0].columns
+    for table in tables[1:]:
+        if table.columns != known and not isinstance(table, Lines):
+            raise IndicialError(
+                f"{table.name} has the columns {', '.join(table.columns)}, and {tables[0].name} has "
+                f"{', '.join(known)}: tables that are read one after the other have the same"
+            )
+    if all(isinstance(table, Lines) for table in tables):
+        return Strand(tables, dict.fromkeys(wanted, LINE)) if alone else Strand(tables, {})
+    columns = dict(joined)
+    for name in wanted:
+        column = said.get(name, name)
+        if column in known:
+            columns[name] = column
+        elif name in said:
+            raise IndicialError(
+                f"--column {name}={column}: {tables[0].name} has no column {column}; it has "
+                f"{', '.join(known)}"
+            )
+    left = [column for column in known if column not in columns.values()]
+    if alone and wanted[0] not in columns and len(left) == 1:
+        columns[wanted[0]] = left[0]
+    return Strand(tables, columns)
+
+
+def _of_folder(name: str, folder: Images, inputs: Sequence[str], said: Mapping[str, str]) -> Strand:
+    """The images themselves are the rows; their folders may be labels: `--column y=folder`."""
+    columns = {n: c for n, c in said.items() if c in folder.columns and n in inputs}
+    return Strand((folder,), {**columns, name: "file"}, {name: folder.folder})
+
+
+def _check_all(slots: Sequence[Slot], bound: Bound, strands: Sequence[Strand]) -> None:
+    """Every input has a column; if not, what there is, and how to say it."""
+    lacking = [slot for slot in slots if slot.name not in bound.columns]
+    if not lacking:
+        return
+    taken = set(bound.columns.values())
+    tables = [table for strand in strands for table in strand.tables[:1]]
+    free = [column for table in tables for column in table.columns if column not in taken]
+    lines = [f"  {slot.written:<16} {bound.columns.get(slot.name, '?')}" for slot in slots]
+    plain = all(isinstance(table, Lines) for table in tables)
+    if plain:
+        how = " ".join(f"--data {slot.name}=FILE" for slot in lacking)
+    else:
+        how = " ".join(
+            f"--column {slot.name}={free[n] if n < len(free) else 'COLUMN'}"
+            for n, slot in enumerate(lacking)
+        )
+    columns = f"\nthe columns are {', '.join(free)}" if free and not plain else ""
+    raise IndicialError(
+        f"no column is named for {', '.join(slot.name for slot in lacking)}. The inputs of the "
+        "equations, and what each reads:\n" + "\n".join(lines) + f"{columns}\nSay for example {how}"
+    )

@@ -1,0 +1,156 @@
+"""Rows of the training part → how the cells of each input become numbers.
+
+Texts get byte pairs, inputs that share a vocabulary the same ones; labels and words a number each;
+numbers that are not of order one are scaled; images get the size that the equations or `--set` say.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from indicial.data.columns.binding import File, Row
+from indicial.data.columns.codings import (
+    Coding,
+    Image,
+    Label,
+    Numbers,
+    Places,
+    Refused,
+    Text,
+    Units,
+    moments,
+    names_of,
+)
+from indicial.data.columns.slots import IMAGE, LABEL, NUMBERS, PLACES, TEXT, UNITS, Slot
+from indicial.data.columns.tables import Bad
+from indicial.data.making import SAMPLE, Cut
+from indicial.data.tokenizers import Tokenizer, make_tokenizer
+from indicial.program.messages import IndicialError
+
+SIDE = 64
+"""Of images whose size nobody says, if they are not all of one size."""
+LOOKED_AT = 200
+"""Images whose sizes are looked at, and rows that the scale of numbers is taken from at least."""
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What was said about tokens and sizes."""
+
+    tokens: str = "auto"
+    vocabulary: int | None = None
+    cut: Cut = field(default_factory=Cut)
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    """Those that were set: `--set X=96`."""
+
+    def to_json(self) -> list[Any]:
+        cut = [self.cut.characters_below, self.cut.most]
+        return [self.tokens, self.vocabulary, cut, sorted(self.sizes.items())]
+
+
+def learn(slots: Sequence[Slot], rows: Iterable[Row], wishes: Wishes) -> dict[str, Coding]:
+    """A coding for each input."""
+    texts: dict[str, list[str]] = {}
+    names: dict[str, Counter[str]] = {}
+    values: dict[str, list[Any]] = {}
+    pictures: dict[str, Counter[tuple[int, int]]] = {}
+    free = {slot.vocabulary: SAMPLE for slot in slots}
+    for _, cells in rows:
+        if isinstance(cells, Bad):
+            continue
+        for slot in slots:
+            cell = cells[slot.name]
+            shared = slot.vocabulary or ""
+            if slot.kind == TEXT and free[shared] > 0:
+                text = cell if isinstance(cell, str) else " ".join(map(str, cell))
+                texts.setdefault(shared, []).append(text)
+                free[shared] -= len(text)
+            elif slot.kind in (UNITS, LABEL):
+                listed = _names(slot, cell)
+                names.setdefault(shared, Counter()).update(listed)
+            elif slot.kind == NUMBERS or (slot.kind == IMAGE and not isinstance(cell, File)):
+                try:
+                    read = Numbers(len(slot.axes)).encode(cell)
+                except Refused:
+                    continue
+                values.setdefault(slot.name, []).append(read)
+            elif slot.kind == IMAGE and isinstance(cell, File):
+                seen = pictures.setdefault(slot.name, Counter())
+                if seen.total() < LOOKED_AT and (size := _size(cell)):
+                    seen[size] += 1
+    tokenizers = {name: _tokenizer(listed, wishes) for name, listed in texts.items()}
+    return {
+        slot.name: _coding(slot, slots, tokenizers, names, values, pictures, wishes)
+        for slot in slots
+    }
+
+
+def _coding(
+    slot: Slot,
+    slots: Sequence[Slot],
+    tokenizers: Mapping[str, Tokenizer],
+    names: Mapping[str, Counter[str]],
+    values: Mapping[str, list[Any]],
+    pictures: Mapping[str, Counter[tuple[int, int]]],
+    wishes: Wishes,
+) -> Coding:
+    shared = slot.vocabulary or ""
+    match slot.kind:
+        case _ if slot.kind == PLACES:
+            return Places()
+        case _ if slot.kind == TEXT and shared in tokenizers:
+            return Text(tokenizers[shared])
+        case _ if slot.kind in (UNITS, LABEL) and shared in names:
+            # What is predicted is one of those that were seen; a word that is read may be new.
+            known = any(other.predicted for other in slots if other.vocabulary == shared)
+            found = names_of(names[shared], unknown=not known)
+            return Label(found) if slot.kind == LABEL else Units(found)
+        case _ if slot.name in values:
+            return Numbers(len(slot.axes), moments(values[slot.name], len(slot.axes)))
+        case _ if slot.name in pictures:
+            return _image(slot, pictures[slot.name], wishes)
+    raise IndicialError(f"no row of the training part has anything for the input {slot.written}")
+
+
+def _names(slot: Slot, cell: object) -> list[str]:
+    if slot.kind == LABEL:
+        name = str(cell).strip()
+        return [name] if name else []
+    return cell.split() if isinstance(cell, str) else [str(item) for item in cell]  # type: ignore[attr-defined]
+
+
+def _tokenizer(texts: Sequence[str], wishes: Wishes) -> Tokenizer:
+    kind = "bpe" if wishes.tokens == "auto" else wishes.tokens
+    characters = sum(map(len, texts))
+    # Sentences are short and read one by one: more tokens than in running text make them shorter.
+    size = wishes.vocabulary or min(wishes.cut.most, 2 * wishes.cut.vocabulary(characters))
+    return make_tokenizer(kind, texts, size if kind == "bpe" else None)
+
+
+def _size(cell: File) -> tuple[int, int] | None:
+    from PIL import Image as Pictures
+
+    try:
+        with Pictures.open(cell.path, formats=("JPEG", "PNG")) as found:
+            return found.size
+    except Exception:  # it is told when it is read
+        return None
+
+
+def _image(slot: Slot, seen: Counter[tuple[int, int]], wishes: Wishes) -> Image:
+    """Of the size that the equations or `--set` say, else that of the images themselves."""
+    width, height = next(iter(seen)) if len(seen) == 1 else (SIDE, SIDE)
+    said = [
+        fixed if fixed is not None else wishes.sizes.get(name or "")
+        for fixed, name in zip(slot.fixed, slot.axes, strict=True)
+    ]
+    rows, columns, channels = said[0] or height, said[1] or width, said[2] or 3
+    if channels not in (1, 3):
+        raise IndicialError(
+            f"{slot.written} has {channels} channels, and an image has 1 (grey) or 3: give the "
+            "values themselves as an array (.npz), or read the image into them by an equation"
+        )
+    return Image(rows, columns, channels)

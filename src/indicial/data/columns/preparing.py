@@ -1,0 +1,349 @@
+"""What `--data` names for several inputs → `Columns`: bound, divided, encoded, on disk.
+
+    data = prepare_columns(slots(code), ["x=train.de", "w=train.en"])
+    data = prepare_columns(slots(code), ["pairs.tsv"], {"x": "german"}, validation=["dev.tsv"])
+
+The work is done once: what comes of it stays on disk (data/store.py). Rows that cannot be read are left out,
+counted, and told with their lines.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from indicial.data.columns.binding import Bound, File, Row, bind
+from indicial.data.columns.codings import Coding, Refused
+from indicial.data.columns.learning import Wishes, learn
+from indicial.data.columns.parts import Columns, Held, Part, load_codings, save_codings
+from indicial.data.columns.slots import IMAGE, Slot
+from indicial.data.columns.tables import Bad
+from indicial.data.corpus import open_array
+from indicial.data.encode import EVERY
+from indicial.data.making import COUNTS, Cut
+from indicial.data.prepare import FRACTION
+from indicial.data.split import MARKS, mark
+from indicial.data.store import checksums, find, stored
+from indicial.data.tokenizers import Ints
+from indicial.program.messages import IndicialError
+
+FORMAT = 1
+"""Of what is stored: to be raised when the same data would be stored differently."""
+TOLD = 5
+"""Rows that were left out and are told one by one."""
+MOST_BAD = 0.2
+"""Of the rows: more are no slips, but another format."""
+
+
+def prepare_columns(
+    slots: Sequence[Slot],
+    what: Sequence[str],
+    columns: Mapping[str, str] | None = None,
+    *,
+    validation: float | Sequence[str] | None = None,
+    tokens: str = "auto",
+    vocabulary: int | None = None,
+    cut: Cut | None = None,
+    sizes: Mapping[str, int] | None = None,
+    known: Path | None = None,
+    seed: int = 0,
+    cache: Path | None = None,
+    tell: Callable[[str], None] | None = None,
+) -> Columns:
+    """The columns that `what` names, ready to make batches of.
+
+    `columns` says which column an input reads, `validation` is a fraction or what is named as in
+    `what`, `known` a run's folder whose tokens and labels are to be used.
+    """
+    bound = bind(slots, what, columns or {})
+    kept_back: Bound | float = FRACTION
+    if isinstance(validation, float):
+        kept_back = validation
+    elif validation is not None:
+        kept_back = bind(slots, validation, columns or {})
+    codings = None if known is None else load_codings(known)
+    wishes = Wishes(tokens, vocabulary, cut or Cut(), sizes or {})
+    asked = [(slot.name, slot.kind, slot.vocabulary, slot.predicted, slot.fixed) for slot in slots]
+    taken = None if codings is None else {n: c.to_json() for n, c in codings.items()}
+    other = kept_back if isinstance(kept_back, float) else kept_back.stamp()
+    made_from = json.dumps([FORMAT, bound.stamp(), other, asked, seed, wishes.to_json(), taken])
+    key = "columns-" + hashlib.sha256(made_from.encode()).hexdigest()[:56]
+    folder = stored(key, Making(tuple(slots), bound, kept_back, wishes, codings, seed, tell), cache)
+    description = {
+        "name": bound.name,
+        "columns": bound.columns,
+        "stored": folder.name,
+        "cut": asdict(wishes.cut),
+    }
+    return open_columns(folder, description)
+
+
+def find_columns(description: Mapping[str, Any], cache: Path | None = None) -> Columns | None:
+    """The columns that a run describes, as they were prepared for it, if they are still on disk."""
+    key = description.get("stored")
+    folder = find(key, cache) if isinstance(key, str) else None
+    if folder is None:
+        return None
+    data = open_columns(folder, dict(description))
+    known = [description[part]["digest"] for part in ("train", "validation")]
+    return data if known == [data.train.digest, data.validation.digest] else None
+
+
+def open_columns(folder: Path, description: dict[str, Any]) -> Columns:
+    """Columns that are prepared already, perhaps by another process."""
+    codings = load_codings(folder)
+    counts = json.loads((folder / COUNTS).read_text(encoding="utf-8"))
+    sums = checksums(folder)
+    parts: dict[str, Part] = {}
+    told = {**description, "notes": counts["notes"], "split": counts["split"]}
+    for part in ("train", "validation"):
+        held = {
+            name: _held(folder, f"{part}.{number}", coding, counts[part]["shapes"][name])
+            for number, (name, coding) in enumerate(codings.items())
+        }
+        digest = "".join(sums[name] for name in sorted(sums) if name.startswith(f"{part}."))
+        parts[part] = Part(held, counts[part]["rows"], hashlib.sha256(digest.encode()).hexdigest())
+        told[part] = {
+            "documents": parts[part].rows,
+            "tokens": len(parts[part]),
+            "left_out": counts[part]["left_out"],
+            "digest": parts[part].digest,
+        }
+    return Columns(parts["train"], parts["validation"], codings, told, folder)
+
+
+def _held(folder: Path, name: str, coding: Coding, shape: list[int]) -> Held:
+    def opened(kind: str, dtype: Any) -> Ints | None:
+        path = folder / f"{name}.{kind}"
+        return open_array(path, dtype) if path.exists() else None
+
+    values = opened("values", coding.dtype)
+    assert values is not None
+    return Held(
+        coding,
+        values.reshape(-1, *shape),
+        opened("starts", np.int64),
+        opened("shared", np.int32),
+    )
+
+
+# ---------------------------------------------------------------------- doing the work
+
+
+@dataclass(frozen=True)
+class Making:
+    """Fills a folder with the columns of both parts, their codings, and what was counted."""
+
+    slots: tuple[Slot, ...]
+    bound: Bound
+    validation: Bound | float
+    wishes: Wishes
+    known: Mapping[str, Coding] | None
+    seed: int
+    tell: Callable[[str], None] | None
+
+    def __call__(self, folder: Path) -> None:
+        codings = dict(self.known or learn(self.slots, self._rows("train"), self.wishes))
+        codings = {slot.name: codings[slot.name] for slot in self.slots}
+        save_codings(folder, codings)
+        counts: dict[str, Any] = {"split": self._split, "notes": []}
+        for part in ("train", "validation"):
+            rows = _reported(self._rows(part), self.bound.name, self.tell)
+            written = _write(folder, part, self.slots, codings, rows)
+            name = "training" if part == "train" else "validation"
+            if not written.rows:
+                raise IndicialError(
+                    f"{self.bound.name}: no row is left for the {name} part ({self._split})"
+                    + "".join(f"\n  {line}" for line in written.bad)
+                )
+            if written.left_out > MOST_BAD * (written.rows + written.left_out):
+                raise IndicialError(
+                    f"{written.left_out:,} of {written.rows + written.left_out:,} rows of the {name} "
+                    "part cannot be read:" + "".join(f"\n  {line}" for line in written.bad)
+                )
+            if written.left_out:
+                counts["notes"].append(_left_out(written, name))
+            counts[part] = {
+                "rows": written.rows,
+                "left_out": written.left_out,
+                "shapes": written.shapes,
+            }
+        (folder / COUNTS).write_text(json.dumps(counts), encoding="utf-8")
+
+    @property
+    def _split(self) -> str:
+        if isinstance(self.validation, float):
+            return f"{100 * self.validation:g} % of the rows, chosen by what they give"
+        return "rows of their own"
+
+    def _rows(self, part: str) -> Iterator[Row]:
+        if not isinstance(self.validation, float):
+            yield from (self.bound if part == "train" else self.validation).rows()
+            return
+        for row, mark_ in self._marked():
+            if (mark_ < self._edge) == (part == "validation"):
+                yield row
+
+    def _marked(self) -> Iterator[tuple[Row, int]]:
+        """Rows that give the same get the same mark, all captions of an image, and go to one side."""
+        given = next((s.name for s in self.slots if not s.predicted), self.slots[0].name)
+        for row in self.bound.rows():
+            cell = row.where if isinstance(row.cells, Bad) else row.cells[given]
+            yield row, mark(_content(cell), self.seed)
+
+    @cached_property
+    def _edge(self) -> int:
+        """Marks below it are for validation; at least one row is on each side."""
+        assert isinstance(self.validation, float)
+        marks = [mark_ for row, mark_ in self._marked() if not isinstance(row.cells, Bad)]
+        wanted = round(self.validation * MARKS)
+        return min(max(wanted, min(marks) + 1), max(marks)) if marks else wanted
+
+
+def _reported(rows: Iterator[Row], name: str, tell: Callable[[str], None] | None) -> Iterator[Row]:
+    """The same rows; says now and then how far they are."""
+    last = time.monotonic()
+    for number, row in enumerate(rows, 1):
+        yield row
+        if tell and time.monotonic() - last > EVERY:
+            last = time.monotonic()
+            tell(f"reading {name}: {number:,} rows so far")
+
+
+def _content(cell: object) -> str:
+    if isinstance(cell, File):
+        return cell.name
+    if isinstance(cell, np.ndarray):
+        return cell.tobytes().hex()
+    return cell if isinstance(cell, str) else repr(cell)
+
+
+def _left_out(written: _Written, part: str) -> str:
+    rest = written.left_out - len(written.bad)
+    more = f"\n  and {rest:,} more" if rest > 0 else ""
+    rows = f"{written.left_out:,} row{'s' * (written.left_out != 1)}"
+    lines = "".join(f"\n  {line}" for line in written.bad)
+    verb = "is" if written.left_out == 1 else "are"
+    return f"{rows} of the {part} part {verb} left out:{lines}{more}"
+
+
+@dataclass
+class _Written:
+    """What was written of a part."""
+
+    rows: int = 0
+    left_out: int = 0
+    bad: list[str] = field(default_factory=list)
+    """The first of those that were left out."""
+    shapes: dict[str, list[int]] = field(default_factory=dict)
+    """Of a row of each input; of one place, where rows differ in length."""
+
+
+def _write(
+    folder: Path,
+    part: str,
+    slots: Sequence[Slot],
+    codings: Mapping[str, Coding],
+    rows: Iterator[Row],
+) -> _Written:
+    found = _Written()
+    columns = [
+        _Column(folder, f"{part}.{number}", slot, codings[slot.name])
+        for number, slot in enumerate(slots)
+    ]
+    try:
+        for where, cells in rows:
+            why = cells.why if isinstance(cells, Bad) else None
+            values: list[Any] = []
+            if not isinstance(cells, Bad):
+                why = _encoded(columns, cells, values)
+            if why is not None:
+                found.left_out += 1
+                if len(found.bad) < TOLD:
+                    found.bad.append(f"{where}: {why}")
+                continue
+            for column, value in zip(columns, values, strict=True):
+                column.add(value)
+            found.rows += 1
+    finally:
+        for column in columns:
+            column.close()
+    found.shapes = {column.slot.name: list(column.shape or ()) for column in columns}
+    return found
+
+
+def _encoded(columns: Sequence[_Column], cells: Mapping[str, Any], values: list[Any]) -> str | None:
+    """Puts what each column reads into `values`; why it cannot be, if so."""
+    lengths: dict[str, tuple[str, int]] = {}
+    for column in columns:
+        name = column.slot.name
+        try:
+            value = column.read(cells[name])
+        except Refused as error:
+            return f"{name}: {error}"
+        size = column.slot.length
+        if size is not None:
+            other, length = lengths.setdefault(size, (name, len(value)))
+            if length != len(value):
+                return f"{other} has {length} places, and {name} has {len(value)}"
+        values.append(value)
+    return None
+
+
+class _Column:
+    """A column on its way to the disk."""
+
+    def __init__(self, folder: Path, name: str, slot: Slot, coding: Coding) -> None:
+        self.slot, self.coding = slot, coding
+        self.ragged = slot.length is not None
+        self.shares = slot.kind == IMAGE
+        self.shape: tuple[int, ...] | None = None
+        self._files: dict[str, BinaryIO] = {"values": (folder / f"{name}.values").open("wb")}
+        if self.ragged:
+            self._files["starts"] = (folder / f"{name}.starts").open("wb")
+            self._put("starts", np.zeros(1, np.int64))
+        if self.shares:
+            self._files["shared"] = (folder / f"{name}.shared").open("wb")
+        self._end = 0
+        self._known: dict[str, int] = {}
+
+    def read(self, cell: object) -> Any:
+        """What is stored of a cell, or the number of an image that is stored already."""
+        if isinstance(cell, File) and cell.name in self._known:
+            return self._known[cell.name]
+        value = self.coding.encode(cell)
+        shape = value.shape[1:] if self.ragged else value.shape
+        if self.shape is None:
+            self.shape = shape
+        if shape != self.shape:
+            raise Refused(f"its shape is {shape}, and {self.shape} in the rows before")
+        return (cell.name, value) if isinstance(cell, File) else value
+
+    def add(self, value: Any) -> None:
+        if not self.shares:
+            self._put("values", value)
+            if self.ragged:
+                self._end += len(value)
+                self._put("starts", np.array([self._end], np.int64))
+            return
+        number = value if isinstance(value, int) else len(self._known)
+        if not isinstance(value, int):
+            name, array = value if isinstance(value, tuple) else (f"row {number}", value)
+            self._known[name] = number
+            self._put("values", array)
+        self._put("shared", np.array([number], np.int32))
+
+    def _put(self, kind: str, array: Ints) -> None:
+        self._files[kind].write(np.ascontiguousarray(array).tobytes())
+
+    def close(self) -> None:
+        for file in self._files.values():
+            file.close()

@@ -1,0 +1,348 @@
+"""A file → rows of cells, with the number of the line that each stands in.
+
+    open_table("pairs.tsv").columns     →  ("german", "english")
+    for line, cells in table.rows():    →  2, {"german": "ein Hund", "english": "a dog"}
+
+| | a row is | columns |
+| --- | --- | --- |
+| `train.de`, any other text | a line | one, line |
+| `.tsv`, `.csv` | a line, or several in quotes | by the names in the first line |
+| `.jsonl` | a line with a JSON object | its fields |
+| `.conllu` | a sentence, each cell a list | form, lemma, upos, xpos, feats, head, deprel, text |
+| `.npz`, `.npy` | the first axis of each array | the names of the arrays |
+| `.parquet` | a row | its columns (needs the package pyarrow) |
+| a folder of images | a file below it | file, folder (that it is in) |
+
+A row that cannot be read is a `Bad`, which says why: nothing is left out in silence.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from indicial.data.documents import FIELD_MOST, OVER, kind_of, lines_of, separator
+from indicial.data.reading import File
+from indicial.data.sources import missing
+from indicial.program.messages import IndicialError
+
+CONLLU = ("form", "lemma", "upos", "xpos", "feats", "head", "deprel")
+"""The second to the eighth field of a line of CoNLL-U."""
+LINE = "line"
+PICTURES = (".jpg", ".jpeg", ".png")
+
+
+@dataclass(frozen=True)
+class Bad:
+    """A row that cannot be used, and why."""
+
+    why: str
+
+
+Cells = dict[str, Any]
+Rows = Iterator[tuple[int, Cells | Bad]]
+
+
+class Table(ABC):
+    """Rows that can be read again and again."""
+
+    file: File
+
+    @property
+    def name(self) -> str:
+        return self.file.name
+
+    @property
+    def folder(self) -> Path:
+        """Where the files that it names are looked for."""
+        return self.file.path.parent
+
+    @property
+    @abstractmethod
+    def columns(self) -> tuple[str, ...]: ...
+
+    @abstractmethod
+    def rows(self) -> Rows:
+        """Each row with the line that it begins in."""
+
+    def stamp(self) -> object:
+        """JSON that changes when the rows do."""
+        return self.file.stamp()
+
+
+@dataclass(frozen=True)
+class Lines(Table):
+    """Each line is a row with one cell."""
+
+    file: File
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (LINE,)
+
+    def rows(self) -> Rows:
+        for number, line in enumerate(lines_of(self.file, raw=False), 1):
+            yield number, {LINE: line.rstrip("\n")}
+
+
+@dataclass(frozen=True)
+class Separated(Table):
+    """TSV and CSV; without names in the first line the columns are called 1, 2, …"""
+
+    file: File
+    kind: str
+    header: bool = True
+
+    @cached_property
+    def _first(self) -> tuple[str, list[str]]:
+        """What separates the cells, and the cells of the first line."""
+        line = next(lines_of(self.file, raw=False), "")
+        mark = "\t" if self.kind == "tsv" else separator(line)
+        return mark, next(self._reader(iter([line]), mark), [])
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        cells = self._first[1]
+        if not self.header:
+            return tuple(str(number) for number in range(1, len(cells) + 1))
+        names = tuple(cell.strip() for cell in cells)
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise IndicialError(
+                f"{self.name}, line 1: two columns are called {twice!r}; rename one"
+            )
+        return names
+
+    def _reader(self, text: Iterator[str], mark: str) -> Any:
+        csv.field_size_limit(FIELD_MOST)
+        if self.kind == "tsv":
+            return csv.reader(text, delimiter=mark, quoting=csv.QUOTE_NONE, strict=True)
+        return csv.reader(text, delimiter=mark, strict=True)
+
+    def rows(self) -> Rows:
+        mark, names = self._first[0], self.columns
+        reader = self._reader(lines_of(self.file, raw=False), mark)
+        begins = 1
+        while True:
+            try:
+                cells = next(reader, None)
+            except csv.Error as error:
+                yield begins, Bad(str(error))
+                begins = reader.line_num + 1
+                continue
+            if cells is None:
+                return
+            line, begins = begins, reader.line_num + 1
+            if (line == 1 and self.header) or not cells:
+                continue
+            if len(cells) == len(names):
+                yield line, dict(zip(names, cells, strict=True))
+            else:
+                many = f". {OVER[mark]}" if len(cells) > len(names) else ""
+                yield line, Bad(f"it has {len(cells)} of {len(names)} values{many}")
+
+
+@dataclass(frozen=True)
+class JsonLines(Table):
+    """Each line is an object with fields."""
+
+    file: File
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        for _, cells in self.rows():
+            if not isinstance(cells, Bad):
+                return tuple(cells)
+        raise IndicialError(f'{self.name} has no line with a JSON object, such as {{"text": "…"}}')
+
+    def rows(self) -> Rows:
+        for number, line in enumerate(lines_of(self.file, raw=False), 1):
+            if not line.strip():
+                continue
+            try:
+                found = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                yield number, Bad(f"it is not JSON ({error})")
+                continue
+            yield number, found if isinstance(found, dict) else Bad("it is not a JSON object")
+
+
+@dataclass(frozen=True)
+class Conllu(Table):
+    """Sentences of Universal Dependencies; each cell but `text` is a list, one entry for each word."""
+
+    file: File
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (*CONLLU, "text")
+
+    def rows(self) -> Rows:
+        words: list[list[str]] = []
+        text, begins = "", 1
+        for number, line in enumerate(chain(lines_of(self.file, raw=False), ["\n"]), 1):
+            if not line.strip():
+                if words:
+                    yield begins, self._cells(words, text)
+                words, text, begins = [], "", number + 1
+            elif line.startswith("#"):
+                name, _, value = line[1:].partition("=")
+                text = value.strip() if name.strip() == "text" else text
+            else:
+                fields = line.rstrip("\n").split("\t")
+                # 3-4 is a word that is written as one and stands below as two, 5.1 one left out.
+                if not ("-" in fields[0] or "." in fields[0]):
+                    words.append(fields)
+
+    def _cells(self, words: list[list[str]], text: str) -> Cells | Bad:
+        if odd := next((word for word in words if len(word) != 10), None):
+            return Bad(f"a word has {len(odd)} of 10 fields")
+        cells: Cells = {
+            name: [word[place] for word in words] for place, name in enumerate(CONLLU, 1)
+        }
+        try:
+            # From 0, as places are counted; the root is its own head.
+            cells["head"] = [
+                int(head) - 1 if int(head) else place for place, head in enumerate(cells["head"])
+            ]
+        except ValueError as error:
+            return Bad(f"a head is no number ({error})")
+        return {**cells, "text": text or " ".join(cells["form"])}
+
+
+@dataclass(frozen=True)
+class Arrays(Table):
+    """`.npz` and `.npy`: arrays with one row each along their first axis."""
+
+    file: File
+
+    @cached_property
+    def arrays(self) -> dict[str, Any]:
+        import numpy as np
+
+        try:
+            found = np.load(self.file.path, allow_pickle=False)
+            arrays = {self.file.path.stem: found} if isinstance(found, np.ndarray) else dict(found)
+        except (ValueError, OSError, EOFError) as error:
+            raise IndicialError(
+                f"{self.name} cannot be read: {error}. Write arrays of numbers or texts, "
+                "np.savez(file, x=…, y=…)"
+            ) from None
+        counts = {name: len(a) if a.ndim else 0 for name, a in arrays.items()}
+        if not arrays or len(set(counts.values())) > 1 or not all(counts.values()):
+            listed = ", ".join(f"{name}: {a.shape}" for name, a in arrays.items())
+            raise IndicialError(
+                f"the arrays of {self.name} have shapes {listed or 'of nothing'}: the first axis of each "
+                "counts the rows, and is the same in all"
+            )
+        return arrays
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(self.arrays)
+
+    def rows(self) -> Rows:
+        arrays = self.arrays
+        for number in range(len(next(iter(arrays.values())))):
+            yield number + 1, {name: array[number] for name, array in arrays.items()}
+
+
+@dataclass(frozen=True)
+class Parquet(Table):
+    """Read by pyarrow, if it is installed."""
+
+    file: File
+
+    @cached_property
+    def _opened(self) -> Any:
+        try:
+            from pyarrow import parquet  # type: ignore[import-not-found]
+        except ImportError:
+            raise IndicialError(
+                f"{self.name}: Parquet is read by the package pyarrow, which is not installed: pip "
+                "install pyarrow, or write the table as .csv or .jsonl"
+            ) from None
+        try:
+            return parquet.ParquetFile(self.file.path)
+        except Exception as error:  # those of Arrow are of many kinds
+            raise IndicialError(f"{self.name} cannot be read: {error}") from None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(self._opened.schema_arrow.names)
+
+    def rows(self) -> Rows:
+        number = 0
+        for batch in self._opened.iter_batches():
+            for cells in batch.to_pylist():
+                number += 1
+                yield number, cells
+
+
+@dataclass(frozen=True)
+class Images(Table):
+    """The images below a folder, in the order of their names."""
+
+    file: File
+
+    @property
+    def folder(self) -> Path:
+        return self.file.path
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ("file", "folder")
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Paths below the folder."""
+        found = sorted(
+            os.path.relpath(os.path.join(where, name), self.folder)
+            for where, _, names in os.walk(self.folder)
+            for name in names
+            if name.lower().endswith(PICTURES) and not name.startswith(".")
+        )
+        if not found:
+            raise IndicialError(f"the folder {self.name} has no images ({', '.join(PICTURES)})")
+        return tuple(found)
+
+    def rows(self) -> Rows:
+        for number, name in enumerate(self.names, 1):
+            yield number, {"file": name, "folder": os.path.dirname(name)}
+
+    def stamp(self) -> object:
+        sizes = [(n, (s := (self.folder / n).stat()).st_size, s.st_mtime_ns) for n in self.names]
+        return [str(self.folder.resolve()), hashlib.sha256(repr(sizes).encode()).hexdigest()]
+
+
+def open_table(name: str | os.PathLike[str], header: bool = True) -> Table:
+    """The table of a file, by the end of its name; any other text is one column of lines."""
+    path = Path(name).expanduser()
+    file = File(path, os.fspath(name))
+    if path.is_dir():
+        return Images(file)
+    if not path.is_file():
+        raise IndicialError(missing(file.name, path, "file or folder", ()))
+    if not path.stat().st_size:
+        raise IndicialError(f"{name} is empty: give a file with something in it")
+    plain = path.name.lower().removesuffix(".gz")
+    kinds: dict[str, type[Any]] = {
+        ".conllu": Conllu, ".conll": Conllu, ".npz": Arrays, ".npy": Arrays, ".parquet": Parquet,
+    }  # fmt: skip
+    found: Table
+    match kind_of(file, None):
+        case "jsonl":
+            found = JsonLines(file)
+        case "tsv" | "csv" as kind:
+            found = Separated(file, kind, header)
+        case _:
+            found = kinds.get(Path(plain).suffix, Lines)(file)
+    return found

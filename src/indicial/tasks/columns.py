@@ -1,0 +1,290 @@
+"""The task of a program with several inputs: each is a column of the data.
+
+>>> task = ColumnTask(load("bahdanau"), data, context=64, batch_size=64, seed=0)
+>>> task.batch(0).inputs
+{"x": (64, 15) tokens, "w": (64, 14) tokens}, with the length of each row: {"T_{in}": …, "T": …}
+>>> task.validate(module).perplexity
+9.87…
+
+What is predicted, and from what, is read from the equations (`forms.py`). Training minimises the loss of
+the program, whatever it is; validation counts -ln P of all that is predicted, and the scores of the form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+
+from indicial.compile.module.module import ProgramModule
+from indicial.compile.module.sizes import parameters, size_names
+from indicial.data.columns.buckets import Buckets, in_order
+from indicial.data.columns.codings import Names, Text
+from indicial.data.columns.parts import Columns, Part
+from indicial.data.columns.slots import Slot
+from indicial.data.shuffle import key, shuffled
+from indicial.data.tokenizers import Ints
+from indicial.program.messages import IndicialError
+from indicial.program.program import Program
+from indicial.tasks.forms import NUMBERS, POINTS, Form, form_of
+from indicial.tasks.predictions import SURPRISE, Measure
+from indicial.tasks.scoring import Classes, Nothing, Right, Squares
+from indicial.tasks.task import About, Batch, Scores
+from indicial.tasks.terms import loss_terms
+
+
+class ColumnTask:
+    """Rows of columns; the inputs of the program are those."""
+
+    name = "columns"
+
+    def __init__(
+        self, program: Program, data: Columns, *, context: int, batch_size: int, seed: int = 0
+    ) -> None:
+        self.program, self.data = program, data
+        self.batch_size, self.context, self.seed = batch_size, context, seed
+        self.form: Form = form_of(program)
+        self.slots = self.form.slots
+        self.scoring = _scoring(self.form, data)
+        self.terms = loss_terms(program.code)
+        self.notes: list[str] = []
+        self._rows = {name: self._fitting(name, part) for name, part in self._parts.items()}
+        if not all(map(len, self._rows.values())):
+            raise IndicialError(
+                f"--context {context}: what is predicted is longer in every row; give a larger one"
+            )
+        lengths = self._lengths(data.train)
+        rows = self._rows["training"]
+        kept = {name: values[rows] for name, values in lengths.items()}
+        self.buckets = Buckets(kept, len(rows), batch_size, seed)
+        self.checked = self._lengths(data.validation)
+        self._measure: Measure | None = None
+
+    @property
+    def _parts(self) -> dict[str, Part]:
+        return {"training": self.data.train, "validation": self.data.validation}
+
+    def _fitting(self, name: str, part: Part) -> Ints:
+        """The rows whose predicted text is no longer than a row may be; what is read is cut."""
+        rows: Ints = np.arange(part.rows)
+        for slot in self.slots:
+            lengths = part.columns[slot.name].lengths
+            over = 0 if lengths is None else int((lengths > self.context).sum())
+            if lengths is None or not over:
+                continue
+            if slot.predicted or slot.length in self._shared:
+                rows = rows[lengths[rows] <= self.context]
+                self.notes.append(
+                    f"{over:,} of {part.rows:,} rows of the {name} part are left out: {slot.name} is "
+                    f"longer than --context {self.context} in them"
+                )
+            else:
+                self.notes.append(
+                    f"{slot.name} is cut to --context {self.context} tokens in {over:,} of "
+                    f"{part.rows:,} rows of the {name} part"
+                )
+        return rows
+
+    @property
+    def _shared(self) -> set[str | None]:
+        """Lengths that several inputs have: one of them alone cannot be cut."""
+        each = [slot.length for slot in self.slots]
+        return {length for length in each if each.count(length) > 1}
+
+    def _lengths(self, part: Part) -> dict[str, Ints]:
+        """How long each row is, by the name of the size; what is predicted comes last."""
+        found: dict[str, Ints] = {}
+        for slot in sorted(self.slots, key=lambda slot: slot.predicted):
+            lengths = part.columns[slot.name].lengths
+            if lengths is not None and slot.length is not None:
+                found.pop(slot.length, None)
+                found[slot.length] = np.minimum(lengths, self.context)
+        return found
+
+    # ------------------------------------------------------------------ what there is to tell
+
+    @property
+    def about(self) -> About:
+        rows = self.data.train.rows
+        kinds = [f"{slot.name}: {self._kind(slot)}" for slot in self.slots]
+        return About(
+            data=f"{self.data.name}, {rows:,} rows",
+            tokenizer="; ".join(kinds),
+            tokens=len(self.data.train),
+            validation_tokens=len(self.data.validation),
+            tokens_per_row=self.tokens_per_row,
+            terms=self.terms,
+            says=self.form.says,
+            padding=self.buckets.padding if self.buckets.lengths else None,
+        )
+
+    def _kind(self, slot: Slot) -> str:
+        coding = self.data.codings[slot.name]
+        shape = self.data.train.columns[slot.name].values.shape[1:]
+        if coding.size is None and slot.vocabulary is None:
+            sizes = " x ".join(map(str, shape))
+            return f"{sizes} {coding.kind}" if sizes else "a number"
+        kind = coding.tokenizer.kind if isinstance(coding, Text) else coding.kind
+        return kind if coding.size is None else f"{kind}, {slot.vocabulary} = {coding.size}"
+
+    @property
+    def tokens_per_row(self) -> float:
+        return len(self.data.train) / self.data.train.rows
+
+    @property
+    def lengths(self) -> dict[str, int]:
+        """The names of sizes that differ from row to row, and what they are on average."""
+        lengths = self._lengths(self.data.train)
+        return {name: max(1, round(float(values.mean()))) for name, values in lengths.items()}
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Those that the data tells: vocabularies, images, and lengths where a parameter has them."""
+        found: dict[str, int] = {}
+        for slot in self.slots:
+            coding = self.data.codings[slot.name]
+            if slot.vocabulary is not None and coding.size is not None:
+                found[slot.vocabulary] = coding.size
+            held = self.data.train.columns[slot.name]
+            axes = slot.axes[1:] if held.starts is not None else slot.axes
+            if slot.vocabulary is None:
+                for name, size in zip(axes, held.values.shape[1:], strict=True):
+                    if name is not None:
+                        found[name] = size
+        owned = {n for tensor in parameters(self.program.code) for n in size_names(tensor.axes)}
+        for slot in self.slots:
+            if slot.length in owned and slot.length is not None:
+                longest = max(
+                    int(lengths.max())
+                    for part in self._parts.values()
+                    if (lengths := part.columns[slot.name].lengths) is not None
+                )
+                found[slot.length] = min(longest, self.context)
+        return {n: size for n, size in found.items() if n in self.program.code.sizes}
+
+    def describe(self) -> Mapping[str, Any]:
+        """What those who use the model need to know."""
+        return {"context": self.context}
+
+    # ------------------------------------------------------------------ batches
+
+    def batch(self, step: int, rank: int = 0, of: int = 1) -> Batch:
+        rows = self._rows["training"][self.buckets.batch(step, rank, of)]
+        return self.inputs(self.data.train, rows)
+
+    def inputs(self, part: Part, rows: Ints) -> Batch:
+        """What the program reads of some rows."""
+        inputs: dict[str, torch.Tensor] = {}
+        lengths: dict[str, torch.Tensor] = {}
+        for slot in self.slots:
+            values, long = part.columns[slot.name].take(rows, self.context)
+            inputs[slot.name] = torch.from_numpy(np.ascontiguousarray(values))
+            if long is not None and slot.length is not None:
+                lengths[slot.length] = torch.from_numpy(long)
+        texts = [lengths[s.length] for s in self.slots if s.length is not None]
+        return Batch(inputs, lengths, sum(int(long.sum()) for long in texts) or len(rows))
+
+    def loss(self, module: Any, batch: Batch) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+        name = self.program.code.loss
+        assert name is not None
+        found = module(**batch.inputs, lengths=batch.lengths or None, want=[name, *self.terms])
+        return found[name], {term: found[term].detach().mean() for term in self.terms}
+
+    # ------------------------------------------------------------------ validation
+
+    def validate(
+        self, module: ProgramModule, most: int | None = None, rank: int = 0, of: int = 1
+    ) -> Scores:
+        """Each row of the validation part once, or so many of them as make about `most` tokens."""
+        training = module.training
+        module.eval()
+        device = next(module.parameters()).device
+        nats, count = 0.0, 0
+        tally = self.scoring.begin()
+        for number, batch in enumerate(self.blocks(most)):
+            if number % of == rank:
+                nats += self.measure(module, batch.to(device), tally)
+                count += self.predicted(batch)
+        module.train(training)
+        return self.scores(nats, count, tuple(tally.tolist()))
+
+    def measure(self, module: ProgramModule, batch: Batch, tally: Ints) -> float:
+        """-ln P of all that a batch predicts, or its loss for each row, added up; `tally` gets what
+        the scores are made of."""
+        found = self.form.prediction
+        if found is None:
+            return self._measured_loss(module, batch, tally)
+        if self._measure is None or self._measure.module is not module:
+            self._measure = Measure(module, found)
+        P = found.distribution.name
+        chooses = len(tally) > 0
+        want = [SURPRISE, P] if chooses else [SURPRISE]
+        tensors = self._measure.tensors(batch.inputs, batch.lengths, want)
+        inside = self._inside(batch)
+        if chooses:
+            true, taken = batch.inputs[found.token.name], tensors[P].argmax(-1)
+            self.scoring.add(tally, _flat(true, inside), _flat(taken, inside))
+        return float(_flat(tensors[SURPRISE].double(), inside).sum())
+
+    def _measured_loss(self, module: ProgramModule, batch: Batch, tally: Ints) -> float:
+        pair, loss = self.form.compared, self.form.loss
+        want = [loss] if pair is None else [loss, pair.output]
+        with torch.no_grad():
+            found = module(**batch.inputs, lengths=batch.lengths or None, want=want)
+        if pair is not None:
+            inside = self._inside(batch)
+            true, made = batch.inputs[pair.input].double(), found[pair.output].double()
+            self.scoring.add(tally, _flat(true, inside), _flat(made, inside))
+        return float(found[loss].double()) * self.predicted(batch)
+
+    def predicted(self, batch: Batch) -> int:
+        """How many things are predicted in a batch."""
+        if self.form.length is not None:
+            return int(batch.lengths[self.form.length].sum())
+        return len(next(iter(batch.inputs.values())))
+
+    def _inside(self, batch: Batch) -> torch.Tensor | None:
+        """Which places of what is predicted are there; None: all."""
+        target, length = self.form.target, self.form.length
+        if target is None or length is None:
+            return None
+        long = batch.lengths[length]
+        return torch.arange(batch.inputs[target.name].shape[1]).to(long.device) < long[:, None]
+
+    def blocks(self, most: int | None = None) -> Iterator[Batch]:
+        """The validation part in batches, or a part of it that is always the same."""
+        part, rows = self.data.validation, self._rows["validation"]
+        if most is not None:
+            some = max(1, round(len(rows) * min(1.0, most / max(1, len(part)))))
+            rows = rows[shuffled(np.arange(some), len(rows), key(self.seed, "validation"))]
+        for several in in_order(self.checked, rows, self.batch_size):
+            yield self.inputs(part, several)
+
+    def nan_in_validation(self, module: ProgramModule) -> Batch | None:
+        """The first batch of the validation part whose loss is nan."""
+        device = next(module.parameters()).device
+        for batch in self.blocks():
+            there = batch.to(device)
+            if np.isnan(self.measure(module, there, self.scoring.begin())):
+                return there
+        return None
+
+    def scores(self, nats: float, count: int, tally: tuple[float, ...] = ()) -> Scores:
+        figures = self.scoring.figures(np.asarray(tally))
+        probable = self.form.prediction is not None
+        return Scores(nats, count, probable=probable, figures=figures, tally=tally)
+
+
+def _scoring(form: Form, data: Columns) -> Nothing:
+    coding = data.codings[form.target.name] if form.target is not None else None
+    if isinstance(coding, Names):
+        return Classes(coding.names)
+    if form.kind == NUMBERS:
+        return Squares()
+    return Right() if form.kind == POINTS else Nothing()
+
+
+def _flat(values: torch.Tensor, inside: torch.Tensor | None) -> Ints:
+    return np.asarray((values if inside is None else values[inside]).flatten().cpu())

@@ -1,0 +1,121 @@
+"""What a program predicts, and from what: the form of its task, read from the equations.
+
+    P(w_t | x, w_0, …, w_{t-1})     sequence    a text from other inputs and from its own beginning
+    P(y | x)                        label       classification
+    P(y_t | x)                      tags        a label for each place
+    P(head_t = s | x)               places      pointing: a place for each place
+    loss = (y - ŷ)²                 numbers     regression: y is an input, ŷ is computed
+    any other loss                  loss        trained on its loss, which is all that is said of it
+
+>>> form_of(load("bahdanau")).says
+'w from x and from the words before it: sequence to sequence'
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from indicial.data.columns.slots import LABEL, PLACES, TEXT, UNITS, Slot, slots
+from indicial.program.ir import Apply, Code, Expression, Read
+from indicial.program.program import Program
+from indicial.tasks.predictions import Prediction, prediction
+
+SEQUENCE, TAGS, CLASS, POINTS, NUMBERS, LOSS = (
+    "sequence", "tags", "label", "places", "numbers", "loss",
+)  # fmt: skip
+KINDS = {TEXT: SEQUENCE, UNITS: TAGS, LABEL: CLASS, PLACES: POINTS}
+WORDS = {
+    SEQUENCE: "sequence to sequence",
+    TAGS: "tagging",
+    CLASS: "classification",
+    POINTS: "pointing",
+    NUMBERS: "regression",
+}
+
+
+@dataclass(frozen=True)
+class Compared:
+    """`y - ŷ` in a loss: an input, and what is computed to be like it."""
+
+    input: str
+    output: str
+
+
+@dataclass(frozen=True)
+class Form:
+    """What is predicted, by its kind, and from what."""
+
+    kind: str
+    slots: tuple[Slot, ...]
+    loss: str
+    prediction: Prediction | None = None
+    compared: Compared | None = None
+
+    @property
+    def target(self) -> Slot | None:
+        """The input that is predicted."""
+        name = self.compared.input if self.compared is not None else None
+        return next((s for s in self.slots if s.predicted or s.name == name), None)
+
+    @property
+    def given(self) -> list[Slot]:
+        """The inputs that it is predicted from."""
+        return [slot for slot in self.slots if slot is not self.target]
+
+    @property
+    def length(self) -> str | None:
+        """The name of the size that says how many are predicted in a row; None: one."""
+        return self.target.length if self.target is not None else None
+
+    @property
+    def says(self) -> str:
+        """What the equations are for, in a line."""
+        if self.target is None:
+            return (
+                "the equations say no probability of an input, and compare none with what they "
+                f"compute: trained on {self.loss}, and scored by it alone"
+            )
+        given = " and ".join(slot.name for slot in self.given) or "nothing"
+        before = " and from the words before it" if self.kind == SEQUENCE else ""
+        return f"{self.target.name} from {given}{before}: {WORDS[self.kind]}"
+
+
+def form_of(program: Program) -> Form:
+    """The form of a program that has a loss."""
+    code = program.code
+    assert code.loss is not None
+    found = prediction(code)
+    if found is None:
+        pair = _compared(code)
+        kind = LOSS if pair is None else NUMBERS
+        return Form(kind, slots(code), code.loss, compared=pair)
+    every = slots(code, {found.token.name})
+    target = next(slot for slot in every if slot.predicted)
+    return Form(KINDS[target.kind], every, code.loss, found)
+
+
+def _compared(code: Code) -> Compared | None:
+    """The only difference between an input of numbers and what is computed in the same places."""
+    found: set[Compared] = set()
+    for statement in code.statements:
+        for node in statement.body.walk():
+            pair = _difference(node)
+            if pair is None or pair[0].places != pair[1].places:
+                continue
+            roles = [code.tensors[read.tensor].role for read in pair]
+            if sorted(roles) != ["defined", "input"]:
+                continue
+            one, other = pair if roles[0] == "input" else pair[::-1]
+            if len(code.tensors[one.tensor].axes) == len(code.tensors[other.tensor].axes):
+                found.add(Compared(one.tensor, other.tensor))
+    return found.pop() if len(found) == 1 else None
+
+
+def _difference(node: Expression) -> tuple[Read, Read] | None:
+    """The two reads of `y - ŷ`."""
+    match node:
+        case Apply("+", (Read() as one, Apply("neg", (Read() as other,)))):
+            return one, other
+        case Apply("+", (Apply("neg", (Read() as one,)), Read() as other)):
+            return one, other
+    return None

@@ -1,0 +1,150 @@
+"""Programs with several inputs: trained on columns, stopped, gone on with, and measured."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+from pathlib import Path
+
+import pytest
+import torch
+
+from indicial.program.messages import IndicialError
+from indicial.tasks.columns import ColumnTask
+from indicial.tasks.predictions import Measure
+from indicial.training.front import train
+from indicial.training.run import Run
+from indicial.training.settings import Settings
+from indicial.training.starting import begin
+from indicial.training.watchers import Report, Watcher
+
+BAG = """
+input x[s] in U
+input w[t] in V
+c[j] = mean_s e[x[s],j]
+g[t,j] = tanh(c[j] + f[w[t-1],j])
+P(w[t] | x, w[0], …, w[t-1]) = softmax_{w_t} g[t,J] d[w_t,J]
+loss = 1/T Σ_t -ln P(w_t | …)
+"""
+WORDS = {"hund": "dog", "katze": "cat", "mann": "man", "sieht": "sees", "mag": "likes"}
+
+
+@pytest.fixture
+def pairs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    monkeypatch.setenv("INDICIAL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    drawn = random.Random(0)
+    rows = [[drawn.choice(list(WORDS)) for _ in range(drawn.randint(1, 6))] for _ in range(120)]
+    Path("a.de").write_text("".join(" ".join(row) + "\n" for row in rows))
+    Path("a.en").write_text("".join(" ".join(WORDS[w] for w in row) + "\n" for row in rows))
+    Path("bag.eq").write_text(BAG, encoding="utf-8")
+    return ["x=a.de", "w=a.en"]
+
+
+def weights(run: Run, which: str = "last") -> dict[str, torch.Tensor]:
+    return run.checkpoint(which).tensors
+
+
+class StopAt(Watcher):
+    def __init__(self, step: int) -> None:
+        self.step = step
+
+    def stepped(self, report: Report) -> None:
+        if report.step == self.step:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+
+TERMS = {"max_steps": 9, "eval_every": 4, "batch_size": 16, "set": {"J": "8"}, "quiet": True}
+
+
+def test_a_run_that_was_stopped_goes_on_bit_for_bit(pairs: list[str]) -> None:
+    whole = train("bag.eq", data=pairs, out="whole", **TERMS)
+    half = train("bag.eq", data=pairs, out="half", watchers=[StopAt(5)], **TERMS)
+    assert half.summary is not None and half.summary.step == 5
+    rest = train(resume="half", quiet=True)
+    assert rest.summary is not None and rest.summary.step == 9
+    one, other = weights(whole), weights(rest)
+    assert one.keys() == other.keys()
+    assert all(torch.equal(one[name], other[name]) for name in one)
+    assert Run.open("half").codings().keys() == {"x", "w"}
+
+
+def test_it_learns_and_the_run_stands_alone(pairs: list[str]) -> None:
+    terms = {**TERMS, "max_steps": 60, "eval_every": 20}
+    run = train("bag.eq", data=pairs, out="run", **terms)
+    assert run.summary is not None and run.summary.best is not None
+    first = run.metrics.read_text().splitlines()
+    assert len(first) > 60
+    assert run.summary.best.per_token < 0.7 * 5.5
+    for name in ("a.de", "a.en", "bag.eq"):
+        os.remove(name)
+    opened = Run.open("run")
+    codings, module = opened.codings(), opened.module()
+    row = {
+        name: torch.from_numpy(codings[name].numbers(codings[name].encode(text)))
+        for name, text in (("x", "hund mag"), ("w", "dog likes"))
+    }
+    assert torch.isfinite(module(**row).loss)
+    # What was made of the files is still in the cache.
+    assert train(resume="run", max_steps=62, quiet=True).summary is not None
+
+
+def test_validation_counts_every_token_once(pairs: list[str]) -> None:
+    said = {"model": "bag.eq", "data": pairs, "max_steps": 1, "batch_size": 7, "set": {"J": "8"}}
+    ready = begin(Settings.read(said))
+    task = ready.task
+    assert isinstance(task, ColumnTask)
+    scores = task.validate(ready.module)
+    part = task.data.validation
+    nats, count = 0.0, 0
+    measure = Measure(ready.module, task.form.prediction)  # type: ignore[arg-type]
+    for number in range(part.rows):  # row by row, without padding and without lengths
+        row = {
+            name: torch.from_numpy(held.coding.numbers(held.row(number)))
+            for name, held in part.columns.items()
+        }
+        nats += float(measure(row).double().sum())
+        count += len(row["w"])
+    assert scores.count == count
+    assert scores.nats == pytest.approx(nats, rel=1e-5)
+    # Several processes count the same together.
+    parts = [task.validate(ready.module, None, rank, 3) for rank in range(3)]
+    assert sum(part.nats for part in parts) == pytest.approx(nats, rel=1e-5)
+
+
+def test_the_loss_of_a_padded_batch_is_the_mean_over_its_rows(pairs: list[str]) -> None:
+    said = {"model": "bag.eq", "data": pairs, "max_steps": 1, "batch_size": 9, "set": {"J": "8"}}
+    ready = begin(Settings.read(said))
+    batch = ready.task.batch(3)
+    loss, _ = ready.task.loss(ready.module, batch)
+    each = []
+    for row in range(9):
+        long = {"x": batch.lengths["S"][row], "w": batch.lengths["T"][row]}
+        one = {name: values[row, : int(long[name])] for name, values in batch.inputs.items()}
+        each.append(ready.module(**one).loss)
+    assert loss.item() == pytest.approx(torch.stack(each).mean().item(), rel=1e-5)
+
+
+def test_fine_tuning_takes_tokens_and_weights(pairs: list[str]) -> None:
+    train("bag.eq", data=pairs, out="first", **TERMS)
+    Path("b.de").write_text("hund mag hund\n" * 30)
+    Path("b.en").write_text("dog likes dog\n" * 29 + "dog likes cat\n")
+    run = train(
+        from_="first", data=["x=b.de", "w=b.en"], validation=["x=a.de", "w=a.en"],
+        max_steps=2, batch_size=8, quiet=True, out="second",
+    )  # fmt: skip
+    assert run.codings()["x"].to_json() == Run.open("first").codings()["x"].to_json()
+    assert run.description.sizes["J"] == 8
+
+
+def test_long_rows_are_told(pairs: list[str]) -> None:
+    said = {"model": "bag.eq", "data": pairs, "max_steps": 1, "batch_size": 4, "set": {"J": "8"}}
+    told: list[str] = []
+    ready = begin(Settings.read({**said, "context": 5}), told.append)
+    notes = [text for text in told if "--context 5" in text]
+    assert any("are left out: w is longer" in note for note in notes)
+    assert any("x is cut to" in note for note in notes)
+    assert int(ready.task.batch(0).lengths["T"].max()) <= 5
+    with pytest.raises(IndicialError, match="longer in every row"):
+        begin(Settings.read({**said, "context": 2, "tokens": "characters", "out": "other"}))
