@@ -27,6 +27,7 @@ ORDER = [
     "export",
     "inspect",
     "designs",
+    "exercises",
     "lab",
 ]
 

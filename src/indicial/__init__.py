@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from indicial.decode.evaluate import evaluate
     from indicial.decode.text import generate
     from indicial.designs.design import Design, design
+    from indicial.exercises.front import grade
     from indicial.lab.front import compare
     from indicial.library.loading import load, load_document
     from indicial.program.messages import IndicialError
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Design", "IndicialError", "Program", "Run", "compare", "design", "evaluate", "generate",
-    "load", "load_document", "same", "train",
+    "grade", "load", "load_document", "same", "train",
 ]  # fmt: skip
 
 PLACES = {
@@ -43,6 +44,7 @@ PLACES = {
     "design": "designs.design",
     "evaluate": "decode.evaluate",
     "generate": "decode.text",
+    "grade": "exercises.front",
     "load": "library.loading",
     "load_document": "library.loading",
     "same": "compile.same",

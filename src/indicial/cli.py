@@ -19,6 +19,7 @@ from indicial.commands import (
     compare,
     design,
     evaluate,
+    exercise,
     explain,
     export,
     generate,
@@ -47,6 +48,7 @@ examples:
 COMMANDS = [
     check,
     notebook,
+    exercise,
     explain,
     train,
     generate,

@@ -168,6 +168,7 @@ def outcome_text(outcome: Outcome) -> str:
     paragraphs += [print_unicode(shown)] if shown else []
     paragraphs += ["\n".join(map(words, outcome.verdicts))] if outcome.verdicts else []
     paragraphs += [BELOW, "\n".join(map(words, outcome.below))] if outcome.below else []
+    paragraphs += [gaps_text(outcome)] if outcome.gaps else []
     return "\n\n".join(paragraphs)
 
 
@@ -179,7 +180,16 @@ def outcome_html(outcome: Outcome) -> str:
     page += verdicts_html(outcome.verdicts)
     if outcome.below:
         page += f"<p>{BELOW}</p>{verdicts_html(outcome.below)}"
-    return page
+    return page + (f"<p>{escape(gaps_text(outcome))}</p>" if outcome.gaps else "")
+
+
+def gaps_text(outcome: Outcome) -> str:
+    """What is left to do in a handout."""
+    count = len(outcome.gaps)
+    lines = ", ".join(map(str, outcome.gaps))
+    if count == 1:
+        return f"There is a gap in line {lines}: write the answer in the place of ___."
+    return f"There are gaps in the lines {lines}: write the answers in the place of ___."
 
 
 def latex(program: Program) -> str:

@@ -61,6 +61,18 @@ def try_claims(
     return found
 
 
+def try_one(
+    code: Code,
+    test: Test,
+    *,
+    seed: int = 0,
+    draws: int | None = None,
+    beside: Sequence[Program] = (),
+) -> Verdict:
+    """Tries a claim about some code, which need not be one of its own."""
+    return _tried(code, test, beside, {}, seed, draws)
+
+
 def _tried(
     code: Code,
     test: Test,

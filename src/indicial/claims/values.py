@@ -154,7 +154,7 @@ def try_values(
         return Verdict(test, UNTRIED, _nowhere(tally))
     if not _confirmed(experiment, sizes[0], seed):
         return Verdict(test, UNTRIED, DIFFERENT)
-    return Verdict(test, HOLDS, _held(test.relation, tally), seed=seed)
+    return Verdict(test, HOLDS, _held(test.relation, tally), None, seed, tally.undefined)
 
 
 def _nowhere(tally: _Tally) -> str:

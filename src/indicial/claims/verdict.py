@@ -54,6 +54,8 @@ class Verdict:
     found: str
     broken: Counterexample | None = None
     seed: int | None = None
+    undefined: int = 0
+    """Of its draws, those at which a side is no finite number somewhere; nothing is said about these."""
 
     @property
     def false(self) -> bool:

@@ -62,11 +62,12 @@ class ClaimParser(ExpressionParser):
         if self.peek().text == "not":
             raise Refusal("claim", "a claim cannot begin with `not`", (self.peek().span,),
                           "write what holds instead, `≥` for not `<`, or `claim false: …`")  # fmt: skip
-        false = self.peek().text == "false" and self.ahead(":", 1)
+        said = self.peek().text in ("true", "false") and self.ahead(":", 1)
+        false = said and self.peek().text == "false"
         if self.peek().text == "false" and self.tokens[self.i + 1].kind in ("word", "number"):
             raise Refusal("claim", "missing colon after `false`", (self.peek().span,),
                           "write `claim false: a ≥ b`")  # fmt: skip
-        self.i += 2 if false else 0
+        self.i += 2 if said else 0
         comparison = self.comparison()
         tolerance = None
         if self.peek().kind == "key" and self.peek().text == "within":

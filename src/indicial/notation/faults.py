@@ -10,6 +10,9 @@ from dataclasses import dataclass, field
 
 from indicial.notation.source import Span
 
+GAP = "gap"
+"""The code of a fault about `___`: a handout that is not filled in yet."""
+
 
 @dataclass(frozen=True)
 class Fault:

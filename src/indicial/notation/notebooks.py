@@ -28,6 +28,27 @@ class Cell:
 
 def cells(notebook: Source) -> tuple[list[Cell], list[Fault]]:
     """The cells that are to be read, in order; a fault instead if this is not a notebook."""
+    every, faults = _every_cell(notebook)
+    found = []
+    for number, kind, text in every:
+        source = Source(f"{notebook.name}#cell{number}", text)
+        if kind in ("markdown", "heading"):
+            found.append(Cell(source, markdown=True))
+        elif kind == "code" and text.lstrip().split(maxsplit=1)[:1] == [MAGIC]:
+            first_line = text.find("\n", text.index(MAGIC))
+            start = len(text) if first_line < 0 else first_line + 1
+            found.append(Cell(source, markdown=False, start=start))
+    return found, faults
+
+
+def all_cells(notebook: Source) -> tuple[list[str], list[Fault]]:
+    """The texts of all cells, whatever they hold, without what they put out."""
+    every, faults = _every_cell(notebook)
+    return [text for _, _, text in every], faults
+
+
+def _every_cell(notebook: Source) -> tuple[list[tuple[int, object, str]], list[Fault]]:
+    """The number, kind and text of each cell."""
     try:
         content = json.loads(notebook.text)
     except json.JSONDecodeError as error:
@@ -43,15 +64,8 @@ def cells(notebook: Source) -> tuple[list[Cell], list[Fault]]:
         text = _text(cell)
         if text is None:
             faults.append(_fault(notebook, f"cell {number} has no text"))
-            continue
-        source = Source(f"{notebook.name}#cell{number}", text)
-        kind = cell.get("cell_type")
-        if kind in ("markdown", "heading"):
-            found.append(Cell(source, markdown=True))
-        elif kind == "code" and text.lstrip().split(maxsplit=1)[:1] == [MAGIC]:
-            first_line = text.find("\n", text.index(MAGIC))
-            start = len(text) if first_line < 0 else first_line + 1
-            found.append(Cell(source, markdown=False, start=start))
+        else:
+            found.append((number, cell.get("cell_type"), text))
     return found, faults
 
 

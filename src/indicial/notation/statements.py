@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from indicial.notation.claims import ClaimParser
 from indicial.notation.expressions import FUNCTION_NAMES, ExpressionParser
-from indicial.notation.faults import Refusal, Skipped
+from indicial.notation.faults import GAP, Refusal, Skipped
 from indicial.notation.lookahead import (
     begins_guard,
     is_relation,
@@ -80,6 +80,7 @@ class RowParser:
             strip(tokens)
         if not tokens:
             return
+        self.refuse_gap()
         tokens = self.tokens = with_separators(tokens)
         reason = no_equation(tokens)
         if reason:
@@ -98,6 +99,17 @@ class RowParser:
             self.declaration(first)
         else:
             self.equations()
+
+    def refuse_gap(self) -> None:
+        """`claim work = ___`: a handout, not filled in yet."""
+        if self.latex:
+            return
+        for first, second, third in zip(
+            self.tokens, self.tokens[1:], self.tokens[2:], strict=False
+        ):
+            if first.text == second.text == third.text == "_":
+                raise Refusal(GAP, "there is a gap here", (first.span.to(third.span),),
+                              "write the answer in the place of `___`")  # fmt: skip
 
     def drop_loop_header(self) -> None:
         """`for j, i: h[j] += …`: an equation holds for all its indices anyway."""

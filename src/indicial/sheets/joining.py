@@ -14,11 +14,12 @@ text is another one, the claims of the cells below it are tried again too.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from indicial.claims.trying import try_claims
 from indicial.claims.verdict import Verdict
 from indicial.library.loading import programs, strict
+from indicial.notation.faults import GAP
 from indicial.notation.notebooks import MAGIC
 from indicial.notation.parse import Parsed, parse
 from indicial.notation.silences import Silences, find_silences, silenced
@@ -46,6 +47,8 @@ class Cell:
     draws: int | None = None
     said: list[str] = field(default_factory=list)
     """Its verdicts in words."""
+    gaps: tuple[int, ...] = ()
+    """The lines with a `___` that is not filled in yet; they are left out."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,8 @@ class Outcome:
     verdicts: list[Verdict]
     below: list[Verdict]
     """Verdicts on cells below it that are others than before."""
+    gaps: tuple[int, ...] = ()
+    """The lines that were left out, since they have a gap."""
 
 
 class Sheet:
@@ -99,6 +104,7 @@ class Sheet:
             messages,
             verdicts,
             below,
+            cell.gaps,
         )
 
     def _admit(self, name: str, number: int, after: str) -> None:
@@ -192,7 +198,10 @@ def _cell(name: str, number: int, text: str) -> Cell:
     source = Source(f"{name} {number}", f"{MAGIC}\n{text}")
     tokens = tokenize(source, len(MAGIC) + 1, len(source.text), latex=False)
     silences = find_silences(source, (), lambda offset: True)
-    return Cell(name, number, source, strict(parse(tokens, latex=False)), silences)
+    parsed = strict(parse(tokens, latex=False))
+    gaps = tuple(fault.spans[0].line for fault in parsed.faults if fault.code == GAP)
+    parsed = replace(parsed, faults=tuple(f for f in parsed.faults if f.code != GAP))
+    return Cell(name, number, source, parsed, silences, gaps=gaps)
 
 
 def _title(name: str) -> str:

@@ -61,11 +61,11 @@ def make(path: Path) -> Notebook:
             f"there is nothing to run in {path}: a notebook is made of the blocks ```indicial, "
             "```python, ```pycon and ```console of a Markdown text"
         )
-    parts = _parts(document, found)
+    parts = parts_of(document, found)
     cells = [_cell(piece, parts, path.parent) for piece in found]
     first = int(found[0].kind == "prose")
     start = START.format(name=path.name)
-    cells[first:first] = [_markdown(start), _code("%load_ext indicial")]
+    cells[first:first] = [markdown_cell(start), code_cell("%load_ext indicial")]
     for number, cell in enumerate(cells, start=1):
         cell["id"] = f"cell-{number}"
     return {"cells": cells, "metadata": METADATA, "nbformat": 4, "nbformat_minor": 5}
@@ -120,7 +120,7 @@ class Part:
         return f"{first} after {self.after}" if self.after else first
 
 
-def _parts(document: Document, found: list[Piece]) -> list[Part]:
+def parts_of(document: Document, found: list[Piece]) -> list[Part]:
     """The blocks of a document, each with its name, its number and what it goes on with.
 
     A formula of the prose stays text: it is no part that could be run.
@@ -176,13 +176,13 @@ def _name(title: str, text: str, taken: Container[str]) -> str:
 
 def _cell(piece: Piece, parts: list[Part], folder: Path) -> dict[str, Any]:
     if piece.kind == "prose":
-        return with_pictures(_markdown(piece.text), folder)
+        return with_pictures(markdown_cell(piece.text), folder)
     if piece.kind == "code":
-        return _code(piece.text, VARIES if piece.varies else "")
+        return code_cell(piece.text, VARIES if piece.varies else "")
     part = next((part for part in parts if _holds(piece, part.display)), None)
     if part is None:  # a block with nothing in it
-        return _markdown(f"```indicial\n{piece.text}\n```")
-    return _code(f"{part.magic}\n{piece.text}")
+        return markdown_cell(f"```indicial\n{piece.text}\n```")
+    return code_cell(f"{part.magic}\n{piece.text}")
 
 
 def _holds(piece: Piece, display: Display) -> bool:
@@ -211,11 +211,11 @@ def with_pictures(cell: dict[str, Any], folder: Path) -> dict[str, Any]:
     return cell
 
 
-def _markdown(text: str) -> dict[str, Any]:
+def markdown_cell(text: str) -> dict[str, Any]:
     return {"cell_type": "markdown", "metadata": {}, "source": lines(text)}
 
 
-def _code(text: str, tag: str = "") -> dict[str, Any]:
+def code_cell(text: str, tag: str = "") -> dict[str, Any]:
     return {
         "cell_type": "code",
         "execution_count": None,

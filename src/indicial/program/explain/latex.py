@@ -61,7 +61,7 @@ def latex_document(parts: Sequence[Part]) -> str:
             lines.append(f"\\section*{{{escaped(part.title)}}}")
         lines += [f"{paragraph}\n" for paragraph in part.prose]
         if part.statements:
-            rows = [row for statement in part.statements for row in _rows(statement)]
+            rows = [row for statement in part.statements for row in broken_rows(statement)]
             lines += [r"\begin{align*}", " \\\\\n".join(rows), r"\end{align*}"]
     return "\n".join([*lines, END])
 
@@ -91,7 +91,7 @@ def _formula(word: str) -> str:
     return f"${latex(parsed.statements[0]).rpartition(' = ')[0]}${word[len(core) :]}"
 
 
-def _rows(statement: Statement) -> Iterator[str]:
+def broken_rows(statement: Statement) -> Iterator[str]:
     """The rows of an alignment that a statement takes; the first has its sign of relation marked."""
     for number, row in enumerate(_listed(statement)):
         marked = row if "&" in row or number else f"& {row}"

@@ -1,0 +1,213 @@
+"""A grader in a process of its own: whatever an answer asks for, the grading goes on.
+
+>>> with Apart(exercise, seconds=20) as grader:
+...     grader.grade("a1", "Σ_{n=1}^{1000000000} n")
+Grade(share=0.0, told='it took more than 20 seconds or too much memory', …)
+
+The process has so many seconds of processor time for each answer, and so much memory. One that needs
+more is ended, and another one started for the next answer.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from indicial.exercises.gaps import Exercise
+from indicial.exercises.grade import Grade
+from indicial.program.messages import IndicialError
+
+SECONDS = 20.0
+"""Of processor time for one answer."""
+MEMORY = 3 << 30
+"""Bytes that an answer may take, beyond what the grader itself does."""
+PATIENCE = 15
+"""How many times as long by the clock: a machine may have other things to do."""
+
+
+class Apart:
+    """Grades like `Grader`, in another process."""
+
+    def __init__(
+        self,
+        exercise: Exercise,
+        *,
+        seed: int = 0,
+        draws: int | None = None,
+        seconds: float = SECONDS,
+    ) -> None:
+        self.seconds = seconds
+        self._start = {
+            "text": exercise.source.text,
+            "name": str(exercise.path),
+            "seed": seed,
+            "draws": draws,
+            "seconds": seconds,
+        }
+        self._process: subprocess.Popen[bytes] | None = None
+        self._folder = tempfile.TemporaryDirectory(prefix="indicial-grade-")
+        self._known: dict[str, Any] = {}
+
+    def grade(self, label: str, answer: str, own: Sequence[str] = ()) -> Grade:
+        found = self._asked({"label": label, "answer": answer, "own": list(own)})
+        return Grade(**found) if found is not None else self._gave_up()
+
+    def grade_together(self, answers: Mapping[str, str]) -> dict[str, Grade]:
+        found = self._asked({"together": dict(answers)})
+        return {n: Grade(**g) for n, g in found.items()} if found is not None else {}
+
+    def _gave_up(self) -> Grade:
+        return Grade(
+            0.0,
+            f"it was given up: it takes more than {self.seconds:g} seconds of computing, or more memory "
+            "than there is for an answer",
+            "unread",
+        )
+
+    def _asked(self, what: Mapping[str, Any]) -> Any:
+        """The reply of the process; None if it came to an end over it. The same is asked once."""
+        line = json.dumps(what, sort_keys=True)
+        if line not in self._known:
+            self._known[line] = self._reply(line)
+        return self._known[line]
+
+    def _reply(self, line: str) -> Any:
+        process = self._running()
+        assert process.stdin is not None and process.stdout is not None
+        timer = threading.Timer(PATIENCE * self.seconds + 60, process.kill)
+        timer.start()
+        try:
+            process.stdin.write(line.encode() + b"\n")
+            process.stdin.flush()
+            reply = process.stdout.readline()
+            return json.loads(reply) if reply.endswith(b"\n") else self._ended()
+        except (OSError, ValueError):
+            return self._ended()
+        finally:
+            timer.cancel()
+
+    def _ended(self) -> None:
+        self._stop()
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self._process is None or self._process.poll() is not None:
+            self._stop()
+            # Not from the folder that we are in: what lies there would be imported.
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "indicial.exercises.apart"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                cwd=self._folder.name,
+                env={**os.environ, "PYTHONPATH": _paths()},
+            )
+            assert self._process.stdin is not None and self._process.stdout is not None
+            self._process.stdin.write(json.dumps(self._start).encode() + b"\n")
+            self._process.stdin.flush()
+            if self._process.stdout.readline() != b"ready\n":
+                raise IndicialError("the process that tries answers does not start")
+        return self._process
+
+    def _stop(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            for pipe in (self._process.stdin, self._process.stdout):
+                if pipe is not None:
+                    with suppress(OSError):
+                        pipe.close()
+            self._process.wait()
+            self._process = None
+
+    def __enter__(self) -> Apart:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stop()
+        self._folder.cleanup()
+
+
+def _paths() -> str:
+    """Where this package is, first."""
+    here = str(Path(__file__).resolve().parents[2])
+    return os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")]))
+
+
+# ---------------------------------------------------------------------- in the process
+
+
+def _serve() -> None:
+    """Reads requests, a line of JSON each, and writes a reply for each."""
+    replies = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what else is printed is no reply
+    requests = sys.stdin.buffer
+    start = json.loads(requests.readline())
+    from indicial.exercises.asking import ask
+    from indicial.exercises.grading import Grader
+
+    grader = Grader(ask(start["text"], start["name"]), seed=start["seed"], draws=start["draws"])
+    _bound_memory()
+    replies.write(b"ready\n")
+    replies.flush()
+    for line in requests:
+        _bound_time(start["seconds"])
+        request = json.loads(line)
+        reply = _replied(grader, request)
+        replies.write(json.dumps(reply).encode() + b"\n")
+        replies.flush()
+
+
+def _replied(grader: Any, request: Mapping[str, Any]) -> Any:
+    try:
+        if "together" in request:
+            found = grader.grade_together(request["together"])
+            return {name: vars(grade) for name, grade in found.items()}
+        return vars(grader.grade(request["label"], request["answer"], request["own"]))
+    except (Exception, RecursionError, MemoryError) as error:
+        if "together" in request:
+            return {}
+        told = f"it could not be tried: {type(error).__name__}"
+        return vars(Grade(0.0, told, "unread"))
+
+
+def _bound_memory() -> None:
+    """No more memory than now and `MEMORY`, where the system can be asked for that."""
+    try:
+        import resource
+
+        import torch  # noqa: F401 (what it takes is not the answer's)
+
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+        most = pages * os.sysconf("SC_PAGE_SIZE") + MEMORY
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    except (ImportError, OSError, ValueError):
+        return
+
+
+def _bound_time(seconds: float) -> None:
+    """The process is ended when it has computed for so long from now on."""
+    try:
+        import resource
+
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        most = int(used.ru_utime + used.ru_stime + seconds) + 1
+        resource.setrlimit(resource.RLIMIT_CPU, (most, resource.getrlimit(resource.RLIMIT_CPU)[1]))
+    except (ImportError, OSError, ValueError):
+        return
+
+
+if __name__ == "__main__":
+    _serve()
