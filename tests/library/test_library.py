@@ -31,7 +31,9 @@ def test_no_mistakes(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_nothing_doubtful(name: str) -> None:
-    assert [message.render() for message in model(name).messages] == []
+    """That a name is complex is told, and is no doubt."""
+    found = [message for message in model(name).messages if message.code != "complex-pair"]
+    assert [message.render() for message in found] == []
 
 
 @pytest.mark.parametrize("name", NAMES)

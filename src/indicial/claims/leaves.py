@@ -30,6 +30,7 @@ from indicial.program.ir import (
     Statement,
     Tensor,
 )
+from indicial.program.names.outline import NORMAL, UNIFORM
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, np.dtype[np.float64]]
     Random = np.random.Generator
 
-NORMAL, UNIFORM = ("N", "𝒩"), ("uniform", "U", "𝒰")
 OPEN = "open"
 """The kind of a leaf that nothing says the distribution of."""
 

@@ -14,10 +14,11 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from indicial.claims.experiment import Experiment
-from indicial.claims.leaves import NORMAL, OPEN
+from indicial.claims.leaves import OPEN
 from indicial.claims.values import exactly, judge
 from indicial.program.explain.facts import tie
 from indicial.program.messages import IndicialError
+from indicial.program.names.outline import NORMAL
 
 if TYPE_CHECKING:
     import numpy as np

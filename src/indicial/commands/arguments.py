@@ -122,7 +122,7 @@ def choosing(parser: argparse.ArgumentParser) -> None:
                         help="of a document all up to the end of this section")  # fmt: skip
 
 
-def stretch(options: argparse.Namespace) -> dict[str, str]:
+def stretch(options: argparse.Namespace) -> dict[str, Any]:
     """What was chosen, as `load_document` takes it."""
     found = {name: getattr(options, name) for name in ("section", "first", "last")}
     if found["section"] and (found["first"] or found["last"]):
@@ -184,14 +184,15 @@ def with_constants(
     return made, sizes
 
 
-def check_fills(program: Program, fills: Mapping[str, str]) -> None:
-    """`--set J=abc`: J is a size and no hole. `program` is what is filled, as it was before."""
+def check_fills(programs: Sequence[Program], fills: Mapping[str, str]) -> None:
+    """`--set J=abc`: J is a size and no hole. `programs` are those to fill, as they were before."""
     from indicial.notation.parse import canonical_name
     from indicial.program.messages import IndicialError
 
     for name, value in fills.items():
-        known = program.analysis.code.sizes
-        if (name in known or canonical_name(name) in known) and name not in program.holes:
+        known = {size for program in programs for size in program.analysis.code.sizes}
+        holes = {hole for program in programs for hole in program.holes}
+        if (name in known or canonical_name(name) in known) and name not in holes:
             raise IndicialError(
                 f"--set {name}={value}: {name} is a size, which takes a whole number from 1, "
                 f"such as {name}=64"

@@ -94,15 +94,13 @@ def _check(options: argparse.Namespace) -> int:
 
     numbers, fills = settings(options)
     files = [file for name in options.files for file in _files(name)]
-    if fills:
-        for what in [files] if options.join else [[file] for file in files]:
-            check_fills(load(*what), fills)
     if options.join:
+        check_fills([load(*files)] if fills else [], fills)
         documents = [[load(*files, fills=fills)]]
-    elif fills:
-        documents = [[load(f, fills=fills)] for f in files]
     else:
-        documents = [load_document(f, **stretch(options)) for f in files]
+        chosen = stretch(options)
+        check_fills([p for f in files if fills for p in load_document(f, **chosen)], fills)
+        documents = [load_document(f, fills=fills, **chosen) for f in files]
     programs, sizes = with_constants([p for document in documents for p in document], numbers)
     rest = iter(programs)
     documents = [[next(rest) for _ in document] for document in documents]

@@ -165,16 +165,18 @@ def _show_pages(options: argparse.Namespace, programs: Sequence[Program]) -> Non
 
 
 def _programs(
-    what: Sequence[str], fills: dict[str, str], chosen: dict[str, str] | None = None
+    what: Sequence[str], fills: dict[str, str], chosen: dict[str, Any] | None = None
 ) -> list[Program]:
     """One program of several texts, or all programs of one; those without equations left out."""
     from indicial.library.loading import load, load_document
     from indicial.program.messages import IndicialError
 
-    if fills:
-        check_fills(load(*what), fills)
-    whole = len(what) > 1 or fills
-    programs = [load(*what, fills=fills)] if whole else load_document(what[0], **(chosen or {}))
+    if len(what) > 1:
+        check_fills([load(*what)] if fills else [], fills)
+        programs = [load(*what, fills=fills)]
+    else:
+        check_fills(load_document(what[0], **(chosen or {})) if fills else [], fills)
+        programs = load_document(what[0], fills=fills, **(chosen or {}))
     found = [p for p in programs if p.equations or p.errors]
     if not found:
         reasons = [f"line {s.span.line}: {s.reason}" for p in programs for s in p.skipped[:3]]
@@ -282,7 +284,7 @@ def _filled(text: str, fills: dict[str, str]) -> Program:
     from indicial.paste import written
 
     if fills:
-        check_fills(written(text, {}), fills)
+        check_fills([written(text, {})], fills)
     return written(text, fills)
 
 

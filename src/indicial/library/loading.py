@@ -29,6 +29,7 @@ from indicial.notation.faults import Fault, Skipped
 from indicial.notation.parse import Parsed, parse_text
 from indicial.notation.syntax import Statement
 from indicial.program.messages import IndicialError, Message
+from indicial.program.names.fills import hole, no_hole
 from indicial.program.program import Program
 from indicial.program.sections import Block, Part, chosen, divide
 from indicial.program.settling import settle
@@ -93,16 +94,22 @@ def _read_again(program: Program) -> _Part:
 
 
 def load_document(
-    path: str | os.PathLike[str], *, section: str = "", first: str = "", last: str = ""
+    path: str | os.PathLike[str],
+    *,
+    section: str = "",
+    first: str = "",
+    last: str = "",
+    fills: Mapping[str, str] | None = None,
 ) -> list[Program]:
     """All programs of a document, one for each heading; an `.eq` file is one program.
 
     `section="The cell"` reads what stands under that heading, its subsections too, as one program;
     so do `first` and `last` with all from one heading to the end of the section under another.
+    `fills={"CELL": "gru"}` fills that hole wherever a program calls it.
     """
     document = _document(path)
     if _is_equations(document):
-        return [load(path)]
+        return [load(path, fills=fills)]
     blocks = [
         Block(
             found.title, p.statements, p.faults, p.skipped, display.surface == "plain", found.level,
@@ -113,7 +120,17 @@ def load_document(
     ]  # fmt: skip
     if section or first or last:
         blocks = chosen(blocks, section, first, last)
-    return programs(blocks, document.faults, _silencer([document]))
+    found = programs(blocks, document.faults, _silencer([document]))
+    return _filled(found, fills or {})
+
+
+def _filled(programs: list[Program], fills: Mapping[str, str]) -> list[Program]:
+    """The programs of a document, each with those of its holes filled that were asked for."""
+    own = [{h: v for h, v in fills.items() if hole(h, p.written)} for p in programs]
+    for name in fills:
+        if not any(name in mine for mine in own):
+            raise no_hole(name)
+    return [p.filled(mine) if mine else p for p, mine in zip(programs, own, strict=True)]
 
 
 def _parsed(document: Document) -> Iterator[Parsed]:

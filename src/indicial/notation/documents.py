@@ -30,6 +30,7 @@ from indicial.notation.markup import (
     mark_claims,
     promote_lone_formulas,
     says_equal,
+    says_given,
     says_what,
 )
 from indicial.notation.notebooks import cells
@@ -39,7 +40,7 @@ from indicial.notation.silences import Silences, find_silences, silenced
 from indicial.notation.source import Source, Span
 from indicial.notation.syntax import Declaration
 from indicial.notation.tokens import Token, tokenize
-from indicial.notation.vocabulary import KEYWORDS, SPACE
+from indicial.notation.vocabulary import GIVEN, KEYWORDS, SPACE
 
 __all__ = ["Display", "Document", "Section", "parse_document", "parse_inline", "read", "read_text"]
 
@@ -230,10 +231,22 @@ def _parsed(
         if number == 0:
             parsed = parse(tokens, display.surface == "latex", display.claims)
             parsed = replace(parsed, faults=(*faults, *parsed.faults))
-            if display.kind == "said":
+            if display.kind == "said" and says_given(display):
+                parsed = Parsed(tuple(_given(tokens, display.surface == "latex")))
+            elif display.kind == "said":
                 said = [s for s in parsed.statements if isinstance(s, Declaration)]
                 parsed = Parsed(tuple(s for s in said if s.keyword == SPACE))
         yield display, parsed
+
+
+def _given(tokens: list[Token], latex: bool) -> Iterator[Declaration]:
+    """The tokens of `h[0, I]` as a declaration."""
+    word = Token(
+        "text", "input", Span(tokens[0].span.source, tokens[0].span.start, tokens[0].span.start)
+    )
+    for statement in parse([word, *tokens], latex).statements:
+        if isinstance(statement, Declaration):
+            yield replace(statement, keyword=GIVEN)
 
 
 def _goes_on(before: Display, display: Display, tokens: list[Token]) -> bool:
@@ -357,7 +370,7 @@ class _Reader:
                 self.input(item, within)
             elif item.kind != "inline":
                 self.add(item)
-            elif says_what(item.body.text):
+            elif says_what(item.body.text) or says_given(item):
                 self.add(replace(item, kind="said"))
             elif says_equal(item.body.text):
                 self.inline.append(item)

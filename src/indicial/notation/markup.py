@@ -160,6 +160,18 @@ def says_what(text: str) -> bool:
 _SAID = re.compile(r"(?:\\in\b|∈)\s*(?:\\mathbb\s*\{?\s*R|ℝ|\\R\b|\\RR\b|\\Re\b|R\s*\^)")
 
 
+def says_given(item: Display) -> bool:
+    """Whether a sentence gives the start of a state: "the initial hidden state $h[0, I]$"."""
+    before = item.span.source.text[max(0, item.span.start - 60) : item.span.start]
+    return bool(_FIRST.fullmatch(item.body.text)) and bool(_INITIAL.search(before))
+
+
+_FIRST = re.compile(r"\s*\w+\s*\[\s*0\s*(,[^][]*)?\]\s*")
+_INITIAL = re.compile(
+    r"\b(initial|starting)\s+([\w-]+\s+){0,3}(state|vector|value)\s+$", re.IGNORECASE
+)
+
+
 def says_equal(body: str) -> bool:
     r"""Whether a formula holds an `=` outside braces: `a = b`, but not `\sum_{i=1}`."""
     depth = 0

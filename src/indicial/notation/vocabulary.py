@@ -11,6 +11,8 @@ KEYWORDS = ("input", "parameter", "constant", "size", "range", "vector", "matrix
 
 SPACE = "space"
 """`x ∈ ℝ^d` declares what x is without a word before it."""
+GIVEN = "given"
+"""So does a sentence: "the initial hidden state $h[0,J]$"."""
 
 STATISTICS = ("mean", "std", "variance", "probability", "max", "min")
 """What a claim says of many draws, before `of`."""

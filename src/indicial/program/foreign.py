@@ -123,6 +123,8 @@ def _left(equation: Equation, outline: Outline) -> str:
     if isinstance(left, Product) and not _applied(left) and _plain_letters(equation, outline):
         return "its left side is a product"
     use = outline.use(left)
+    if isinstance(left, Call) and (word := _named_element(left)):
+        return f"it is about one element, “{word}”, that nothing here numbers"
     if not isinstance(left, Call) or use is None or use.kind != "tensor":
         return ""
     numbering = _numbering(outline)
@@ -138,6 +140,13 @@ def _left(equation: Equation, outline: Outline) -> str:
             if not any(n == argument for side in equation.sides[1:] for n in side.walk()):
                 return f"{unicode(argument)} stands on the left side only"
     return ""
+
+
+def _named_element(call: Call) -> str:
+    """The dobj of `α(dobj, prefer, w)`: a word in the place of an index."""
+    words = [a.base for a in call.arguments if isinstance(a, Name) and not a.sub and not a.sup]
+    named = isinstance(call.function, Name) and len(call.arguments) > 1
+    return next((w for w in words if named and len(w) > 2 and w.isalpha() and w.isascii()), "")
 
 
 def _sum_of_letters(script: Expression) -> bool:

@@ -24,7 +24,8 @@ from indicial.program.messages import IndicialError, Message, Messages, in_order
 from indicial.program.names.cells import Resolver
 from indicial.program.names.complex import real
 from indicial.program.names.constants import with_constants
-from indicial.program.names.fills import fill, overridden
+from indicial.program.names.fills import Networks, fill, overridden
+from indicial.program.names.given_starts import as_inputs, given_starts
 from indicial.program.names.inverses import regular
 from indicial.program.names.letters import capital
 from indicial.program.names.loops import unroll
@@ -80,9 +81,10 @@ class Program:
             faults, statements = (*faults, Fault("length", told, (place,), hint)), []
         self._made = partial(
             Program, statements, title=title, faults=faults, skipped=skipped, document=document,
-            resolve=resolve, fills=fills, silencer=silencer,
+            resolve=resolve, fills=fills, silencer=silencer, prose=prose,
         )  # fmt: skip
-        self.written = overridden(with_constants(statements, constants or {}), fills or {})
+        stated = as_inputs(with_constants(statements, constants or {}))
+        self.written = overridden(stated, fills or {})
         self.skipped = tuple(skipped)
         self.document = document
         self._sketch = sketch
@@ -92,16 +94,17 @@ class Program:
         for fault in faults:
             sites = [(span, "") for span in fault.spans]
             self._messages.add(fault.severity, fault.code, fault.message, *sites, hint=fault.hint)
-        equations, derivatives = _without_derivatives(self.written)
+        equations, derivatives = _without_derivatives(given_starts(self.written))
         if document:
             equations = outset(equations)
+        equations, networks = Networks.split(equations, resolve)
         filled = fill(equations, self._messages, document, resolve)
         filled = regular(real(filled, self._messages, document), self._messages)
         in_matrices: list[Skipped] = []
         self.reading = vectors.rewrite(filled, self._messages, document, in_matrices)
         self.unread = tuple(in_matrices)
         """What vector style leaves open."""
-        indexed = self.reading.statements
+        indexed = networks.put_in(self.reading.statements)
         # Steps with vectors use what the prose says of them: that they are orthogonal, of length 1.
         self._prose = document and self.reading.related
         unrolled, in_place = unroll(indexed, document)
@@ -111,6 +114,10 @@ class Program:
     def with_constants(self, constants: Mapping[str, str | float]) -> Program:
         """The same equations with other values of constants: `{"λ": 0.5}`."""
         return self._made(constants=constants)
+
+    def filled(self, fills: Mapping[str, str]) -> Program:
+        """The same equations with holes filled: `{"CELL": "lstm"}`."""
+        return self._made(fills=fills)
 
     @staticmethod
     def of_text(text: str, title: str = "text", latex: bool = False, **options: Any) -> Program:

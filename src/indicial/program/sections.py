@@ -28,7 +28,7 @@ from indicial.notation.syntax import (
     Quantity,
     Statement,
 )
-from indicial.notation.vocabulary import SPACE
+from indicial.notation.vocabulary import GIVEN, SPACE
 from indicial.program.lowering.places import describe
 from indicial.program.messages import IndicialError, Messages
 from indicial.program.names.letters import GROUPS, index_name
@@ -184,7 +184,7 @@ def _divide_section(title: str, blocks: list[Block]) -> list[Part]:
     sketch = outline(every, Messages(), document=True)
     definitions = {id(d.equation): d for d in sketch.definitions}
     parts = [Part(title)]
-    said = [st for st in every if isinstance(st, Declaration) and st.keyword == SPACE]
+    said = [st for st in every if isinstance(st, Declaration) and st.keyword in (SPACE, GIVEN)]
     seen: set[Statement] = set(said)
     bodies: dict[tuple[object, ...], Expression] = {}
     counts: dict[str, int] = {}

@@ -8,7 +8,7 @@ import pytest
 import torch
 from modules import program
 
-from indicial import load
+from indicial import IndicialError, load
 from indicial.compile.module.sizes import settle
 from indicial.compile.module.starts import deviations
 from indicial.program.program import Program
@@ -149,3 +149,25 @@ def test_they_are_good_starts(name: str, sizes: dict[str, int]) -> None:
         loss.backward()
         optimiser.step()
     assert loss < 1
+
+
+def test_a_parameter_starts_where_the_text_says() -> None:
+    text = """
+    input x[t,i]
+    parameter β = 1/√I
+    parameter W[j,i] = [i = j] / 2
+    parameter U[j,i]
+    U[j,i] ~ uniform(1, 2)
+    y[t,j] = β W[j,I] x[t,I] + U[j,I] x[t,I]
+    """
+    module = load(text).compile(I=4, J=3)
+    assert module.parameter("β").item() == 0.5
+    assert torch.equal(module.parameter("W"), torch.eye(3, 4) / 2)
+    drawn = module.parameter("U")
+    assert bool(((drawn >= 1) & (drawn <= 2)).all()) and len(drawn.unique()) == 12
+    assert load(text).compile(I=4, J=3, start={"β": 7.0}).parameter("β").item() == 7.0
+
+
+def test_a_start_needs_numbers_and_sizes() -> None:
+    with pytest.raises(IndicialError, match="β can start only where numbers and sizes say"):
+        load("input x[i]\nparameter β = x[0]\ny[i] = β x[i]").compile(I=2)

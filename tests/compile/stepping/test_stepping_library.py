@@ -13,9 +13,10 @@ from tests.compile.module.modules import compiled, inputs, random, small
 MODELS = [
     "bahdanau", "captioning", "causal_cnn", "cross_attention", "encoder_decoder",
     "encoder_decoder_prenorm", "gpt2", "gru", "language_model", "language_model_stack", "layer_norm",
-    "log_loss", "lstm", "masked",
+    "log_loss", "lstm", "masked", "mlp", "random_synthesizer",
     "positions_concatenated", "positions_learned", "positions_sinusoidal", "residual", "rms_norm",
-    "rnn", "rnn_lm", "stacked", "temperature", "thought_vector", "transformer", "trigram", "ugrnn",
+    "rnn", "rnn_lm", "stacked", "temperature", "thought_vector", "transformer", "transformer_bilinear",
+    "transformer_joined", "transformer_relative", "transformer_rotary", "trigram", "ugrnn",
 ]  # fmt: skip
 AHEAD = [
     "bidirectional", "blank_log_loss", "blank_rnn", "encoder", "language_cnn", "merged_attention",

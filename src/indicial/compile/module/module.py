@@ -34,7 +34,7 @@ from indicial.compile.module.precision import own_precision
 from indicial.compile.module.prepared import Expected, Key, Prepared, prepared, wanted
 from indicial.compile.module.result import Result, result
 from indicial.compile.module.sizes import Room, Sizes, parameters, settle
-from indicial.compile.module.starts import Start, deviations, fill
+from indicial.compile.module.starts import Start, deviations, fill, stated
 from indicial.program.inputs import memory
 from indicial.program.ir import Code, Tensor
 from indicial.program.meaning.differing import dependent
@@ -109,8 +109,9 @@ class ProgramModule(nn.Module):
     def reset_parameters(self) -> None:
         """Starting values as the equations ask for (`starts.py`), or as `start=` said."""
         rules = deviations(self.code, self.sizes.known)
+        starts = {**stated(self.code, self.sizes.known), **self.start}
         for name in self.state_keys:
-            fill(self.parameter(name), name, rules[name], self.start.get(name))
+            fill(self.parameter(name), name, rules[name], starts.get(name))
 
     def extra_repr(self) -> str:
         fixed = [f"{name} = {value}" for name, value in self.sizes.fixed.items()]

@@ -20,10 +20,13 @@ What has unit variance then stays so through a sum. The rules, in the order in w
    there is no word, a sum of zeros would meet a layernorm, whose slope there is 1/√ε.
 5. What multiplies or divides without being summed starts as 1.
 6. What stands alone, as a term or inside a function, starts as 0.
+
+Where the text says it, `parameter β = 1/√I` or `parameter W[j,i]` with `W[j,i] ~ N(0, 1/I)`, that is where it starts.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -35,6 +38,7 @@ from indicial.program.ir import (
     Affine,
     Apply,
     Code,
+    Draw,
     Expression,
     Gather,
     Index,
@@ -45,8 +49,11 @@ from indicial.program.ir import (
     Softmax,
     Statement,
 )
+from indicial.program.meaning.arrays import InterpretError
+from indicial.program.meaning.interpret import evaluate
 from indicial.program.meaning.sample import extent_value
 from indicial.program.messages import IndicialError
+from indicial.program.names.outline import NORMAL, UNIFORM
 from indicial.program.rewrite import free_indices
 
 Start = float | torch.Tensor | Callable[[torch.Tensor], torch.Tensor | None]
@@ -97,6 +104,70 @@ def _start(
         return 1.0, 0.0
     tables = [use.beside for use in own if use.beside]
     return _start(tables[0], uses, known) if tables else (0.0, 0.0)
+
+
+def stated(code: Code, sizes: Mapping[str, int]) -> dict[str, Start]:
+    """The parameters that start where the text says: `parameter β = 1/√I`, `W[j,i] ~ N(0, 1/I)`."""
+    found: dict[str, list[Draw]] = {}
+    for draw in code.draws:
+        if code.tensors[draw.tensor].role == "parameter" and draw.distribution in (
+            *NORMAL,
+            *UNIFORM,
+        ):
+            found.setdefault(draw.tensor, []).append(draw)
+    return {name: _Stated(code, draws, sizes) for name, draws in found.items()}
+
+
+@dataclass(frozen=True)
+class _Stated:
+    """Fills a parameter as the text says; an element that no line is about is 0."""
+
+    code: Code
+    draws: list[Draw]
+    sizes: Mapping[str, int]
+
+    def __call__(self, values: torch.Tensor) -> None:
+        values.zero_()
+        for draw in self.draws:
+            noise = values.new_empty([extent_value(i.extent, self.sizes) for i in draw.indices])
+            noise.uniform_() if draw.distribution in UNIFORM else noise.normal_()
+            lowers = [index.lower.value(self.sizes) for index in draw.indices]
+            names = [index.name for index in draw.indices]
+            if any(free_indices(argument) for argument in draw.arguments):
+                for place in itertools.product(*map(range, noise.shape)):
+                    at = [n + lower for n, lower in zip(place, lowers, strict=True)]
+                    first, second = self._ends(draw, dict(zip(names, at, strict=True)))
+                    noise[place] = first + second * noise[place]
+            else:
+                first, second = self._ends(draw, {})
+                noise = first + second * noise
+            values[self._places(draw, names, lowers, noise)] = noise
+
+    def _places(
+        self, draw: Draw, names: list[str], lowers: list[int], noise: torch.Tensor
+    ) -> tuple[torch.Tensor, ...]:
+        """Which elements of the parameter a line is about, one array for each axis."""
+        lines = [torch.arange(n) + low for n, low in zip(noise.shape, lowers, strict=True)]
+        grid = torch.meshgrid(*lines, indexing="ij") if lines else ()
+        at = dict(zip(names, grid, strict=True))
+        axes = self.code.tensors[draw.tensor].axes
+        found = []
+        for place, axis in zip(draw.left, axes, strict=True):
+            assert isinstance(place, Affine)
+            start = torch.tensor((place.offset - axis.lower).value(self.sizes))
+            found.append(start + sum(factor * at[name] for name, factor in place.terms))
+        return tuple(found)
+
+    def _ends(self, draw: Draw, at: Mapping[str, int]) -> tuple[float, float]:
+        """What is added to the noise, and by what it is multiplied."""
+        try:
+            found = [evaluate(self.code, a, at, {}, {}, sizes=self.sizes) for a in draw.arguments]
+        except (InterpretError, KeyError) as error:
+            raise IndicialError(
+                f"{draw.tensor} can start only where numbers and sizes say: {error}"
+            ) from error
+        first, second = found or (0.0, 1.0)
+        return (first, second - first) if draw.distribution in UNIFORM else (first, second**0.5)
 
 
 def fill(values: torch.Tensor, name: str, rule: tuple[float, float], start: Start | None) -> None:

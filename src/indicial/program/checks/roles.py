@@ -1,8 +1,8 @@
 """What each name is: input, parameter, constant or defined; and mistakes in how names are used.
 
-In an `.eq` file a name that is used and never defined is a parameter, unless it moves with the data:
-then it must be a slip. In a document such a name is an input or a parameter by convention, and
-`explain` says which guess was made.
+In an `.eq` file who declares an input declares them all: any other name that is used and never defined
+is a parameter, unless it moves with the data; then it must be a slip. Where nothing is declared, and in
+prose, such a name is an input or a parameter by convention, and `explain` says which guess was made.
 """
 
 from __future__ import annotations
@@ -32,10 +32,14 @@ def assign_roles(context: Context, lowering: Lowering) -> None:
     for info in list(context.tensors.values()):
         if info.role:
             continue
-        if context.document:
+        if GRADIENT in info.key:
+            info.role, info.guess = "input", "a gradient"
+        elif _is_local(info) or (not context.document and _unreadable(context, lowering, info)):
+            info.role = "parameter"
+        elif context.document or not context.outline.inputs:
             _guess(context, info, shifted, siblings)
         else:
-            _plain(context, lowering, info, shifted, sequence)
+            _plain(context, info, shifted, sequence)
     if context.faulty:
         return
     _unused(context)
@@ -87,34 +91,43 @@ def _lefts(context: Context, key: str) -> list[tuple[Span, str]]:
     ]
 
 
-def _plain(
-    context: Context,
-    lowering: Lowering,
-    info: TensorInfo,
-    shifted: dict[str, tuple[Span, Span]],
-    sequence: dict[int, str],
-) -> None:
-    """In `.eq`: a parameter, unless it moves with the data."""
-    info.role = "parameter"
+def _is_local(info: TensorInfo) -> bool:
+    """`mlp1.W^2`, `CELL.B^R`: of a function, or of what fills a hole; those say what is theirs."""
+    return "." in info.key
+
+
+def _unreadable(context: Context, lowering: Lowering, info: TensorInfo) -> bool:
+    """Whether a name can be neither input nor parameter, with a message; prose is in doubt."""
     if info.probability:
         context.messages.error(
             "unknown-name", f"{info.key} is read, but no equation defines it", info.span,
             hint="define it: P(w_t | …) = softmax_{w_t} …",
         )  # fmt: skip
-        return
+        return True
+    if not info.axes and info.key in lowering.index_keys:
+        context.messages.error(
+            "unbound-index", f"{info.key} is used as a number here, but is not an index of this equation",
+            (info.span, "not bound"), *_lefts(context, info.key),
+            hint=f"put {info.key} on the left, or declare `parameter {info.key}` if it is a number",
+        )  # fmt: skip
+        return True
+    return False
+
+
+def _plain(
+    context: Context,
+    info: TensorInfo,
+    shifted: dict[str, tuple[Span, Span]],
+    sequence: dict[int, str],
+) -> None:
+    """In `.eq` with declared inputs: a parameter, unless it moves with the data."""
+    info.role = "parameter"
     if info.values is not None:
         hint, sites = _meant(context, info)
         context.messages.error(
             "unknown-name", f"{info.key} is used as a token, but is never defined",
             (info.span, "never defined"), *sites,
             hint=f"{hint}Declare `input {info.key}[…] in V`, if it is a token",
-        )  # fmt: skip
-        return
-    if not info.axes and info.key in lowering.index_keys:
-        context.messages.error(
-            "unbound-index", f"{info.key} is used as a number here, but is not an index of this equation",
-            (info.span, "not bound"), *_lefts(context, info.key),
-            hint=f"put {info.key} on the left, or declare `parameter {info.key}` if it is a number",
         )  # fmt: skip
         return
     moved = shifted.get(info.key)
@@ -150,6 +163,8 @@ def _meant(context: Context, info: TensorInfo) -> tuple[str, list[tuple[Span, st
     return hint, sites
 
 
+GRADIENT = ".grad"
+"""`W.grad` is computed from the loss, by what is not written here; nobody learns it."""
 CONVENTION = {"input": "xywu", "parameter": "eWBbVUEg"}
 
 
@@ -159,7 +174,7 @@ def _guess(
     shifted: dict[str, tuple[Span, Span]],
     siblings: dict[str, list[TensorInfo]],
 ) -> None:
-    """In a document: by list, by movement, by letter."""
+    """Where nobody declares: by list, by movement, by letter."""
     base = info.key[:1]
     sibling = _sibling(info, siblings)
     if sibling is not None:
@@ -192,9 +207,12 @@ def _guess(
 
 
 def _is_weight(context: Context, info: TensorInfo) -> bool:
-    """The A, B, C of `h_t = A h_{t-1} + B x_t`: a capital with two indices, neither of them a step."""
+    """The A, B, C of `h_t = A h_{t-1} + B x_t`: a capital with two indices, neither of them a step.
+
+    The `t_{in}` of `M[t_{in},J]` is a step of another text.
+    """
     steps = recurrences(context.outline)
-    letters = {axis.letter for axis in info.axes}
+    letters = {(axis.letter or "").partition("_")[0] for axis in info.axes}
     return bool(steps) and len(info.axes) == 2 and info.key[:1].isupper() and not letters & steps
 
 

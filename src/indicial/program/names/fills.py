@@ -1,7 +1,10 @@
-"""Holes that a line fills with a recurrent program.
+"""Holes that a line fills with a model of the library.
 
     CELL = ugrnn
     h[t,J] = CELL_Φ(h[t-1,J], x[t,K])       →   the equations of ugrnn in the place of the call
+
+    h = mlp
+    … h_Φ(a[t,I], b[t,I])[J] …              →   h(x[I])[j] = W^2[j,N] tanh(…), called with a and b joined
 
 It is a rewriting of equations (`cells.py`), so that what is filled in is checked, explained and
 printed like anything else.
@@ -12,8 +15,10 @@ from __future__ import annotations
 import difflib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeGuard
 
 from indicial.notation import syntax as s
+from indicial.notation.parse import parse_name
 from indicial.program.messages import IndicialError, Messages
 from indicial.program.names.cells import Cell, Filling, Resolver, find_cell
 from indicial.program.names.letters import is_hole
@@ -54,18 +59,91 @@ def fill(
     return result
 
 
+@dataclass(frozen=True)
+class Networks:
+    """The functions that lines like `h = mlp` fill, by name: the model's own definition of it."""
+
+    heads: Mapping[str, s.Equation]
+
+    @staticmethod
+    def split(
+        statements: Sequence[s.Statement], resolve: Resolver
+    ) -> tuple[list[s.Statement], Networks]:
+        """The statements without such lines, and what they say."""
+        called = _called(statements)
+        heads: dict[str, s.Equation] = {}
+        rest: list[s.Statement] = []
+        for statement in statements:
+            line = _names(statement)
+            head = _network(line[1].base, resolve) if line and line[0].base in called else None
+            if line and head is not None:
+                heads[line[0].base] = head
+            else:
+                rest.append(statement)
+        return rest, Networks(heads)
+
+    def put_in(self, statements: list[s.Statement]) -> list[s.Statement]:
+        """The statements with a definition of each function, called with one joined argument."""
+        if not self.heads:
+            return statements
+
+        def change(node: s.Expression) -> s.Expression:
+            new = node.rebuild(change)
+            if _is_call(new, self.heads) and len(new.arguments) > 1:
+                joined = s.Join(new.arguments, span=new.span)
+                return replace(new, arguments=(s.Group(joined, span=new.span),))
+            return new
+
+        found: list[s.Statement] = [
+            replace(st, sides=tuple(map(change, st.sides))) if isinstance(st, s.Equation) else st
+            for st in statements
+        ]
+        return [*(_renamed(key, head) for key, head in self.heads.items()), *found]
+
+
+def _network(model: str, resolve: Resolver) -> s.Equation | None:
+    """The line of a model that defines a function of the model's name: `mlp(x[I])[j] = …`."""
+    for statement in resolve(model) or ():
+        left = statement.sides[0] if isinstance(statement, s.Equation) else None
+        call = left.base if isinstance(left, s.Index) else left
+        if isinstance(statement, s.Equation) and call is not None and _is_call(call, (model,)):
+            return statement
+    return None
+
+
+def _renamed(key: str, head: s.Equation) -> s.Equation:
+    left = head.sides[0]
+    assert isinstance(left, s.Index) and isinstance(left.base, s.Call)
+    return replace(
+        head, sides=(replace(left, base=replace(left.base, function=s.Name(key))), *head.sides[1:])
+    )
+
+
+def _is_call(node: s.Expression, names: Collection[str]) -> TypeGuard[s.Call]:
+    return (
+        isinstance(node, s.Call)
+        and isinstance(node.function, s.Name)
+        and node.function.base in names
+    )
+
+
+def _names(statement: s.Statement) -> tuple[s.Name, s.Name] | None:
+    """Both sides of `φ = tanh`, `CELL = lstm`: two names without scripts."""
+    if isinstance(statement, s.Equation) and len(statement.sides) == 2:
+        left, right = statement.sides
+        if isinstance(left, s.Name) and isinstance(right, s.Name) and left.bare and right.bare:
+            return left, right
+    return None
+
+
 def _with_functions(statements: list[s.Statement]) -> list[s.Statement]:
     """`φ = tanh`: every φ(…) is tanh(…)."""
     known: dict[s.Expression, s.Expression] = {}
     called = _called(statements)
     for statement in statements:
-        if isinstance(statement, s.Equation) and len(statement.sides) == 2:
-            left, right = statement.sides
-            if not isinstance(left, s.Name) or not isinstance(right, s.Name):
-                continue
-            plain = left.bare and right.bare
-            if plain and right.base in BUILT_IN and left.base in called:
-                known[left] = right
+        line = _names(statement)
+        if line and line[1].base in BUILT_IN and line[0].base in called:
+            known[line[0]] = line[1]
     if not known:
         return statements
 
@@ -91,9 +169,10 @@ def overridden(
 ) -> tuple[s.Statement, ...]:
     """The statements with the caller's choice of cells: `{"CELL": "lstm"}` is `CELL = lstm`."""
     result = list(statements)
-    for key, value in fills.items():
-        if key not in _called(result):
-            raise IndicialError(f"there is no hole {key} to fill: nothing calls {key}(…)")
+    for spelling, value in fills.items():
+        key = hole(spelling, result)
+        if not key:
+            raise no_hole(spelling)
         line = s.Equation((s.Name(key), s.Name(value)), ("=",))
         places = [n for n, statement in enumerate(result) if _fills(statement, (key,))]
         if places:
@@ -101,6 +180,17 @@ def overridden(
         else:
             result.append(line)
     return tuple(result)
+
+
+def hole(spelling: str, statements: Iterable[s.Statement]) -> str:
+    """The function that a spelling means (`h_Φ` is called h), or nothing if none is called so."""
+    called, name = _called(statements), parse_name(spelling)
+    key = name.base if name is not None and spelling not in called else spelling
+    return key if key in called else ""
+
+
+def no_hole(name: str) -> IndicialError:
+    return IndicialError(f"there is no hole {name} to fill: nothing calls {name}(…)")
 
 
 @dataclass(frozen=True)

@@ -31,9 +31,8 @@ from indicial.program.names.letters import index_name
 from indicial.program.names.naming import Reference
 from indicial.program.names.uses import Uses
 
-DISTRIBUTIONS = frozenset(
-    {"N", "𝒩", "uniform", "orthonormal", "bernoulli", "permutation", "U", "𝒰"}
-)
+NORMAL, UNIFORM = ("N", "𝒩"), ("uniform", "U", "𝒰")
+DISTRIBUTIONS = frozenset({*NORMAL, *UNIFORM, "orthonormal", "bernoulli", "permutation"})
 
 
 @dataclass(frozen=True)

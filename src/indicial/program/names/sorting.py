@@ -31,12 +31,13 @@ from indicial.notation.syntax import (
     Index,
     Name,
     Node,
+    Number,
     Reduction,
     SetLiteral,
     Statement,
     TupleLiteral,
 )
-from indicial.notation.vocabulary import SPACE
+from indicial.notation.vocabulary import GIVEN, SPACE
 from indicial.program.messages import Messages
 from indicial.program.names.letters import GROUPS, family, index_name, is_capital, is_hole
 from indicial.program.names.naming import Naming
@@ -70,8 +71,8 @@ def outline(statements: Iterable[Statement], messages: Messages, document: bool)
 
 
 def says_what(statement: Statement) -> bool:
-    """`x ∈ ℝ^d` is for vector style alone."""
-    return isinstance(statement, Declaration) and statement.keyword == SPACE
+    """What a sentence says of a name: `x ∈ ℝ^d` for vector style, a start that is given."""
+    return isinstance(statement, Declaration) and statement.keyword in (SPACE, GIVEN)
 
 
 def _declare(statement: Declaration, result: Outline, messages: Messages) -> None:
@@ -91,6 +92,12 @@ def _declare(statement: Declaration, result: Outline, messages: Messages) -> Non
             result.inputs[reference.key] = (reference, statement.domain)
         elif keyword == "parameter":
             result.parameters[reference.key] = reference
+            if (
+                value is not None
+            ):  # `parameter β = 1/√I` starts there, and is drawn from nowhere else
+                there = Call(Name("N"), (value, Number("0")), span=value.span)
+                line = Equation((item, there), ("~",), span=statement.span)
+                result.draws.append((reference, there, line))
         elif keyword == "constant":
             if value is None:
                 messages.error("declaration", f"the constant {reference.key} has no value",
@@ -135,7 +142,7 @@ def _equation(equation: Equation, result: Outline, messages: Messages) -> None:
                            (result.functions[function.key].span, "first here"))  # fmt: skip
         result.functions[function.key] = function
     else:
-        _define(equation, result)
+        _define(equation, result, messages)
 
 
 def _parameter_list(right: TupleLiteral | Group, equation: Equation, result: Outline) -> None:
@@ -148,12 +155,18 @@ def _parameter_list(right: TupleLiteral | Group, equation: Equation, result: Out
             result.parameter_list.append(use.reference)
 
 
-def _define(equation: Equation, result: Outline) -> None:
+def _define(equation: Equation, result: Outline, messages: Messages) -> None:
     """A definition, a hole with what fills it, or an equation that can only be tested."""
     left, right = equation.sides[0], equation.sides[-1]
     use = result.use(left)
     if use is None or use.kind in ("function", "factor"):
-        if len(equation.sides) > 1:
+        key = use.reference.key if use is not None and use.kind == "function" else ""
+        if key and not result.document and not result.is_function(key):
+            messages.error(
+                "no-definition", f"this line defines nothing: {key} is no function of what is in its brackets",
+                left.span, hint=f"for indices write {key}[…], after `label a in K` for elements with a name",
+            )  # fmt: skip
+        elif len(equation.sides) > 1:
             result.tests.append(equation)
         return
     key, items = use.reference.key, use.reference.items

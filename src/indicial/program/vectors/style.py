@@ -159,7 +159,12 @@ def _values(node: s.Expression) -> Iterator[s.Expression]:
 
 def _is_value(node: s.Node) -> bool:
     """A name without brackets that is no number by its letter."""
-    return isinstance(node, s.Name) and is_letter(node.base) and not is_greek(node.base)
+    return isinstance(node, s.Name) and is_letter(_letter(node)) and not is_greek(_letter(node))
+
+
+def _letter(name: s.Name) -> str:
+    """`W.grad` has the shape of W."""
+    return name.base.removesuffix(".grad")
 
 
 def _is_greek(node: s.Node) -> bool:
@@ -174,7 +179,7 @@ def _matrix(node: s.Expression, indexed: frozenset[str]) -> bool:
     """A capital letter that is no size: `W`, `W_{xh}`, `W^Q`."""
     if isinstance(node, s.Transpose):
         node = node.body
-    if not isinstance(node, s.Name) or not is_capital(node.base) or node.base in indexed:
+    if not isinstance(node, s.Name) or not is_capital(_letter(node)) or node.base in indexed:
         return False
     if _is_element(node, indexed):
         return False
@@ -205,6 +210,6 @@ def _beside(node: s.Expression, indexed: frozenset[str]) -> bool:
         return any(_beside(a, indexed) for a in node.arguments)
     if not _is_value(node) or not isinstance(node, s.Name):
         return False
-    if is_capital(node.base):
+    if is_capital(_letter(node)):
         return _matrix(node, indexed)
     return node.base not in indexed or bool(node.sub)
