@@ -33,7 +33,8 @@ Place = tuple[str, int]
 
 BY_DESIGN = re.compile(
     r"it (reasons with|uses an arrow|compares orders|is about a limit|states a range|states no equation"
-    r"|is about the best parameters|holds an expectation)|the probability \S+ is computed by nothing here"
+    r"|is about the best parameters|holds an expectation|is about one element)"
+    r"|the probability \S+ is computed by nothing here"
 )
 """Reasons for which a formula is no equation of tensors."""
 
@@ -211,7 +212,11 @@ def _rows(path: Path) -> list[Row]:
     document = read(path)
     number = path.name[:3]
     found: list[tuple[Display, Parsed, bool]] = []
-    found += [(display, parsed, False) for _, display, parsed in parse_document(document)]
+    found += [
+        (display, parsed, False)
+        for _, display, parsed in parse_document(document)
+        if display.kind != "said"
+    ]
     found += [(display, parsed, True) for display, parsed in parse_inline(document)]
     found.sort(key=lambda item: item[0].span.start)
     result: list[Row] = []

@@ -14,7 +14,7 @@ T = 5
 
 def by_hand(name: str, p: dict[str, torch.Tensor], w: torch.Tensor) -> torch.Tensor:
     """P[t,·] of one text, layer after layer."""
-    J, I = SIZES["J"], SIZES["I"]
+    J = SIZES["J"]
     words = torch.cat([torch.zeros(1, J, dtype=p["e"].dtype), p["e"][w[:-1]]])
     if name == "transformer_joined":
         L = torch.cat([words, p["pos"]], 1) @ p["W^E"].T
@@ -25,7 +25,7 @@ def by_hand(name: str, p: dict[str, torch.Tensor], w: torch.Tensor) -> torch.Ten
         N = layer_norm(L, (J,))
         heads = []
         for k in range(SIZES["K"]):
-            scores = _scores(name, p, n, k, N) / math.sqrt(I)
+            scores = _scores(name, p, n, k, N) / math.sqrt(SIZES["I"])
             weights = scores.masked_fill(~seen, -math.inf).softmax(-1)
             heads.append(weights @ N @ p["W^V"][n, k].T)
         A = L + torch.cat(heads, 1) @ p["W^O"][n].T

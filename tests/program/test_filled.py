@@ -73,7 +73,9 @@ def test_a_start_that_is_an_input() -> None:
     text = "input x[t], h[0,j]\nrange t = 1..T\nh[t,j] = a h[t-1,j] + x[t]"
     found = load(text).interpret({"x": [1.0, 2.0], "h_0": [10.0, 20.0]}, {"a": 0.5})["h"]
     np.testing.assert_allclose(found[-2:], [[6.0, 11.0], [5.0, 7.5]])
-    without = load(text.replace(", h[0,j]", "")).interpret({"x": [1.0, 2.0]}, {"a": 0.5}, sizes={"J": 1})
+    without = load(text.replace(", h[0,j]", "")).interpret(
+        {"x": [1.0, 2.0]}, {"a": 0.5}, sizes={"J": 1}
+    )
     np.testing.assert_allclose(without["h"][-2:], [[1.0], [2.5]])
 
 
@@ -84,7 +86,9 @@ def test_the_same_lines_are_read_alike_on_every_surface(tmp_path: Path) -> None:
     (tmp_path / "a.eq").write_text("\n".join(LINES), encoding="utf-8")
     body = r" \\ ".join(LINES).replace("tanh", r"\tanh")
     (tmp_path / "a.tex").write_text(rf"\begin{{align}} {body} \end{{align}}", encoding="utf-8")
-    (tmp_path / "a.md").write_text(f"$$\\begin{{aligned}} {body} \\end{{aligned}}$$", encoding="utf-8")
+    (tmp_path / "a.md").write_text(
+        f"$$\\begin{{aligned}} {body} \\end{{aligned}}$$", encoding="utf-8"
+    )
     roles = [
         {name: t.role for name, t in load_document(tmp_path / name)[0].code.tensors.items()}
         for name in ("a.eq", "a.tex", "a.md")

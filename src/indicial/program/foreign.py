@@ -398,7 +398,12 @@ def _density(equation: Equation, outline: Outline) -> str:
             for side in equation.sides[1:]:
                 for inner in uses(outline, side):
                     key = inner.reference.key
-                    if inner.reference.items == (name,) and key not in outline.defined:
+                    if key in (
+                        "e",
+                        *outline.defined,
+                    ):  # the vector of a word is e, whoever learns it
+                        continue
+                    if inner.reference.items == (name,):
                         return f"{key}({unicode(name)}) is a function that nothing here defines"
     return ""
 
