@@ -25,6 +25,7 @@ from indicial.export.functions import joined, plain
 from indicial.export.stepping import STEPS, Steps, steps_of
 from indicial.program.messages import IndicialError
 from indicial.program.outputs import MADE, write_text, written
+from indicial.program.sizes import Atom
 
 MEMBERS = '''\
 def _members(value, batch):
@@ -276,9 +277,17 @@ def _identifier(name: str) -> str:
 def _formula(formula: Formula) -> str:
     """A size as Python: `n["T"] + 1`."""
     terms = []
-    for coefficient, names in formula.terms:
-        factors = [f"n[{quoted(name)}]" for name in names]
+    for coefficient, atoms in formula.terms:
+        factors = [_factor(atom) for atom in atoms]
         if coefficient != 1 or not factors:
             factors.insert(0, str(coefficient))
         terms.append(" * ".join(factors))
     return " + ".join(terms) or "0"
+
+
+def _factor(atom: Atom) -> str:
+    """`n["T"]`; `-(-n["X"] // 2**2)` for what two strides leave."""
+    if isinstance(atom, str):
+        return f"n[{quoted(atom)}]"
+    depth = f"(n[{quoted(atom.index)}] + {atom.offset})" if atom.index else str(atom.offset)
+    return f"(-(-n[{quoted(atom.base)}] // {atom.stride}**{depth}))"

@@ -13,7 +13,7 @@ stride 2, which has a value only where the depth has one.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Union
@@ -36,6 +36,8 @@ class Strided:
         return int(-(-sizes[self.base] // self.stride**depth))
 
     def __str__(self) -> str:
+        if not self.index:
+            return f"⌈{self.base}/{self.stride**self.offset}⌉"
         shift = f"{self.offset:+d}" if self.offset else ""
         return f"⌈{self.base}/{self.stride}^{{{self.index}{shift}}}⌉"
 
@@ -233,3 +235,17 @@ def _renamed(size: Size, names: Mapping[Strided, str]) -> Size:
                 factor = factor * Size.of(named)
         result = result + factor
     return result
+
+
+def divided(base: Size, by: Strided) -> Size:
+    """What strides leave of a size: of `⌈X/2⌉` with stride 2 it is `⌈X/4⌉`, of 32 it is 16."""
+    if base.number is not None and not by.index:
+        return Size.of(-(-int(base.number) // by.stride**by.offset))
+    inner = next(iter(base.atoms), None)
+    if base == Size.of(inner or 0) and isinstance(inner, Strided):
+        if inner.stride == by.stride and not inner.index:
+            return Size.of(replace(by, base=inner.base, offset=by.offset + inner.offset))
+        if not inner.index and not by.index:
+            both = inner.stride**inner.offset * by.stride**by.offset
+            return Size.of(Strided(inner.base, both, "", 1))
+    return Size.of(replace(by, base=base.name or by.base))

@@ -27,7 +27,7 @@ from indicial.program.meaning.arrays import (
 )
 from indicial.program.messages import IndicialError, Message
 from indicial.program.rewrite import size_indices
-from indicial.program.sizes import Size
+from indicial.program.sizes import Size, Strided
 
 if TYPE_CHECKING:
     from torch import Tensor as Values
@@ -246,19 +246,26 @@ class Formula:
     def __init__(self, size: Size) -> None:
         terms = []
         for monomial, coefficient in size.terms:
-            names = tuple(a for a, power in monomial for _ in range(power) if isinstance(a, str))
-            if len(names) != sum(power for _, power in monomial) or coefficient != int(coefficient):
+            atoms = tuple(atom for atom, power in monomial for _ in range(power))
+            if coefficient != int(coefficient):
                 raise IndicialError(
                     f"a parameter along an axis of {size} elements is not supported"
                 )
-            terms.append((int(coefficient), names))
+            terms.append((int(coefficient), atoms))
         self.terms = tuple(terms)
 
     def at(self, sizes: Mapping[str, int]) -> int:
         total = 0
-        for coefficient, names in self.terms:
+        for coefficient, atoms in self.terms:
             value = coefficient
-            for name in names:
-                value = value * sizes[name]
+            for atom in atoms:
+                value = value * (sizes[atom] if isinstance(atom, str) else _left(atom, sizes))
             total = total + value
         return total
+
+
+def _left(atom: Strided, sizes: Mapping[str, int]) -> int:
+    """What strides leave, without a call that a tracer could not follow."""
+    depth = atom.offset + (sizes[atom.index] if atom.index else 0)
+    by: int = atom.stride**depth
+    return -(-sizes[atom.base] // by)

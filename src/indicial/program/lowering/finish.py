@@ -15,7 +15,7 @@ from indicial.program.lowering.classes import Conflict
 from indicial.program.lowering.context import Context, TensorInfo, Variable
 from indicial.program.lowering.lower import Lowering
 from indicial.program.rewrite import rebuild
-from indicial.program.sizes import Size, Strided
+from indicial.program.sizes import Size, Strided, divided
 
 EXTREMES = ("max", "min", "argmax", "argmin")
 
@@ -76,29 +76,20 @@ class Finish:
         if not any(isinstance(atom, Strided) for monomial, _ in size.terms for atom, _ in monomial):
             return size
         result = Size()
-        changed = False
         for monomial, coefficient in size.terms:
             term = Size.of(coefficient)
             for atom, power in monomial:
-                if isinstance(atom, Strided) and (
-                    atom.base.startswith("#") or atom.index.startswith("#")
-                ):
-                    base = (
-                        self.size(Size.of(atom.base)).name
-                        if atom.base.startswith("#")
-                        else atom.base
-                    )
-                    index = (
-                        self.size(Size.of(atom.index)).name
-                        if atom.index.startswith("#")
-                        else atom.index
-                    )
-                    atom = replace(atom, base=base or "N", index=index or "")
-                    changed = True
+                named = self._stride_named(atom) if isinstance(atom, Strided) else Size.of(atom)
                 for _ in range(power):
-                    term = term * Size.of(atom)
+                    term = term * named
             result = result + term
-        return result if changed else size
+        return result
+
+    def _stride_named(self, atom: Strided) -> Size:
+        """`⌈#3/2⌉` → `⌈X/2⌉`; → `⌈X/4⌉` where #3 itself is `⌈X/2⌉`."""
+        base = self.size(Size.of(atom.base)) if atom.base.startswith("#") else Size.of(atom.base)
+        index = self.size(Size.of(atom.index)).name if atom.index.startswith("#") else atom.index
+        return divided(base, replace(atom, base="N", index=index or ""))
 
     def index(self, index: ir.Index) -> ir.Index:
         return ir.Index(index.name, self.size(index.lower), self.size(index.extent))
@@ -304,25 +295,23 @@ class Finish:
 
     def _layer_strides(self) -> None:
         """Layers of stride 2: the range of t depends on ℓ."""
-        strides: dict[str, tuple[int, int, int]] = {}
+        strides: dict[str, list[tuple[int, int, int]]] = {}
         for key, info in self.context.tensors.items():
             layers = [n for n, a in enumerate(info.axes) if is_layered(a)]
             for number, axis in enumerate(info.axes):
                 if axis.stride > 1 and layers and info.role == "defined":
-                    strides[key] = (layers[0], number, axis.stride)
+                    strides.setdefault(key, []).append((layers[0], number, axis.stride))
         if not strides:
             return
         for statement in self.context.statements:
             by_name = {v.name: v for v in statement.variables}
-            if statement.target in strides:
-                layer, along, stride = strides[statement.target]
+            for layer, along, stride in strides.get(statement.target, ()):
                 self._stride(statement.left[layer], statement.left[along], stride, by_name)
             known = {v.name: v for v in self.context.variables}
             known.update(by_name)
             for node in statement.body.walk():
-                if isinstance(node, ir.Read) and node.tensor in strides:
-                    layer, along, stride = strides[node.tensor]
-                    if node.tensor != statement.target:
+                if isinstance(node, ir.Read) and node.tensor != statement.target:
+                    for layer, along, stride in strides.get(node.tensor, ()):
                         self._stride(node.places[layer], node.places[along], stride, known)
 
     def _stride(
