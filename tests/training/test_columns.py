@@ -126,6 +126,71 @@ def test_the_loss_of_a_padded_batch_is_the_mean_over_its_rows(pairs: list[str]) 
     assert loss.item() == pytest.approx(torch.stack(each).mean().item(), rel=1e-5)
 
 
+CLASS = """
+input x[t] in V
+input y in C
+h[j] = mean_t e[x[t],j]
+P(y | x) = softmax_y U[y,J] h[J]
+"""
+TAGS = """
+input x[t] in V
+input y[t] in C
+P(y[t] | x) = softmax_{y_t} U[y_t,J] e[x[t],J]
+"""
+POINT = """
+input x[t] in V
+input head[t] in T
+P(head_t = s | x) = softmax_s e[x[t],J] f[x[s],J]
+"""
+NUMBER = """
+input x[k]
+input y
+ŷ = v[K] x[K]
+loss = (y - ŷ)^2
+"""
+
+
+def rows_of(kind: str) -> list[str]:
+    """Rows of a table whose answer a small model can learn."""
+    drawn = random.Random(1)
+    rows = ["x,head" if kind == "point" else "x,y"]
+    for _ in range(200):
+        words = [drawn.choice(list(WORDS)) for _ in range(drawn.randint(2, 6))]
+        if kind == "class":
+            rows.append(f"{' '.join(words)},{'animal' if 'hund' in words else 'none'}")
+        elif kind == "tags":
+            rows.append(
+                f"{' '.join(words)},{' '.join('V' if w in ('sieht', 'mag') else 'N' for w in words)}"
+            )
+        elif kind == "point":  # everybody points to the dog
+            words[drawn.randrange(len(words))] = "hund"
+            place = words.index("hund")
+            words = [w if n == place or w != "hund" else "mann" for n, w in enumerate(words)]
+            rows.append(f"{' '.join(words)},{' '.join([str(place)] * len(words))}")
+        else:
+            x = [drawn.gauss(0, 1) for _ in range(3)]
+            rows.append(f"{' '.join(map(str, x))},{100 * (x[0] - 2 * x[1])}")
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "score"),
+    [("class", CLASS, "macro F1"), ("tags", TAGS, "macro F1"), ("point", POINT, "accuracy"), ("number", NUMBER, "R²")],
+)  # fmt: skip
+def test_each_form_brings_its_scores(pairs: list[str], kind: str, text: str, score: str) -> None:
+    Path("m.eq").write_text(text, encoding="utf-8")
+    Path("rows.csv").write_text("\n".join(rows_of(kind)) + "\n")
+    run = train(
+        "m.eq", data="rows.csv", max_steps=60, eval_every=60, batch_size=32, quiet=True, out="run",
+        set={} if kind == "number" else {"J": "8"},
+    )  # fmt: skip
+    assert run.summary is not None and run.summary.best is not None
+    assert run.summary.best.figures[score] > 0.9
+    assert score in run.metrics.read_text()
+    half = train(resume="run", max_steps=62, quiet=True)
+    assert half.summary is not None and half.summary.best is not None
+
+
 def test_fine_tuning_takes_tokens_and_weights(pairs: list[str]) -> None:
     train("bag.eq", data=pairs, out="first", **TERMS)
     Path("b.de").write_text("hund mag hund\n" * 30)

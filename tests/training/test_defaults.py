@@ -45,12 +45,12 @@ def test_more_time_makes_wider_models_and_little_data_narrower_ones() -> None:
     told = {"T": 128, "V": 1000}
 
     def width(minutes: float, tokens: int) -> int:
-        return defaults.sizes(program, told, {}, minutes, tokens, "cpu")["J"]
+        return defaults.sizes(program, told, {}, minutes, tokens, told["T"], "cpu")["J"]
 
     assert width(0.1, 10**9) <= width(5, 10**9) < width(500, 10**9)
     assert width(500, 10**5) < width(500, 10**9)
     assert width(0.0001, 100) == defaults.WIDTHS[0]
-    given = defaults.sizes(program, told, {"J": 40, "L": 1}, 5, 10**6, "cpu")
+    given = defaults.sizes(program, told, {"J": 40, "L": 1}, 5, 10**6, told["T"], "cpu")
     assert (given["J"], given["L"], given["D"]) == (40, 1, 160)
 
 

@@ -75,7 +75,7 @@ class Form:
                 "the equations say no probability of an input, and compare none with what they "
                 f"compute: trained on {self.loss}, and scored by it alone"
             )
-        given = " and ".join(slot.name for slot in self.given) or "nothing"
+        given = " and ".join(slot.name for slot in self.given) or "itself"
         before = " and from the words before it" if self.kind == SEQUENCE else ""
         return f"{self.target.name} from {given}{before}: {WORDS[self.kind]}"
 

@@ -196,9 +196,9 @@ def column_rows(data: Columns, settings: Settings, device: str, model: str) -> t
     time = (settings.minutes or MINUTES) * _cores(kind) if kind == "cpu" else math.inf
     lengths = [h.lengths for h in data.train.columns.values() if h.lengths is not None]
     lengths += [h.lengths for h in data.validation.columns.values() if h.lengths is not None]
-    longest = max((int(one.max()) for one in lengths), default=1)
+    longest = max((int(one.max()) for one in lengths), default=2)
     usual = max((int(np.quantile(one, 0.995)) for one in lengths), default=1)
-    context = settings.context or min(longest, max(LONG, usual))
+    context = settings.context or max(2, min(longest, max(LONG, usual)))
     per_row = len(data.train) / data.train.rows
     batch = default_batch(max(1, round(per_row)), len(data.train), kind, time, model)
     return context, settings.batch_size or min(batch, max(1, data.train.rows // 4))

@@ -144,6 +144,8 @@ def _left_side(lowering: Lowering, definition: Definition, number: int) -> Scope
     if subject is not None:
         placed.append(_subject(lowering, subject, scope))
         spans.append(subject.span)
+        if definition.value is not None and scope.subject is not None:
+            scope.variables[name_key(definition.value)] = scope.subject
     trailing = lowering.trailing.get(number)
     if trailing is not None and len(placed) == len(info.axes) - 1:
         variable = scope.bind(context, trailing)

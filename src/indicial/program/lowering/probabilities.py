@@ -1,6 +1,8 @@
 """A probability on a right side: a distribution at a token.
 
 P(w_t | w_0, …)      P[t, w[t]]            where P[t,v] is defined
+P(y | x)             P[y]                  where y is `input y in C`
+P(head_t = s | x)    P[t, s]               at the value that is said
 Σ_y P(y) …           P[y]                  over what the Σ binds
 P(x | h)             an open probability   nothing says what it is
 """
@@ -18,7 +20,7 @@ from indicial.program.lowering.places import describe, place
 from indicial.program.lowering.scope import Scope
 from indicial.program.names.letters import index_name
 from indicial.program.names.naming import Reference
-from indicial.program.names.outline import probability_key
+from indicial.program.names.outline import probability_key, with_value
 from indicial.program.names.uses import Use
 
 if TYPE_CHECKING:
@@ -28,8 +30,11 @@ if TYPE_CHECKING:
 def probability(lowering: Lowering, use: Use, scope: Scope, span: Span) -> Term:
     """`P(w_t | …)` on a right side: the distribution at the actual token."""
     assert use.call is not None
-    key, call = probability_key(use.reference.key, use.call), use.call
+    call, value = with_value(use.call)
+    key = probability_key(use.reference.key, call)
     token = lowering.token_of(call.arguments[0])
+    if token is not None and not token[0].items and token[1][0] in scope.variables:
+        token = None  # `Σ_y P(y) …`, though y is an input as well
     if token is None and key not in lowering.outline.defined:
         over = _bound(call, scope)
         if index_name(call.arguments[0]) is not None and call.arguments[0] in over:
@@ -39,7 +44,7 @@ def probability(lowering: Lowering, use: Use, scope: Scope, span: Span) -> Term:
             return result
     if token is None or len(call.arguments) != 1:
         return _of_no_token(lowering, key, call, scope, span)
-    return _at_token(lowering, key, call.arguments[0], token, scope, span)
+    return _at_token(lowering, key, value or call.arguments[0], token, scope, span)
 
 
 def _bound(call: s.Call, scope: Scope) -> tuple[s.Expression, ...]:

@@ -238,13 +238,24 @@ class Reading:
     def token_of(
         self, node: s.Expression
     ) -> tuple[Reference, tuple[str, tuple[s.Expression, ...]]] | None:
-        """`w_t`, `w[t]` as a token: the tensor and its place."""
-        if token_name(node) is None:
+        """`w_t`, `w[t]` as a token: the tensor and its place; `y` too, if it is `input y in C`."""
+        label = isinstance(node, s.Name) and self._is_label(node)
+        if token_name(node) is None and not label:
             return None
         use = self.outline.use(node)
-        if use is None or use.kind != "tensor" or not use.reference.items:
+        if use is None or use.kind != "tensor" or not (use.reference.items or label):
             return None
         return use.reference, (use.reference.key, use.reference.items)
+
+    def _is_label(self, name: s.Name) -> bool:
+        """Whether a bare name is an input that ranges over a vocabulary."""
+        known = self.context.tensors.get(name_key(name))
+        return (
+            known is not None
+            and known.role == "input"
+            and known.values is not None
+            and not known.axes
+        )
 
 
 def _missing(families: list[str], letters: list[str]) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import is_
 
@@ -19,6 +19,7 @@ from indicial.notation.source import Span
 from indicial.notation.syntax import (
     Call,
     Claim,
+    Comparison,
     Dots,
     Equation,
     Expression,
@@ -49,6 +50,8 @@ class Definition:
     relation: str = "="
     probability: Call | None = None
     """The `P(w_t | …)` on the left."""
+    value: Name | None = None
+    """The s of `P(head_t = s | …)`, which counts the values of what is predicted."""
     labels: frozenset[str] = frozenset()
     """The names of single elements, which are no plain indices."""
 
@@ -132,6 +135,15 @@ class Outline(Uses):
             map(is_, statements, self.statements)
         )
         return same and self.silent
+
+
+def with_value(call: Call) -> tuple[Call, Name | None]:
+    """`P(head_t = s | x)` → `P(head_t | x)` and the s that counts the values of head_t."""
+    match call.arguments:
+        case (Comparison(operands=(token, Name() as value), operators=("=",)),):
+            if index_name(value) is not None:
+                return replace(call, arguments=(token,)), value
+    return call, None
 
 
 def probability_key(key: str, call: Call) -> str:

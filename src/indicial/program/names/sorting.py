@@ -41,7 +41,13 @@ from indicial.notation.vocabulary import GIVEN, SPACE
 from indicial.program.messages import Messages
 from indicial.program.names.letters import GROUPS, family, index_name, is_capital, is_hole
 from indicial.program.names.naming import Naming
-from indicial.program.names.outline import DISTRIBUTIONS, Definition, Outline, probability_key
+from indicial.program.names.outline import (
+    DISTRIBUTIONS,
+    Definition,
+    Outline,
+    probability_key,
+    with_value,
+)
 from indicial.program.names.uses import (
     BUILT_IN,
     PROBABILITY,
@@ -184,7 +190,9 @@ def _define(equation: Equation, result: Outline, messages: Messages) -> None:
         result.tests.append(equation)
         return
     probability = use.call if use.kind == "probability" else None
+    value = None
     if probability is not None:
+        probability, value = with_value(probability)
         key, items = probability_key(key, probability), probability.arguments
         if density(equation, probability):
             items = ()
@@ -192,7 +200,16 @@ def _define(equation: Equation, result: Outline, messages: Messages) -> None:
     labels = frozenset(result.labels)
     result.define(
         Definition(
-            key, items, left, sides[-1], equation, between, relations[-1], probability, labels
+            key,
+            items,
+            left,
+            sides[-1],
+            equation,
+            between,
+            relations[-1],
+            probability,
+            value,
+            labels,
         )
     )
 
