@@ -67,9 +67,9 @@ def test_feed_forward() -> None:
 
 def test_gehring_attention() -> None:
     def reference(v: Named) -> dict[str, Tensor]:
-        d = v["h^l"] @ v["W_d^l"].T + v["b_d^l"] + v["g"]
-        a = softmax(d @ v["z^u"].T, 1)
-        return {"a^l": a, "c^l": a @ (v["z^u"] + v["e"])}
+        d = v["h"] @ v["W_d"].mT + v["b_d"][:, None] + v["g"]  # for every layer l
+        a = softmax(d @ v["z^u"].T, 2)
+        return {"a": a, "c": a @ (v["z^u"] + v["e"])}
 
     agree(read("gehring_attention"), reference)
 

@@ -56,6 +56,39 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
         {"Φ": 2, "Φ_0": 1, "η": 0, "D": 2, "g": 2},
         1,
     ),
+    "a letter and a digit below": (
+        r"a_j = \sum_{i=1}^D w_{ji} x_i + w_{j0}",
+        {"a": 1, "w": 2, "x": 1},
+        1,
+    ),
+    "four letters below": (
+        r"c_{ijkl} = \sum_m a_{ijm} b_{mkl}",
+        {"c": 4, "a": 3, "b": 3},
+        1,
+    ),
+    "an index above": (
+        r"c_t = \sum_{i=1}^N \alpha_i^t x_i",
+        {"c": 1, "α": 2, "x": 1},
+        1,
+    ),
+    "a step above": (r"\eta^t = \frac{g^t}{s^t L}", {"η": 1, "g": 1, "s": 1, "L": 0}, 0),
+    "a script that names the places": (
+        r"z = \mathrm{argmax}_y \; P_{xy}[x_i, y] P_y[y]",
+        {"z": 0, "P_{xy}": 2, "P_y": 1, "x": 1},
+        0,
+    ),
+    "an inverse of letters": (
+        r"\alpha = (K + \lambda I)^{-1} y",
+        {"α": 1, "K": 2, "λ": 0, "y": 1},
+        1,
+    ),
+    "numbers below a bar": (r"F_1 = \frac{2 P R}{P + R}", {"F_1": 0, "P": 0, "R": 0}, 0),
+    "something is said of a function": (
+        r"\cos(\theta) = \frac{\mathbf v \cdot \mathbf w}{\|\mathbf v\| \|\mathbf w\|}",
+        {"θ": 0, "v": 1, "w": 1},
+        3,
+    ),
+    "of all that was observed": (r"P(O \mid \lambda) = \sum_i \alpha_i", {"P": 0, "α": 1}, 1),
     "covariances are matrices": (
         r"\Sigma_a = \Big(\sum_i \alpha_i^2\Big) \Sigma_b",
         {"Σ_a": 2, "α": 1, "Σ_b": 2},
@@ -71,6 +104,13 @@ OUTSIDE: dict[str, tuple[str, str]] = {
     "a density of something unknown": (r"p(x) = \frac{1}{Z} \exp(-\mathcal{L}(x) / \eta)", "defines"),
     "a posterior": (r"p(\Phi) = \frac{1}{Z} e^{-n \mathcal{L}}", "parameters"),
     "an entropy": (r"H[P] = -\sum_j P(j) \log P(j)", "distributions"),
+    "a power of a matrix": (
+        r"\mathbf A^n = \mathbf W \boldsymbol\Lambda^n \mathbf V, \quad \mathbf B = \mathbf A \boldsymbol\Lambda",
+        "power",
+    ),
+    "sums that are left out": (r"y_{il} = x_{ijkl} a_{jk}", "letters below"),
+    "a convolution": (r"(f * g)(t) = \sum_\tau f(\tau) g(t - \tau)", "functions"),
+    "a random variable": (r"H(X) = -\sum_i p_i \log p_i", "argument"),
     "a determinant": (r"s = \log |\Sigma| + x^\top \Sigma^{-1} x", "determinant"),
     "an index that has indices": (r"\eta(t) = \eta_i \text{ if } t_i \leq t \leq t_{i+1}", "indices"),
 }  # fmt: skip
@@ -139,3 +179,63 @@ def test_loops_behind_another_display_begin_anew(tmp_path: Path) -> None:
     )
     assert first.axes == {"g": {1}, "z": {0}, "u": {1}}
     assert second.axes == {"g": {1}, "V": {2}, "v": {1}}
+
+
+def test_a_hidden_markov_model(tmp_path: Path) -> None:
+    first, step, total = readings(
+        tmp_path,
+        r"\alpha_1(j) = \pi_j b_j(o_1)",
+        r"\alpha_t(j) = \sum_{i=1}^N \alpha_{t-1}(i) a_{ij} b_j(o_t)",
+        r"P(O \mid \lambda) = \sum_{i=1}^N \alpha_T(i)",
+    )
+    assert first.axes == {"α": {2}, "π": {1}, "b": {2}, "o": {1}}
+    assert step.axes == {"α": {2}, "a": {2}, "b": {2}, "o": {1}}
+    assert total.axes == {"P": {0}, "α": {2}}
+
+
+def test_a_vector_among_many_is_no_element(tmp_path: Path) -> None:
+    _, loss = readings(
+        tmp_path,
+        r"f(x) = \mathrm{sign}(w^\top x + b)",
+        r"L = \sum_i \max(0, 1 - y_i (w^\top x_i + b)) + \lambda \|w\|^2",
+    )
+    assert loss.axes == {"L": {0}, "y": {1}, "w": {1}, "x": {2}, "b": {0}, "λ": {0}}
+
+
+def test_what_one_display_indexes_is_no_number_in_another(tmp_path: Path) -> None:
+    _, whole = readings(
+        tmp_path,
+        r"z^l_j = \sum_k w^l_{jk} a^{l-1}_k + b^l_j",
+        r"a^l = \sigma(w^l a^{l-1} + b^l)",
+    )
+    assert not whole.computed
+
+
+def test_a_function_that_is_not_read_is_unknown(tmp_path: Path) -> None:
+    found = readings(
+        tmp_path,
+        r"\alpha(\mathbf q, \mathbf k_i) = \frac{\exp(a(\mathbf q, \mathbf k_i))}{\sum_j \exp(a(\mathbf q, \mathbf k_j))}",
+        r"f(\mathbf q) = \sum_i \mathbf v_i \alpha(\mathbf q, \mathbf k_i)",
+    )
+    assert not any(display.computed for display in found)
+
+
+def test_a_greek_letter_of_another_section_is_another(tmp_path: Path) -> None:
+    _, step = readings(
+        tmp_path,
+        "# Kernels",
+        r"\alpha = (K + \lambda I)^{-1} y",
+        "# Descent",
+        r"\theta_t = \theta_{t-1} - \alpha m_t",
+    )
+    assert step.axes == {"θ": {1}, "α": {0}, "m": {1}}
+
+
+def test_layers_above_and_the_last_of_them(tmp_path: Path) -> None:
+    deep, out = readings(
+        tmp_path,
+        r"\mathbf H_t^{(l)} = \phi_l(\mathbf H_t^{(l-1)} \mathbf W_x^{(l)} + \mathbf H_{t-1}^{(l)} \mathbf W_h^{(l)})",
+        r"\mathbf O_t = \mathbf H_t^{(L)} \mathbf W_q",
+    )
+    assert deep.axes == {"H": {4}, "W_x": {3}, "W_h": {3}}
+    assert out.axes == {"O": {3}, "H": {4}, "W_q": {2}}

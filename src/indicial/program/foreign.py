@@ -38,7 +38,13 @@ from indicial.notation.syntax import (
     is_condition,
 )
 from indicial.program.doubts import indexed
-from indicial.program.names.letters import GROUPS, index_expression, index_name, is_capital
+from indicial.program.names.letters import (
+    GROUPS,
+    WORDS,
+    index_expression,
+    index_name,
+    is_capital,
+)
 from indicial.program.names.naming import FUNCTION_LETTERS
 from indicial.program.names.occurrences import uses
 from indicial.program.names.outline import Outline
@@ -114,6 +120,8 @@ def foreign(statement: Statement, outline: Outline) -> str:
 def _left(equation: Equation, outline: Outline) -> str:
     """Why the left side is nothing that an equation can define."""
     left = equation.sides[0]
+    if isinstance(left, Product) and _convolves(left.factors[0]):
+        return "its left side is a product of functions"
     if isinstance(left, Name) and left.base == "e" and left.sup and "e" not in outline.bracketed:
         return "its left side is a power"
     if isinstance(left, Name):
@@ -125,6 +133,8 @@ def _left(equation: Equation, outline: Outline) -> str:
     use = outline.use(left)
     if isinstance(left, Call) and (word := _named_element(left)):
         return f"it is about one element, “{word}”, that nothing here numbers"
+    if isinstance(left, Call) and left.function in map(Name, MATRIX_FUNCTIONS):
+        return "its left side is no name"
     if not isinstance(left, Call) or use is None or use.kind != "tensor":
         return ""
     numbering = _numbering(outline)
@@ -134,6 +144,12 @@ def _left(equation: Equation, outline: Outline) -> str:
             for n in equation.walk()
         ):
             return f"{unicode(argument)} is an index here, and has indices"
+        if (
+            isinstance(argument, Name)
+            and argument.base in "XYZ"
+            and _is_called_only(argument, outline)
+        ):
+            return f"{unicode(argument)} is an argument here, and no index"
         if isinstance(argument, Name) and argument.base in "xyzuv" and argument not in numbering:
             if not argument.sub:
                 return f"{unicode(argument)} is an argument here, and no index"
@@ -149,10 +165,27 @@ def _named_element(call: Call) -> str:
     return next((w for w in words if named and len(w) > 2 and w.isalpha() and w.isascii()), "")
 
 
+def _is_called_only(name: Name, outline: Outline) -> bool:
+    """The X of `H(X) = …`: a random variable, which stands in round brackets alone."""
+    nodes = [n for statement in outline.statements for n in statement.walk()]
+    held = sum(n.arguments.count(name) for n in nodes if isinstance(n, Call))
+    return held == sum(n == name for n in nodes)
+
+
 def _sum_of_letters(script: Expression) -> bool:
     """The `(ℓ + k)` of `z_{(ℓ+k)}`."""
     inner = script.body if isinstance(script, Group) else script
     return isinstance(inner, Add) and sum(isinstance(n, Name) for n in inner.walk()) > 1
+
+
+def _convolves(node: Expression) -> bool:
+    """The `(f * g)` of `(f * g)(t) = …`."""
+    factors = (
+        node.body.factors if isinstance(node, Group) and isinstance(node.body, Product) else ()
+    )
+    return bool(factors) and all(
+        isinstance(f, Name) and f.base in FUNCTION_LETTERS for f in factors
+    )
 
 
 def _applied(product: Product) -> bool:
@@ -212,6 +245,8 @@ def _foreign_node(node: Node, outline: Outline) -> str:
             return f"it uses {node.base}"
         case Name(base="e", sup=(exponent,)) if _imaginary(exponent, outline):
             return "it uses complex numbers"
+        case Name(base="e", sup=(Name(),)) if _on_a_left_side(node, outline):
+            return "e is a name here, and may be Euler's number"
         case Name() if node.base in _SETS and node.base not in outline.declared:
             return f"{node.base} is a set or a structure"
         case Index() | Call() | Product() if _expects(node, outline):
@@ -220,6 +255,10 @@ def _foreign_node(node: Node, outline: Outline) -> str:
             return "it is about a function of vectors"
         case Call() if any(_is_moment(a) for a in node.arguments):
             return "it is about continuous time"
+        case Name(font="bold", sup=(Name() as power,)) if _is_exponent(node, power, outline):
+            return "it takes a power of a matrix"
+        case Name(sub=(Name() as word,)) if _half_indices(word, outline):
+            return f"{unicode(node)} has letters below that may be indices"
         case Call(function=Name(base="abs")) if any(map(_is_matrix, node.arguments)):
             return "it uses a determinant"
         case Expectation() if not _speaks_of_tokens(node):
@@ -249,6 +288,10 @@ def _is_distribution(item: Expression, outline: Outline) -> bool:
     return any(isinstance(n, Call) and n.function == item for n in nodes)
 
 
+def _on_a_left_side(name: Name, outline: Outline) -> bool:
+    return any(isinstance(st, Equation) and st.sides[0] == name for st in outline.statements)
+
+
 def _imaginary(exponent: Expression, outline: Outline) -> bool:
     """The i of `e^{i m θ}`, which numbers nothing."""
     factors = exponent.factors if isinstance(exponent, Product) else (exponent,)
@@ -265,6 +308,21 @@ def _is_matrix(node: Expression) -> bool:
         )
         for t in terms
     )
+
+
+def _is_exponent(name: Name, power: Name, outline: Outline) -> bool:
+    """The n of `\\mathbf A^n` beside `\\mathbf A`."""
+    if not is_capital(name.base) or not power.bare or power.font or power.base not in "kmnprt":
+        return False
+    bare = replace(name, sup=())
+    return any(n == bare for statement in outline.statements for n in statement.walk())
+
+
+def _half_indices(word: Name, outline: Outline) -> bool:
+    """The `ijkl` of `y_{il} = x_{ijkl} a_{jk}`, of which only i and l are indices for sure."""
+    letters = word.base if word.bare and not word.font and word.base not in WORDS else ""
+    known = {letter for letter in letters if letter in outline.naming.live}
+    return 1 < len(letters) <= 4 and letters.islower() and 1 < len(known) < len(set(letters))
 
 
 def _is_bold(item: Expression) -> bool:
@@ -439,11 +497,12 @@ def _letters(arguments: Iterable[Expression]) -> set[str]:
 def _activation(use: Use) -> bool:
     """`φ(W x + b)`, `g(W_a a)`: a letter that stands before a sum or product of matrices; and any `φ(z)`."""
     call = use.call
-    if call is None or len(call.arguments) != 1 or use.reference.key not in FUNCTION_LETTERS:
+    letter = call.function.base if call and isinstance(call.function, Name) else ""  # `φ_l` too
+    if call is None or len(call.arguments) != 1 or letter not in FUNCTION_LETTERS:
         return False
     (inside,) = call.arguments
     capitals = any(isinstance(n, Name) and is_capital(n.base) for n in inside.walk())
-    return use.reference.key == "φ" or (isinstance(inside, Add | Product) and capitals)
+    return letter == "φ" or (isinstance(inside, Add | Product) and capitals)
 
 
 def _atom(call: Call) -> bool:

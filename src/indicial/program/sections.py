@@ -37,6 +37,7 @@ from indicial.program.names.naming import Reference
 from indicial.program.names.occurrences import uses
 from indicial.program.names.outline import Definition, Outline
 from indicial.program.names.sorting import outline
+from indicial.program.vectors.kinds import is_greek
 
 FRESH = ("problem", "exercise", "question", "task", "assignment")
 """Headings that begin with one of these words share nothing with what stood before."""
@@ -325,6 +326,13 @@ def _borrow(part: Part, before: Sequence[Part]) -> None:
     for other in before:
         here: dict[str, list[_Source]] = {}
         for definition in other.outline().definitions:
+            if (
+                other.title != part.title
+                and not definition.items
+                and is_greek(definition.key)
+                and definition.key.islower()
+            ):
+                continue  # the α of another section is another α
             source = _Source(definition.items, definition.body, definition.equation)
             here.setdefault(definition.key, []).append(source)
         for reference, distribution, equation in other.outline().draws:

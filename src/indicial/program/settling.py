@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from indicial.notation.faults import Skipped
+from indicial.notation.source import Span
 from indicial.notation.syntax import Equation, Statement
 from indicial.program.doubts import about
 from indicial.program.foreign import foreign, without_names
@@ -27,14 +28,27 @@ def settle(parts: list[Part], make: Make) -> list[Program]:
     foreign_statements: set[Statement] = set()
     about_tensors = [_without_foreign(part, foreign_statements) for part in parts]
     about_tensors = _without_lost_displays(about_tensors, foreign_statements)
-    return [program for part in about_tensors for program in settled(part, make)]
+    programs: list[Program] = []
+    unread: set[Span] = set()
+    for part in about_tensors:
+        # What is not read where it stands is not read where it is taken over.
+        if any(statement.span in unread for statement in part.borrowed):
+            part = part.holding(part.statements)
+        made = settled(part, make)
+        unread |= {skipped.span for program in made for skipped in program.skipped}
+        programs += made
+    return programs
 
 
-def settled(part: Part, make: Make) -> list[Program]:
-    """The programs of a part, none of them in doubt."""
+def settled(part: Part, make: Make, beside: Program | None = None) -> list[Program]:
+    """The programs of a part, none of them in doubt; `beside` is one that these displays do not fit."""
     apart: list[Statement] = []
     while True:
+        # A function whose display is not read any more is one that nothing defines.
+        part = _without_foreign(part, set()) if part.lost or apart else part
         program, doubts = _attempt(part, make)
+        if program is not None and beside is not None and not doubts:
+            doubts = _too_small(program, beside, part.prose())
         if program is not None and not doubts:
             break
         if part.borrowed:
@@ -54,7 +68,20 @@ def settled(part: Part, make: Make) -> list[Program]:
             )
     said = [s for s in part.statements if says_what(s)]
     rest = part.holding([*said, *apart]).bare()
-    return [program, *(settled(rest, make) if apart else [])]
+    return [program, *(settled(rest, make, program) if apart else [])]
+
+
+def _too_small(
+    program: Program, beside: Program, prose: list[Statement]
+) -> list[tuple[str, list[Statement]]]:
+    """`a^l = σ(w^l a^{l-1} + b^l)` beside `z_j^l = Σ_k w_{jk}^l a_k^{l-1}`: no numbers, but vectors."""
+    if program.reading.convention:
+        return []
+    here, there = (p.analysis.code.tensors for p in (program, beside))
+    fewer = [n for n, t in here.items() if n in there and len(t.axes) < len(there[n].axes)]
+    if len(fewer) < 2:
+        return []
+    return [(f"{' and '.join(fewer[:2])} have more indices in another display", prose)]
 
 
 def _attempt(part: Part, make: Make) -> tuple[Program | None, list[tuple[str, list[Statement]]]]:

@@ -170,7 +170,9 @@ def _gather(lowering: Reading, item: Expression, scope: Scope) -> Placed | None:
     if isinstance(item, Name) and (index_name(item) is not None or not item.sub):
         # A bare name gathers only if it is no index here and a number that something defines.
         known = lowering.context.tensors.get(name_key(item))
-        if known is None or known.axes or name_key(item) in scope.variables:
+        element = bool(lowering.context.outline.naming.read(item).items)  # the o_1 beside o_t
+        number = known is not None and not known.axes
+        if not (number or element) or name_key(item) in scope.variables:
             return None
     use = lowering.context.outline.use(item)
     if use is None or use.kind != "tensor":

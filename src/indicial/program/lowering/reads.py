@@ -127,7 +127,11 @@ class Reading:
         assert isinstance(result.expression, ir.Read)
         first = len(info.axes) - len(reference.items)
         for opened in result.opens.values():
-            opened.below = any(0 <= n - first < reference.scripts for _, _, n in opened.sites)
+            opened.below = any(
+                0 <= n - first < reference.scripts
+                or isinstance(reference.items[n - first], s.Group)  # a script, of vector style
+                for _, _, n in opened.sites
+            )
         return Term(ir.Read(key, result.expression.places, span=reference.span), result.opens)
 
     def read_at(

@@ -232,5 +232,5 @@ def _script_letters(node: Node) -> Iterator[str]:
             if not isinstance(script, Name) or not script.bare or script.base in WORDS:
                 continue
             # The letters of `e_{ij}` may be indices; of `h_{in}` they are not.
-            if 1 < len(script.base) <= 3 and script.base.islower():
+            if 1 < len(script.base) <= 4 and script.base.islower():
                 yield from script.base

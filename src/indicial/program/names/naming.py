@@ -116,6 +116,13 @@ class Naming:
             if isinstance(item, Name) and item.accents
         }
         """Names with accents that stand in square brackets: the ŷ of `W[ŷ,j]`."""
+        self.labelled = {
+            node.base
+            for statement in statements
+            for node in statement.walk()
+            if isinstance(node, Index) and isinstance(node.base, Name) and _names_its_places(node)
+        }
+        """Names whose script says what their brackets hold: `P_{xy}[x,y]`."""
         self.tokens = {"w", "y"}.union(*map(token_letters, statements))
         self.seen: dict[Name, _Seen] = defaultdict(_Seen)
         self.stepped: set[str] = set()
@@ -139,13 +146,14 @@ class Naming:
             for seen in self.seen.values()
             if not seen.scalar
             for letter in seen.sup_shifted & self.stepped
-        }
+        } | set[str]().union(*map(_carried, statements))
         """The letters that are stepped above a name: the l of `h^{(l+1)}`."""
 
     def _survey(self, statement: Statement) -> None:
         bracketed: set[int] = set()
         before_round: dict[int, bool] = {}
         listed: set[int] = set()
+        below: set[int] = set()  # the d of `W_d` is a label
         left = _head(statement.sides[0]) if isinstance(statement, Equation) else None
         if isinstance(statement, Equation) and isinstance(statement.sides[0], Name):
             bracketed.add(id(statement.sides[0]))
@@ -162,7 +170,7 @@ class Naming:
             elif isinstance(node, Name):
                 stem, scripts = self._stem(node)
                 seen = self.seen[stem]
-                for script in scripts:
+                for script in scripts if node not in self.labelled else ():
                     if isinstance(script, Number):
                         seen.digit_lengths.add(len(script.text))
                     elif self._live_index(script):
@@ -177,7 +185,8 @@ class Naming:
                 seen.sup_defined = seen.sup_defined or (node is left and bool(node.sup))
                 held = id(node) in bracketed or before_round.get(id(node), False)
                 seen.brackets = seen.brackets or held or bool(node.sub)
-                if not node.sup:
+                below.update(id(n) for script in node.sub for n in script.walk())
+                if not node.sup and id(node) not in below:
                     seen.without_sup = True
                     seen.alone = seen.alone or id(node) not in listed
                     seen.plain = seen.plain or id(node) not in bracketed
@@ -218,6 +227,8 @@ class Naming:
         if isinstance(node, Product):
             return all(self.is_index(f) for f in node.factors)
         name = index_name(node)
+        if name is not None and name.sub and self.seen[replace(name, sub=())].indexed:
+            return False  # the o_1 of `b_j(o_1)` beside o_t
         if name is not None:
             return name.font != "bold" and (name.base in self.live or is_capital(name.base))
         if isinstance(node, Name) and node in self.placed:
@@ -230,7 +241,11 @@ class Naming:
         base = node.base if isinstance(node, Index) else node
         if not isinstance(base, Name) or not (isinstance(node, Index) or base.sub):
             return False
-        return base.base in self.tokens or function.base in ("e", "E")
+        emitted = bool(function.sub) and base.base in (
+            "o",
+            "O",
+        )  # the `b_j(o_t)` of a hidden Markov model
+        return emitted or base.base in self.tokens or function.base in ("e", "E")
 
     def _stem(self, name: Name) -> tuple[Name, tuple[Expression, ...]]:
         """The name without indices and superscript, and its scripts that may be indices."""
@@ -266,7 +281,8 @@ class Naming:
             script.bare
             and script.base not in WORDS
             and 1 < len(script.base) <= 4
-            and all(c in self.live for c in script.base)
+            and not script.base.isdigit()
+            and all(c in self.live or c.isdigit() for c in script.base)
         )
 
     def _live_index(self, script: Expression) -> bool:
@@ -294,7 +310,7 @@ class Naming:
         return reference
 
     def _read(self, name: Name) -> Reference:
-        if not name.sub and not name.sup:
+        if (not name.sub and not name.sup) or name in self.labelled:
             return Reference(name_key(name), (), name.span)
         stem, scripts = self._stem(name)
         seen = self.seen.get(stem, _Seen())
@@ -312,7 +328,10 @@ class Naming:
                 else:
                     (inside if seen.indexed else kept).append(script)
             elif isinstance(script, Name) and not is_letter(script.base):
-                inside.extend(Name(c, span=script.span) for c in script.base)
+                inside.extend(
+                    Number(c, span=script.span) if c.isdigit() else Name(c, span=script.span)
+                    for c in script.base
+                )
             elif self._live_index(script) or seen.indexed:
                 inside.append(script)
             else:
@@ -328,8 +347,11 @@ class Naming:
     def _is_step(self, name: Name, seen: _Seen) -> bool:
         """`Φ^{t+1}` beside `Φ^t`, `W^{(l)}` beside `h^{(l+1)}`: a step of time or layer, above."""
         step = _step(name.sup)
-        if step is None or step[0] not in self.steps:
+        if step is None:
             return False
+        if step[0] not in self.steps:  # the t of `a_t = Σ_i α_i^t h_i`
+            plain = step[1] and not isinstance(name.sup[0], Group)
+            return plain and step[0] in self.live and seen.indexed and not seen.without_sup
         if not step[1] and seen.scalar:
             return False
         if step[0] in seen.sup_shifted or isinstance(name.sup[0], Group):
@@ -367,6 +389,14 @@ class Naming:
         return name.sup, None
 
 
+def _names_its_places(node: Index) -> bool:
+    assert isinstance(node.base, Name)
+    script = node.base.sub[0] if len(node.base.sub) == 1 else None
+    word = script.base if isinstance(script, Name) and script.bare else ""
+    places = {n.base for item in node.items for n in item.walk() if isinstance(n, Name)}
+    return len(word) == len(node.items) and word.isalpha() and set(word) <= places
+
+
 def _is_digits(script: Number, seen: _Seen) -> bool:
     """Whether a number below a name is an index for each digit: the `21` of `α_{21}`."""
     length = len(script.text)
@@ -391,6 +421,21 @@ def _step(sup: tuple[Expression, ...]) -> tuple[str, bool] | None:
     if name is not None and not is_capital(name.base):
         return name.base, True
     return None
+
+
+def _carried(statement: Statement) -> set[str]:
+    """The t of `η^t = g^t / s^t`: above the name on the left, and above others on the right."""
+    left = _head(statement.sides[0]) if isinstance(statement, Equation) else None
+    step = _step(left.sup) if isinstance(left, Name) else None
+    if step is None or not step[1] or not isinstance(statement, Equation):
+        return set()
+    assert isinstance(left, Name)
+    if isinstance(left.sup[0], Group):
+        return set()  # `l^{(i)}(w, b)` is for vector style
+    names = [n for side in statement.sides[1:] for n in side.walk() if isinstance(n, Name)]
+    others = {n.base for n in names if n.sup == left.sup and n.base != left.base}
+    alone = {n.base for n in names if not n.sup}
+    return {step[0]} if others - alone else set()
 
 
 def _head(left: Expression) -> Expression:

@@ -194,7 +194,7 @@ def _define(equation: Equation, result: Outline, messages: Messages) -> None:
     if probability is not None:
         probability, value = with_value(probability)
         key, items = probability_key(key, probability), probability.arguments
-        if density(equation, probability):
+        if density(equation, probability) or _of_all(equation, probability):
             items = ()
     between = tuple(zip(relations, sides[1:-1], strict=False))
     labels = frozenset(result.labels)
@@ -221,6 +221,15 @@ def density(equation: Equation, call: Call) -> bool:
         isinstance(node, Name) and replace(node, sup=()) in predicted
         for side in equation.sides[1:]
         for node in _computed_with(side)
+    )
+
+
+def _of_all(equation: Equation, call: Call) -> bool:
+    """`P(O | λ) = Σ_i α_T(i)`: of all that was observed, which stands nowhere on the right."""
+    right = {n for side in equation.sides[1:] for n in side.walk()}
+    return all(
+        isinstance(a, Name) and a.bare and is_capital(a.base) and a not in right
+        for a in call.arguments
     )
 
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from indicial.notation import syntax as s
 from indicial.notation.printers import name_key
 from indicial.notation.source import Span
-from indicial.program.names.letters import index_name, is_capital
+from indicial.program.names.letters import LAST, index_name, is_capital
 from indicial.program.names.naming import FUNCTION_LETTERS
 from indicial.program.vectors import regular
 from indicial.program.vectors.conflicts import Conflicts
@@ -440,7 +440,13 @@ class Emission:
         if plain and isinstance(node, s.Name):
             return replace(name, sup=())
         bare = labelled(name, leaf)
-        return s.Index(bare, reference.items, span=node.span) if reference.items else bare
+        items = tuple(map(self._last, reference.items))
+        return s.Index(bare, items, span=node.span) if items else bare
+
+    def _last(self, item: s.Expression) -> s.Expression:
+        """The T of `h_T` in prose, set apart from the T of `W[j,T]`."""
+        last = isinstance(item, s.Name) and item.bare and item.base in LAST
+        return s.Group(item, span=item.span) if last and self.kinds.outline.document else item
 
     def indexed(self, node: s.Expression, key: str, letters: list[int]) -> s.Expression:
         for position, letter in enumerate(letters):

@@ -59,6 +59,8 @@ class Seen:
     """It is numbered by time or by layer."""
     most: int = 0
     """How many indices it has where it has most."""
+    above: bool = False
+    """One of them stands above it: the l of `h_i^l`."""
 
 
 class Kinds(Leaves):
@@ -154,6 +156,7 @@ class Kinds(Leaves):
         seen.bold = seen.bold or base.font in ("bold", "sans") or "vec" in base.accents
         items = leaf.use.reference.items
         seen.most = max(seen.most, len(items))
+        seen.above = seen.above or any(script in items for script in base.sup)
         for item in items:
             letters = {n.base for n in item.walk() if isinstance(n, s.Name)}
             gathered = isinstance(item, s.Name) and bool(item.sub)  # `A_{y_i,y_{i+1}}`
@@ -205,7 +208,7 @@ class Kinds(Leaves):
         matrix = 3 * FAR if seen.transposed else FAR
         if self.in_bold or seen.letter in self.declared:  # `x_1` beside `x ∈ ℝ^4`: an element
             return {NUMBER: 0, COLUMN: 4, ROW: 4 + row, MATRIX: matrix}
-        if seen.most > 1:
+        if seen.most > 1 + seen.above:
             return {NUMBER: 0.2, COLUMN: 2, ROW: 2 + row, MATRIX: matrix}
         if seen.letter in COUNTS and not seen.most:
             return {NUMBER: 0, COLUMN: 3, ROW: 3 + row, MATRIX: matrix}

@@ -154,7 +154,8 @@ def labelled(name: s.Name, leaf: Leaf) -> s.Name:
         return not (word and all(c in letters for c in word))
 
     labels = tuple(roman(x) for x in name.sub if is_label(x))
-    sup = () if leaf.use.reference.power is not None else tuple(map(roman, name.sup))
+    raised = () if leaf.use.reference.power is not None else name.sup
+    sup = tuple(roman(x) for x in raised if x not in taken)
     found = replace(name, sub=labels, sup=sup)
     digits = any(isinstance(x, s.Number) for x in labels) and labels != name.sub
     if digits or name_key(found) == leaf.key:
@@ -220,10 +221,19 @@ def _elements(outline: Outline, statements: Sequence[s.Statement]) -> set[str]:
             (vectors if node.font == "bold" or stepped else found).add(use.reference.key)
             if node.base.isupper():
                 vectors.add(use.reference.key)
-        for node in statement.walk():
-            if isinstance(node, s.Transpose | s.Norm):
-                body = node.body
-                use = outline.use(body) if isinstance(body, s.Name) and body.sub else None
-                if use is not None:
-                    vectors.add(use.reference.key)
+        for body in _in_vector_places(statement):
+            use = outline.use(body) if isinstance(body, s.Name) and body.sub else None
+            if use is not None:
+                vectors.add(use.reference.key)
     return found - vectors
+
+
+def _in_vector_places(statement: s.Statement) -> Iterator[s.Expression]:
+    """What is transposed, in a norm, or behind something transposed: the x_i of `w^⊤ x_i`."""
+    for node in statement.walk():
+        if isinstance(node, s.Transpose | s.Norm):
+            yield node.body
+        elif isinstance(node, s.Product):
+            for one, two in zip(node.factors, node.factors[1:], strict=False):
+                if isinstance(one, s.Transpose):
+                    yield two

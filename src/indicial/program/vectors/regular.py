@@ -17,11 +17,11 @@ from typing import Any, TypeVar
 from indicial.notation import syntax as s
 from indicial.notation.printers import name_key
 from indicial.program.messages import Messages
-from indicial.program.names.letters import index_name, is_capital, is_letter
+from indicial.program.names.letters import LAST, family, index_name, is_capital, is_letter
 from indicial.program.names.naming import FUNCTION_LETTERS
 from indicial.program.names.sorting import outline
 from indicial.program.names.uses import BUILT_IN, PROBABILITY
-from indicial.program.vectors.leaves import is_element
+from indicial.program.vectors.leaves import MATRIX_FUNCTIONS, is_element
 
 Change = Callable[[s.Expression], s.Expression]
 Node = TypeVar("Node", bound=s.Node)
@@ -181,14 +181,21 @@ def raised(statements: list[s.Statement]) -> list[s.Statement]:
     }  # fmt: skip
     if not above:
         return statements
+    indices = {n[:1] for n in index_letters(statements)} | _shifted_below(statements)
 
     def change(node: s.Expression) -> s.Expression:
         if isinstance(node, s.Name) and _letter(node.sub) in found:
             node = replace(node, sub=tuple(i.body for i in node.sub if isinstance(i, s.Group)))
         if isinstance(node, s.Name) and len(node.sup) == 1 and isinstance(node.sup[0], s.Group):
-            number = isinstance(node.sup[0].body, s.Number) and _stem(node) in above
+            number = _is_place(node.sup[0].body, found) and _stem(node) in above
             if number or _letter(node.sup) in found:
                 below = node.sub if _stem(node) in lettered else tuple(map(_label, node.sub))
+                below = tuple(
+                    replace(i, font="roman")
+                    if isinstance(i, s.Name) and i.base not in indices
+                    else i
+                    for i in below
+                )
                 return replace(node, sub=(node.sup[0].body, *below), sup=())
         if isinstance(node, s.Index) and isinstance(node.base, s.Name):
             return replace(node, base=change(node.base))
@@ -214,6 +221,14 @@ def _letter(sup: tuple[s.Expression, ...]) -> str | None:
         inner = inner.terms[0]
     name = index_name(inner)
     return name.base if name is not None and not is_capital(name.base) else None
+
+
+def _is_place(node: s.Expression, letters: set[str]) -> bool:
+    """The 0 of `h^{(0)}`, the L of `h^{(L)}` beside `h^{(l)}`."""
+    last = node.base in LAST and node.bare if isinstance(node, s.Name) else False
+    return isinstance(node, s.Number) or (
+        last and isinstance(node, s.Name) and family(node) in {family(s.Name(x)) for x in letters}
+    )
 
 
 def _label(script: s.Expression) -> s.Expression:
@@ -335,6 +350,8 @@ def heads(statements: list[s.Statement]) -> list[s.Statement]:
         left = statement.sides[0] if isinstance(statement, s.Equation) else None
         if not isinstance(left, s.Call) or not isinstance(left.function, s.Name) or _opaque(left):
             continue
+        if left.function.base in BUILT_IN | MATRIX_FUNCTIONS:
+            continue  # `cos(θ) = …` says something of θ
         written = [a for a in left.arguments if isinstance(a, s.Name)]
         others = [n for st in statements for n in st.walk() if isinstance(n, s.Name)]
         values = all(

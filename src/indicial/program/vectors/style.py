@@ -17,7 +17,7 @@ from indicial.program.names.naming import FUNCTION_LETTERS
 from indicial.program.names.uses import BUILT_IN
 from indicial.program.vectors.kinds import GREEK_MATRICES, is_greek
 from indicial.program.vectors.leaves import is_element
-from indicial.program.vectors.tables import NORMALISED
+from indicial.program.vectors.tables import NORMALISED, inverts
 
 SIZES = frozenset("TNLIJ")
 """Capitals that are sizes if nothing says otherwise."""
@@ -124,6 +124,8 @@ def _shows(node: s.Node, indexed: frozenset[str]) -> bool:
             for a, b in zip(node.factors, node.factors[1:], strict=False)
             for one, two in ((a, b), (b, a))
         )
+    if isinstance(node, s.Power) and inverts(node.exponent):
+        return any(_matrix(n, indexed) for n in _values(node.base))
     if isinstance(node, s.Norm):
         return any(_is_value(n) and _beside(n, indexed) for n in _values(node.body))
     if isinstance(node, s.Hadamard):

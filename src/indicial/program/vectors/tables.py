@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from indicial.notation import syntax as s
 from indicial.program.vectors.kinds import Kinds, is_greek
-from indicial.program.vectors.leaves import JOINING, TRACE, elementwise
+from indicial.program.vectors.leaves import JOINING, TRACE, Leaf, elementwise
 from indicial.program.vectors.shapes import (
     COLUMN,
     MATRIX,
@@ -449,7 +449,14 @@ def divides(below: s.Expression, kinds: Kinds) -> bool:
     while isinstance(below, s.Group):
         below = below.body
     leaf = kinds.leaf(below)
-    return leaf is None or leaf.base.font == "bold"
+    if leaf is not None:
+        return leaf.base.font == "bold"
+    terms = below.terms if isinstance(below, s.Add) else (below,)
+    return not all(_plain_capital(kinds.leaf(term)) for term in terms)  # `P R / (P + R)`
+
+
+def _plain_capital(leaf: Leaf | None) -> bool:
+    return leaf is not None and bool(leaf.capital) and not leaf.base.font
 
 
 def inverts(exponent: s.Expression) -> bool:
