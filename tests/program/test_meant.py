@@ -214,7 +214,7 @@ def test_what_one_display_indexes_is_no_number_in_another(tmp_path: Path) -> Non
 def test_a_function_that_is_not_read_is_unknown(tmp_path: Path) -> None:
     found = readings(
         tmp_path,
-        r"\alpha(\mathbf q, \mathbf k_i) = \frac{\exp(a(\mathbf q, \mathbf k_i))}{\sum_j \exp(a(\mathbf q, \mathbf k_j))}",
+        r"\alpha(\mathbf q, \mathbf k_i) = \exp(a(\mathbf q, \mathbf k_i)) / \sum_j \exp(a(\mathbf q, \mathbf k_j))",
         r"f(\mathbf q) = \sum_i \mathbf v_i \alpha(\mathbf q, \mathbf k_i)",
     )
     assert not any(display.computed for display in found)
