@@ -133,7 +133,7 @@ def _left(equation: Equation, outline: Outline) -> str:
     use = outline.use(left)
     if isinstance(left, Call) and (word := _named_element(left)):
         return f"it is about one element, “{word}”, that nothing here numbers"
-    if isinstance(left, Call) and left.function in map(Name, MATRIX_FUNCTIONS):
+    if isinstance(left, Call) and unicode(left.function) in MATRIX_FUNCTIONS:
         return "its left side is no name"
     if not isinstance(left, Call) or use is None or use.kind != "tensor":
         return ""
