@@ -3,8 +3,9 @@
     python tests/seeds_table.py > docs/seeds.md
 
 The documents lie beside the project in shared/seeds; without them there is nothing to print. What a
-row says of the reading is computed; what it says about mistakes, and the restated forms of formulas
-that are skipped, were written by hand with the document beside.
+row says of the reading is computed, and whether it is right is tried with values (`seeds_meanings.py`).
+What it says about mistakes, and the restated forms of formulas that are skipped, were written by hand
+with the document beside.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from indicial.notation.parse import Parsed
 from indicial.notation.printers import unicode
 from indicial.program.messages import Message
 from indicial.program.program import Program
+from seeds_meanings import RIGHT, UNTRIED, verdict
 
 SEEDS = Path(__file__).resolve().parents[2] / "shared" / "seeds"
 UNSEEN = "not looked at yet"
@@ -172,16 +174,20 @@ class Row:
         ]
         return "; ".join(parts)
 
-    def by_hand(self) -> str:
+    def tried(self) -> str:
+        """What the values say, and what nobody but a reader sees."""
         if self.place in NOT_FOUND and not (self.place == ("003", 42) and "[" in self.shown()):
             return f"**not found**: {NOT_FOUND[self.place]}"
         if any((*self.place, c) in FALSE for c in self.codes):
-            return "right; the message is not"
+            return "the message is wrong"
         if self.codes:
             return "a real slip"
-        if self.place in HOLDING:
-            return "no slip; holds an equation on the way"
-        return "right" if not self.skipped else "no slip, no equation"
+        if self.skipped or not self.formulas:
+            return "not read" + ("; holds an equation on the way" if self.place in HOLDING else "")
+        if self.inline:
+            return f"{UNTRIED}: no program reads what stands in a sentence"
+        found = [verdict(p, self.place) for p in _programs_at(self.place)]
+        return RIGHT if RIGHT in found else (found or [f"{UNTRIED}: it belongs to no program"])[0]
 
     def shown(self) -> str:
         text = "; ".join(self.formulas) or RESTATED.get(self.place, "")
@@ -191,7 +197,7 @@ class Row:
         shown = self.shown().replace("|", "\\|")
         kind = " (inline)" if self.inline else ""
         where = f"{self.document}:{self.line}{kind}"
-        return f"| {where} | `{shown}` | {self.status()} | {self.by_hand()} |"
+        return f"| {where} | `{shown}` | {self.status()} | {self.tried()} |"
 
 
 def documents() -> list[Path]:
@@ -201,6 +207,16 @@ def documents() -> list[Path]:
 @cache
 def programs(path: Path) -> list[Program]:
     return load_document(path)
+
+
+def _programs_at(place: Place) -> list[Program]:
+    """The programs that read the formula in that line."""
+    return [
+        program
+        for path in documents() if path.name[:3] == place[0]
+        for program in programs(path)
+        if any(statement.span.line == place[1] for statement in program.written)
+    ]  # fmt: skip
 
 
 @cache
@@ -259,13 +275,16 @@ def table() -> str:
     real = [s for s in slips if (*s[0].place, s[1]) not in FALSE]
     single = [s for s in real if not s[2].startswith("the same")]
     equations = sum(len(row.formulas) for row in every)
+    verdicts = [row.tried() for row in every]
     lines = [
         "# Five documents, read",
         "",
         "Lecture slides, problem sets and a student's solutions: everything that these five texts state as a",
         "formula, how it was read, and what is wrong with it. The texts are not part of this project; rows",
         "name a document by its number and a line, and restate the formula in our notation. The table is made",
-        "by `tests/seeds_table.py`; remarks and the last column were written by hand, formula by formula.",
+        "by `tests/seeds_table.py`. The last column says what values say: the program that a formula belongs to is",
+        "run, and what the formula defines is computed again from the other values by numpy that was written by hand",
+        "(`tests/seeds_meanings.py`). What is wrong with a formula was written by hand as well.",
         "",
         "| | |",
         "| --- | --- |",
@@ -276,6 +295,9 @@ def table() -> str:
         f"| formulas skipped, with their reason | {sum(reasons.values())} |",
         *(f"| · {reason} | {count} |" for reason, count in reasons.most_common()),
         f"| formulas with a row that does not read | {len(unread())} |",
+        f"| formulas that are right by their values | {sum(v == RIGHT for v in verdicts)} |",
+        f"| formulas that are read otherwise than meant | {sum(v.startswith('**not as') for v in verdicts)} |",
+        f"| formulas that are read, but not tried | {sum(v.startswith(UNTRIED) for v in verdicts)} |",
         f"| mistakes found | {len(single)} |",
         f"| messages about what is right | {len(slips) - len(real)} |",
         f"| mistakes that only a reader finds | {len(NOT_FOUND)} |",
@@ -295,7 +317,7 @@ def table() -> str:
         "",
         "## Every formula",
         "",
-        "| where | formula | read | checked by hand |",
+        "| where | formula | read | tried |",
         "| --- | --- | --- | --- |",
         *(row.cells() for row in every),
     ]

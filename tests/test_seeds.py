@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import seeds_meanings
 import seeds_table
 from indicial.program.meaning.sample import sample, small_sizes
 from indicial.program.program import Program
@@ -42,6 +43,15 @@ def test_nearly_every_equation_is_read() -> None:
     assert sum(not row.inline for row in rows) == 129
     assert sum(len(row.formulas) for row in rows) >= 109
     assert len(seeds_table.unread()) <= 10
+
+
+def test_what_is_meant_is_computed() -> None:
+    """A formula is right by its values; what is not right is vectors that no line says are vectors."""
+    verdicts = {row.place: row.tried() for row in seeds_table.rows() if not row.inline}
+    wrong = [place for place, found in verdicts.items() if found.startswith("**not as meant")]
+    assert set(wrong) <= {("001", 135), ("001", 156)}
+    assert sum(found == seeds_meanings.RIGHT for found in verdicts.values()) >= 45
+    assert set(seeds_meanings.MEANT) <= set(verdicts)
 
 
 @pytest.mark.parametrize("path", seeds_table.documents(), ids=lambda path: path.name[:3])
