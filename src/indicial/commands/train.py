@@ -35,7 +35,8 @@ examples:
   a loss with another term; a blank language model:
     indicial train transformer focus --set λ=0.1 --data people
     indicial train encoder --data people
-  translation, from files side by side or from a table; captions:
+  translation, of a built-in world, from files side by side or from a table; captions:
+    indicial train bahdanau --data phrasebook
     indicial train bahdanau --data x=train.de --data w=train.en
     indicial train bahdanau --data pairs.tsv --column x=german --column w=english
     indicial train captioning --data M=photos/ --data w=captions.tsv

@@ -28,7 +28,7 @@ from indicial.compile.native import private
 from indicial.data.documents import DOCUMENTS, Piece, kind_of, pieces
 from indicial.data.lines import lines_are
 from indicial.data.reading import CHUNK, File, chunks, is_text
-from indicial.data.world import World, world, worlds
+from indicial.data.world import World, tables, world, worlds
 from indicial.program.messages import IndicialError
 
 Names = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
@@ -168,6 +168,11 @@ def open_source(
         raise IndicialError(f"no data: name files, a folder or a world ({', '.join(worlds())})")
     if len(names) == 1 and names[0] in worlds():
         return world(names[0])
+    if named := [name for name in names if name in tables()]:
+        raise IndicialError(
+            f"{named[0]} is a built-in world with several columns, for equations with several inputs; a "
+            f"text is one of {', '.join(worlds())}, and a file of that name is ./{named[0]}"
+        )
     if named := [name for name in names if name in worlds()]:
         raise IndicialError(
             f"{named[0]} is a built-in world, which cannot be joined with files; "
@@ -188,7 +193,7 @@ def open_source(
 
 def _typed(path: os.PathLike[str]) -> str:
     name = os.fspath(path)
-    return f".{os.sep}{name}" if name in (*worlds(), "-") else name
+    return f".{os.sep}{name}" if name in (*worlds(), *tables(), "-") else name
 
 
 def _said(left_out: int) -> tuple[str, ...]:
@@ -244,7 +249,7 @@ def absolute(name: str) -> str:
     input and what is not there stay."""
     before, name = _of_input(name)
     path = Path(name).expanduser()
-    known = name != "-" and name not in worlds() and os.path.exists(path)
+    known = name != "-" and name not in (*worlds(), *tables()) and os.path.exists(path)
     return before + (os.path.abspath(path) if known else name)
 
 
@@ -257,7 +262,7 @@ def _of_input(name: str) -> tuple[str, str]:
 def is_gone(name: str) -> bool:
     """Whether a name is that of a file or folder that is not there; a number is a part of the data."""
     _, name = _of_input(name)
-    if name == "-" or name in worlds() or name.replace(".", "", 1).isdigit():
+    if name in ("-", *worlds(), *tables()) or name.replace(".", "", 1).isdigit():
         return False
     return not os.path.exists(Path(name).expanduser())
 

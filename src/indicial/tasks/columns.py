@@ -115,6 +115,7 @@ class ColumnTask:
             tokens=len(self.data.train),
             validation_tokens=len(self.data.validation),
             tokens_per_row=self.tokens_per_row,
+            entropy=self.true_nats,
             terms=self.terms,
             says=self.form.says,
             padding=self.buckets.padding if self.buckets.lengths else None,
@@ -274,7 +275,18 @@ class ColumnTask:
     def scores(self, nats: float, count: int, tally: tuple[float, ...] = ()) -> Scores:
         figures = self.scoring.figures(np.asarray(tally))
         probable = self.form.prediction is not None
-        return Scores(nats, count, probable=probable, figures=figures, tally=tally)
+        true = self.true_nats
+        words = 0 if true is None else count  # in a world each word is a token
+        return Scores(
+            nats, count, words=words, entropy=true, probable=probable, figures=figures, tally=tally
+        )
+
+    @property
+    def true_nats(self) -> float | None:
+        """For each token that is predicted, what the true distribution loses on the validation part."""
+        true, target = self.data.description["validation"].get("nats"), self.form.target
+        lengths = self.data.validation.columns[target.name].lengths if target is not None else None
+        return None if true is None or lengths is None else float(true) / int(lengths.sum())
 
 
 def _scoring(form: Form, data: Columns) -> Nothing:

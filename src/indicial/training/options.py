@@ -131,7 +131,8 @@ MODEL = [
 DATA = [
     Option(
         "data", WORDS, "text: files, folders, .gz, .jsonl, .csv, - for standard input, or a "
-        "built-in world (people, village); x=PATH for the input x, or a table of columns", "PATH",
+        "built-in world (people, village; with columns: phrasebook, scenes); x=PATH for the input x, or "
+        "a table of columns", "PATH",
     ),
     Option(
         "column", PAIRS, "the column of a table that an input reads; may be repeated", "INPUT=COLUMN",
@@ -145,7 +146,7 @@ DATA = [
     ),
     Option("vocabulary", WHOLE, "how many tokens bpe makes (by data and time)", "N", least=2),
     Option("validation", WORDS, "a part of the data, or files of their own (0.1)", "PART"),
-    Option("world_size", WHOLE, "sentences of a world that are made (100000)", "N", least=10),
+    Option("world_size", WHOLE, "sentences or rows of a world that are made (by the world)", "N", least=10),
     Option("context", WHOLE, "tokens in a row of a batch (by the data)", "N", least=2),
 ]  # fmt: skip
 AMOUNT = [

@@ -83,6 +83,7 @@ def read_columns(
             cut=cut,
             sizes=sizes,
             known=known,
+            world_size=settings.world_size,
             tell=tell,
         )
 

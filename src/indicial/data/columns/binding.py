@@ -160,7 +160,7 @@ def named(item: str, inputs: Sequence[str]) -> tuple[str | None, str]:
     return None, item
 
 
-def bind(slots: Sequence[Slot], data: Sequence[str], said: Mapping[str, str]) -> Bound:
+def bind(slots: Sequence[Slot], data: Sequence[str | Table], said: Mapping[str, str]) -> Bound:
     """The inputs with their columns; a message shows both where it is not clear."""
     inputs = [slot.name for slot in slots]
     columns = {canonical_name(name): column for name, column in said.items()}
@@ -170,7 +170,11 @@ def bind(slots: Sequence[Slot], data: Sequence[str], said: Mapping[str, str]) ->
             f"{', '.join(slot.written for slot in slots)}"
         )
     sources: dict[str | None, list[str]] = {}
+    strands: list[Strand] = []
     for item in data:
+        if isinstance(item, Table):
+            strands.append(_strand((item,), inputs, columns, {}, alone=False))
+            continue
         name, path = named(item, inputs)
         sources.setdefault(name, []).append(path)
     pictures = {slot.name for slot in slots if slot.kind == IMAGE}
@@ -179,7 +183,6 @@ def bind(slots: Sequence[Slot], data: Sequence[str], said: Mapping[str, str]) ->
         for name, paths in sources.items()
         if name in pictures and len(paths) == 1 and Path(paths[0]).expanduser().is_dir()
     }
-    strands: list[Strand] = []
     for name, paths in sources.items():
         if name in folders:
             continue

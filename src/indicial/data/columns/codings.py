@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeGuard
 
 import numpy as np
 
@@ -236,6 +236,8 @@ class Image(Coding):
         from PIL import Image as Pictures
         from PIL import ImageOps
 
+        if is_picture(cell):
+            return self._fitting(cell)
         if not isinstance(cell, File):
             raise Refused("it is not an image file")
         try:
@@ -253,12 +255,26 @@ class Image(Coding):
             picture = ImageOps.fit(picture, (self.width, self.height))
         return np.asarray(picture, np.uint8).reshape(self.height, self.width, self.channels)
 
+    def _fitting(self, points: Ints) -> Ints:
+        """An array that is a picture already is taken as it is."""
+        if points.shape != (self.height, self.width, self.channels):
+            sizes = " x ".join(map(str, points.shape))
+            raise Refused(
+                f"it has {sizes} points, not {self.height} x {self.width} x {self.channels}"
+            )
+        return points
+
     def numbers(self, stored: Ints) -> Ints:
         return self.scale.apply(stored)
 
     def to_json(self) -> dict[str, Any]:
         sizes = [self.height, self.width, self.channels]
         return {"kind": self.kind, "sizes": sizes, "scale": self.scale.to_json()}
+
+
+def is_picture(cell: object) -> TypeGuard[Ints]:
+    """Whether a cell is the points of a picture, each from 0 to 255."""
+    return isinstance(cell, np.ndarray) and cell.dtype == np.uint8 and cell.ndim == 3
 
 
 def coding_of(content: Mapping[str, Any], where: str) -> Coding:

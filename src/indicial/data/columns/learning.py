@@ -21,13 +21,14 @@ from indicial.data.columns.codings import (
     Refused,
     Text,
     Units,
+    is_picture,
     moments,
     names_of,
 )
 from indicial.data.columns.slots import IMAGE, LABEL, NUMBERS, PLACES, TEXT, UNITS, Slot
 from indicial.data.columns.tables import Bad
 from indicial.data.making import SAMPLE, Cut
-from indicial.data.tokenizers import Tokenizer, make_tokenizer
+from indicial.data.tokenizers import Ints, Tokenizer, make_tokenizer
 from indicial.program.messages import IndicialError
 
 SIDE = 64
@@ -45,10 +46,12 @@ class Wishes:
     cut: Cut = field(default_factory=Cut)
     sizes: Mapping[str, int] = field(default_factory=dict)
     """Those that were set: `--set X=96`."""
+    whole_words: bool = False
+    """The texts have few words, and each is to be a token."""
 
     def to_json(self) -> list[Any]:
         cut = [self.cut.characters_below, self.cut.most]
-        return [self.tokens, self.vocabulary, cut, sorted(self.sizes.items())]
+        return [self.tokens, self.vocabulary, cut, sorted(self.sizes.items()), self.whole_words]
 
 
 def learn(slots: Sequence[Slot], rows: Iterable[Row], wishes: Wishes) -> dict[str, Coding]:
@@ -71,16 +74,16 @@ def learn(slots: Sequence[Slot], rows: Iterable[Row], wishes: Wishes) -> dict[st
             elif slot.kind in (UNITS, LABEL):
                 listed = _names(slot, cell)
                 names.setdefault(shared, Counter()).update(listed)
-            elif slot.kind == NUMBERS or (slot.kind == IMAGE and not isinstance(cell, File)):
+            elif slot.kind == IMAGE and (isinstance(cell, File) or is_picture(cell)):
+                seen = pictures.setdefault(slot.name, Counter())
+                if seen.total() < LOOKED_AT and (size := _size(cell)):
+                    seen[size] += 1
+            elif slot.kind in (NUMBERS, IMAGE):
                 try:
                     read = Numbers(len(slot.axes)).encode(cell)
                 except Refused:
                     continue
                 values.setdefault(slot.name, []).append(read)
-            elif slot.kind == IMAGE and isinstance(cell, File):
-                seen = pictures.setdefault(slot.name, Counter())
-                if seen.total() < LOOKED_AT and (size := _size(cell)):
-                    seen[size] += 1
     tokenizers = {name: _tokenizer(listed, wishes) for name, listed in texts.items()}
     return {
         slot.name: _coding(slot, slots, tokenizers, names, values, pictures, wishes)
@@ -124,13 +127,19 @@ def _names(slot: Slot, cell: object) -> list[str]:
 
 def _tokenizer(texts: Sequence[str], wishes: Wishes) -> Tokenizer:
     kind = "bpe" if wishes.tokens == "auto" else wishes.tokens
+    if wishes.whole_words and kind == "bpe":
+        words = sorted({word for text in texts for word in text.split()})
+        return make_tokenizer(kind, [" ".join(words)], whole_words=True)
     characters = sum(map(len, texts))
     # Sentences are short and read one by one: more tokens than in running text make them shorter.
     size = wishes.vocabulary or min(wishes.cut.most, 2 * wishes.cut.vocabulary(characters))
     return make_tokenizer(kind, texts, size if kind == "bpe" else None)
 
 
-def _size(cell: File) -> tuple[int, int] | None:
+def _size(cell: File | Ints) -> tuple[int, int] | None:
+    """Width and height."""
+    if not isinstance(cell, File):
+        return cell.shape[1], cell.shape[0]
     from PIL import Image as Pictures
 
     try:

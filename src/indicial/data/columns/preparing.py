@@ -26,6 +26,7 @@ from indicial.data.columns.learning import Wishes, learn
 from indicial.data.columns.parts import Columns, Held, Part, load_codings, save_codings
 from indicial.data.columns.slots import IMAGE, Slot
 from indicial.data.columns.tables import Bad
+from indicial.data.columns.worlds import Made, made_parts
 from indicial.data.corpus import open_array
 from indicial.data.encode import EVERY
 from indicial.data.making import COUNTS, Cut
@@ -54,6 +55,7 @@ def prepare_columns(
     cut: Cut | None = None,
     sizes: Mapping[str, int] | None = None,
     known: Path | None = None,
+    world_size: int | None = None,
     seed: int = 0,
     cache: Path | None = None,
     tell: Callable[[str], None] | None = None,
@@ -63,14 +65,18 @@ def prepare_columns(
     `columns` says which column an input reads, `validation` is a fraction or what is named as in
     `what`, `known` a run's folder whose tokens and labels are to be used.
     """
-    bound = bind(slots, what, columns or {})
+    made = made_parts(what, validation, world_size, seed)
+    bound = bind(slots, what if made is None else made[:1], columns or {})
     kept_back: Bound | float = FRACTION
-    if isinstance(validation, float):
+    if made is not None:
+        kept_back = bind(slots, made[1:], columns or {})
+    elif isinstance(validation, float):
         kept_back = validation
     elif validation is not None:
         kept_back = bind(slots, validation, columns or {})
     codings = None if known is None else load_codings(known)
-    wishes = Wishes(tokens, vocabulary, cut or Cut(), sizes or {})
+    whole_words = made is not None and vocabulary is None
+    wishes = Wishes(tokens, vocabulary, cut or Cut(), sizes or {}, whole_words)
     asked = [(slot.name, slot.kind, slot.vocabulary, slot.predicted, slot.fixed) for slot in slots]
     taken = None if codings is None else {n: c.to_json() for n, c in codings.items()}
     other = kept_back if isinstance(kept_back, float) else kept_back.stamp()
@@ -83,6 +89,8 @@ def prepare_columns(
         "stored": folder.name,
         "cut": asdict(wishes.cut),
     }
+    if made is not None:
+        description["world"] = {"name": made[0].name, "size": made[0].count, "seed": seed}
     return open_columns(folder, description)
 
 
@@ -117,6 +125,8 @@ def open_columns(folder: Path, description: dict[str, Any]) -> Columns:
             "left_out": counts[part]["left_out"],
             "digest": parts[part].digest,
         }
+        if counts[part].get("nats") is not None:
+            told[part]["nats"] = counts[part]["nats"]
     return Columns(parts["train"], parts["validation"], codings, told, folder)
 
 
@@ -175,6 +185,7 @@ class Making:
                 "rows": written.rows,
                 "left_out": written.left_out,
                 "shapes": written.shapes,
+                "nats": _true_nats(self.bound if part == "train" else self.validation),
             }
         (folder / COUNTS).write_text(json.dumps(counts), encoding="utf-8")
 
@@ -206,6 +217,12 @@ class Making:
         marks = [mark_ for row, mark_ in self._marked() if not isinstance(row.cells, Bad)]
         wanted = round(self.validation * MARKS)
         return min(max(wanted, min(marks) + 1), max(marks)) if marks else wanted
+
+
+def _true_nats(bound: Bound | float) -> float | None:
+    """What the true distribution loses on a part, where it is known."""
+    tables = [] if isinstance(bound, float) else [t for s in bound.strands for t in s.tables]
+    return tables[0].nats if len(tables) == 1 and isinstance(tables[0], Made) else None
 
 
 def _reported(rows: Iterator[Row], name: str, tell: Callable[[str], None] | None) -> Iterator[Row]:

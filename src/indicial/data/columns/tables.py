@@ -33,6 +33,7 @@ from typing import Any
 from indicial.data.documents import FIELD_MOST, OVER, kind_of, lines_of, separator
 from indicial.data.reading import File
 from indicial.data.sources import missing
+from indicial.data.world import tables
 from indicial.program.messages import IndicialError
 
 CONLLU = ("form", "lemma", "upos", "xpos", "feats", "head", "deprel")
@@ -330,7 +331,7 @@ def open_table(name: str | os.PathLike[str], header: bool = True) -> Table:
     if path.is_dir():
         return Images(file)
     if not path.is_file():
-        raise IndicialError(missing(file.name, path, "file or folder", ()))
+        raise IndicialError(missing(file.name, path, "file, folder or world", tables()))
     if not path.stat().st_size:
         raise IndicialError(f"{name} is empty: give a file with something in it")
     plain = path.name.lower().removesuffix(".gz")

@@ -3,7 +3,7 @@
     book = Phrasebook(world("people"))
     next(book.rows("train", 1))
         →  {"x": "Helen Kowalski wurde in Lund geboren .", "w": "Helen Kowalski was born in Lund .",
-            "alignment": "0-0 1-1 2-2 5-3 3-4 4-5 6-6", "new": ""}
+            "alignment": "0-0 1-1 2-2 5-3 3-4 4-5 6-6", "log_probability": 0.0, "new": ""}
 
 x is German and w English. Both are said of the same derivation, and no two derivations give the same words
 in either, so that translation is a function both ways: the entropy of w given x is 0, and that of x
@@ -17,7 +17,8 @@ from __future__ import annotations
 
 import random
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from indicial.data.world.alignment import Link
 from indicial.data.world.german import German
@@ -32,15 +33,14 @@ HELD_OUT = 10
 
 class Phrasebook:
     name = "phrasebook"
-    columns = ("x", "w", "alignment", "new")
-    entropy = 0.0
-    """Nats for each word of w, x being known."""
+    inputs = ("x", "w")
+    """The columns that equations read; the others are what is known of a row."""
 
     def __init__(self, world: World) -> None:
         self.world = world
         self._german = German(world.english)
 
-    def rows(self, part: str, count: int, seed: int = 0) -> Iterator[dict[str, str]]:
+    def rows(self, part: str, count: int, seed: int = 0) -> Iterator[dict[str, Any]]:
         """So many sentences of a part; the same for the same seed."""
         if part not in PARTS:
             raise IndicialError(f"the parts of {self.name} are {', '.join(PARTS)}, not {part}")
@@ -51,12 +51,13 @@ class Phrasebook:
                 yield self.row(derivation)
                 count -= 1
 
-    def row(self, derivation: Derivation) -> dict[str, str]:
+    def row(self, derivation: Derivation) -> dict[str, Any]:
         words = self._german.words(derivation)
         return {
             "x": " ".join(map(str, words)),
             "w": self._english(derivation),
             "alignment": " ".join(map(str, self.links(derivation))),
+            "log_probability": 0.0,  # of w, x being known
             "new": ", ".join(held_out(derivation)),
         }
 
@@ -85,9 +86,9 @@ class Phrasebook:
         return " ".join(self.world.english.words(derivation))
 
 
-def is_right(translation: str, row: dict[str, str]) -> bool:
+def is_right(translation: str, row: Mapping[str, Any]) -> bool:
     """Whether a translation of x is the one that there is; blanks at its ends do not matter."""
-    return translation.split() == row["w"].split()
+    return translation.split() == str(row["w"]).split()
 
 
 def held_out(derivation: Derivation) -> list[str]:

@@ -37,7 +37,8 @@ COUNTS = ((1,), (2,), (3,), (1, 1), (2, 1), (1, 2), (2, 2), (3, 1), (1, 1, 1), (
 
 class Scenes:
     name = "scenes"
-    columns = ("I", "w", "objects", "log_probability", "new")
+    inputs = ("I", "w")
+    """The columns that equations read; the others are what is known of a row."""
 
     @property
     def vocabulary(self) -> list[str]:
