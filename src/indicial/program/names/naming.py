@@ -424,7 +424,12 @@ def _step(sup: tuple[Expression, ...]) -> tuple[str, bool] | None:
 
 
 def _carried(statement: Statement) -> set[str]:
-    """The t of `η^t = g^t / s^t`: above the name on the left, and above others on the right."""
+    """The t of `η^t = g^t / s^t`: above the name on the left, and above others on the right.
+
+    Beside square brackets, `G^r[t,j] = σ(… - B^r[j])`, what is above a name is a part of the name.
+    """
+    if isinstance(statement, Equation) and isinstance(statement.sides[0], Index):
+        return set()
     left = _head(statement.sides[0]) if isinstance(statement, Equation) else None
     step = _step(left.sup) if isinstance(left, Name) else None
     if step is None or not step[1] or not isinstance(statement, Equation):
