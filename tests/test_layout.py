@@ -16,6 +16,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / "src" / "indicial"
 ORDER = [
     "notation",
     "program",
+    "derivations",
     "compile",
     "library",
     "claims",

@@ -255,7 +255,7 @@ def test_a_step_in_doubt_keeps_nothing_from_being_read(tmp_path: Path) -> None:
     (numbers,) = programs(tmp_path, r"$$y_t = x_t + x_t = 3 x_t$$")
     assert [m.code for m in numbers.errors] == ["step"]
     (program,) = programs(tmp_path, r"$$y_t = Z_t + Z_t = 3 Z_t$$")
-    assert program.mistakes == [] and program.code.statements
+    assert [m.code for m in program.errors] == ["step"] and program.code.statements
 
 
 def test_a_step_is_not_blamed_for_another_of_its_chain(tmp_path: Path) -> None:

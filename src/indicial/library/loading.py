@@ -17,6 +17,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from indicial import library
+from indicial.derivations.report import Derivations, derives
 from indicial.notation.documents import (
     Document,
     by_looks,
@@ -190,12 +191,18 @@ def programs(
             prose=part.prose(),
         )
 
+    blocks = list(blocks)
     parts = divide(blocks)
     if parts:
         parts[0].faults = [*faults, *parts[0].faults]
     made = settle(parts, make)
     if not made and faults:
         made = [Program([], faults=faults, document=True, silencer=silencer)]
+    if not made and derives(blocks):
+        made = [Program([], document=True, silencer=silencer)]
+    amend = Derivations(blocks, made).amend
+    for program in made:
+        program.amend = amend
     return made
 
 

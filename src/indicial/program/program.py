@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from indicial.program.meaning.interpret import Result
 
 Silencer = Callable[[Message], bool]
+Amend = Callable[["Program", list[Message]], list[Message]]
 
 
 MOST_STATEMENTS = 3_000
@@ -90,6 +91,8 @@ class Program:
         self._sketch = sketch
         self._silencer = silencer
         self._doubts = Doubts(prose)
+        self.amend: Amend = lambda program, messages: messages
+        """What is known of steps from elsewhere, put into the messages."""
         self._messages = Messages()
         for fault in faults:
             sites = [(span, "") for span in fault.spans]
@@ -160,9 +163,10 @@ class Program:
     @cached_property
     def messages(self) -> list[Message]:
         """Everything there is to say, in the order of the text; notes included."""
-        return in_order(m for m in self._judged() if not self._silencer(m))
+        found = self.amend(self, self.judged())
+        return in_order(m for m in found if not self._silencer(m))
 
-    def _judged(self) -> list[Message]:
+    def judged(self) -> list[Message]:
         """Everything, with the severity that it deserves; what is silenced too."""
         outline = self.analysis.outline
         return [self._doubts.judged(m, outline) for m in self._messages.items]
@@ -191,7 +195,7 @@ class Program:
     def code(self) -> ir.Code:
         """The checked program; raises if there is an error in it."""
         code = self.analysis.code
-        errors = [m for m in self._judged() if m.severity == "error"]
+        errors = [m for m in self.judged() if m.severity == "error"]
         if errors:
             raise IndicialError("\n".join(m.render() for m in in_order(errors)))
         return code

@@ -1,0 +1,87 @@
+"""The steps of a derivation, and what came of them: the data that the other files pass on.
+
+y = (A B)^⊤ x = A^⊤ B^⊤ x          one step: the first `=` says what y is
+∂L/∂z = … = p - y                  two steps
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from indicial.derivations.slopes import WHOLE, derived
+from indicial.notation.syntax import (
+    Call,
+    Derivative,
+    Dots,
+    Equation,
+    Expression,
+    Index,
+    Name,
+    Statement,
+)
+
+HOLDS, CONDITIONAL, REFUTED, UNTRIED = "holds", "conditional", "refuted", "untried"
+
+
+@dataclass(frozen=True)
+class Step:
+    """Two sides of an equation that should be the same."""
+
+    equation: Equation
+    number: int
+    """The number of the left one of the two sides."""
+    right: int
+
+    @property
+    def sides(self) -> tuple[Expression, Expression]:
+        return self.equation.sides[self.number], self.equation.sides[self.right]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What came of a step."""
+
+    step: Step
+    status: str
+    reason: str = ""
+    """Under which condition it holds or would hold, or why it was not tried."""
+    left: str = ""
+    right: str = ""
+    place: str = ""
+    draw: Mapping[str, str] = field(default_factory=dict)
+
+
+def joined(statements: Iterable[Statement]) -> list[Statement]:
+    """Rows that begin with `=` go on with the row above."""
+    made: list[Statement] = []
+    for statement in statements:
+        if isinstance(statement, Equation) and isinstance(statement.sides[0], Dots) and made:
+            last = made[-1]
+            if isinstance(last, Equation):
+                made[-1] = replace(
+                    last,
+                    sides=(*last.sides, *statement.sides[1:]),
+                    relations=(*last.relations, *statement.relations),
+                    span=last.span.to(statement.span),
+                )
+                continue
+        made.append(statement)
+    return made
+
+
+def steps(equation: Equation) -> Iterator[Step]:
+    """The steps of an equation: all its relations but one that defines a name."""
+    if "~" in equation.relations or isinstance(equation.sides[0], Dots):
+        return
+    start = 1 if isinstance(equation.sides[0], Name | Index | Call) else 0
+    for number, relation in enumerate(equation.relations[start:], start):
+        if relation == "=" and not isinstance(equation.sides[number + 1], Dots):
+            yield Step(equation, number, number + 1)
+
+
+def is_derivation(equation: Equation) -> bool:
+    """Whether it derives something: it has several steps, or is about a derivative."""
+    return len(equation.relations) > 1 or any(
+        isinstance(n, Derivative) for s in derived(equation, WHOLE).sides for n in s.walk()
+    )

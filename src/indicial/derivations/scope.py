@@ -1,0 +1,265 @@
+r"""What the equations around a step say of its names.
+
+    z = W x + b                 a rule for z
+    h_t = \tanh(U h_{t-1})      a rule for h at each t
+    f(x) = x^\top A x           a function
+    \frac{\partial L}{\partial z}   L, of which nothing more is said, depends on z
+    \sum_{i=1}^n                n is a size
+
+A rule is used where its name is read. A name without a rule is free: it is drawn.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from indicial.derivations.slopes import WHOLE, derived
+from indicial.notation.syntax import (
+    Call,
+    Comparison,
+    Declaration,
+    Derivative,
+    Equation,
+    Expression,
+    Index,
+    Name,
+    Node,
+    Norm,
+    Number,
+    Reduction,
+    Statement,
+    Transpose,
+)
+from indicial.notation.vocabulary import SPACE
+from indicial.program.names.letters import index_name
+from indicial.program.names.naming import Naming, Reference
+
+NEVER = frozenset({"∂", "∇", "d"})
+
+
+@dataclass(frozen=True)
+class Rule:
+    """`key_items = body`."""
+
+    items: tuple[Expression, ...]
+    body: Expression
+    equation: Equation
+
+
+@dataclass(frozen=True)
+class Function:
+    """`key(parameters) = body`."""
+
+    parameters: tuple[str, ...]
+    body: Expression
+
+
+class Scope:
+    """The names of some statements, and what is said of them."""
+
+    def __init__(self, statements: Sequence[Statement]) -> None:
+        self.statements = [derived(s, WHOLE) if isinstance(s, Equation) else s for s in statements]
+        self.naming = Naming(self.statements)
+        self.base = 1
+        """The first value of an index: 0 where a sum says so."""
+        self.sizes: set[str] = set()
+        self.sets: set[str] = set()
+        self.counts: dict[str, set[int]] = defaultdict(set)
+        """With how many indices each name stands."""
+        self.fonts: dict[tuple[str, int], set[str]] = defaultdict(set)
+        """The type of a name where it has so many indices."""
+        self.bare: set[str] = set()
+        """The names that stand somewhere before no round bracket."""
+        self.arrays: set[str] = set()
+        """The names that are no numbers: they are transposed, or have a norm."""
+        self.rules: dict[str, list[Rule]] = defaultdict(list)
+        self.functions: dict[str, list[Function]] = defaultdict(list)
+        self.depends: dict[str, dict[str, int]] = defaultdict(dict)
+        """The names by which each name is differentiated, with the number of their indices."""
+        self.bold = False
+        self.calls: dict[str, list[Call]] = defaultdict(list)
+        self.slopes: list[Derivative] = []
+        self._causes: dict[str, dict[str, int]] = {}
+        for statement in self.statements:
+            self._survey(statement)
+        for statement in self.statements:
+            if isinstance(statement, Equation):
+                self._define(statement)
+        constant = [
+            s.sides[0]
+            for s in self.statements
+            if isinstance(s, Equation) and Number("0") in s.sides
+        ]
+        for slope in self.slopes:
+            if slope not in constant:
+                self._depend(slope)
+
+    # ------------------------------------------------------------------ what is said
+
+    def read(self, node: Expression) -> Reference | None:
+        """A name with its indices, in brackets or below; None for anything else."""
+        if isinstance(node, Index) and isinstance(node.base, Name):
+            return self.naming.read(node.base, node.items)
+        return self.naming.read(node) if isinstance(node, Name) else None
+
+    def _survey(self, statement: Statement) -> None:
+        if isinstance(statement, Declaration):
+            for item in statement.items:
+                self._visit(item)
+            if statement.keyword == SPACE:
+                self._space(statement)
+        elif isinstance(statement, Equation):
+            for side in statement.sides:
+                self._visit(side)
+
+    def _visit(self, node: Node, called: bool = False) -> None:
+        """Everything but indices: what stands below a name or a Σ says nothing of arrays."""
+        match node:
+            case Name():
+                self._name(node, node)
+                reference = self.naming.read(node)
+                if not called:
+                    self.bare.add(reference.key)
+                if reference.power is not None:
+                    self._visit(reference.power)
+                return
+            case Index() if isinstance(node.base, Name):
+                self._name(node, node.base)
+                return
+            case Call() if isinstance(node.function, Name):
+                self._visit(node.function, called=True)
+                self.calls[self.naming.read(node.function).key].append(node)
+                for argument in node.arguments:
+                    self._visit(argument)
+                return
+            case Reduction():
+                self._bounds(node)
+                self._visit(node.body)
+                return
+            case Transpose() | Norm():
+                reference_ = self.read(node.body)
+                if reference_ is not None:
+                    self.arrays.add(reference_.key)
+            case Derivative():
+                self.slopes.append(node)
+                self._visit(node.above, called=isinstance(node.above, Name))
+                self._visit(node.below)
+                return
+        for child in node.children():
+            self._visit(child)
+
+    def _name(self, node: Expression, name: Name) -> None:
+        reference = self.read(node)
+        if reference is None or name.base in NEVER:
+            return
+        self.counts[reference.key].add(len(reference.items))
+        self.fonts[reference.key, len(reference.items)].add(name.font)
+        self.bold = self.bold or name.font == "bold"
+
+    def _space(self, declaration: Declaration) -> None:
+        domain = declaration.domain
+        for node in domain.walk() if domain is not None else ():
+            if isinstance(node, Name) and node.base not in ("ℝ", "R"):
+                self.sizes.add(self.naming.read(node).key)
+
+    def _bounds(self, node: Reduction) -> None:
+        if isinstance(node.upper, Name):
+            self.sizes.add(self.naming.read(node.upper).key)
+        for under in node.under:
+            if not isinstance(under, Comparison):
+                continue
+            last = under.operands[-1]
+            if "=" in under.operators and isinstance(last, Number) and last.text == "0":
+                self.base = 0
+            if "∈" in under.operators and isinstance(last, Name):
+                self.sets.add(self.naming.read(last).key)
+
+    def _depend(self, node: Derivative) -> None:
+        above, below = self.read(node.above), self.read(node.below)
+        if above is not None and above.key not in self.calls:
+            self.bare.add(above.key)
+        if self.called(node.above, node.below) is not None:
+            return
+        if above is not None and below is not None and above.key != below.key:
+            self.depends[above.key][below.key] = len(below.items)
+
+    def _define(self, equation: Equation) -> None:
+        if equation.relations[0] != "=" or equation.guard is not None:
+            return
+        left, body = equation.sides[0], equation.sides[1]
+        if isinstance(left, Call) and isinstance(left.function, Name) and left.given is None:
+            plain = [a for a in left.arguments if isinstance(a, Name) and not (a.sub or a.sup)]
+            keys = [self.naming.read(a).key for a in plain]
+            if len(keys) == len(left.arguments):
+                function = Function(tuple(keys), body)
+                known = self.functions[self.naming.read(left.function).key]
+                if function not in known:
+                    known.append(function)
+            return
+        reference = self.read(left)
+        if reference is None or reference.power is not None:
+            return
+        if reference.key in self.sizes and not reference.items:
+            return
+        again = (self.read(n) for n in body.walk() if isinstance(n, Name | Index))
+        if any(
+            r is not None and (r.key, r.items) == (reference.key, reference.items) for r in again
+        ):
+            return  # an update in place
+        rule = Rule(reference.items, body, equation)
+        known_rules = self.rules[reference.key]
+        if not any((r.items, r.body) == (rule.items, rule.body) for r in known_rules):
+            known_rules.append(rule)
+
+    # ------------------------------------------------------------------ what follows from it
+
+    def called(self, above: Expression, below: Expression) -> Call | None:
+        """`∂h/∂z` beside `u = h(z)`: the call that is meant."""
+        if not isinstance(above, Name):
+            return None
+        key = self.naming.read(above).key
+        if key in self.bare or key in self.rules:
+            return None
+        return next((call for call in self.calls.get(key, ()) if below in call.arguments), None)
+
+    def upstream(self, key: str) -> set[str]:
+        """All names that a name is computed from."""
+        found: set[str] = set()
+        waiting = [key]
+        while waiting:
+            name = waiting.pop()
+            below: Iterator[Node] = (
+                n for rule in self.rules.get(name, ()) for n in rule.body.walk()
+            )
+            keys = {self.naming.read(n).key for n in below if isinstance(n, Name)}
+            if not self.rules.get(name):
+                keys |= set(self.depends.get(name, {}))
+            waiting += keys - found
+            found |= keys
+        return found
+
+    def causes(self, key: str) -> dict[str, int]:
+        """What a name without a rule depends on: what it is differentiated by, the nearest of it."""
+        if key not in self._causes:
+            known = self.depends.get(key, {})
+            self._causes[key] = {
+                name: count
+                for name, count in known.items()
+                if not any(other != name and name in self.upstream(other) for other in known)
+            }
+        return self._causes[key]
+
+    def rule(self, key: str, count: int) -> Rule | None:
+        """The rule that gives all elements of a name, if there is one."""
+        for rule in self.rules.get(key, ()):
+            plain = [index_name(item) for item in rule.items]
+            if len(rule.items) == count and all(plain) and len(set(plain)) == len(plain):
+                return rule
+        return None
+
+    def ambiguous(self, key: str) -> bool:
+        """Whether two rules say different things of the same elements."""
+        shapes = [tuple(map(str, rule.items)) for rule in self.rules.get(key, ())]
+        return len(set(shapes)) != len(shapes) or len(self.functions.get(key, ())) > 1

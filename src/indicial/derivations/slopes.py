@@ -1,0 +1,140 @@
+r"""The ways of writing a derivative → one node for all of them.
+
+    \frac{\partial L}{\partial W}           Derivative(L, W)
+    \partial L / \partial W,  \nabla_W L    the same
+    \frac{d}{dx} x^2                        Derivative(x^2, x): the operator takes what follows it
+    \frac{\partial l}{T \partial o}         1/T Derivative(l, o)
+
+How far an operator reaches is open in `\nabla_x f g`: the whole product, or its first factor.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from indicial.notation.syntax import (
+    Call,
+    Derivative,
+    Equation,
+    Expression,
+    Fraction,
+    Group,
+    Index,
+    Name,
+    Number,
+    Product,
+)
+
+SIGNS = ("∂", "d")
+WHOLE, FIRST = "whole", "first"
+"""How far an operator reaches."""
+
+
+def derived(equation: Equation, reach: str) -> Equation:
+    """An equation with its derivatives as nodes."""
+    return replace(equation, sides=tuple(_derived(side, reach) for side in equation.sides))
+
+
+def _derived(node: Expression, reach: str) -> Expression:
+    if isinstance(node, Name):
+        return node
+    node = node.rebuild(lambda child: _derived(child, reach))
+    factors = [
+        f for n in (node.factors if isinstance(node, Product) else (node,)) for f in _apart(n)
+    ]
+    made = _product(list(factors), reach)
+    if len(made) == len(factors) and all(a is b for a, b in zip(made, factors, strict=True)):
+        return node
+    return made[0] if len(made) == 1 else Product(tuple(made), span=node.span)
+
+
+def _apart(factor: Expression) -> list[Expression]:
+    """`∂(a + b)` is no call."""
+    if not isinstance(factor, Call) or not isinstance(factor.function, Name):
+        return [factor]
+    if factor.function.base in ("∂", "∇") and len(factor.arguments) == 1 and factor.given is None:
+        return [factor.function, Group(factor.arguments[0], span=factor.arguments[0].span)]
+    return [factor]
+
+
+def _product(factors: list[Expression], reach: str) -> list[Expression]:
+    made: list[Expression] = []
+    while factors:
+        factor = factors.pop(0)
+        if isinstance(factor, Fraction) and (found := _fraction(factor, factors, reach)):
+            made += found
+        elif _operator(factor) and factors and isinstance(factor, Name):
+            above = _taken(factors, reach)
+            below = factor.sub[0]
+            made.append(Derivative(above, below, span=factor.span.to(above.span)))
+        else:
+            made.append(factor)
+    return made
+
+
+def _fraction(node: Fraction, behind: list[Expression], reach: str) -> list[Expression]:
+    """A fraction with a ∂ above and below; what it takes of the factors behind it is removed there."""
+    above, below = _split(node.above), _split(node.below)
+    if above is None or below is None or above[1] != below[1]:
+        return []
+    (before, _, of), (divisors, _, by) = above, below
+    span = node.span
+    if not by and len(of) == 1 and behind:  # `∂L/∂W` is read as (∂L/∂) W
+        by = [behind.pop(0)]
+        span = span.to(by[0].span)
+    if len(by) != 1 or not isinstance(by[0], Name | Group | Index):
+        return []
+    if not of:
+        if not behind:
+            return []
+        taken = _taken(behind, reach)
+        of, span = [taken], span.to(taken.span)
+    whole = of[0] if len(of) == 1 else Product(tuple(of), span=of[0].span.to(of[-1].span))
+    made: list[Expression] = [*before, Derivative(whole, by[0], span=span)]
+    if divisors:
+        divided = divisors[0] if len(divisors) == 1 else Product(tuple(divisors), span=span)
+        made.insert(0, Fraction(Number("1"), divided, span=span))
+    return made
+
+
+def _split(part: Expression) -> tuple[list[Expression], str, list[Expression]] | None:
+    """`T ∂ o` → what stands before the ∂, the sign, what stands behind it; None without a ∂."""
+    factors = _factors(part)
+    for number, factor in enumerate(factors):
+        if isinstance(factor, Name) and factor.base in SIGNS and factor.bare:
+            return factors[:number], factor.base, factors[number + 1 :]
+    return None
+
+
+def _factors(part: Expression) -> list[Expression]:
+    """The factors of a product; those of `{∂ h}` too."""
+    if isinstance(part, Product):
+        return [f for factor in part.factors for f in _factors(factor)]
+    if isinstance(part, Group) and isinstance(part.body, Product):
+        first = part.body.factors[0]
+        if isinstance(first, Name) and first.base in SIGNS and first.bare:
+            return _factors(part.body)
+    return _apart(part)
+
+
+def _operator(factor: Expression) -> bool:
+    """`∂_x`, `∇_x`."""
+    return (
+        isinstance(factor, Name)
+        and factor.base in ("∂", "∇")
+        and len(factor.sub) == 1
+        and not factor.sup
+    )
+
+
+def _taken(behind: list[Expression], reach: str) -> Expression:
+    """What an operator is applied to."""
+    count = 1 if reach == FIRST else len(behind)
+    taken = behind[:count]
+    del behind[:count]
+    inner = _product(taken, reach) if len(taken) > 1 else taken
+    return (
+        inner[0]
+        if len(inner) == 1
+        else Product(tuple(inner), span=inner[0].span.to(inner[-1].span))
+    )

@@ -1,0 +1,356 @@
+r"""A step of a derivation → whether it holds on drawn values, in every way in which it can be read.
+
+    (A B)^\top x = A^\top B^\top x            refuted, with the draw that refutes it
+    \partial (x^\top A x)/\partial x = 2 A x  holds if matrices are symmetric
+    \partial L/\partial z = p - y             not tried: nothing here says what L is
+
+A step is refuted only if it fails however its names are read, in either layout of derivatives, with and
+without the equations around it, and under every condition that a text may state in words.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from indicial.derivations.arithmetic import Array, Misfit, Unread, Value
+from indicial.derivations.chains import CONDITIONAL, HOLDS, REFUTED, UNTRIED, Finding, Step
+from indicial.derivations.draws import (
+    FIXED,
+    FROM_ONE,
+    MATRIX,
+    NUMBER,
+    ORTHONORMAL,
+    Budget,
+    Condition,
+    Draw,
+    Exhausted,
+    conditions,
+)
+from indicial.derivations.kinds import candidates
+from indicial.derivations.scope import Scope
+from indicial.derivations.slopes import FIRST, WHOLE, derived
+from indicial.derivations.values import DENOMINATOR, MIXED, NUMERATOR, Evaluation, Open
+from indicial.notation.syntax import Derivative, Expression, Number
+
+NEAR, FAR = 1e-6, 1e-3
+"""Two sides that differ by less, relative to their size, are the same; by more, they are not."""
+MOST = 400
+"""So many evaluations are spent on finding the readings of a step."""
+MOST_WAYS = 24
+"""A step that can be read in more ways is not refuted."""
+MOST_WORK = 150_000
+"""So many parts of expressions are computed for a step."""
+MOST_POINTS = 9
+"""At so many values of its free indices a step is tried."""
+TRIALS = ((2, 11, True), (3, 12, False), (2, 13, False))
+"""Sizes, seeds, and whether all numbers are positive."""
+
+
+@dataclass(frozen=True)
+class _Way:
+    """One way in which a step can be read."""
+
+    scope: Scope
+    sides: tuple[Expression, Expression]
+    layout: str
+    rules: bool
+    kinds: Mapping[str, str]
+    letters: tuple[str, ...]
+    cost: int
+
+
+@dataclass
+class _Outcome:
+    """Both sides at one draw."""
+
+    gap: float
+    left_names: set[str]
+    right_names: set[str]
+    used: set[str]
+    example: tuple[float, float, str]
+    draw: Draw
+
+
+def try_step(step: Step, scopes: list[Scope]) -> Finding:
+    """Tries a step with what each of several scopes says of its names."""
+    found = [_try_in(step, scope) for scope in scopes[:1]]
+    for scope in scopes[1:]:
+        if found[-1].status in (HOLDS, CONDITIONAL):
+            break
+        found.append(_try_in(step, scope))
+    # The widest scope decides: what it says besides may be what the step needs, or may be ambiguous.
+    best = [f for f in found if f.status in (HOLDS, CONDITIONAL)]
+    return best[0] if best else found[-1]
+
+
+def _try_in(step: Step, scope: Scope) -> Finding:
+    budget = Budget(MOST_WORK)
+    try:
+        return _tried(step, scope, budget)
+    except Exhausted:
+        return Finding(step, UNTRIED, "it takes too long to try")
+
+
+def _tried(step: Step, scope: Scope, budget: Budget) -> Finding:
+    reasons: list[str] = []
+    ways = [way for plan in _plans(step, scope) for way in _readings(plan, reasons, budget)]
+    if not ways:
+        return Finding(step, UNTRIED, reasons[0] if reasons else "no reading of its names fits")
+    failed: list[tuple[_Way, _Outcome]] = []
+    for way in ways:
+        outcome = _on_draws(way, budget)
+        if outcome is None:
+            continue
+        if outcome.gap <= NEAR:
+            return Finding(step, HOLDS)
+        failed.append((way, outcome))
+    if not failed:
+        return Finding(step, UNTRIED, "it has no value on the draws that were tried")
+    if any(not (outcome.left_names and outcome.right_names) for _, outcome in failed):
+        return Finding(step, UNTRIED, "it states a condition")
+    if any(scope.ambiguous(key) for _, outcome in failed for key in outcome.used):
+        return Finding(step, UNTRIED, "a name that it uses is defined twice")
+    if len(ways) > MOST_WAYS:
+        return Finding(step, UNTRIED, "its names can be read in too many ways")
+    first = {(w.sides, tuple(w.kinds.items())): (w, o) for w, o in reversed(failed)}
+    distinct = list(first.values())  # a condition is looked for in one layout only
+    rare = ""
+    for way, outcome in distinct:
+        condition = _condition(way, outcome, budget)
+        if condition is not None and condition.rare and not condition.stated(_text(step)):
+            rare = str(condition)
+        elif condition is not None:
+            return Finding(step, CONDITIONAL, f"if {condition}{condition.as_said(_text(step))}")
+    open_names = {n for way, o in distinct for n in _on_one_side(way, o, budget)}
+    guesses = sorted(n for n in open_names if n in scope.depends and not scope.rules.get(n))
+    if guesses:
+        return Finding(step, UNTRIED, f"nothing here says what {', '.join(guesses)} is")
+    if open_names:
+        names = ", ".join(sorted(n.removesuffix("()") for n in open_names))
+        verb = "stand" if "," in names else "stands"
+        return Finding(step, UNTRIED, f"{names} {verb} on one side only")
+    _, outcome = min(distinct, key=lambda f: _oddity(f[0]))
+    if outcome.gap < FAR:
+        return Finding(step, UNTRIED, "the two sides are too near to tell them apart")
+    return _refuted(step, outcome, rare)
+
+
+def _text(step: Step) -> str:
+    return step.equation.span.source.text
+
+
+def _condition(way: _Way, outcome: _Outcome, budget: Budget) -> Condition | None:
+    """A condition under which both sides are the same."""
+    counts = way.scope.counts
+    indexed = [k for k, kind in way.kinds.items() if kind == NUMBER and counts.get(k, set()) - {0}]
+    extra = outcome.right_names - outcome.left_names
+    for condition in conditions(way.kinds, indexed):
+        if extra and condition.length not in extra:
+            continue
+        found = _on_draws(way, budget, condition)
+        if found is not None and found.gap <= NEAR:
+            return condition
+    dropped = outcome.left_names - outcome.right_names
+    if dropped and all(way.kinds.get(n) == NUMBER for n in dropped):
+        for value in (0.0, 1.0):
+            found = _on_draws(way, budget, fixed=dict.fromkeys(dropped, value))
+            if found is not None and found.gap <= NEAR:
+                return Condition(FIXED, " and ".join(f"{n} = {value:g}" for n in sorted(dropped)))
+    return None
+
+
+def _on_one_side(way: _Way, outcome: _Outcome, budget: Budget) -> set[str]:
+    """The names on which only one of the two sides depends; those that cancel are none of them."""
+    found = outcome.left_names ^ outcome.right_names
+    if not found:
+        return found
+    size, seed, positive = TRIALS[0]
+    before = _sides(way, Draw(size, seed, positive=positive, budget=budget))
+    kept = found & way.scope.sizes
+    for name in found - kept:
+        again = Draw(size, seed, positive=positive, budget=budget, other=name)
+        if any(not np.allclose(a, b) for a, b in zip(before, _sides(way, again), strict=True)):
+            kept.add(name)
+    return kept
+
+
+# ---------------------------------------------------------------------- ways to read a step
+
+
+def _plans(step: Step, scope: Scope) -> Iterator[_Way]:
+    """The layouts, the reaches of operators, with and without the equations around the step."""
+    seen: list[tuple[Expression, ...]] = []
+    for reach in (WHOLE, FIRST):
+        equation = derived(step.equation, reach)
+        sides = (equation.sides[step.number], equation.sides[step.right])
+        if sides in seen:
+            continue
+        seen.append(sides)
+        slopes = any(isinstance(n, Derivative) for side in sides for n in side.walk())
+        for layout in (MIXED, DENOMINATOR, NUMERATOR) if slopes else (MIXED,):
+            for rules in (True,) if slopes else (True, False):
+                yield _Way(scope, sides, layout, rules, {}, (), 0)
+
+
+def _readings(plan: _Way, reasons: list[str], budget: Budget) -> list[_Way]:
+    """The likeliest ways to read the names that fit."""
+    found: list[_Way] = []
+    order = itertools.count()
+    waiting = [(plan.cost, next(order), plan)]
+    for _ in range(MOST):
+        if not waiting or (found and waiting[0][0] > found[0].cost):
+            break
+        way = heapq.heappop(waiting)[2]
+        try:
+            _outcome(way, Draw(3, 1, positive=True, budget=budget), dry=True)
+        except Open as question:
+            for answered in _answered(way, question):
+                heapq.heappush(waiting, (answered.cost, -next(order), answered))
+        except Misfit:
+            pass
+        except Unread as error:
+            if str(error) not in reasons:
+                reasons.append(str(error))
+        else:
+            found.append(way)
+    return found
+
+
+def _answered(way: _Way, question: Open) -> Iterator[_Way]:
+    if question.what == "letter":
+        yield replace(way, letters=(*way.letters, question.key))
+        return
+    for kind, cost in candidates(way.scope, question.key):
+        kinds = {**way.kinds, question.key: kind}
+        yield replace(way, kinds=kinds, cost=way.cost + cost)
+
+
+# ---------------------------------------------------------------------- values
+
+
+def _on_draws(
+    way: _Way,
+    budget: Budget,
+    condition: Condition | None = None,
+    fixed: Mapping[str, float] | None = None,
+) -> _Outcome | None:
+    """The draw at which the two sides are furthest apart; None if they have no value."""
+    worst: _Outcome | None = None
+    for size, seed, positive in TRIALS:
+        if condition is not None and condition.what == ORTHONORMAL:
+            size = max(size, len(way.kinds))
+        draw = Draw(size, seed, condition, positive, dict(fixed or {}), budget=budget)
+        try:
+            found = _outcome(way, draw)
+        except (Misfit, Unread, Open, np.linalg.LinAlgError, OverflowError, ZeroDivisionError):
+            continue
+        if not np.isfinite(found.gap):
+            continue
+        if worst is None or found.gap > worst.gap:
+            worst = found
+        if worst.gap > FAR:
+            return worst
+    return worst
+
+
+def _sides(way: _Way, draw: Draw) -> list[Value]:
+    """Both sides at the first values of the free indices."""
+    env = dict.fromkeys(way.letters, way.scope.base)
+    return [
+        Evaluation(way.scope, draw, way.kinds, way.layout, way.rules).value(side, env)
+        for side in way.sides
+    ]
+
+
+def _outcome(way: _Way, draw: Draw, dry: bool = False) -> _Outcome:
+    first, last = way.scope.base, way.scope.base + draw.size - 1
+    if draw.condition is not None and draw.condition.what == FROM_ONE:
+        first = 1
+    ranges = [range(first, last + 1)] * len(way.letters)
+    slopes = any(isinstance(n, Derivative) for side in way.sides for n in side.walk())
+    names: tuple[set[str], set[str]] = (set(), set())
+    used: set[str] = set()
+    worst = 0.0
+    example = (0.0, 0.0, "")
+    for point in itertools.islice(itertools.product(*ranges), MOST_POINTS):
+        env = dict(zip(way.letters, point, strict=True))
+        values: list[Value] = []
+        for side, read in zip(way.sides, names, strict=True):
+            evaluation = Evaluation(way.scope, draw, way.kinds, way.layout, way.rules, dry=dry)
+            with np.errstate(all="ignore"):
+                values.append(evaluation.value(side, env))
+            read |= evaluation.leaves | evaluation.guessed
+            used |= evaluation.used
+        gap, shown = _gap(values[0], values[1], way.sides, slopes)
+        if dry or not np.isfinite(gap):
+            worst = gap
+            break
+        if gap > worst:
+            at = ", ".join(f"{letter} = {value}" for letter, value in env.items())
+            worst, example = gap, (shown[0], shown[1], ", ".join(filter(None, (at, shown[2]))))
+    return _Outcome(worst, *names, used, example, draw)
+
+
+def _gap(
+    left: Value, right: Value, sides: tuple[Expression, Expression], slopes: bool
+) -> tuple[float, tuple[float, float, str]]:
+    """How far two values are apart, relative to their size, and where they are furthest apart."""
+    for value, other, side in ((left, right, sides[1]), (right, left, sides[0])):
+        if (
+            not isinstance(value, float)
+            and isinstance(other, float)
+            and not isinstance(side, Number)
+        ):
+            raise Misfit("a number and an array")
+    a, b = np.asarray(left, dtype=np.float64), np.asarray(right, dtype=np.float64)
+    if a.ndim and b.ndim and a.shape != b.shape:
+        if not slopes or a.shape != b.T.shape:
+            raise Misfit("arrays that differ")
+        b = b.T
+    gap, shown = _apart(a, b)
+    if slopes and a.ndim and a.shape == b.T.shape and gap > NEAR:
+        turned, shown_turned = _apart(a, b.T)  # only the layout differs
+        if turned <= NEAR:
+            return turned, shown_turned
+    return gap, shown
+
+
+def _apart(a: Array, b: Array) -> tuple[float, tuple[float, float, str]]:
+    a, b = np.broadcast_arrays(a, b)
+    scale = max(1.0, float(np.max(np.abs(a))), float(np.max(np.abs(b))))
+    with np.errstate(all="ignore"):
+        difference = np.abs(a - b)
+    if not np.all(np.isfinite(difference)):
+        return float("nan"), (0.0, 0.0, "")
+    place = np.unravel_index(int(np.argmax(difference)), a.shape) if a.ndim else ()
+    numbers = [int(p) + 1 for p, length in zip(place, a.shape, strict=True) if length > 1]
+    at = f"in element {', '.join(map(str, numbers))}" if numbers else ""
+    return float(difference.max()) / scale, (float(a[place]), float(b[place]), at)
+
+
+def _oddity(way: _Way) -> int:
+    """How odd a reading looks: beside a matrix columns are expected, else numbers."""
+    arrays = MATRIX in way.kinds.values()
+    return sum((kind == NUMBER) == arrays for kind in way.kinds.values())
+
+
+def _refuted(step: Step, outcome: _Outcome, unless: str) -> Finding:
+    left, right, place = outcome.example
+    draw: dict[str, str] = {}
+    for (key, at), value in outcome.draw.drawn.items():
+        name = key + (f"_{','.join(map(str, at))}" if at else "")
+        draw[name] = _shown(value)
+    return Finding(step, REFUTED, unless, f"{left:.4g}", f"{right:.4g}", place, draw)
+
+
+def _shown(value: Value) -> str:
+    if isinstance(value, float):
+        return f"{value:g}"
+    if 1 in value.shape:
+        return "[" + ", ".join(f"{v:g}" for v in value.ravel()) + "]"
+    return "[" + ", ".join("[" + ", ".join(f"{v:g}" for v in row) + "]" for row in value) + "]"
