@@ -89,6 +89,36 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
         3,
     ),
     "of all that was observed": (r"P(O \mid \lambda) = \sum_i \alpha_i", {"P": 0, "α": 1}, 1),
+    "elements in square brackets": (
+        r"[\mathbf H]_{i,j} = u + \sum_a \sum_b [\mathbf V]_{a,b} [\mathbf X]_{i+a,j+b}",
+        {"H": 2, "u": 0, "V": 2, "X": 2},
+        2,
+    ),
+    "an element of a softmax": (
+        r"\mathrm{softmax}(\mathbf X)_{ij} = \frac{\exp(\mathbf X_{ij})}{\sum_k \exp(\mathbf X_{ik})}",
+        {"X": 2},
+        1,
+    ),
+    "long names": (
+        r"\textrm{price} = w_{\textrm{area}} \cdot \textrm{area} + b",
+        {"price": 0, "w_{area}": 0, "area": 0, "b": 0},
+        0,
+    ),
+    "a remark with a formula in it": (
+        r"v_t = \mu v_{t-1} + g_t \;\;\; \mbox{$\mu$ is typically .9}",
+        {"v": 1, "μ": 0, "g": 1},
+        0,
+    ),
+    "a bold difference": (
+        r"\mathbf g'_t = \sqrt{\Delta\mathbf x_{t-1} + \epsilon} \odot \mathbf g_t",
+        {"g'": 2, "Δx": 2, "ε": 0, "g": 2},
+        0,
+    ),
+    "a limit that is said of itself": (
+        r"\sigma^2_\infty = (1 - a)^2 \sigma^2_\infty + b",
+        {"σ_∞^2": 0, "a": 0, "b": 0},
+        0,
+    ),
     "covariances are matrices": (
         r"\Sigma_a = \Big(\sum_i \alpha_i^2\Big) \Sigma_b",
         {"Σ_a": 2, "α": 1, "Σ_b": 2},
@@ -111,6 +141,8 @@ OUTSIDE: dict[str, tuple[str, str]] = {
     "sums that are left out": (r"y_{il} = x_{ijkl} a_{jk}", "letters below"),
     "a convolution": (r"(f * g)(t) = \sum_\tau f(\tau) g(t - \tau)", "functions"),
     "a random variable": (r"H(X) = -\sum_i p_i \log p_i", "argument"),
+    "a step in place": (r"x \leftarrow x - \mu", "itself"),
+    "a place or a label": (r"z_L = \alpha^L c", "place"),
     "a determinant": (r"s = \log |\Sigma| + x^\top \Sigma^{-1} x", "determinant"),
     "an index that has indices": (r"\eta(t) = \eta_i \text{ if } t_i \leq t \leq t_{i+1}", "indices"),
 }  # fmt: skip

@@ -17,6 +17,7 @@ from indicial.notation.rows import CLOSERS
 from indicial.notation.signs import (
     ACCENT_COMMANDS,
     ASCII_NAMES,
+    CONDITION_WORDS,
     DOUBLE_LETTERS,
     KEYS,
     LETTER_CHARACTERS,
@@ -363,6 +364,9 @@ class _Reader:
         span = token.span.to(self.tokens[self.i - 1].span)
         if self.upright(token, span, start, end):
             return
+        if remark := self.remark(start, end):
+            self.emit("text", remark, token, span)
+            return
         words: list[str] = []
         formula: list[Token] | None = None
         for part in self.tokens[start:end]:
@@ -379,6 +383,20 @@ class _Reader:
                 piece = " " if part.kind == "command" or part.text == "~" else part.text
                 words.append(" " + piece if part.space else piece)
         self.words(words, span, token)
+
+    def remark(self, start: int, end: int) -> str:
+        """The words of `\\mbox{$μ$ is typically .9}`; what begins with `if` or `for` is a condition."""
+        outside: list[str] = []
+        formula = False
+        for part in self.tokens[start:end]:
+            formula ^= part.text == "$"
+            if not formula and part.text.isalpha():
+                outside.append((" " if part.space else "") + part.text)
+        words = "".join(outside).split()
+        mixed = self.dollars[end] > self.dollars[start]
+        if not mixed or len(words) < 2 or any(word in CONDITION_WORDS for word in words):
+            return ""
+        return " ".join(words)
 
     def upright(self, token: Token, span: Span, start: int, end: int) -> bool:
         """`\\mathrm{\\tanh}`, `\\mathrm{\\sigma}`, `\\mbox{\\tt +=}`: what is meant is inside."""

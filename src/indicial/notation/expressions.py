@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TypeGuard
 
 from indicial.notation.conditions import ConditionGrammar
 from indicial.notation.faults import Refusal
@@ -263,10 +264,12 @@ class ExpressionParser(ConditionGrammar):
 
     def postfix(self, base: Expression, token: Token) -> Expression:
         """Brackets and scripts behind a factor."""
+        element = False
         while True:
             if (
                 self.at("[")
                 and isinstance(base, _INDEXABLE)
+                and not element
                 and not holds_condition(self.tokens, self.i)
             ):
                 self.i += 1
@@ -281,6 +284,10 @@ class ExpressionParser(ConditionGrammar):
                 items = self.script()
                 if isinstance(base, Norm) and base.order is None and len(items) == 1:
                     base = Norm(base.body, items[0], span=self.since(token))
+                elif isinstance(base, Group) and base.bracket == "[" and _plain(base.body):
+                    # `[\\mathbf X]_{i,j}` is an element of X, and a second one is a factor.
+                    base = replace(base.body, sub=items, span=self.since(token))
+                    element = True
                 elif items:
                     base = Index(base, items, span=self.since(token))
             else:
@@ -298,3 +305,7 @@ class ExpressionParser(ConditionGrammar):
         elif items:
             raise Refusal("exponent", "a power can have only one exponent", (self.since(token),))
         return Transpose(base, span=self.since(token)) if transposed else base
+
+
+def _plain(node: Expression) -> TypeGuard[Name]:
+    return isinstance(node, Name) and not (node.sub or node.sup)

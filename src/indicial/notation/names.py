@@ -51,6 +51,7 @@ class NameGrammar(Grammar):
         if base == "Δ" and following.kind in _NAME_KINDS and not self.reduction_word(following):
             base += following.text
             self.i += 1
+            token = replace(token, font=following.font) if following.font else token
         while self.at(".") and self.tokens[self.i + 1].kind in (*_NAME_KINDS, "key"):
             self.i += 1
             word = self.peek()

@@ -40,6 +40,7 @@ from indicial.notation.syntax import (
 from indicial.program.doubts import indexed
 from indicial.program.names.letters import (
     GROUPS,
+    LAST,
     WORDS,
     index_expression,
     index_name,
@@ -124,6 +125,8 @@ def _left(equation: Equation, outline: Outline) -> str:
         return "its left side is a product of functions"
     if isinstance(left, Name) and left.base == "e" and left.sup and "e" not in outline.bracketed:
         return "its left side is a power"
+    if isinstance(left, Name) and (place := _raised_to(left, equation)):
+        return f"{place} may be a place or a part of the name"
     if isinstance(left, Name):
         read = outline.naming.read(left)
         if not read.items and read.power is None and any(map(_sum_of_letters, left.sub)):
@@ -170,6 +173,17 @@ def _is_called_only(name: Name, outline: Outline) -> bool:
     nodes = [n for statement in outline.statements for n in statement.walk()]
     held = sum(n.arguments.count(name) for n in nodes if isinstance(n, Call))
     return held == sum(n == name for n in nodes)
+
+
+def _raised_to(left: Name, equation: Equation) -> str:
+    """The L of `z_L = a^L z_0`."""
+    last = {n.base for n in left.sub if isinstance(n, Name) and n.bare} & LAST
+    powers = {
+        n.base
+        for name in equation.walk() if isinstance(name, Name)
+        for script in name.sup for n in script.walk() if isinstance(n, Name)
+    }  # fmt: skip
+    return next(iter(last & powers), "")
 
 
 def _sum_of_letters(script: Expression) -> bool:
@@ -253,7 +267,7 @@ def _foreign_node(node: Node, outline: Outline) -> str:
             return "it holds an expectation"
         case Index() if node.base in outline.heads and any(map(_is_bold, node.items)):
             return "it is about a function of vectors"
-        case Call() if any(_is_moment(a) for a in node.arguments):
+        case Call() if not _is_built_in(node) and any(map(_is_moment, node.arguments)):
             return "it is about continuous time"
         case Name(font="bold", sup=(Name() as power,)) if _is_exponent(node, power, outline):
             return "it takes a power of a matrix"
@@ -340,6 +354,10 @@ def _is_differential(node: Product) -> bool:
     return any(
         a == Name("d") and isinstance(b, Name) for a, b in zip(node.factors, node.factors[1:], strict=False)
     )  # fmt: skip
+
+
+def _is_built_in(call: Call) -> bool:
+    return isinstance(call.function, Name) and call.function.base in BUILT_IN
 
 
 def _is_moment(argument: Expression) -> bool:
@@ -516,7 +534,13 @@ def _atom(call: Call) -> bool:
 
 
 def _word(statement: Equation, outline: Outline) -> str:
-    """A word that is neither defined nor indexed, and so no name of a tensor."""
+    """A word that is neither defined nor indexed, and so no name of a tensor.
+
+    `price = w_{area} area + b` has a word on the left too, and is about numbers with long names.
+    """
+    left = statement.sides[0]
+    if isinstance(left, Name) and len(left.base) > 2 and left.font == "roman" and not left.sub:
+        return ""
     for name in (n for side in statement.sides[1:] for n in _terms(side)):
         base, key = name.base, outline.naming.read(name).key
         known = outline.defined | outline.declared | outline.bracketed | BUILT_IN

@@ -226,7 +226,7 @@ def _script_letters(node: Node) -> Iterator[str]:
         if not isinstance(inner, Name):
             continue
         for script in inner.sub:
-            if isinstance(script, Name) and script.font == "roman":
+            if isinstance(script, Name) and (script.font == "roman" or script.accents):
                 continue
             yield from (c for c in _letters(script) if not is_capital(c))
             if not isinstance(script, Name) or not script.bare or script.base in WORDS:

@@ -267,6 +267,8 @@ class Naming:
         return stem, tuple(scripts)
 
     def _is_decoration(self, script: Expression) -> bool:
+        if script == Number("∞"):
+            return True
         if isinstance(script, Name) and not _is_group(script):
             if script.font == "roman":
                 return True  # `b_{\\mathrm h}`: a label, whatever letters are indices
@@ -340,6 +342,7 @@ class Naming:
             inside.insert(0, _without_group(name.sup[0]))
             name = replace(name, sup=())
         sup, power = self._superscript(name, seen)
+        kept.sort(key=name.sub.index)  # as they are written
         if tuple(kept) != name.sub or sup != name.sup:
             name = Name(name.base, name.accents, name.primes, tuple(kept), sup, span=name.span)
         return Reference(name_key(name), tuple(inside), name.span, power, group, len(inside))

@@ -14,6 +14,7 @@ What round brackets are (indices, arguments, a factor) is decided in `uses.py`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
@@ -186,7 +187,7 @@ def _define(equation: Equation, result: Outline, messages: Messages) -> None:
         near = relations.index("≈")
         result.tests.append(replace(equation, sides=sides[near:], relations=relations[near:]))
         relations, sides = relations[:near], sides[: near + 1]
-    if use.reference.power is not None:
+    if use.reference.power is not None or (result.document and _by_itself(equation, result)):
         result.tests.append(equation)
         return
     probability = use.call if use.kind == "probability" else None
@@ -212,6 +213,16 @@ def _define(equation: Equation, result: Outline, messages: Messages) -> None:
             labels,
         )
     )
+
+
+def _by_itself(equation: Equation, result: Outline) -> bool:
+    """`σ = a σ + b`: nothing is defined, but something is said of σ."""
+    left = equation.sides[0]
+    assigns = re.search(r"←|\\leftarrow|\\gets|:=", equation.span.text)  # `x ← x - μ` is a step
+    if equation.relations != ("=",) or not isinstance(left, Name) or assigns:
+        return False
+    inside = {id(i) for n in equation.walk() if isinstance(n, Index) for i in n.walk()}
+    return any(n == left and id(n) not in inside for n in equation.sides[1].walk())
 
 
 def density(equation: Equation, call: Call) -> bool:

@@ -180,6 +180,7 @@ def full_counts(outline: Outline, statements: Sequence[s.Statement]) -> dict[str
     for statement in statements:
         inside = {id(n.base) for n in statement.walk() if isinstance(n, s.Index)}
         inside |= in_scripts(statement)
+        summed = {u for n in statement.walk() if isinstance(n, s.Reduction) for u in n.under}
         for node in statement.walk():
             use = outline.use(node) if isinstance(node, s.Name | s.Index) else None
             if use is None or use.kind != "tensor" or id(node) in inside:
@@ -189,6 +190,8 @@ def full_counts(outline: Outline, statements: Sequence[s.Statement]) -> dict[str
             names = [index_name(i) for i in items]
             if isinstance(node, s.Index) and any(n and is_capital(n.base) for n in names):
                 full.add(key)
+            elif isinstance(node, s.Index) and len(items) > 1 and summed & {*items}:
+                full.add(key)  # `Σ_j g[b,j] W[i,j]`: whoever writes Σ writes all indices
             elif isinstance(node, s.Index) and isinstance(node.base, s.Name):
                 bracketed.add(key)  # `s = W h`, and `s[y]`: an element
     elements = _elements(outline, statements)

@@ -1,6 +1,7 @@
 """Signs that authors of vector style leave out, written before anything is inferred.
 
 c_t = f_t c_{t-1}          →  f_t ⊙ c_{t-1}             states of one step, where ⊙ and ⊤ never occur
+softmax(X)_{ij}            →  softmax(X)_{i,j}          two letters below what is computed
 z_t^j = σ(W x_t)^j         →  z_{t,j} = σ(W x_t)_j      a letter above a bracket and on the left
 U [r_t ⊙ h_{t-1}]          →  U (r_t ⊙ h_{t-1})         what no index can be is a factor
 e^{u + k_t}                →  exp(u + k_t)              an e that never has an index
@@ -13,13 +14,13 @@ from dataclasses import replace
 
 from indicial.notation import syntax as s
 from indicial.program.names.letters import index_name, is_letter
-from indicial.program.vectors.leaves import elementwise
+from indicial.program.vectors.leaves import elementwise, is_element
 from indicial.program.vectors.regular import changed, rebuilt
 
 
 def spelt_out(statements: list[s.Statement]) -> list[s.Statement]:
     """The statements with all of these."""
-    return juxtaposed(exponentials(grouped(elements_above(statements))))
+    return juxtaposed(exponentials(grouped(elements_below(elements_above(statements)))))
 
 
 def _nodes(statements: Sequence[s.Statement]) -> Iterator[s.Node]:
@@ -47,6 +48,22 @@ def elements_above(statements: list[s.Statement]) -> list[s.Statement]:
             return replace(node, sub=(*node.sub, *node.sup), sup=())
         if isinstance(node, s.Power) and node.exponent in above:
             return s.Index(change(node.base), (node.exponent,), span=node.span)
+        return rebuilt(node, change)
+
+    return [changed(statement, change) for statement in statements]
+
+
+def elements_below(statements: list[s.Statement]) -> list[s.Statement]:
+    """`softmax(X)_{ij}`: two letters below something that is computed are two indices."""
+
+    def change(node: s.Expression) -> s.Expression:
+        if is_element(node) and len(node.items) == 1:
+            (word,) = node.items
+            bare = isinstance(word, s.Name) and word.bare and not word.font
+            letters = word.base if bare and isinstance(word, s.Name) else ""
+            if 1 < len(letters) < 4 and letters.isascii() and letters.islower():
+                items = tuple(s.Name(c, span=word.span) for c in letters)
+                return replace(node, base=change(node.base), items=items)
         return rebuilt(node, change)
 
     return [changed(statement, change) for statement in statements]
