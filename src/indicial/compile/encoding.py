@@ -41,7 +41,7 @@ CLASSES = {
     "compile.native.outer": "Outer Outers",
     "compile.native.projections": "Gathered Projection Weighted",
     "compile.native.recurrence": "Recurrence",
-    "compile.native.routine": "Native Routine Stretch",
+    "compile.native.routine": "Native Routine Stretch Tiled",
     "compile.native.scan": "Members Scan",
 }
 """All that is ever made of a stored text; imported when it is met."""

@@ -4,6 +4,7 @@ through         logarithms of names are taken in the equations of those names
 simplified      dropout that nobody draws is 1
 hoist           what does not read the state leaves the loops over time
 schedule        loops only where the equations force them
+with_readers    sums over a state that is a matrix are statements of their own
 with_kernels    loops over time become calls of kernels, where there is a compiler
 with_doubling   loops over time without a kernel become parallel scans, where they are linear
 """
@@ -60,7 +61,11 @@ def prepare(
         return Ready(lighter, plan, tuple((loop, reason) for loop in scanned))
     # Only now: what makes kernels takes longer to import than a program without loops to compile.
     from indicial.compile.native.plan import with_kernels
+    from indicial.compile.native.readers import with_readers
 
+    apart = with_readers(lighter, plan, want)
+    if apart is not lighter:
+        lighter, plan = apart, schedule(apart, want, told)
     handed = with_kernels(lighter, plan, want, ragged)
     return Ready(lighter, with_doubling(lighter, handed.plan, want, ragged), handed.refused)
 

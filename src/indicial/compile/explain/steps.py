@@ -15,9 +15,11 @@ from indicial.compile.native.body import Body, body, needs_history
 from indicial.compile.native.linear_maps import Matmul, Output
 from indicial.compile.native.projections import Gathered, Projection
 from indicial.compile.native.recurrence import Recurrence
-from indicial.compile.native.routine import Native, Part, Stretch
+from indicial.compile.native.routine import Native, Part, Stretch, Tiled
 from indicial.compile.native.stages import Fused, Single, Stage, stages
+from indicial.compile.native.tiles import tiling
 from indicial.compile.passes.forms import Distribution, Reduction
+from indicial.compile.schedule.schedule import schedule
 from indicial.program.ir import Affine, Index, Read
 
 
@@ -35,10 +37,13 @@ def _rows(recurrence: Recurrence, letter: str) -> Iterator[tuple[str, list[str]]
     label = "before"
     at_once: list[str] = []
     for part in recurrence.forward.parts:
-        if isinstance(part, Native):
+        if isinstance(part, Native | Tiled):
             if at_once:
                 yield label, at_once
-            yield "each step", list(_steps(part, letter))
+            if isinstance(part, Native):
+                yield "each step", list(_steps(part, letter))
+            else:
+                yield "tiles", list(_tiles(part, recurrence))
             label, at_once = "after", []
         else:
             at_once += _all_steps(part, recurrence)
@@ -47,6 +52,26 @@ def _rows(recurrence: Recurrence, letter: str) -> Iterator[tuple[str, list[str]]
     more = [name for name in recurrence.kept if name not in recurrence.outputs]
     if more:
         yield "kept", [f"{', '.join(more)} for the gradient"]
+
+
+def _tiles(part: Tiled, recurrence: Recurrence) -> Iterator[str]:
+    """How a state that is a matrix goes through time."""
+    code, want, number = part.packed.value
+    tile = tiling(code, schedule(code, want), want).tiles[number]
+    (sweep,) = tile.sweeps
+    states = [item for item in sweep.items if item.kind == "state"]
+    letters = dict(
+        zip(states[0].left, (a.letter for a in code.tensors[states[0].target].axes), strict=True)
+    )
+    names = ", ".join(item.target for item in states)
+    sums = ", ".join(item.target for item in sweep.items if item.kind == "sum")
+    row, vec = letters[tile.row], letters[tile.vec]
+    if tile.coupled:
+        yield f"all {row} and some {vec} of {names} at a time, in the cache, through all steps: {sums}"
+    else:
+        yield f"some {row} and {vec} of {names} at a time, in registers, through all steps: {sums}"
+    if recurrence.again:
+        yield f"{names} is stored for no step; the gradient computes it again, from checkpoints"
 
 
 def _all_steps(part: Part, recurrence: Recurrence) -> Iterator[str]:

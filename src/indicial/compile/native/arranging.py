@@ -17,8 +17,9 @@ from indicial.compile.emit.source import emit
 from indicial.compile.encoding import Packed
 from indicial.compile.native.outer import Outer, merged, outer
 from indicial.compile.native.projections import Gathered, projections, side_by_side
-from indicial.compile.native.routine import Native, Part, Routine, Stretch
+from indicial.compile.native.routine import Native, Part, Routine, Stretch, Tiled
 from indicial.compile.native.scan import Unsupported, varying
+from indicial.compile.native.tiles import tiling
 from indicial.compile.passes.names import derived_name
 from indicial.compile.schedule.plan import Loop, Plan, Run
 from indicial.compile.schedule.schedule import schedule
@@ -32,12 +33,14 @@ def arranged(
     summed: Iterable[str] = (),
     ragged: Collection[str] = (),
     identity: str = "",
+    tiles: bool = False,
 ) -> Routine:
     """The wanted tensors of a program in normal form, from its inputs and parameters.
 
     Inputs differ between members, and so does what reads them or knows a size that is `ragged`;
     parameters do not. `summed` are wanted as the sum over all members: gradients of what they share.
-    What is made for the parts is stored under `identity`.
+    What is made for the parts is stored under `identity`. With `tiles` the state is a matrix that
+    nobody wants to see, and kernels take tiles of it through time.
     """
     sums = frozenset(summed)
     # A sum over members must not be summed again by one that is only another name for it.
@@ -48,7 +51,8 @@ def arranged(
     if sums & tensors_read(code.statements):
         raise Unsupported("a sum over all members is read by one of them")
     plan = schedule(code, [n for n in want if n not in copies])
-    parts = _Arrangement(code, want, sums, ragged, identity).parts(plan)
+    arrangement = _Arrangement(code, want, sums, ragged, identity)
+    parts = list(arrangement.tiled(plan)) if tiles else arrangement.parts(plan)
     return Routine(tuple(want), copies, _fixed(code, plan), parts)
 
 
@@ -85,6 +89,34 @@ class _Arrangement:
 
     def parts(self, plan: Plan) -> list[Part]:
         return self._arranged(list(self._parts(plan)))
+
+    def tiled(self, plan: Plan) -> Iterable[Part]:
+        """What PyTorch computes first, the kernels, and what it makes of their results."""
+        rest = [n for n in self.want if n in {s.target for s in self.code.statements}]
+        found = tiling(self.code, plan, rest)
+        every = [n for tile in found.tiles for n in tile.outputs]
+        known: list[str] = []
+        later = {*self.want, *tensors_read(found.after)}
+        if found.before:
+            inside = [i.body for t in found.tiles for w in t.sweeps for i in w.items]
+            inside += [b for t in found.tiles for b in t.starts.values()]
+            inside += [i.body for t in found.tiles for i in t.finals]
+            read = {n.tensor for body in inside for n in body.walk() if isinstance(n, Read)}
+            new = dict.fromkeys(s.target for s in found.before)
+            known += [n for n in new if n in later | read]
+            yield self._stretch(list(found.before), tuple(known), ())
+        for number, tile in enumerate(found.tiles):
+            shapes = {n: tuple(a.extent for a in self.code.tensors[n].axes) for n in tile.outputs}
+            across = frozenset(n for n in tile.outputs if tile.vec not in tile.item(n).left)
+            packed = Packed((self.code, tuple(rest), number))
+            summed = self.summed & shapes.keys()
+            part = Tiled(self.name(), packed, self.same, shapes, across, summed)
+            part.build("float", {}, frozenset())  # tells now if it cannot be done
+            yield part
+        known += every
+        if found.after:
+            new = dict.fromkeys(s.target for s in found.after)
+            yield self._stretch(list(found.after), tuple(n for n in new if n in later), known)
 
     def _parts(self, plan: Plan) -> Iterable[Part]:
         groups: list[list[Statement] | Loop] = []

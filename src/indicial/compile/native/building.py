@@ -15,10 +15,13 @@ from indicial.compile.native.kernel import Kernel
 from indicial.compile.native.scan import Unsupported
 from indicial.compile.native.stages import Stage, stages
 from indicial.compile.native.starts import Starts, starts
+from indicial.compile.native.tiles import TIME, tiling
 from indicial.compile.native.writing.c import Sizes
 from indicial.compile.native.writing.kernel_plan import KernelPlan, Within
 from indicial.compile.native.writing.text import write
+from indicial.compile.native.writing.tile_text import write_tile
 from indicial.compile.schedule.plan import Loop
+from indicial.compile.schedule.schedule import schedule
 from indicial.program.ir import Code, Read, Statement
 
 
@@ -80,6 +83,31 @@ def build(
         dict(fixed),
         tuple(sorted(ragged)),
     )
+
+
+def build_tile(
+    code: Code,
+    want: Sequence[str],
+    number: int,
+    same: frozenset[str],
+    *,
+    fixed: Mapping[str, int],
+    ragged: frozenset[str] = frozenset(),
+    real: str = "float",
+) -> Kernel:
+    """One of the kernels of a program whose state is a matrix."""
+    tile = tiling(code, schedule(code, want), want).tiles[number]
+    if any(ragged & extent.names for role, (_, extent) in tile.ranges.items() if role != TIME):
+        raise Unsupported("the state's own sizes differ between members")
+    sizes = Sizes(fixed, ragged)
+    for name in sorted(ragged):
+        sizes.variable(name)
+    text, arguments = write_tile(code, tile, same, sizes, real)
+    shapes = {n: tuple(a.extent for a in code.tensors[n].axes) for n in tile.outputs}
+    return Kernel(
+        text, real, same, tuple(arguments), tile.outputs, shapes, tuple(sizes.names), dict(fixed),
+        tuple(sorted(ragged)),
+    )  # fmt: skip
 
 
 def _ordered(code: Code, names: Collection[str]) -> list[str]:

@@ -20,26 +20,38 @@ from indicial.compile.native.begun import with_starts
 from indicial.compile.native.recurrence import Recurrence
 from indicial.compile.native.routine import Routine
 from indicial.compile.native.scan import Scan, Unsupported, varying
+from indicial.compile.native.tiles import wide_states
 from indicial.compile.passes.adjoint import Adjoint, adjoint
+from indicial.compile.passes.factors import with_factors
 from indicial.compile.passes.inline import inlined
 from indicial.compile.passes.normal import normal
 from indicial.compile.passes.nothing import without_nothing
 from indicial.compile.passes.shared import shared
 from indicial.compile.passes.split import split
-from indicial.compile.schedule.schedule import ScheduleError
+from indicial.compile.schedule.schedule import ScheduleError, schedule
 from indicial.program.ir import Code
+from indicial.program.rewrite import tensors_read
 
 
 def recurrence(scan: Scan, outputs: Sequence[str]) -> Recurrence:
     """The recurrence of a loop; `Unsupported` where there is no kernel."""
     code = inlined(shared(normal(scan.code)), scan.before)
+    wide: list[str] = []
+    if scan.readers:
+        (loop,) = schedule(code, outputs).loops()
+        wide = wide_states(code, loop)
+        code = with_factors(code, wide, loop.axes)
     arguments = tuple(scan.arguments)
     same = frozenset(n for n in arguments if n in scan.unbatched)
     facts = code, tuple(outputs), arguments, sorted(same), sorted(scan.ragged)
     key = hashlib.sha256(repr(facts).encode()).hexdigest()[:16]
     back = _adjoint(code, arguments, outputs)
-    kept = (*outputs, *(name for name in back.saved if name not in outputs))
-    return Recurrence(
+    again = _again(code, back.saved, wide)
+    # What is computed again is computed from what is given, or kept.
+    more = tensors_read(s for s in code.statements if s.target in again)
+    needed = dict.fromkeys([*back.saved, *(n for n in code.tensors if n in more and code.of(n))])
+    kept = (*outputs, *(n for n in needed if n not in outputs and n not in again))
+    made = Recurrence(
         key,
         Packed((scan, code)),
         scan.members,
@@ -51,15 +63,36 @@ def recurrence(scan: Scan, outputs: Sequence[str]) -> Recurrence:
         kept,
         {n: bar for n, bar in back.names.items() if n in arguments},
         dict(back.given),
-        arranged(code, kept, (), scan.ragged, f"{key} forward"),
+        arranged(code, kept, (), scan.ragged, f"{key} forward", bool(wide)),
+        again,
         back,
     )
+    if again:  # or it would have to be kept after all
+        made.backward(made.differentiable)
+    return made
+
+
+def _again(code: Code, saved: Sequence[str], wide: Sequence[str]) -> tuple[str, ...]:
+    """What the gradient reads and nobody keeps: all that has an element for each one of a state."""
+    ranks = {len(code.tensors[name].axes) for name in wide}
+    found: dict[str, None] = {}
+    waiting = [n for n in saved if len(code.tensors[n].axes) in ranks]
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found[name] = None
+            read = tensors_read(code.of(name))
+            waiting += [n for n in read if code.of(n) and len(code.tensors[n].axes) in ranks]
+    return tuple(n for n in code.tensors if n in found)
 
 
 def outputs_only(own: Recurrence) -> Routine | str:
     """The routine that keeps nothing for a gradient, or why something has to be kept."""
     try:
-        return arranged(own.code, own.outputs, (), own.scan.ragged, f"{own.key} outputs")
+        identity = f"{own.key} outputs"
+        return arranged(
+            own.code, own.outputs, (), own.scan.ragged, identity, bool(own.scan.readers)
+        )
     except Unsupported as reason:
         return str(reason)
 
@@ -70,7 +103,8 @@ def backward(own: Recurrence, arguments: tuple[str, ...]) -> Routine | str:
     summed = [own.bars[n] for n in arguments if n in own.same]
     identity = f"{own.key} backward {','.join(arguments)}"
     try:
-        return arranged(_adjoint_code(own), want, summed, own.scan.ragged, identity)
+        code = _adjoint_code(own)
+        return arranged(code, want, summed, own.scan.ragged, identity, bool(own.scan.readers))
     except (Unsupported, ScheduleError) as reason:
         return str(reason)
 
@@ -94,5 +128,6 @@ def _adjoint_code(own: Recurrence) -> Code:
     for name in own.kept:
         role = "input" if name in own.varying else "parameter"
         tensors[name] = replace(tensors[name], role=role)
-    alone = replace(back.code, tensors=tensors, statements=back.statements)
+    again = [s for s in own.code.statements if s.target in own.again]
+    alone = replace(back.code, tensors=tensors, statements=(*again, *back.statements))
     return split(shared(normal(without_nothing(with_starts(alone, own.code)))))

@@ -19,6 +19,9 @@ import torch
 from indicial.compile.native import products, threads, toolchain
 from indicial.program.sizes import Size
 
+PARTS = "°parts"
+"""The size that says into how many parts the columns of a member are divided."""
+
 REALS = {torch.float32: "float", torch.float64: "double"}
 
 

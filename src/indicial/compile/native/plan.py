@@ -6,12 +6,14 @@ plan.kept_back                      [(loop, "there is a loop inside the loop")]
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 from indicial.compile.native import ops
 from indicial.compile.native.deriving import recurrence
+from indicial.compile.native.readers import matrix_readers, with_walked
 from indicial.compile.native.recurrence import register
 from indicial.compile.native.scan import Unsupported, extract
 from indicial.compile.passes.hoist import is_foreign
@@ -39,10 +41,19 @@ def with_kernels(
     def handed(steps: Sequence[Step], around: tuple[Loop, ...]) -> Iterator[Step]:
         gone: set[int] = set()
         result: list[Step] = []
+        later: dict[int, Call] = {}
         for step in steps:
             if not isinstance(step, Loop):
-                result.append(step)
+                (statement,) = step.statements() if isinstance(step, Run) else (None,)
+                result.append(later.get(id(statement), step))
             elif step.kind == "scanned":
+                readers = matrix_readers(code, steps, every, step, want, len(around))
+                if readers:
+                    with contextlib.suppress(Unsupported, ScheduleError):
+                        call = _call(code, every, around, step, want, (), ragged, readers)
+                        later[id(readers[-1])] = call
+                        gone |= {id(s) for s in readers}
+                        continue
                 absorb = _absorbable(code, steps, every, step, want)
                 try:
                     result.append(_call(code, every, around, step, want, absorb, ragged))
@@ -102,14 +113,15 @@ def _call(
     want: Collection[str],
     absorb: Sequence[Statement],
     ragged: Collection[str],
+    readers: Sequence[Statement] = (),
 ) -> Call:
-    scan = extract(code, around, loop, absorb, ragged)
-    inside = {id(s) for s in loop.statements()}
+    scan = extract(code, around, loop, absorb, ragged, readers)
+    inside = {id(s) for s in (*loop.statements(), *readers)}
     needed = {*want, *tensors_read(s for s in every if id(s) not in inside)}
     outputs = [n for n, piece in scan.results.items() if piece.tensor in needed]
     made = register(recurrence(scan, outputs))
     return Call(
-        loop,
+        with_walked(loop, readers) if readers else loop,
         ", ".join(piece.tensor for piece in scan.results.values()),
         tuple(scan.arguments[n] for n in made.arguments),
         tuple(scan.results[n] for n in made.outputs),

@@ -52,9 +52,11 @@ class Recurrence:
     slopes: dict[str, str]
     """The adjoints of outputs, without those that no argument changes."""
     forward: Routine
+    again: tuple[str, ...] = ()
+    """What the adjoint reads and is too large to be kept: it is computed a second time."""
     STORED = (
         "key", "packed", "together", "outputs", "arguments", "same", "varying", "sizes", "kept",
-        "bars", "slopes", "forward",
+        "bars", "slopes", "forward", "again",
     )  # fmt: skip
     adjoint: Adjoint | None = None
     """The adjoint equations, in the process that derived them."""

@@ -10,6 +10,7 @@ equations that others are made from stay packed until then.
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import itertools
 import math
@@ -21,7 +22,7 @@ import torch
 
 from indicial.compile.emit.running import Source
 from indicial.compile.encoding import Packed
-from indicial.compile.native.kernel import REALS, Kernel
+from indicial.compile.native.kernel import PARTS, REALS, Kernel
 from indicial.compile.native.outer import Outer, Outers
 from indicial.compile.native.projections import Gathered, Projection
 from indicial.compile.schedule.plan import Loop
@@ -154,7 +155,75 @@ class Native:
     STORED = ("identity", "packed", "same", "keep", "shapes", "groups")
 
 
-Part = Stretch | Native | Outer | Outers | Projection | Gathered
+@dataclass
+class Tiled:
+    """A kernel that takes tiles of a matrix state through time (`tiles.py`)."""
+
+    identity: str
+    packed: Packed[tuple[Code, tuple[str, ...], int]]
+    """The program, what is wanted of it, and which of its kernels this is."""
+    same: frozenset[str]
+    shapes: dict[str, tuple[Size, ...]]
+    """Of the outputs, of one member."""
+    across: frozenset[str]
+    """Those that add up over the columns, which threads may divide."""
+    summed: frozenset[str]
+    """Those that are wanted as the sum over all members."""
+    kernels: dict[object, Kernel] = field(default_factory=dict)
+
+    def run(
+        self, known: Values, sizes: Mapping[str, int], lengths: Values, fixed: Collection[str]
+    ) -> Values:
+        some = next(t for t in known.values() if t.is_floating_point())
+        kernel = self.kernel(some.dtype, sizes, frozenset(lengths), fixed)
+        given = [known[name].contiguous() for name in kernel.arguments]
+        pairs = zip(kernel.arguments, given, strict=True)
+        members = next((t.shape[0] for n, t in pairs if n not in self.same), 1)
+        threads = torch.get_num_threads()
+        parts = 1 if members >= threads else threads
+        found = {
+            name: some.new_zeros(
+                members * (parts if name in self.across else 1), *(s.value(sizes) for s in shape)
+            )
+            for name, shape in self.shapes.items()
+        }
+        every = [*given, *found.values()]
+        numbers = {**kernel.fixed, **sizes, PARTS: parts}
+        ends = [lengths[name].contiguous() for name in kernel.ragged]
+        call = kernel.call(every, [0] * len(every), numbers, members * parts, ends)
+        kernel.library.run(ctypes.byref(call))
+        if parts > 1:
+            for name in self.across:
+                found[name] = found[name].view(members, parts, *found[name].shape[1:]).sum(1)
+        for name in self.summed:
+            found[name] = found[name].sum(0)
+        return found
+
+    def kernel(
+        self,
+        dtype: torch.dtype,
+        sizes: Mapping[str, int],
+        ragged: frozenset[str],
+        fixed: Collection[str],
+    ) -> Kernel:
+        """The kernel for some sizes; made when it is first asked for."""
+        constant = {name: sizes[name] for name in fixed if name not in ragged}
+        key = (dtype, tuple(constant.items()), ragged)
+        if key not in self.kernels:
+            asked = ("tile", self.identity, REALS[dtype], constant, sorted(ragged))
+            make = functools.partial(self.build, REALS[dtype], constant, ragged)
+            self.kernels[key] = stored(asked, make)
+        return self.kernels[key]
+
+    def build(self, real: str, fixed: Mapping[str, int], ragged: frozenset[str]) -> Kernel:
+        from indicial.compile.native.building import build_tile  # only where nothing is stored
+
+        return build_tile(*self.packed.value, self.same, fixed=fixed, ragged=ragged, real=real)
+
+    STORED = ("identity", "packed", "same", "shapes", "across", "summed")
+
+
+Part = Stretch | Native | Tiled | Outer | Outers | Projection | Gathered
 
 
 @dataclass
@@ -173,13 +242,13 @@ class Routine:
         known = sizes.keys() >= {name for name in self.fixed if name not in ragged}
         if known and dtype in REALS:
             for part in self.parts:
-                if isinstance(part, Native):
+                if isinstance(part, Native | Tiled):
                     part.kernel(dtype, sizes, ragged, self.fixed).start()
 
     def run(self, given: Values, sizes: Mapping[str, int], lengths: Values) -> Values:
         known = dict(given)
         for part in self.parts:
-            if isinstance(part, Native):
+            if isinstance(part, Native | Tiled):
                 known |= part.run(known, sizes, lengths, self.fixed)
             elif not isinstance(part, Stretch):
                 known |= part.run(known, sizes)

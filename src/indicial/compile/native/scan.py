@@ -83,6 +83,8 @@ class Scan:
     """Statements outside the loop that only it reads, and that came along."""
     before: tuple[str, ...] = ()
     """What those define."""
+    readers: tuple[Statement, ...] = ()
+    """The sums outside the loop that alone read its state, and that came along."""
     lifted: str = ""
     """Where no argument differs between members, the one that is given as if it did."""
     by_length: bool = False
@@ -111,14 +113,16 @@ def extract(
     loop: Loop,
     absorb: Sequence[Statement] = (),
     ragged: Collection[str] = (),
+    readers: Sequence[Statement] = (),
 ) -> Scan:
     """The program of one loop over time, `Unsupported` where it has no such form.
 
-    `absorb` are statements that nobody but the loop needs; they become part of its program.
+    `absorb` are statements that nobody but the loop needs, `readers` those that alone need its
+    state; they become part of its program.
     """
     if not all(isinstance(step, Run) for step in loop.steps):
         raise Unsupported("there is a loop inside the loop")
-    return _Extraction(code, outer, loop, absorb, ragged).scan()
+    return _Extraction(code, outer, loop, absorb, ragged, readers).scan()
 
 
 class _Extraction:
@@ -129,8 +133,10 @@ class _Extraction:
         loop: Loop,
         absorb: Sequence[Statement],
         ragged: Collection[str],
+        readers: Sequence[Statement],
     ) -> None:
         self.code = code
+        self.readers = readers
         self.absorb = absorb
         self.outer = outer
         self.loop = loop
@@ -149,9 +155,11 @@ class _Extraction:
         starts = [start for piece in own for start in self.starts(piece, inside)]
         brought = [self.without_outer(s) for s in self.absorb]
         before = dict.fromkeys(self.slice(s.target, s.left) for s in brought)
-        for piece in before:
+        behind = [self.without_outer(s) for s in self.readers]
+        own |= dict.fromkeys(self.slice(s.target, s.left) for s in behind)
+        for piece in (*before, *own):
             self.name(piece, "defined")
-        statements = [self.renamed(s) for s in (*brought, *moved)]
+        statements = [self.renamed(s) for s in (*brought, *moved, *behind)]
         results = {self.names[piece]: piece for piece in own}
         arguments = {
             name: piece
@@ -168,8 +176,8 @@ class _Extraction:
         lifted = "" if fixed < arguments.keys() else self.lifted(arguments)
         by_length = bool(lifted) and not self.varying.isdisjoint(s.target for s in inside)
         return Scan(
-            code, arguments, results, fixed - {lifted}, tuple(self.absorb), made, lifted, by_length,
-            self.ragged,
+            code, arguments, results, fixed - {lifted}, tuple(self.absorb), made,
+            tuple(self.readers), lifted, by_length, self.ragged,
         )  # fmt: skip
 
     def inside(self) -> list[Statement]:

@@ -1,0 +1,40 @@
+/* Vectors, for kernels that keep a tile of a matrix in registers (writing/tile_text.py). */
+#ifndef INDICIAL_TILES_H
+#define INDICIAL_TILES_H
+
+#include "kernel.h"
+
+enum { V = 64 / sizeof(real) };
+
+typedef real vec __attribute__((vector_size(64)));
+typedef real half_vec __attribute__((vector_size(32)));
+typedef real quarter_vec __attribute__((vector_size(16)));
+
+static inline __attribute__((always_inline)) vec load(const real *at) { return *(const vec *)at; }
+static inline __attribute__((always_inline)) void store(real *at, vec x) { *(vec *)at = x; }
+
+/* The sum of a vector's elements. */
+static inline __attribute__((always_inline, unused)) real across(vec x) {
+  half_vec a, b;
+  __builtin_memcpy(&a, &x, 32);
+  __builtin_memcpy(&b, (const char *)&x + 32, 32);
+  a += b;
+  quarter_vec c, d;
+  __builtin_memcpy(&c, &a, 16);
+  __builtin_memcpy(&d, (const char *)&a + 16, 16);
+  c += d;
+  real sum = 0;
+  for (unsigned l = 0; l < 16 / sizeof(real); l++) sum += c[l];
+  return sum;
+}
+
+/* A vector without the elements from `n` on. */
+static inline __attribute__((always_inline, unused)) vec first_of(vec x, long n) {
+  if (n >= V) return x;
+  real y[V] __attribute__((aligned(64)));
+  __builtin_memcpy(y, &x, 64);
+  for (long l = 0; l < V; l++) y[l] = l < n ? y[l] : 0;
+  return load(y);
+}
+
+#endif

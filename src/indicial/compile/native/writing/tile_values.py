@@ -1,0 +1,446 @@
+"""Expressions of a tile as C: numbers of a step, of a row, and vectors of columns.
+
+    g[t,i] S[t-1,i,j] + k[t,i] v[t,j]   →   (q1[(i0 + r)] * s0[r * P + p]) + (q2[(i0 + r)] * load(…))
+
+What has no column is a number, so that few vectors are multiplied; functions of vectors are loops
+over their elements, which the compiler vectorises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from indicial.compile.native.scan import Unsupported
+from indicial.compile.native.tiles import TIME, Item, Tile
+from indicial.compile.native.writing.c import Scope, Sizes
+from indicial.compile.native.writing.storage import row_major, times, total
+from indicial.program.ir import (
+    Affine,
+    Apply,
+    Code,
+    Constant,
+    Expression,
+    IndexValue,
+    Read,
+    Select,
+    SizeValue,
+)
+from indicial.program.moving import moved
+from indicial.program.sizes import Size
+
+ROW, VEC = 1, 2
+TILE = 16
+"""How many vectors of one state a tile has."""
+BYTES = {"float": 4, "double": 8}
+
+
+@dataclass(frozen=True)
+class Value:
+    """An expression in C; `kind` says whether it has an element for each row, each column."""
+
+    text: str
+    kind: int
+
+
+class TileValues:
+    """The lines so far, and how an expression is written at this point of them."""
+
+    def __init__(
+        self, code: Code, tile: Tile, same: frozenset[str], sizes: Sizes, real: str
+    ) -> None:
+        self.code, self.tile, self.same, self.sizes, self.real = code, tile, same, sizes, real
+        self.lines: list[str] = []
+        self.depth = 1
+        self.arguments: list[str] = []
+        self.panels: dict[object, str] = {}
+        self.packing: dict[bool, list[str]] = {False: [], True: []}
+        self.scratch: list[tuple[str, str]] = []
+        self.count = 0
+        lanes = 64 // BYTES[real]
+        columns = tile.ranges[tile.vec][1].substitute(dict(sizes.fixed)).number
+        fits = columns is not None and tile.vec not in sizes.ragged
+        vectors = -(-int(columns or 0) // lanes) if fits else 4
+        self.vectors = max(1, min(2 if tile.coupled else 4, vectors))
+        self.even = fits and int(columns or 0) % (lanes * self.vectors) == 0
+        self.rows = ""
+        self.pointers: dict[str, str] = {}
+        self.heads: list[str] = []
+        self.memo: dict[Expression, str] = {}
+        self.ready: dict[str, str] = {}
+        self.current = tile.sweeps[0]
+        self.states = [i for sweep in tile.sweeps for i in sweep.items if i.kind == "state"]
+        self.names = {
+            item.target: f"s{n}"
+            for n, item in enumerate(i for sweep in tile.sweeps for i in sweep.items)
+        }
+
+    # ---- lines ----
+
+    def line(self, text: str) -> None:
+        self.lines.append("  " * self.depth + text)
+
+    @contextmanager
+    def block(self, head: str) -> Iterator[None]:
+        self.line(f"{head} {{")
+        self.depth += 1
+        yield
+        self.depth -= 1
+        self.line("}")
+
+    @contextmanager
+    def aside(self) -> Iterator[list[str]]:
+        before, self.lines = self.lines, []
+        yield self.lines
+        self.lines = before
+
+    def fresh(self, letter: str) -> str:
+        self.count += 1
+        return f"{letter}{self.count}"
+
+    def c(self, size: Size, member: bool = True) -> str:
+        return self.sizes.c(size, member)
+
+    def extent(self, role: str) -> str:
+        return self.c(self.tile.ranges[role][1])
+
+    def rows_all(self) -> str:
+        return self.c(self.tile.ranges[self.tile.row][1], False)
+
+    def want(self, name: str, length: str) -> str:
+        if all(known != name for known, _ in self.scratch):
+            self.scratch.append((name, length))
+        return name
+
+    def offset(self, read: Read, item: Item) -> int:
+        """How many steps away, in the order of time, a tensor of the tile is read."""
+        place = read.places[item.left.index(TIME)]
+        if not isinstance(place, Affine) or place.shift is None:
+            raise Unsupported(f"{read.tensor} is read at a step of its own")
+        return place.shift[1]
+
+    def arguments_known(self) -> list[str]:
+        """All arguments, in an order that is known before the text is: that of their names."""
+        if not self.arguments:
+            own = {i.target for sweep in self.tile.sweeps for i in sweep.items}
+            bodies = [i.body for sweep in self.tile.sweeps for i in sweep.items]
+            bodies += [*self.tile.starts.values(), *(i.body for i in self.tile.finals)]
+            found = {n.tensor for b in bodies for n in b.walk() if isinstance(n, Read)} - own
+            self.arguments = [
+                n for n in self.code.tensors if n in found and n not in self.code.constants
+            ]
+        return self.arguments
+
+    # ---- expressions ----
+
+    def vector(self, node: Expression) -> str:
+        value = self.value(node)
+        return value.text if value.kind & VEC else f"((vec){{0}} + {value.text})"
+
+    def value(self, node: Expression) -> Value:
+        match node:
+            case Constant(value):
+                return Value(self.scope().number(value), 0)
+            case SizeValue(size):
+                return Value(f"({self.real}){self.c(size)}", 0)
+            case IndexValue(place):
+                if any(name == self.tile.vec for name, _ in place.terms):
+                    return self.by_lanes(node, ())
+                row = any(name == self.tile.row for name, _ in place.terms)
+                return Value(self.scope().c(node), ROW if row else 0)
+            case Read():
+                return self.read(node)
+            case Apply("neg" | "stop", (argument,)):
+                inner = self.value(argument)
+                return replace(inner, text=f"(-{inner.text})") if node.function == "neg" else inner
+            case Apply("+" | "*" | "/", arguments):
+                return self.arithmetic(node.function, arguments)
+            case Apply("^", (base, Constant(power))) if power in (2.0, 3.0):
+                return self.value(Apply("*", (base,) * int(power)))
+            case Select(branches, otherwise):
+                conditions = [self.value(c) for c, _ in branches]
+                if any(c.kind & VEC for c in conditions):
+                    return self.by_lanes(node, tuple(node.children()))
+                text = self.vector(otherwise)
+                kind = VEC
+                for (condition, chosen), own in zip(
+                    reversed(branches), reversed(conditions), strict=True
+                ):
+                    kind |= own.kind
+                    truth = self.truth(condition)
+                    text = f"({truth} ? {self.vector(chosen)} : {text})"
+                return Value(text, kind | ROW)
+            case Apply(_, arguments):
+                values = [self.value(a) for a in arguments]
+                if any(v.kind & VEC for v in values):
+                    return self.by_lanes(node, arguments)
+                kind = 0
+                for v in values:
+                    kind |= v.kind
+                return Value(self.scope().c(node), kind)
+        raise Unsupported(f"a {type(node).__name__.lower()} in a tile")
+
+    def truth(self, condition: Expression) -> str:
+        return self.scope().truth(condition)
+
+    def arithmetic(self, function: str, arguments: Sequence[Expression]) -> Value:
+        """Numbers of a step first, then those of a row, so that few vectors are multiplied."""
+        if function == "+":
+            values = [self.value(a) for a in arguments]
+            text = " + ".join(v.text for v in values)
+        elif function == "/":
+            values = [self.value(a) for a in arguments]
+            text = " / ".join(v.text for v in values)
+        else:
+            values = sorted(
+                (self.value(a) for a in arguments), key=lambda v: (v.kind & VEC, v.kind)
+            )
+            numbers = [v.text for v in values if not v.kind & VEC]
+            vectors = [v.text for v in values if v.kind & VEC]
+            text = " * ".join([*([f"({' * '.join(numbers)})"] if numbers else []), *vectors])
+        kind = 0
+        for v in values:
+            kind |= v.kind
+        return Value(f"({text})", kind)
+
+    def scope(self) -> Scope:
+        indices = {
+            TIME: "v", self.tile.row: "(i0 + r)", self.tile.vec: "(j0 + p * V + l)",
+            **{name: f"e{n}" for n, name in enumerate(self.tile.outer)},
+        }  # fmt: skip
+        constants = {n: v for n, v in self.code.constants.items() if isinstance(v, int | float)}
+
+        def read(node: Read) -> str:
+            value = self.read(node)
+            if value.kind & VEC:
+                raise Unsupported("a vector among numbers")
+            return value.text
+
+        return Scope(self.real, self.sizes, indices, read, constants)
+
+    def by_lanes(self, node: Expression, children: Sequence[Expression]) -> Value:
+        """A function of vectors, element by element in a loop that the compiler vectorises."""
+        if node in self.memo:
+            return Value(self.memo[node], VEC | ROW)
+        texts: dict[Expression, str] = {}
+        for child in dict.fromkeys(_operands(node)):
+            value = self.value(child)
+            if value.kind & VEC:
+                name = self.fresh("f")
+                self.line(f"const vec {name} = {value.text};")
+                self.line(f"real {name}_l[V] __attribute__((aligned(64)));")
+                self.line(f"store({name}_l, {name});")
+                texts[child] = f"{name}_l[l]"
+            else:
+                texts[child] = value.text
+        marks = {child: Read(f"°{n}") for n, child in enumerate(texts)}
+        own = {mark.tensor: texts[child] for child, mark in marks.items()}
+        scope = replace(self.scope(), read=lambda read: own[read.tensor])
+        result = self.fresh("f")
+        self.line(f"real {result}_l[V] __attribute__((aligned(64)));")
+        self.line("#pragma omp simd")
+        self.line(f"for (long l = 0; l < V; l++) {result}_l[l] = {scope.c(_with(node, marks))};")
+        self.line(f"const vec {result} = load({result}_l);")
+        self.memo[node] = result
+        return Value(result, VEC | ROW)
+
+    # ---- reads ----
+
+    def read(self, node: Read) -> Value:
+        if node.tensor in self.names:
+            return self.own(node)
+        if node.tensor in self.code.constants:
+            return Value(self.scope().c(node), 0)
+        if self.code.tensors[node.tensor].values is not None:
+            raise Unsupported("tokens in a tile")
+        return self.argument(node)
+
+    def own(self, node: Read) -> Value:
+        """A tensor of the tile: now, at the step before, or put down by the first sweep."""
+        item = self.tile.item(node.tensor)
+        name = self.names[node.tensor]
+        place = node.places[item.left.index(TIME)]
+        if isinstance(place, Affine) and not place.terms:  # of the last step
+            if item.kind == "state":
+                return Value(f"{name}[r * P + p]", VEC | ROW)
+            return Value(f"{name}[p]", VEC)
+        offset = self.offset(node, item)
+        if self.current.item(node.tensor) is None:
+            way = offset * self.tile.sweeps[0].direction
+            if abs(way) > 1 or (item.kind == "local" and way < 0):
+                raise Unsupported(f"{node.tensor} is read far from its step")
+            return Value(f"w{name}[((m + 1 + {way}) * {self.rows} + r) * P + p]", VEC | ROW)
+        if item.kind == "local" and offset:  # computed for the other step as well
+            lower, extent = self.tile.ranges[TIME]
+            there = f"v + {offset} >= {self.c(lower)} && v + {offset} < {self.c(lower + extent)}"
+            value = self.vector(moved(item.body, {TIME: Affine.of(TIME, offset)}))
+            return Value(f"({self.pointer('const int ', there)} ? {value} : (vec){{0}})", VEC | ROW)
+        way = offset * self.current.direction
+        if way not in (0, -1):
+            raise Unsupported(f"{node.tensor} is read further back than a step")
+        if item.kind in ("sum", "low"):
+            return Value(f"{name}_n[p]" if way == 0 else f"{name}[p]", VEC)
+        if way == 0:
+            if item.target in self.ready:
+                return Value(self.ready[item.target], VEC | ROW)
+            return Value(f"{name}[r * P + p]", VEC | ROW)
+        return Value(f"{name}_o" if item.target in self.ready else f"{name}[r * P + p]", VEC | ROW)
+
+    def argument(self, node: Read) -> Value:
+        tile = self.tile
+        axes = self.code.tensors[node.tensor].axes
+        strides = row_major([self.c(a.extent, False) for a in axes])
+        number = self.arguments_known().index(node.tensor)
+        whole = " * ".join(self.c(a.extent, False) for a in axes) or "1"
+        base = [] if node.tensor in self.same else [f"b * ({whole})"]
+        row = vec = step = ""
+        guards: list[str] = []
+        long = ""
+        outer = {name: f"e{n}" for n, name in enumerate(tile.outer)}
+        for place, axis, stride in zip(node.places, axes, strides, strict=True):
+            if not isinstance(place, Affine):
+                raise Unsupported(f"{node.tensor} is read at a computed place")
+            if not place.terms:
+                base.append(times(self.c(place.offset - axis.lower), stride))
+                at = self.c(place.offset)
+                low = (place.offset - axis.lower).number
+                if low is None:
+                    raise Unsupported(f"{node.tensor} may be read outside its range")
+                if low < 0:
+                    return Value(self.scope().number(0.0), 0)
+                guards.append(f"{at} < {self.c(axis.lower + axis.extent)}")
+                continue
+            if place.shift is None:
+                raise Unsupported(f"{node.tensor} is read at a sum of indices")
+            role, shift = place.shift
+            if role == TIME:
+                if step:
+                    raise Unsupported(f"{node.tensor} is read at two steps at once")
+                step, long = stride, self.c(axis.extent, False)
+                at = f"(v + {shift} - {self.c(axis.lower)})"
+                if shift or (axis.lower, axis.extent) != tile.ranges[TIME]:
+                    guards.append(f"{at} >= 0 && {at} < {self.c(axis.extent)}")
+                continue
+            if shift or (axis.lower, axis.extent) != tile.ranges.get(role):
+                raise Unsupported(f"{node.tensor} is read at another element")
+            if role == tile.row and not row:
+                row = stride
+            elif role == tile.vec and not vec:
+                vec = stride
+            elif role in outer:
+                base.append(times(outer[role], stride))
+            else:
+                raise Unsupported(f"{node.tensor} is read along its diagonal")
+        start = f"t{number} + {total(base)}" if base else f"t{number}"
+        kind = (ROW if row else 0) | (VEC if vec else 0)
+        moment = f"(v + {_time_shift(node)} - {self.c(self._time_lower(node))})" if step else ""
+        if not vec:
+            return self.scalar(start, moment, step, row, guards, kind)
+        panel = self.panel(node, start, step, long, row, vec)
+        own = f"P * V * {self.rows}" if row else "P * V"
+        address = f"{panel} + {moment} * {own}" if step else panel
+        guard = " && ".join(guards)
+        pointer = self.pointer(
+            "const real *", f"({guard}) ? {address} : {self.nothing()}" if guard else address
+        )
+        return Value(f"load({pointer} + {'r * P * V + ' if row else ''}p * V)", kind)
+
+    def _time_lower(self, node: Read) -> Size:
+        axes = self.code.tensors[node.tensor].axes
+        return next(
+            a.lower
+            for p, a in zip(node.places, axes, strict=True)
+            if isinstance(p, Affine) and p.shift is not None and p.shift[0] == TIME
+        )
+
+    def nothing(self) -> str:
+        return self.want(
+            "nothing", f"{self.rows_all()} * P * V" if self.tile.coupled else f"{TILE} * V"
+        )
+
+    def scalar(
+        self, start: str, moment: str, step: str, row: str, guards: Sequence[str], kind: int
+    ) -> Value:
+        address = f"{start} + {times(moment, step)}" if step else start
+        pointer = self.pointer("const real *", address)
+        element = f"{pointer}[{times('(i0 + r)', row)}]" if row else f"{pointer}[0]"
+        if guards:
+            sure = self.pointer("const int ", " && ".join(guards))
+            element = f"({sure} ? {element} : 0)"
+        return Value(element, kind)
+
+    def pointer(self, kind: str, value: str) -> str:
+        """A value that is found once in a step."""
+        if value not in self.pointers:
+            name = self.fresh("q")
+            self.pointers[value] = name
+            self.heads.append(f"{kind}{name} = {value};")
+        return self.pointers[value]
+
+    def panel(self, node: Read, start: str, step: str, long: str, row: str, vec: str) -> str:
+        """A copy of what some columns read, one step after the other, zeros behind the last column."""
+        key = (node.tensor, start, row != "")
+        if key in self.panels:
+            return self.panels[key]
+        name = self.fresh("m" if row else "u")
+        self.panels[key] = name
+        count = long or "1"
+        rows = self.rows if row else "1"
+        widest = (self.rows_all() if self.tile.coupled else str(TILE)) if row else "1"
+        self.want(name, f"{count} * {widest} * P * V")
+        source = [start, times("k", step) if step else "", times("(i0 + r)", row) if row else ""]
+        source += [times("(j0 + l)", vec)]
+        text = " + ".join(x for x in source if x)
+        steps = self.sizes_of_panel(node) if step else "1"
+        self.packing[bool(row)].append(
+            f"for (long k = 0; k < {steps}; k++) for (long r = 0; r < {rows}; r++) "
+            f"for (long l = 0; l < P * V; l++) "
+            f"{name}[(k * {rows} + r) * P * V + l] = l < columns ? *({text}) : 0;"
+        )
+        return name
+
+    def sizes_of_panel(self, node: Read) -> str:
+        axes = self.code.tensors[node.tensor].axes
+        for place, axis in zip(node.places, axes, strict=True):
+            if isinstance(place, Affine) and place.shift is not None and place.shift[0] == TIME:
+                return self.c(axis.extent)
+        return "1"
+
+
+def _time_shift(node: Read) -> int:
+    for place in node.places:
+        if isinstance(place, Affine) and place.shift is not None and place.shift[0] == TIME:
+            return place.shift[1]
+    return 0
+
+
+def _operands(node: Expression) -> Iterator[Expression]:
+    """What a function is of; conditions are looked into."""
+    match node:
+        case Select(branches, otherwise):
+            for condition, chosen in branches:
+                yield from _operands(condition)
+                yield chosen
+            yield otherwise
+        case Apply("and", arguments):
+            for argument in arguments:
+                yield from _operands(argument)
+        case Apply(_, arguments):
+            yield from arguments
+
+
+def _with(node: Expression, marks: dict[Expression, Read]) -> Expression:
+    """The node with marks in the place of its operands."""
+    match node:
+        case Select(branches, otherwise):
+            return Select(tuple((_with(c, marks), marks[v]) for c, v in branches), marks[otherwise])
+        case Apply("and", arguments):
+            return replace(node, arguments=tuple(_with(a, marks) for a in arguments))
+        case Apply(_, arguments):
+            return replace(node, arguments=tuple(marks[a] for a in arguments))
+    return node
+
+
+def deeper(line: str, depth: int) -> str:
+    return "  " * depth + line
