@@ -43,7 +43,6 @@ class Answers:
     """Lines that were added to the block of a gap."""
     words: dict[str, str] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
-    text: str = field(default="", repr=False)
 
 
 def read_answers(path: Path, exercise: Exercise) -> Answers:
@@ -69,7 +68,9 @@ def answers_of(text: str, name: str, exercise: Exercise) -> Answers:
         found.remarks.append(f"only the first {MOST_TEXT:,} of its {len(text):,} signs are read")
         text = text[:MOST_TEXT]
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    found.text = text
+    text = re.sub(r"[^\S\n]+", " ", text)  # so that what is looked for has few ways to fit
+    text = re.sub(r" ?\n ?", "\n", text)
+    text = re.sub(r"\n{3,}", "\n\n", text)
     _fill(found, text, exercise)
     return found
 
@@ -160,26 +161,21 @@ def _bare(line: str) -> str:
 
 def _braced(text: str, command: str) -> Iterator[tuple[str, str]]:
     r"""`\answer{a1}{\frac{1}{2}}`: braces inside it are matched."""
-    for match in re.finditer(rf"\\{command}\{{([^{{}}\n]{{1,12}})\}}\s*\{{", text):
+    behind = 0
+    for match in re.finditer(rf"\\{command}\{{([^{{}}\n]{{1,12}})\}}\s?\{{", text):
         line = text.rfind("\n", 0, match.start()) + 1
-        if (
-            re.search(r"(?<!\\)%", text[line : match.start()])
-            or "newcommand" in text[line : match.start()]
-        ):
+        before = text[max(line, match.start() - 200) : match.start()]
+        if match.start() < behind or "newcommand" in before or re.search(r"(?<!\\)%", before):
             continue
-        depth, at = 1, match.end()
-        stop = min(len(text), at + 10_000)
-        while at < stop and depth:
-            sign = text[at]
-            if sign == "\\":
-                at += 1
-            elif sign == "{":
-                depth += 1
-            elif sign == "}":
-                depth -= 1
-            at += 1
-        if not depth:
-            yield match[1].strip(), text[match.end() : at - 1].strip()
+        depth, behind = 1, match.end()
+        for sign in re.finditer(r"\\.|[{}]", text[behind : behind + MOST_WORDS], re.S):
+            depth += {"{": 1, "}": -1}.get(sign.group(), 0)
+            if not depth:
+                yield match[1].strip(), text[behind : behind + sign.start()].strip()
+                behind += sign.end()
+                break
+        else:
+            behind += MOST_WORDS  # it is never closed
 
 
 def _listed(text: str) -> Iterator[tuple[str, str]]:
