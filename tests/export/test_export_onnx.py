@@ -11,6 +11,7 @@ from safetensors.numpy import load_file
 
 from indicial import load
 from indicial.cli import main
+from indicial.designs.hand import hand
 from indicial.export import onnx_file
 from indicial.export.onnx_check import opened
 from indicial.export.onnx_file import OnnxExport, begin_path, export_onnx
@@ -114,3 +115,8 @@ def test_packages_that_are_not_there(
     run, _ = make_run(tmp_path / "run", "rnn_lm")
     assert main(["export", str(run.folder), "--format", "onnx"]) == 2
     assert "pip install indicial[onnx]" in capsys.readouterr().err
+
+
+def test_one_head_without_an_axis_for_heads(tmp_path: Path) -> None:
+    found = export_onnx(hand("position").compiled(), tmp_path / "head.onnx", length=4)
+    assert found.files[0].difference < 1e-5

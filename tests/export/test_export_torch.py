@@ -14,6 +14,7 @@ import torch
 from indicial import load
 from indicial.cli import main
 from indicial.compile.module.module import ProgramModule
+from indicial.designs.hand import hand
 from indicial.export.torch_check import check_torch, read_model
 from indicial.export.torch_file import export_torch, torch_file
 from indicial.program.messages import IndicialError
@@ -126,3 +127,16 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def single(name: str) -> ProgramModule:
     """A small model in 32 bits, with distributions that are far from even."""
     return deepcopy(model(name)).float()
+
+
+def test_a_design_is_exported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    design = hand("position")
+    saved = design.save(tmp_path / "mine.json")
+    assert main(["export", str(saved), "--format", "torch"]) == 0
+    assert "Model.forward(w) → y" in capsys.readouterr().out
+    made = read_model(tmp_path / "mine.py")
+    with torch.no_grad():
+        found = made(torch.tensor([[1, 2, 0]]))
+    np.testing.assert_allclose(found[0], design.run("BCA")["y"], atol=1e-5)
+    assert main(["export", str(saved), "--format", "torch", "--checkpoint", "last"]) == 2
+    assert main(["export", str(tmp_path / "positon"), "--format", "torch"]) == 2

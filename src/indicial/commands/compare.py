@@ -46,6 +46,9 @@ trained. It is told what is the same in their attention and what is not
   indicial compare mine.json runs/first-1 --text "ABC="
 """
 
+DESIGN_OPTIONS = ("text", "task", "figure", "json", "force")
+"""What is for designs alone."""
+
 
 def add(commands: Commands[Any]) -> None:
     from indicial.training.options import DATA, LEARNING, MACHINE, OPTIONS, OTHER_NAMES
@@ -75,6 +78,8 @@ def add(commands: Commands[Any]) -> None:
                        help="draw both in one picture: .svg, .png or .pdf")  # fmt: skip
     forcing(group)
     group.add_argument("--text", metavar="TEXT", help="the example on which weights are shown")
+    group.add_argument("--task", metavar="NAME",
+                       help="why they differ, on every case of content, position or unique")  # fmt: skip
     group.add_argument("--json", action="store_true", help="all numbers as JSON")
     more = {"data": DATA, "learning": [OPTIONS["batch_size"], *LEARNING], "machine": MACHINE}
     for title, options in more.items():
@@ -91,13 +96,13 @@ def _compare(options: argparse.Namespace) -> int:
     if designs is not None:
         _only(
             options,
-            ("text", "figure", "json", "force"),
+            DESIGN_OPTIONS,
             "nothing is trained when designs are compared",
         )
         if options.figure:
             check_outputs(options, {"figure": [Path(options.figure)]})
-        return compare_designs(designs, options.text, options.figure, options.json)
-    others = [name for name in vars(options) if name not in ("text", "figure", "json", "force")]
+        return compare_designs(designs, options.text, options.figure, options.json, options.task)
+    others = [name for name in vars(options) if name not in DESIGN_OPTIONS]
     _only(options, others, "models are compared in a folder, with pictures (--out)")
     from indicial.lab.front import compare_models
 

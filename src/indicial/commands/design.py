@@ -28,6 +28,8 @@ that a person chose: one attention head, small enough to be written down.
 
 With --train the same equations are learned from a random start, one sequence at
 a time by gradient descent, and what was learned is compared with the design.
+For each difference every case is run again with it exchanged: which case
+changes most, what it changes, and whether any case turns wrong.
 
   indicial design content --train
   indicial design position --train --figure both.svg --out learned.json
@@ -84,10 +86,11 @@ def _design(options: argparse.Namespace) -> int:
             "design": checked.to_json(),
             "learned": found.to_json(),
             "comparison": comparison.to_json(),
+            "reasons": [reason.to_json() for reason in comparison.reasons(task)],
         }
         print(json.dumps(told, ensure_ascii=False))
     else:
-        print(f"{learned.name}: {learned.remark}\n{found}\n\n{comparison}")
+        print(f"{learned.name}: {learned.remark}\n{found}\n\n{comparison.told(task)}")
     return 0 if checked.passed and found.passed else 1
 
 

@@ -36,7 +36,11 @@ def design_meant(word: str) -> Iterator[None]:
 
 
 def compare_designs(
-    pair: tuple[Design, Design], text: str | None, figure: str | None, as_json: bool = False
+    pair: tuple[Design, Design],
+    text: str | None,
+    figure: str | None,
+    as_json: bool = False,
+    task: str | None = None,
 ) -> int:
     """Prints what is the same in two designs and what is not."""
     from indicial.designs.comparison import compare
@@ -44,5 +48,9 @@ def compare_designs(
     found = compare(*pair, text)
     if figure is not None:
         found.figure(figure)
-    print(json.dumps(found.to_json(), ensure_ascii=False, indent=2) if as_json else found)
+    if as_json:
+        why = {"reasons": [r.to_json() for r in found.reasons(task)]} if task else {}
+        print(json.dumps(found.to_json() | why, ensure_ascii=False, indent=2))
+    else:
+        print(found.told(task) if task else found)
     return 0

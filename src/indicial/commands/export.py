@@ -1,6 +1,7 @@
-"""The command `export`: the model of a run as files that run without Indicial.
+"""The command `export`: the model of a run, or a design, as files that run without Indicial.
 
 $ indicial export runs/book --format torch
+$ indicial export mine.json --format torch
 """
 
 from __future__ import annotations
@@ -10,15 +11,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from indicial.commands.arguments import Commands, check_outputs, command, forcing
+from indicial.commands.designs import design_meant
 
 if TYPE_CHECKING:
     from indicial.export.onnx_file import OnnxExport, OnnxFile, Port
 
 EXPORT = """\
-Writes the model of a run as files that run without Indicial.
+Writes the model of a run, or a design, as files that run without Indicial.
 
   indicial export runs/book --format torch      model.py and model.safetensors
   indicial export runs/book --format onnx       model.onnx and model-step.onnx
+  indicial export mine.json --format torch      a design: mine.py beside it
+  indicial export position --format onnx --length 4
 
 The PyTorch file has a class Model: forward(tokens) for whole texts, begin()
 and step(state, token) for one token after the other. The ONNX files do the
@@ -35,11 +39,12 @@ ENDINGS = {"torch": ".py", "onnx": ".onnx"}
 def add(commands: Commands[Any]) -> None:
     """Adds `export` to the parser of `indicial`."""
     parser = command(commands, "export", "write a model as PyTorch or ONNX", EXPORT, _export)
-    parser.add_argument("run_folder", metavar="RUN", help="the folder of a run")
+    parser.add_argument("run_folder", metavar="RUN",
+                        help="the folder of a run, or a design by its file or name")  # fmt: skip
     parser.add_argument("--format", choices=sorted(ENDINGS), required=True, help="what to write")
     parser.add_argument("--out", metavar="FILE",
                         help="where to (model.py or model.onnx in the run)")  # fmt: skip
-    parser.add_argument("--checkpoint", choices=["best", "last"], default="best",
+    parser.add_argument("--checkpoint", choices=["best", "last"],
                         help="which weights of the run (best)")  # fmt: skip
     forcing(parser)
     parser.add_argument("--length", type=int, metavar="N",
@@ -47,6 +52,7 @@ def add(commands: Commands[Any]) -> None:
 
 
 def _export(options: argparse.Namespace) -> int:
+    from indicial.designs.named import named_design
     from indicial.program.messages import IndicialError
     from indicial.training.run import Run
 
@@ -59,11 +65,21 @@ def _export(options: argparse.Namespace) -> int:
         from indicial.export.onnx_file import check_packages
 
         check_packages()
-    run = Run.open(options.run_folder)
-    path = Path(options.out) if options.out is not None else run.folder / f"model{ending}"
+    design = named_design(options.run_folder)
+    if design is not None and options.checkpoint is not None:
+        raise IndicialError("--checkpoint is for a run: a design has one set of matrices")
+    if design is not None:
+        path = Path(options.run_folder).with_suffix(ending)
+    else:
+        with design_meant(options.run_folder):
+            run = Run.open(options.run_folder)
+        path = run.folder / f"model{ending}"
+    if options.out is not None:
+        path = Path(options.out)
     path = path if path.suffix == ending else path.with_name(path.name + ending)
     check_outputs(options, {"out": _files(path, options.format)})
-    module = run.module(options.checkpoint, device="cpu")
+    chosen = options.checkpoint or "best"
+    module = design.compiled() if design is not None else run.module(chosen, device="cpu")
     if options.format == "torch":
         print(_torch(module, path))
     else:

@@ -51,6 +51,9 @@ class Circuits:
     """The name of the attention weights."""
     output: str
     """The name of what the head gives in the end: `y`, or `P`."""
+    features: Features
+    softmax: bool = False
+    """Whether the outputs go through a softmax."""
 
 
 def circuits(design: Design) -> Circuits:
@@ -86,11 +89,13 @@ def circuits(design: Design) -> Circuits:
         values = values - values.mean(1, keepdims=True)
     labels = tuple(label for block in blocks for label in block.labels)
     products = scores
-    scores, values = settled(scores, values, _features(design, name, places))
+    features = _features(design, name, places)
+    scores, values = settled(scores, values, features)
     applied = {"query": q, "key": k, "value": v}
     return Circuits(
-        scores, values, tuple(places), labels, factors, applied, products, name, output.tensor
-    )
+        scores, values, tuple(places), labels, factors, applied, products, name, output.tensor,
+        features, output.softmax,
+    )  # fmt: skip
 
 
 def _attention(design: Design) -> str:

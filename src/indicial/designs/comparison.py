@@ -18,7 +18,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,6 +29,10 @@ from indicial.designs.design import Design
 from indicial.designs.matching import assign
 from indicial.inspect.readings import readings
 from indicial.program.messages import IndicialError
+
+if TYPE_CHECKING:
+    from indicial.designs.reasons import Reason
+    from indicial.designs.tasks import Task
 
 SAME, ALIKE = 0.95, 0.7
 """Cosines from which two patterns are called the same, or alike."""
@@ -52,6 +56,9 @@ class Part:
     """None where one of them is nothing."""
     difference: float
     """The largest difference of an element."""
+    rows: slice | None
+    """Where it stands in the products; values have columns only."""
+    columns: slice
 
     def sentence(self, names: tuple[str, str], heads: int) -> str:
         where = f" in pair {self.head} of heads" if heads > 1 else ""
@@ -134,6 +141,12 @@ class Comparison:
                     f"not ({whole:.3f}): what {role} and the other factor share is free."
                 )
 
+    def reasons(self, task: str | Task) -> list[Reason]:
+        """What each difference does, on every case of a task (`reasons.py`)."""
+        from indicial.designs.reasons import reasons
+
+        return reasons(self, task)
+
     def _text_sentences(self) -> Iterator[str]:
         if self.text is None:
             return
@@ -171,6 +184,11 @@ class Comparison:
             lines.append(f"  {self.other.name}: {self.other.remark}")
         lines += _folded(self.sentences())
         return "\n".join(lines)
+
+    def told(self, task: str | Task) -> str:
+        """The report, and why each of its differences is there."""
+        lines = _folded([str(reason) for reason in self.reasons(task)])
+        return "\n".join([str(self), "  Why they differ, each difference exchanged alone:", *lines])
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -283,7 +301,9 @@ def _part(what: str, head: int, one: Array, other: Array, place: tuple[int, slic
     sizes = size(a), size(b)
     wholes = size(one[head]), size(other[head])
     shares = tuple(s / w if w else 0.0 for s, w in zip(sizes, wholes, strict=True))
-    return Part(what, head, sizes, (shares[0], shares[1]), cosine(a, b), float(np.abs(a - b).max()))
+    rows = place[1] if what.startswith("Scores") else None
+    largest = float(np.abs(a - b).max())
+    return Part(what, head, sizes, (shares[0], shares[1]), cosine(a, b), largest, rows, place[2])
 
 
 def size(a: Array) -> float:

@@ -62,8 +62,12 @@ class Design:
     @cached_property
     def module(self) -> ProgramModule:
         """In float64, so that margins are those of the design and not of rounding."""
+        return self.compiled(torch.float64)
+
+    def compiled(self, dtype: torch.dtype = torch.float32) -> ProgramModule:
+        """A module with these arrays; in float32 it is like those that are trained."""
         start = {name: torch.from_numpy(array.copy()) for name, array in self.arrays.items()}
-        made = self.program.compile(sizes=self.sizes, start=start, dtype=torch.float64)
+        made = self.program.compile(sizes=self.sizes, start=start, dtype=dtype)
         return made.eval()
 
     def encode(self, text: str) -> list[int]:

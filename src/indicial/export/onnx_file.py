@@ -262,7 +262,7 @@ def traced(
     outputs: Sequence[str],
 ) -> Any:
     """What the tracer of torch makes of a module, as an ONNX model."""
-    with _quiet():
+    with _quiet(), _heads():
         try:
             program = torch.onnx.export(
                 model.eval(),
@@ -278,6 +278,29 @@ def traced(
             raise OneLength(f"torch cannot trace it: {why}") from error
     assert program is not None
     return program.model_proto
+
+
+@contextmanager
+def _heads() -> Iterator[None]:
+    """Attention always has an axis for heads: the tracer knows no other."""
+    import torch.nn.functional as F
+
+    plain: Any = F.scaled_dot_product_attention
+
+    def headed(query: Any, key: Any, value: Any, *more: Any, **named: Any) -> Any:
+        if query.ndim != 3:
+            return plain(query, key, value, *more, **named)
+        mask = named.get("attn_mask")
+        if mask is not None and mask.ndim == 3:
+            named["attn_mask"] = mask.unsqueeze(1)
+        three = [tensor.unsqueeze(1) for tensor in (query, key, value)]
+        return plain(*three, *more, **named).squeeze(1)
+
+    F.scaled_dot_product_attention = headed
+    try:
+        yield
+    finally:
+        F.scaled_dot_product_attention = plain
 
 
 @contextmanager
