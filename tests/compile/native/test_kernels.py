@@ -148,3 +148,5 @@ def test_members_of_different_lengths(name: str) -> None:
             np.testing.assert_allclose(
                 found[name_].numpy()[inside], expected[name_][inside], rtol=0, atol=1e-13
             )
+            # Whoever reads on, gradients and products of all steps at once, finds zeros beyond.
+            assert not found[name_].numpy()[~inside].any()

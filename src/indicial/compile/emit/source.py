@@ -47,16 +47,18 @@ def emit(
     summed: frozenset[str] = frozenset(),
     empty: frozenset[str] = frozenset(),
     patterns: Collection[str] = NAMES,
+    finite: bool = False,
 ) -> Source:
     """The text that computes the wanted tensors; those that are `summed`, over the batch.
 
     `patterns` are the library calls to look for, by name. Sizes are 1 or more but for those that
     are `empty`, which may be 0; then no library calls are looked for, as many want an element.
+    `finite`: beyond its length every input has something finite already.
     """
     patterns = () if empty else patterns
     lifted, steps = lift(code, plan, want, ragged, draws, summed)
     lifted, steps = with_logs(lifted, steps, want)
-    module = _Module(lifted, steps, list(dict.fromkeys(want)), ragged, empty, patterns)
+    module = _Module(lifted, steps, list(dict.fromkeys(want)), ragged, empty, patterns, finite)
     text = module.text()
     return Source.of(text, module.emission.functions, tuple(module.findings))
 
@@ -72,8 +74,10 @@ class _Module:
         ragged: frozenset[str],
         empty: frozenset[str],
         patterns: Collection[str],
+        finite: bool,
     ) -> None:
         self.code = code
+        self.finite = finite
         self.want = want
         self.patterns = patterns
         self.findings: list[Finding] = []
@@ -175,7 +179,7 @@ class _Module:
             f"    {identifier} = lengths[{quoted(name)}]  # ({self.letters[str(MEMBER.extent)]},)"
             for name, identifier in emission.writing.lengths.items()
         ]
-        for name in names:
+        for name in () if self.finite else names:
             tensor = self.code.tensors[name]
             letters = [axis.letter for axis in tensor.axes]
             if emission.writing.ragged.member not in letters:

@@ -59,7 +59,8 @@ def arranged(
 def emitted(stretch: Stretch, ragged: frozenset[str]) -> Source:
     """The text of a stretch."""
     plan = Plan(tuple(Run(s) for s in stretch.code.statements))
-    return emit(stretch.code, plan, stretch.want, ragged=ragged, summed=stretch.summed)
+    # What it is given was computed from inputs that are settled, or by kernels, which leave zeros.
+    return emit(stretch.code, plan, stretch.want, ragged=ragged, summed=stretch.summed, finite=True)
 
 
 def _fixed(code: Code, plan: Plan) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,6 +40,20 @@ class Call(ctypes.Structure):
         ("rows", ctypes.c_void_p),
         ("team", ctypes.c_void_p),
     )
+
+
+def memory(
+    like: torch.Tensor,
+    extents: Sequence[int],
+    shapes: Iterable[Sequence[Size]],
+    ragged: Collection[str],
+) -> torch.Tensor:
+    """Memory for tensors of these shapes that a kernel computes; zeros where it may leave something out.
+
+    Where an axis ends early for a member, a kernel writes nothing beyond, and others read it.
+    """
+    early = any(size.names & set(ragged) for shape in shapes for size in shape)
+    return like.new_zeros(extents) if early else like.new_empty(extents)
 
 
 @dataclass(frozen=True)
@@ -86,7 +100,7 @@ class Kernel:
         kept = {
             name: into[name]
             if into is not None and name in into
-            else like.new_empty([members, *(s.value(values) for s in self.shapes[name])])
+            else memory(like, self.extents(name, members, values), [self.shapes[name]], self.ragged)
             for name in self.kept
         }
         every = (*inputs, *kept.values())
@@ -94,6 +108,9 @@ class Kernel:
         call = self.call(every, [row(t) for t in every], values, members, longs)
         self.library.run(ctypes.byref(call))
         return kept
+
+    def extents(self, name: str, members: int, sizes: Mapping[str, int]) -> list[int]:
+        return [members, *(size.value(sizes) for size in self.shapes[name])]
 
     def call(
         self,

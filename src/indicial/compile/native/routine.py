@@ -22,7 +22,7 @@ import torch
 
 from indicial.compile.emit.running import Source
 from indicial.compile.encoding import Packed
-from indicial.compile.native.kernel import PARTS, REALS, Kernel
+from indicial.compile.native.kernel import PARTS, REALS, Kernel, memory
 from indicial.compile.native.outer import Outer, Outers
 from indicial.compile.native.projections import Gathered, Projection
 from indicial.compile.schedule.plan import Loop
@@ -103,7 +103,7 @@ class Native:
         kernel = self.kernel(some.dtype, sizes, frozenset(lengths), fixed)
         given = {name: known[name] for name in kernel.arguments}
         members = next((t.shape[0] for n, t in given.items() if n not in self.same), 1)
-        wide, views = self.side_by_side(some, members, sizes)
+        wide, views = self.side_by_side(some, members, sizes, lengths)
         return {**kernel(given, sizes, members, lengths, views), **wide}
 
     def kernel(
@@ -123,14 +123,15 @@ class Native:
         return self.kernels[key]
 
     def side_by_side(
-        self, like: torch.Tensor, members: int, sizes: Mapping[str, int]
+        self, like: torch.Tensor, members: int, sizes: Mapping[str, int], ragged: Collection[str]
     ) -> tuple[Values, Values]:
         """Memory for each group, under its members' names, and for each member a view of it."""
         wide, views = {}, {}
         for group in self.groups:
             shapes = [[size.value(sizes) for size in self.shapes[n]] for n in group]
             widths = [math.prod(shape[1:]) for shape in shapes]
-            whole = like.new_empty(members, shapes[0][0], sum(widths))
+            extents = [members, shapes[0][0], sum(widths)]
+            whole = memory(like, extents, [self.shapes[n] for n in group], ragged)
             wide["|".join(group)] = whole
             at = itertools.accumulate([0, *widths])
             for name, shape, start, width in zip(group, shapes, at, widths, strict=False):
