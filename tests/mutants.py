@@ -53,6 +53,9 @@ FOLDERS = {
 LEAST = 30
 """Seconds of computing that any mutant may take; one that takes longer never ends, and is noticed."""
 
+IDLE, IDLE_COMPUTES = 300, 0.5
+"""Who computes less than this in so many seconds waits for what never comes."""
+
 
 # ------------------------------------------------------------------ the mutants of a file
 
@@ -352,16 +355,45 @@ class Runner:
             with contextlib.suppress(BaseException):
                 _child(self.tree, files, plugin, limit, log)
             os._exit(70)
-        clock = threading.Timer(10 * limit, os.kill, (child, signal.SIGKILL))
-        clock.start()
+        ended = threading.Event()
+        watch = threading.Thread(target=_end_if_idle, args=(child, ended), daemon=True)
+        watch.start()
         _, status = os.waitpid(child, 0)
-        clock.cancel()
+        ended.set()
+        watch.join()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child, signal.SIGKILL)  # what a fault left behind
         code = os.waitstatus_to_exitcode(status)
         failed = [
             s for s in log.read_text(errors="replace").splitlines() if s.startswith("FAILED ")
         ]
         what = failed[0][7:].split(" - ")[0] if failed else f"ended with {code}"
         return code not in (0, 5), what
+
+
+def _end_if_idle(child: int, ended: threading.Event) -> None:
+    """End a process that waits for what never comes. One that computes is ended by its limit: a
+    clock would end those that a busy machine keeps waiting.
+    """
+    before = -IDLE_COMPUTES
+    while not ended.wait(IDLE):
+        now = _computed(child)
+        if now - before < IDLE_COMPUTES:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child, signal.SIGKILL)
+            return
+        before = now
+
+
+def _computed(session: int) -> float:
+    """Seconds that the processes of a session have computed, with those that they waited for."""
+    ticks = 0
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            fields = stat.read_text().rpartition(")")[2].split()
+            if int(fields[3]) == session:
+                ticks += sum(map(int, fields[11:15]))
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def _child(tree: Path, files: list[str], plugin: object, limit: float, log: Path) -> None:
