@@ -18,11 +18,11 @@ from indicial.notation.expressions import ExpressionParser
 from indicial.notation.faults import Fault, Refusal, Skipped
 from indicial.notation.node import Node
 from indicial.notation.printers import name_key
-from indicial.notation.rows import NO_SLIP, split_rows
+from indicial.notation.rows import LINES, NO_SLIP, split_rows, too_many
 from indicial.notation.source import Source, Span, cover
 from indicial.notation.statements import RowParser
 from indicial.notation.syntax import Name, Statement
-from indicial.notation.tokens import Token, tokenize
+from indicial.notation.tokens import LONGEST, Token, tokenize
 
 DEEPEST = 150
 """So many nodes may stand below each other; brackets alone make fewer."""
@@ -43,9 +43,14 @@ def parse(tokens: Sequence[Token], latex: bool, claims: bool = False) -> Parsed:
 
     With `claims`, every row is one, whether it says so or not.
     """
+    for token in tokens:
+        if token.kind == "endless":
+            return Parsed((), (_endless(token),))
     comments = tuple(t.span for t in tokens if t.kind == "comment")
     kept = loop_signs(interpret_commands([t for t in tokens if t.kind != "comment"], latex))
     rows, faults = split_rows(kept, latex)
+    if len(rows) > LINES:
+        return Parsed((), (too_many(len(rows), rows[LINES].tokens[0].span),))
     statements: list[Statement] = []
     skipped = [Skipped(f.spans[0], f.message) for f in faults if f.code == NO_SLIP]
     faults = [f for f in faults if f.code != NO_SLIP]
@@ -77,6 +82,15 @@ def _too_deep(statement: Statement) -> bool:
         if not level:
             return False
     return True
+
+
+def _endless(token: Token) -> Fault:
+    return Fault(
+        "length",
+        f"notation of {token.text} characters; {LONGEST:,} is the limit",
+        (token.span,),
+        "write lines or terms that are alike as one, with an index",
+    )
 
 
 def _deep(place: Span) -> Fault:

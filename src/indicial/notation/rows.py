@@ -22,9 +22,11 @@ NO_SLIP = "no-slip"
 """The code of a row that is left out, and is right."""
 
 NESTING = 60
-SIGNS = 300_000
-"""The most of one equation: half a minute of work."""
 """How deep brackets may stand inside each other."""
+SIGNS = 1_000_000
+"""The most of one equation: a hundred thousand terms, and a minute of work."""
+LINES = 30_000
+"""The most of one program, which a document divided by headings has many of: half a minute."""
 
 CLOSERS = {"(": ")", "[": "]", "{": "}", "\\{": "\\}", "⟨": "⟩", "⌊": "⌋", "⌈": "⌉", "|(": "|)",
            "‖(": "‖)"}  # fmt: skip
@@ -103,6 +105,13 @@ def split_rows(tokens: Iterable[Token], latex: bool) -> tuple[list[Row], list[Fa
         if not found:
             good.append(row)
     return good, faults
+
+
+def too_many(count: int, place: Span) -> Fault:
+    """What a program of so many lines is told; `place` is the first line over the limit."""
+    told = f"a program of {count:,} lines; {LINES:,} is the limit"
+    hint = "divide it by headings, or write lines that are alike as one, with an index"
+    return Fault("length", told, (place,), hint)
 
 
 def _pieces(tokens: list[Token], latex: bool) -> list[list[Token]]:

@@ -22,7 +22,8 @@ class Token:
     """A piece of text.
 
     kinds out of the lexer: letter, word, number, command (with its backslash), sign, mark (a
-    combining accent), row (`\\\\`), newline, comment, parameter (`#1` in a macro's body).
+    combining accent), row (`\\\\`), newline, comment, parameter (`#1` in a macro's body), endless (for
+    all of a text that is too long).
     `space` tells whether a blank stands before it; `font` is `bold`, `script`, `sans` or `roman`
     where the text says so.
     """
@@ -61,12 +62,18 @@ _LATEX = re.compile(
 )
 
 
+LONGEST = 3_000_000
+"""How many characters are read as one stretch of notation: a few seconds for the lexer alone."""
+
+
 def tokenize(source: Source, start: int, end: int, latex: bool) -> list[Token]:
-    """The tokens of `source.text[start:end]`.
+    """The tokens of `source.text[start:end]`; of a text that is too long, one that says so.
 
     >>> [t.text for t in tokenize(Source("", "2t+dt"), 0, 5, latex=False)]
     ['2', 't', '+', 'dt']
     """
+    if end - start > LONGEST:
+        return [Token("endless", f"{end - start:,}", Span(source, start, start + 1))]
     tokens: list[Token] = []
     text = source.text
     match = (_LATEX if latex else _PLAIN).match

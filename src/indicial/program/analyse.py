@@ -99,12 +99,16 @@ def _survey(lowering: Lowering, statements: Sequence[s.Statement]) -> None:
 
 def _met(product: s.Product) -> set[str]:
     """The letters in which factors meet: the k of `U[j,k] x[t,k]` is no name of one element."""
-    letters = [
-        {name_key(name) for item in factor.items if (name := index_name(item)) is not None}
-        for factor in product.factors
-        if isinstance(factor, s.Index)
-    ]
-    return {key for n, keys in enumerate(letters) for other in letters[:n] for key in keys & other}
+    seen: set[str] = set()
+    met: set[str] = set()
+    for factor in product.factors:
+        if isinstance(factor, s.Index):
+            own = {
+                name_key(name) for item in factor.items if (name := index_name(item)) is not None
+            }
+            met |= seen & own
+            seen |= own
+    return met
 
 
 def _defined_twice(lowering: Lowering) -> None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from indicial.notation.faults import Fault, Skipped
 from indicial.notation.parse import canonical_name, parse_text
 from indicial.notation.printers import latex, plain, unicode
+from indicial.notation.rows import LINES, too_many
 from indicial.notation.syntax import Equation, Name, Statement
 from indicial.program import ir
 from indicial.program.analyse import Analysis, analyse
@@ -42,8 +43,6 @@ Silencer = Callable[[Message], bool]
 Amend = Callable[["Program", list[Message]], list[Message]]
 
 
-MOST_STATEMENTS = 3_000
-"""Of a program, which a document divided by headings has many of."""
 MOST_NODES = 50_000
 """Of the equations of a program that is compiled."""
 
@@ -75,11 +74,8 @@ class Program:
     ) -> None:
         self.title = title
         statements = list(statements)
-        if len(statements) > MOST_STATEMENTS:
-            told = f"a program of {len(statements):,} lines; {MOST_STATEMENTS:,} is the limit"
-            hint = "divide it by headings, or write lines that are alike as one, with an index"
-            place = statements[MOST_STATEMENTS].span
-            faults, statements = (*faults, Fault("length", told, (place,), hint)), []
+        if len(statements) > LINES:
+            faults, statements = (*faults, too_many(len(statements), statements[LINES].span)), []
         self._made = partial(
             Program, statements, title=title, faults=faults, skipped=skipped, document=document,
             resolve=resolve, fills=fills, silencer=silencer, prose=prose,

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from indicial.program.cost.conditions import add
-from indicial.program.cost.dependence import Edge, edges
+from indicial.program.cost.dependence import Edge, circles, edges
 from indicial.program.ir import Affine, Code, Index, Statement
 from indicial.program.sizes import Size
 
@@ -93,45 +93,16 @@ def components(
     """The statements in groups that need each other, what is needed first coming first.
 
     With each group come the needs inside it; none, if it is one statement that does not need
-    itself. (Tarjan 1972, with a list in place of the recursion.)
+    itself.
     """
-    by_reader: dict[int, list[Need]] = {id(s): [] for s in statements}
+    number = {id(s): n for n, s in enumerate(statements)}
+    by_reader: list[list[Need]] = [[] for _ in statements]
     for need in found:
-        if id(need.reader) in by_reader and id(need.definer) in by_reader:
-            by_reader[id(need.reader)].append(need)
-    order: dict[int, int] = {}
-    low: dict[int, int] = {}
-    open_: list[Statement] = []
-    closed: set[int] = set()
-    for root in statements:
-        if id(root) in order:
-            continue
-        waiting = [(root, iter(by_reader[id(root)]))]
-        order[id(root)] = low[id(root)] = len(order)
-        open_.append(root)
-        while waiting:
-            statement, rest = waiting[-1]
-            for need in rest:
-                other = need.definer
-                if id(other) not in order:
-                    order[id(other)] = low[id(other)] = len(order)
-                    open_.append(other)
-                    waiting.append((other, iter(by_reader[id(other)])))
-                    break
-                if id(other) not in closed:
-                    low[id(statement)] = min(low[id(statement)], order[id(other)])
-            else:
-                waiting.pop()
-                if waiting:
-                    above = waiting[-1][0]
-                    low[id(above)] = min(low[id(above)], low[id(statement)])
-                if low[id(statement)] == order[id(statement)]:
-                    at = next(n for n, s in enumerate(open_) if s is statement)
-                    group = open_[at:]
-                    del open_[at:]
-                    closed |= {id(s) for s in group}
-                    inside = {id(s) for s in group}
-                    yield (
-                        [s for s in statements if id(s) in inside],
-                        [n for s in group for n in by_reader[id(s)] if id(n.definer) in inside],
-                    )
+        if id(need.reader) in number and id(need.definer) in number:
+            by_reader[number[id(need.reader)]].append(need)
+    for circle in circles([[number[id(n.definer)] for n in needs] for needs in by_reader]):
+        inside = set(circle)
+        yield (
+            [statements[n] for n in circle],
+            [n for s in circle for n in by_reader[s] if number[id(n.definer)] in inside],
+        )

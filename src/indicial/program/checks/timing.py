@@ -115,11 +115,12 @@ def expanded(context: Context, statement: RawStatement) -> Iterator[ir.Read]:
 
 def _circles(steps: list[Step]) -> list[list[Step]]:
     """The ways from a tensor back to itself that pass through no tensor twice."""
-    outgoing: dict[str, list[Step]] = defaultdict(list)
+    once: dict[object, Step] = {}
     for step in steps:
-        same = [o for o in outgoing[step.target] if o.source == step.source and o.lags == step.lags]
-        if not same:
-            outgoing[step.target].append(step)
+        once.setdefault((step.target, step.source, step.lags), step)
+    outgoing: dict[str, list[Step]] = defaultdict(list)
+    for step in once.values():
+        outgoing[step.target].append(step)
     order = {name: number for number, name in enumerate(outgoing)}
     found: list[list[Step]] = []
     tried = 0

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from indicial.program.cost.conditions import Constraint, add, constraints, sign
@@ -138,24 +138,50 @@ def _reads(expression: Expression, scope: _Scope) -> Iterator[tuple[Read, _Scope
 
 def groups(names: list[str], found: list[Edge]) -> list[list[str]]:
     """The tensors in groups that need each other, what is needed first coming first."""
-    needs: dict[str, set[str]] = {name: set() for name in names}
+    number = {name: n for n, name in enumerate(names)}
+    needs: list[dict[int, None]] = [{} for _ in names]
     for edge in found:
-        needs[edge.ends[0]].add(edge.ends[1])
-    reach: dict[str, set[str]] = {}
-    for name in names:
-        seen: set[str] = set()
-        waiting = [name]
+        here, there = edge.ends
+        needs[number[here]][number[there]] = None
+    return [[names[n] for n in circle] for circle in circles(needs)]
+
+
+def circles(needs: Sequence[Iterable[int]]) -> Iterator[list[int]]:
+    """Groups of numbers that need each other, what is needed first coming first.
+
+    >>> list(circles([[1], [2], [1], []]))
+    [[1, 2], [0], [3]]
+
+    (Tarjan 1972, with a list in place of the recursion.)
+    """
+    order: dict[int, int] = {}
+    low: dict[int, int] = {}
+    open_: list[int] = []
+    closed: set[int] = set()
+
+    def begin(number: int) -> tuple[int, Iterator[int]]:
+        order[number] = low[number] = len(order)
+        open_.append(number)
+        return number, iter(needs[number])
+
+    for root in range(len(needs)):
+        waiting = [] if root in order else [begin(root)]
         while waiting:
-            new = needs[waiting.pop()] - seen
-            seen |= new
-            waiting.extend(new)
-        reach[name] = seen
-    result: list[list[str]] = []
-    for name in sorted(names, key=lambda n: len(reach[n] | {n})):
-        for group in result:
-            if name in reach[group[0]] and group[0] in reach[name]:
-                group.append(name)
-                break
-        else:
-            result.append([name])
-    return result
+            number, rest = waiting[-1]
+            for other in rest:
+                if other not in order:
+                    waiting.append(begin(other))
+                    break
+                if other not in closed:
+                    low[number] = min(low[number], order[other])
+            else:
+                waiting.pop()
+                if waiting:
+                    above = waiting[-1][0]
+                    low[above] = min(low[above], low[number])
+                if low[number] == order[number]:
+                    group: list[int] = []
+                    while not group or group[-1] != number:
+                        group.append(open_.pop())
+                    closed.update(group)
+                    yield sorted(group)

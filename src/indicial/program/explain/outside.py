@@ -57,10 +57,10 @@ class Outside:
 def outside(code: Code) -> list[Outside]:
     """Every read that can leave a range, each kind of it once."""
     names = list(dict.fromkeys(statement.target for statement in code.statements))
-    circles = [set(g) for g in groups(names, list(edges(code)))]
+    circles = {name: g for g in groups(names, list(edges(code))) for name in g}
     found: dict[Outside, None] = {}
     for statement in code.statements:
-        circle = next((c for c in circles if statement.target in c), set())
+        circle = circles[statement.target]
         for seen in _reads_of(code, statement):
             recurs = seen.read.tensor in circle and not _from_below(statement, seen.read)
             for one in _leaving(code, seen, recurs):

@@ -23,13 +23,16 @@ from indicial.program.sizes import Size
 
 @dataclass
 class _Class:
-    names: list[tuple[int, str]] = field(default_factory=list)
+    site: Span
+    """Where the first of it stands."""
+    names: dict[tuple[int, str], None] = field(default_factory=dict)
     """Names that were proposed, with their priority: the lowest wins, then the first."""
+    called: frozenset[str] = frozenset()
+    """The same without priorities, and without those that are none."""
     size: Size | None = None
     size_span: Span = NOWHERE
     digits: tuple[int, ...] = ()
     """The classes whose pairs it counts: those of k and i for `(k,i)`."""
-    sites: list[tuple[Span, str]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,8 @@ class Classes:
 
     def new(self, name: str, span: Span, priority: int = 5) -> int:
         self.parent.append(len(self.parent))
-        self.data.append(_Class(names=[(priority, name)], sites=[(span, name)]))
+        self.data.append(_Class(span))
+        self.prefer(len(self.parent) - 1, name, priority)
         return len(self.parent) - 1
 
     def find(self, a: int) -> int:
@@ -66,7 +70,10 @@ class Classes:
 
     def prefer(self, a: int, name: str, priority: int) -> None:
         """Proposes a name for the class."""
-        self.data[self.find(a)].names.append((priority, name))
+        one = self.data[self.find(a)]
+        one.names[priority, name] = None
+        if name and name not in one.called:
+            one.called |= {name}
 
     def size(self, a: int) -> Size | None:
         """The formula that the class is bound to, with bound classes replaced."""
@@ -109,11 +116,11 @@ class Classes:
             self.conflicts.append(Conflict(self.resolve(own), span, self.atom(a), span, span))
             return
         self.parent[b] = a
-        names = [frozenset(name for _, name in one.names if name) for one in (first, second)]
-        if all(names):
-            self.meetings.append((names[0], names[1], span))
-        first.names += second.names
-        first.sites += second.sites
+        if first.called and second.called and first.called != second.called:
+            self.meetings.append((first.called, second.called, span))
+        first.names |= second.names
+        if first.called != second.called:
+            first.called |= second.called
         if first.size is None:
             first.size, first.size_span = second.size, second.size_span
         first.digits = first.digits or second.digits

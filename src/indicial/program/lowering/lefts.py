@@ -45,14 +45,16 @@ def lower_left_sides(lowering: Lowering) -> list[Scope | None]:
         key = outline.definitions[number].key
         if len(outline.definitions[number].items) == arity[key]:
             arity[key] += 1
+    written: dict[str, list[Definition]] = {}
+    for definition in outline.definitions:
+        written.setdefault(definition.key, []).append(definition)
     for key, count in arity.items():
         if key in outline.defined or (
             key in counted and (counted[key][count] > 1 or len(counted[key]) > 1)
         ):
-            spans = [d.left.span for d in outline.definitions if d.key == key]
-            full = [d.left.span for d in outline.definitions
-                    if d.key == key and _left_count(lowering, d) == count]  # fmt: skip
-            definition_span = next(iter(full or spans), None)
+            own = written.get(key, [])
+            full = (d.left.span for d in own if _left_count(lowering, d) == count)
+            definition_span = next(full, own[0].left.span if own else None)
             if definition_span is not None or count:
                 info = lowering.tensor(
                     key, count, definition_span or _first_span(outline, key, count)

@@ -20,7 +20,7 @@ def link_named_sizes(context: Context) -> None:
             if root == classes.find(number):
                 continue
             if any(name == key and priority <= 5 for priority, name in classes.data[root].names):
-                classes.union(root, number, Span(classes.data[root].sites[0][0].source, 0, 0))
+                classes.union(root, number, Span(classes.data[root].site.source, 0, 0))
                 break
 
 
