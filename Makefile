@@ -40,13 +40,16 @@ setup: $(STAMP) ## make .venv and install the package with its tools into it
 run: $(STAMP) ## train a UGRNN and a transformer side by side for two minutes, and let them talk
 	$(BIN)/indicial compare ugrnn transformer --data people --minutes 2 --samples
 
+# Tests start many processes, and none should compile again what another has compiled.
+unexport PYTHONDONTWRITEBYTECODE
+
 # Side by side: a worker for each core, and who has nothing left takes over from the others.
 PARALLEL := -n auto --dist worksteal
 
-test: $(STAMP) ## run the tests, the snippets of the documents among them
-	$(BIN)/python -m pytest $(PARALLEL) $(PYTEST_ARGS)
+test: $(STAMP) ## run the tests, the snippets of the documents among them, but for the long ones
+	$(BIN)/python -m pytest $(PARALLEL) -m "not long" $(PYTEST_ARGS)
 
-check: $(STAMP) ## everything CI runs: format, lint, types, tests
+check: $(STAMP) ## everything CI runs: format, lint, types, all tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy

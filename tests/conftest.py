@@ -1,13 +1,18 @@
-"""What all tests share: golden files, quick processes and the hypothesis profiles."""
+"""What all tests share: golden files, quick processes, read programs and the hypothesis profiles."""
 
 import difflib
+import functools
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from indicial import library
+from indicial.library import loading
+from indicial.program.program import Program
 from tests.forked import Forked
 
 GOLDEN = Path(__file__).resolve().parent / "golden"
@@ -28,6 +33,35 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+def _once(load: Callable[..., Program]) -> Callable[..., Program]:
+    """`load` that reads and checks a program of the library once: hundreds of tests begin with that.
+
+    A test that patches something gets programs of its own.
+    """
+    kept: dict[object, Program] = {}
+    names = frozenset(library.names())
+
+    @functools.wraps(load)
+    def loaded(*what: Any, **told: Any) -> Program:
+        if patching or not what or not all(isinstance(w, str) and w in names for w in what):
+            return load(*what, **told)
+        key = (what, repr(sorted(told.items())))
+        if key not in kept:
+            kept[key] = load(*what, **told)
+        return kept[key]
+
+    return loaded
+
+
+patching = False
+loading.load = _once(loading.load)  # before any test imports it
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    global patching
+    patching = "monkeypatch" in getattr(item, "fixturenames", ())
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

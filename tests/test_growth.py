@@ -12,7 +12,7 @@ from indicial.notation.syntax import Statement
 from indicial.program.names.naming import Naming
 
 SMALL, FACTOR = 2_000, 3
-LATER = {"unknown": 8_000}
+LATER = {"unknown": 5_000}
 """Where names are compared with each other, the first hundred are compared with all."""
 EACH = {"sections": 246, "one_section": 190, "redefined": 345, "equations": 277, "products": 314}
 """How many functions may be called for each character: about a fifth more than are."""

@@ -1,20 +1,30 @@
 """Every command that writes leaves the user's files alone."""
 
+import shutil
 from pathlib import Path
 
 import pytest
 
 from indicial.cli import main
+from indicial.designs import figure
 from tests.decode.runs import make_run
 
 MINE = "what the user wrote\n"
 SHEET = "# A sheet\n\n```indicial\ny[t] = x[t]\n```\n"
 
 
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "run"
+    make_run(folder, "trigram", context=8)
+    return folder
+
+
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def here(tmp_path: Path, run: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    make_run(tmp_path / "run", "trigram", context=8)
+    monkeypatch.setattr(figure, "_columns", lambda *_: [])  # half of the matrices will do
+    shutil.copytree(run, tmp_path / "run")
     (tmp_path / "text.txt").write_text("abab\n")
     (tmp_path / "sheet.md").write_text(SHEET)
     return tmp_path

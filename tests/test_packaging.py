@@ -9,6 +9,8 @@ import zipfile
 from importlib import metadata
 from pathlib import Path
 
+import pytest
+
 import indicial
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -66,6 +68,7 @@ def done(*command: str | Path, folder: Path) -> str:
     return result.stdout
 
 
+@pytest.mark.long
 def test_the_wheel_works_in_an_environment_of_its_own(tmp_path: Path) -> None:
     """Built from the sources as a release is, and installed beside nothing but the dependencies."""
     copy = tmp_path / "sources"

@@ -59,7 +59,11 @@ def peak(path: Path, tokens: str, documents: str, cache: Path) -> float:
 
 @pytest.mark.parametrize(
     ("tokens", "documents", "small", "large"),
-    [("bytes", "file", 10, 50), ("characters", "lines", 2, 6), ("bpe", "file", 2, 6)],
+    [
+        pytest.param("bytes", "file", 10, 50, marks=pytest.mark.long),
+        ("characters", "lines", 2, 6),
+        pytest.param("bpe", "file", 2, 6, marks=pytest.mark.long),
+    ],
 )
 def test_memory_does_not_grow(
     tmp_path: Path, tokens: str, documents: str, small: int, large: int

@@ -88,6 +88,7 @@ def test_what_looks_both_ways_needs_a_length(tmp_path: Path) -> None:
     assert [missing.name for missing in found.missing] == ["model-step.onnx"]
 
 
+@pytest.mark.long
 def test_a_state_that_grows_needs_a_length(tmp_path: Path) -> None:
     lines = [
         "input w[t] in V",

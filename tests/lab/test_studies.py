@@ -16,6 +16,7 @@ from indicial import IndicialError
 from indicial.cli import main
 from indicial.data.world import world
 from indicial.inspect.structures import Head, Share
+from indicial.lab import pool
 from indicial.lab.pool import Outcome
 from indicial.lab.results import Result
 from indicial.lab.studies import heads, repetition, run_time, shaping
@@ -27,6 +28,7 @@ from indicial.lab.views import View
 from indicial.library.loading import load
 from indicial.tasks.predictions import Measure, prediction
 from indicial.training.run import Run
+from tests.forked import Forked
 from tests.lab.studying import train_here
 
 FILES = {"study.json", "table.md", "figure.png", "figure.svg"}
@@ -38,6 +40,14 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("INDICIAL_NATIVE", "0")  # so little is computed sooner than compiled
     torch.set_num_threads(1)
     return tmp_path
+
+
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures are files without a picture: drawing takes longer than training does here."""
+    monkeypatch.setattr(
+        "matplotlib.figure.Figure.savefig", lambda figure, path, **_: Path(path).touch()
+    )
 
 
 def run(study: Study, folder: Path, train: Train = train_here) -> tuple[bool, str]:
@@ -54,7 +64,7 @@ def nobody(trials: Sequence[Trial], workers: int, view: View) -> dict[str, Outco
 TINY = replace(shaping.QUICK, seeds=1, steps=2)
 
 
-def test_shaping_stops_goes_on_and_says_what_came_of_it(here: Path) -> None:
+def test_shaping_stops_goes_on_and_says_what_came_of_it(here: Path, undrawn: None) -> None:
     study, folder = shaping.Shaping(replace(TINY, focus=(0.1, 0.2), near=())), here / "s"
 
     def stopped(trials: Sequence[Trial], workers: int, view: View) -> dict[str, Outcome]:
@@ -210,7 +220,7 @@ def test_a_sentence_about_a_head() -> None:
 
 
 @pytest.mark.parametrize("busy", [0.0, 1.0])
-def test_run_time(here: Path, monkeypatch: pytest.MonkeyPatch, busy: float) -> None:
+def test_run_time(here: Path, undrawn: None, monkeypatch: pytest.MonkeyPatch, busy: float) -> None:
     monkeypatch.setattr(run_time, "busy", lambda: busy)
     plan = replace(run_time.QUICK, lengths=(4, 8), rounds=1, window=0.0, threads=(1, 1))
     done, said = run(run_time.RunTime(plan), here / "t")
@@ -290,7 +300,10 @@ def test_wrong_calls(
     assert not (here / "runs").exists()
 
 
-def test_the_command(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command(
+    here: Path, forked: Forked, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(pool, "PYTHON", forked.python)
     assert main(["study", "repetition", "--quick", "--out", "r", "--workers", "1"]) == 0
     printed = capsys.readouterr().out
     assert "trigram: loss" in printed and "r/figure.svg" in printed

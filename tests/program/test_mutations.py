@@ -6,8 +6,8 @@ from slips import KINDS, Original, mutants, originals, program
 
 from indicial.program.program import Program
 
-SAMPLE = 240
-"""As many mutants as run in a minute; `python tests/program/mutations.py` judges them all."""
+FEW, MANY = 64, 240
+"""As many mutants as run in some seconds; `python tests/program/mutations.py` judges them all."""
 ENOUGH, ENOUGH_OF_EACH = 0.9, 0.85
 
 
@@ -22,10 +22,11 @@ def test_correct_equations_get_no_message(original: Original) -> None:
     assert not found, "\n\n".join(m.render() for m in found)
 
 
-def test_slips_are_noticed() -> None:
+@pytest.mark.parametrize("sample", [FEW, pytest.param(MANY, marks=pytest.mark.long)])
+def test_slips_are_noticed(sample: int) -> None:
     """Of all slips that change the meaning, nine in ten get a message at their place."""
     known: dict[str, Program] = {}
-    found = sampled((m for o in originals() for m in mutants(o)), SAMPLE)
+    found = sampled((m for o in originals() for m in mutants(o)), sample)
     verdicts = [judge(mutant, known) for mutant in found]
     for kind, enough in (*((k, ENOUGH_OF_EACH) for k in KINDS), ("all", ENOUGH)):
         counted = [v for v in verdicts if v.outcome != "same" and kind in ("all", v.mutant.kind)]

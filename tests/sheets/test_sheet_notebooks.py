@@ -38,6 +38,9 @@ CHANGEABLE = [
     and path.stem not in ("positions", "repetition")
 ]
 
+# Kernels of their own for claims that `tests/claims` has tried.
+LONG = ("repetition", "ugrnn_to_gru")
+
 sheets = pytest.mark.parametrize("sheet", PROBLEMS, ids=lambda path: path.stem)
 
 
@@ -95,7 +98,13 @@ def test_both_hold_the_same_programs(sheet: Path) -> None:
     assert [m.render() for p in ours for m in p.mistakes] == []
 
 
-@sheets
+@pytest.mark.parametrize(
+    "sheet",
+    [
+        pytest.param(path, marks=[pytest.mark.long] if path.stem in LONG else [], id=path.stem)
+        for path in PROBLEMS
+    ],
+)
 def test_it_runs_from_top_to_bottom(sheet: Path) -> None:
     found = [p for p in pieces(sheet.read_text(encoding="utf-8")) if p.kind != "prose"]
     in_kernel = sheet.stem == "temperature" or any(piece.kind == "code" for piece in found)

@@ -92,7 +92,11 @@ def test_it_learns_looks_and_saves(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("what", "optimizer", "accumulate"),
-    [("gpt2", "adamw", 2), ("ugrnn", "muon", 1), ("encoder", "muon", 1)],
+    [
+        ("gpt2", "adamw", 2),
+        ("ugrnn", "muon", 1),
+        pytest.param("encoder", "muon", 1, marks=pytest.mark.long),
+    ],
 )
 def test_it_goes_on_bit_for_bit(tmp_path: Path, what: str, optimizer: str, accumulate: int) -> None:
     """gpt2 and the encoder have dropout, the encoder blanks."""

@@ -140,7 +140,9 @@ def test_single_precision_stays_single() -> None:
     assert {v.dtype for v in found.values()} == {torch.float32}
 
 
-@pytest.mark.parametrize("name", ["gpt2", "encoder_decoder", "causal_cnn"])
+@pytest.mark.parametrize(
+    "name", ["gpt2", pytest.param("encoder_decoder", marks=pytest.mark.long), "causal_cnn"]
+)
 def test_export_with_open_sizes(name: str) -> None:
     """A source without a loop over time is traced once, and runs at other batches and lengths."""
     program = model(name)

@@ -136,7 +136,11 @@ TRANSFORMER = {"J": 16, "K": 2, "I": 8, "D": 16, "V": 20, "L": 2, "T": 12}
 
 @pytest.mark.parametrize(
     ("name", "backend"),
-    [("ugrnn", "eager"), ("transformer", "eager"), ("self_attention", "aot_eager")],
+    [
+        ("ugrnn", "eager"),
+        pytest.param("transformer", "eager", marks=pytest.mark.long),
+        ("self_attention", "aot_eager"),
+    ],
 )
 def test_under_torch_compile(name: str, backend: str) -> None:
     module = compiled(name).eval()
@@ -171,6 +175,7 @@ def test_functional_call_and_per_example_gradients() -> None:
         torch.testing.assert_close(each[name].sum(0), together[name])
 
 
+@pytest.mark.long
 def test_two_processes_train_as_one(tmp_path: Path) -> None:
     torch.multiprocessing.spawn(train, args=(2, str(tmp_path)), nprocs=2)
     torch.manual_seed(0)
