@@ -51,7 +51,7 @@ FOLDERS = {
 """What is changed, and the tests that should notice: the kernels' stand in two places."""
 
 LEAST = 30
-"""Seconds of computing that any mutant may take; one that takes longer never ends, and is noticed."""
+"""Seconds of computing that any test may take; one that takes longer never ends, and is noticed."""
 
 IDLE, IDLE_COMPUTES = 300, 0.5
 """Who computes less than this in so many seconds waits for what never comes."""
@@ -418,9 +418,13 @@ def _child(tree: Path, files: list[str], plugin: object, limit: float, log: Path
 
 @dataclass
 class _Choice:
-    """A plugin of pytest: some tests, the quick ones first."""
+    """A plugin of pytest: some tests, the quick ones first, each with as much computing as it may need."""
 
     calling: dict[str, float]
+
+    def pytest_runtest_setup(self, item: Any) -> None:
+        # What never ends is ended by the signal, in Python or in C.
+        signal.setitimer(signal.ITIMER_PROF, LEAST + 4 * self.calling[item.nodeid])
 
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
         chosen = [item for item in items if item.nodeid in self.calling]
@@ -490,6 +494,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--count", type=int, default=40, help="how many mutants")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--after", type=int, default=0, help="leave out so many of them, to go on")
     parser.add_argument("--folders", nargs="+", choices=FOLDERS, default=list(FOLDERS))
     parser.add_argument("--map", type=Path, help="where to keep which tests call what")
     parser.add_argument("--only", nargs="*", default=[], help="only mutants whose line has this")
@@ -499,7 +504,8 @@ def main() -> int:
     counts = {"killed": 0, "SURVIVED": 0, "nothing": 0}
     survivors: list[str] = []
     try:
-        for folder, mutant in sample(runner.tree, options.folders, options.count, options.seed):
+        drawn = sample(runner.tree, options.folders, options.count, options.seed)
+        for folder, mutant in itertools.islice(drawn, options.after, None):
             before, after = mutant.lines(runner.source(mutant))
             what = f"{mutant.path}: {before} → {after}"
             if not all(part in what for part in options.only):
