@@ -26,6 +26,7 @@ the table and the figure that stand there.
   indicial study heads                 what each head of one does: 2 minutes
   indicial study run_time              RNN and CNN against the length: 1 minute
   indicial study repetition            loops against temperature: 2 minutes
+  indicial study loops                 loops of neural models: 5 minutes
   indicial study shaping --quick       tiny, to see what happens: seconds
 
 The folder, runs/study-NAME or --out, gets table.md, study.json with every
@@ -47,7 +48,8 @@ Trains `transformer` on the built-in world people, then `transformer focus` and
 
 and measures the loss of the validation part without the term, the entropy of
 the heads, and how far they look. A seed has the same first weights and batches
-for every λ, so losses are compared seed by seed.
+for every λ, so losses are compared seed by seed. With --few the model sees two
+thousand sentences some thirty times over, and learns them by heart in part.
 """
 
 HEADS = """\
@@ -85,18 +87,32 @@ A loop: at least three rounds of the same words in a row, of which 16 words at
 least are as they were a round before.
 """
 
+LOOPS = """\
+How often the texts of neural language models run in circles.
+
+Trains `ugrnn` and `transformer` on the built-in world people, small and larger,
+for a short and a longer time, lets them go on from many pairs of words at
+several temperatures, and counts texts that contain a loop; at temperature 0
+also where it begins and how many words it has.
+"""
+
 
 def add(commands: Commands[Any]) -> None:
     """Adds it to the parser of `indicial`; each study is a command below it."""
     parser = command(commands, "study", "train or measure what a problem sheet says", TEXT, None)
     parser.set_defaults(run=lambda options: _help(parser))
     studies = parser.add_subparsers(metavar="NAME", title="studies")
-    _add(studies, "shaping", "terms of the loss that shape the attention", SHAPING, _shaping)
+    shaping = _add(
+        studies, "shaping", "terms of the loss that shape the attention", SHAPING, _shaping
+    )
+    shaping.add_argument("--few", action="store_true",
+                         help="few sentences that are seen often: does a term help to generalise?")  # fmt: skip
     heads = _add(studies, "heads", "what each head of a transformer does", HEADS, _heads)
     heads.add_argument("--run", metavar="RUN", dest="subject",
                        help="look at this run instead of training one")  # fmt: skip
     _add(studies, "run_time", "the time of an RNN and a CNN by length", RUN_TIME, _run_time)
     _add(studies, "repetition", "loops of a trigram by temperature", REPETITION, _repetition)
+    _add(studies, "loops", "loops of neural models by temperature", LOOPS, _loops)
 
 
 def _add(
@@ -133,14 +149,15 @@ def _run(make: Callable[[argparse.Namespace], Study], options: argparse.Namespac
     workers = options.workers or os.cpu_count() or 1
     study = make(options)
     quick = "-quick" if options.quick else ""
-    folder = Path(options.out or f"runs/study-{study.name}{quick}")
+    few = "-few" if getattr(options, "few", False) else ""
+    folder = Path(options.out or f"runs/study-{study.name}{few}{quick}")
     return 0 if run_study(study, folder, workers, Output()) else STOPPED
 
 
 def _shaping(options: argparse.Namespace) -> Study:
-    from indicial.lab.studies.shaping import QUICK, Plan, Shaping
+    from indicial.lab.studies.shaping import FEW, QUICK, Plan, Shaping
 
-    return Shaping(QUICK if options.quick else Plan())
+    return Shaping(QUICK if options.quick else FEW if options.few else Plan())
 
 
 def _heads(options: argparse.Namespace) -> Study:
@@ -159,3 +176,9 @@ def _repetition(options: argparse.Namespace) -> Study:
     from indicial.lab.studies.repetition import QUICK, Plan, Repetition
 
     return Repetition(QUICK if options.quick else Plan())
+
+
+def _loops(options: argparse.Namespace) -> Study:
+    from indicial.lab.studies.loops import QUICK, Loops, Plan
+
+    return Loops(QUICK if options.quick else Plan())

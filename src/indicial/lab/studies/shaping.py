@@ -45,6 +45,10 @@ class Plan(Terms):
     heads: int = 4
 
 
+FEW = Plan(
+    focus=(0.03, 0.1), near=(0.001, 0.003), seeds=4, steps=500, world_size=2000, context=32,
+)  # fmt: skip
+"""Two thousand sentences, seen about ten times over."""
 QUICK = Plan(
     focus=(0.1,), near=(0.01,), seeds=2, steps=4, data="village", world_size=2000,
     context=32, batch_size=4, width=8, heads=2,

@@ -1,0 +1,178 @@
+"""The study `loops`: how often neural language models run in circles, by temperature, size and training.
+
+    ugrnn and transformer    J = 16 and 64    after 100 and 400 steps
+
+>>> entered([5, 9, *[1, 2] * 20])
+Loop(start=2, length=2)
+
+A trigram must run in circles at temperature 0: it sees two words, and there are finitely many pairs
+(`repetition`). A state of numbers, or a window of words, may take much longer to come back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from indicial.data.world import world
+from indicial.decode.repeats import LEAST, ROUNDS, repeats
+from indicial.lab.studies.drawing import LINES, axes_of
+from indicial.lab.studies.numbers import share_interval
+from indicial.lab.studies.repetition import beginnings, contains_loop, written
+from indicial.lab.studies.study import Findings, Place, Say
+from indicial.lab.studies.trainings import Terms, training, unfinished
+from indicial.lab.trials import Trial
+from indicial.training.run import Run
+from indicial.training.settings import Settings
+
+
+@dataclass(frozen=True)
+class Plan(Terms):
+    models: tuple[str, ...] = ("ugrnn", "transformer")
+    widths: tuple[int, ...] = (16, 64)
+    steps: tuple[int, ...] = (100, 400)
+    temperatures: tuple[float, ...] = (0, 0.25, 0.5, 0.75, 1)
+    texts: int = 100
+    words: int = 200
+
+
+QUICK = Plan(
+    models=("ugrnn",), widths=(8,), steps=(4,), data="village", world_size=2000, context=32,
+    batch_size=4, temperatures=(0, 1), texts=6, words=60,
+)  # fmt: skip
+
+
+class Subject(NamedTuple):
+    """One model that is trained."""
+
+    model: str
+    width: int
+    steps: int
+
+    @property
+    def label(self) -> str:
+        return f"{self.model}, J = {self.width}, {self.steps:,} steps"
+
+    @property
+    def folder(self) -> str:
+        return f"{self.model}-{self.width}-{self.steps}"
+
+
+class Loop(NamedTuple):
+    """From word `start` on a text goes round with so many words."""
+
+    start: int
+    length: int
+
+
+def entered(tokens: Sequence[int]) -> Loop | None:
+    """The loop in which a text ends."""
+    found = repeats(tokens)
+    return None if found is None else Loop(found.start, found.period)
+
+
+@dataclass(frozen=True)
+class Loops:
+    plan: Plan
+
+    name = "loops"
+
+    @property
+    def terms(self) -> dict[str, Any]:
+        return asdict(self.plan)
+
+    @property
+    def subjects(self) -> list[Subject]:
+        plan = self.plan
+        return [Subject(m, w, s) for m in plan.models for w in plan.widths for s in plan.steps]
+
+    def trials(self, folder: Path) -> list[Trial]:
+        return [training(one.label, self._settings(one, folder)) for one in self.subjects]
+
+    def _settings(self, one: Subject, folder: Path) -> Settings:
+        plan = self.plan
+        return Settings(
+            model=(one.model,), set={"J": str(one.width)}, data=(plan.data,),
+            world_size=plan.world_size, context=plan.context, batch_size=plan.batch_size,
+            max_steps=one.steps, eval_every=max(1, one.steps // 2), eval_tokens=10_000, seed=0,
+            device="cpu", out=str(folder / one.folder),
+        )  # fmt: skip
+
+    def enough(self, folder: Path) -> bool:
+        return not unfinished(self.trials(folder))
+
+    def find(self, place: Place, say: Say) -> Findings:
+        plan, own = self.plan, world(self.plan.data)
+        hits: dict[str, dict[float, int]] = {}
+        coldest: dict[str, list[Loop]] = {}
+        number = 0
+        for one in self.subjects:
+            run = Run.open(place.folder / one.folder)
+            module, tokenizer = run.module(), run.tokenizer()
+            prompts = beginnings(own, tokenizer, plan.texts)
+            number = len(prompts)
+            hits[one.label] = {}
+            for temperature in plan.temperatures:
+                texts = written(module, prompts, temperature, plan.words)
+                hits[one.label][temperature] = sum(map(contains_loop, texts))
+                if not temperature:
+                    coldest[one.label] = [loop for text in texts if (loop := entered(text))]
+            say(f"{one.label}: {hits[one.label][plan.temperatures[0]]} of {number} texts loop")
+        title = f"Loops: {number} texts of {plan.words} words on {plan.data}, by temperature"
+        return Findings(
+            title,
+            [_row(one.label, hits[one.label], coldest[one.label], number) for one in self.subjects],
+            [NOTE],
+            {
+                "texts": number,
+                "looping": {
+                    label: {f"{t:g}": n for t, n in found.items()} for label, found in hits.items()
+                },
+                "loops": {
+                    label: [list(loop) for loop in loops] for label, loops in coldest.items()
+                },
+            },
+            lambda: _figure(hits, number, title),
+        )
+
+
+NOTE = (
+    f"A text loops if it contains {ROUNDS} rounds of the same words in a row at least, of which {LEAST} "
+    "words at least are as they were a round before; in brackets 95 % (Wilson). Behind the shares, of "
+    "the texts at temperature 0 that end in a loop: the median word at which it begins, the median and "
+    "the largest number of words in a round."
+)
+
+
+def _row(label: str, hits: dict[float, int], coldest: list[Loop], of: int) -> dict[str, str]:
+    found = {"model": label}
+    for temperature, count in hits.items():
+        low, high = share_interval(count, of)
+        found[f"τ = {temperature:g}"] = f"{count / of:.2f} [{low:.2f}, {high:.2f}]"
+    starts, lengths = [loop.start for loop in coldest], [loop.length for loop in coldest]
+    found["begins"] = f"{median(starts):g}" if starts else ""
+    found["round"] = f"{median(lengths):g}, at most {max(lengths)}" if lengths else ""
+    return found
+
+
+def _figure(hits: dict[str, dict[float, int]], of: int, title: str) -> Any:
+    """The share of texts with a loop over the temperature, a line for each model."""
+    drawn, (axes,) = axes_of(1, title)
+    for number, (label, found) in enumerate(hits.items()):
+        colour, mark = LINES[number % len(LINES)]
+        shares = np.array([count / of for count in found.values()])
+        style = "-" if number < len(LINES) else "--"
+        axes.plot(
+            list(found), shares, style, color=colour, marker=mark, linewidth=1.6, markersize=5,
+            label=label,
+        )  # fmt: skip
+    axes.set_ylim(-0.03, 1.05)
+    axes.set_xlabel("temperature")
+    axes.set_ylabel("texts that contain a loop (share)")
+    axes.legend(fontsize=7)
+    return drawn
