@@ -28,10 +28,11 @@ from indicial.notation.documents import (
 )
 from indicial.notation.faults import Fault, Skipped
 from indicial.notation.parse import Parsed, parse_text
+from indicial.notation.source import Span
 from indicial.notation.syntax import Statement
 from indicial.program.messages import IndicialError, Message
 from indicial.program.names.fills import hole, no_hole
-from indicial.program.program import Program
+from indicial.program.program import Mend, Program
 from indicial.program.sections import Block, Part, chosen, divide
 from indicial.program.settling import settle
 
@@ -51,7 +52,30 @@ def load(
     """
     if not what:
         raise IndicialError("name what to load: a name of the library, a path, or equations")
-    parts = [_read_again(w) if isinstance(w, Program) else _read_text(_document(w)) for w in what]
+    read = [w if isinstance(w, Program) else _document(w) for w in what]
+
+    def mend(span: Span, text: str) -> list[Message] | None:
+        if not any(isinstance(one, Document) and one.source is span.source for one in read):
+            return None
+        again = [
+            read_text(_replaced(span, text), one.source.name)
+            if isinstance(one, Document) and one.source is span.source
+            else one
+            for one in read
+        ]
+        return _joined(what, again, fills, constants, None).messages
+
+    return _joined(what, read, fills, constants, mend)
+
+
+def _joined(
+    what: Sequence[str | os.PathLike[str] | Program],
+    read: Sequence[Document | Program],
+    fills: Mapping[str, str] | None,
+    constants: Mapping[str, str | float] | None,
+    mend: Mend | None,
+) -> Program:
+    parts = [_read_again(one) if isinstance(one, Program) else _read_text(one) for one in read]
     return Program(
         [s for part in parts for s in part.statements],
         title=" + ".join(w.title if isinstance(w, Program) else _title(w) for w in what),
@@ -62,7 +86,14 @@ def load(
         fills=fills,
         constants=constants,
         silencer=lambda message: any(part.silenced(message) for part in parts),
+        mend=mend,
     )
+
+
+def _replaced(span: Span, text: str) -> str:
+    """The whole text that a span stands in, with other words in its place."""
+    whole = span.source.text
+    return whole[: span.start] + text + whole[span.end :]
 
 
 @dataclass(frozen=True)
@@ -111,6 +142,21 @@ def load_document(
     document = _document(path)
     if _is_equations(document):
         return [load(path, fills=fills)]
+    stretch = (section, first, last)
+
+    def mend(span: Span, text: str) -> list[Message] | None:
+        if span.source is not document.source or document.flavour == "notebook":
+            return None
+        again = read_text(_replaced(span, text), document.source.name)
+        return [m for p in _in_document(again, *stretch, None) for m in p.messages]
+
+    return _filled(_in_document(document, *stretch, mend), fills or {})
+
+
+def _in_document(
+    document: Document, section: str, first: str, last: str, mend: Mend | None
+) -> list[Program]:
+    """The programs of a document, or of a stretch of it."""
     blocks = [
         Block(
             found.title, p.statements, p.faults, p.skipped, display.surface == "plain", found.level,
@@ -121,8 +167,7 @@ def load_document(
     ]  # fmt: skip
     if section or first or last:
         blocks = chosen(blocks, section, first, last)
-    found = programs(blocks, document.faults, _silencer([document]))
-    return _filled(found, fills or {})
+    return programs(blocks, document.faults, _silencer([document]), mend)
 
 
 def _filled(programs: list[Program], fills: Mapping[str, str]) -> list[Program]:
@@ -174,7 +219,10 @@ def _mend(skipped: Skipped) -> str:
 
 
 def programs(
-    blocks: Iterable[Block], faults: Sequence[Fault], silencer: Callable[[Message], bool]
+    blocks: Iterable[Block],
+    faults: Sequence[Fault],
+    silencer: Callable[[Message], bool],
+    mend: Mend | None = None,
 ) -> list[Program]:
     """The programs that the blocks of a document make; its faults stand with the first of them."""
 
@@ -189,6 +237,7 @@ def programs(
             resolve=resolve,
             silencer=silencer,
             prose=part.prose(),
+            mend=mend,
         )
 
     blocks = list(blocks)

@@ -37,10 +37,19 @@ class Message:
     hint: str = ""
     details: tuple[str, ...] = ()
     """What was found, below the places: the values that break a claim."""
+    fix: tuple[Span, str] | None = field(default=None, compare=False)
+    """What the hint says to write, and where: it is tried before it is shown."""
+    otherwise: str = field(default="", compare=False)
+    """The hint if that does not help."""
 
     @property
     def span(self) -> Span:
         return self.sites[0][0] if self.sites else NOWHERE
+
+    @property
+    def about(self) -> tuple[str, str, int]:
+        """What makes it the same message in a text that was changed a little: code, words, line."""
+        return self.code, self.text, self.span.line
 
     def order(self) -> tuple[str, int, int]:
         return (self.span.source.name, self.span.start, SEVERITIES.index(self.severity))
@@ -193,9 +202,11 @@ class Messages:
         text: str,
         *sites: Span | tuple[Span, str],
         hint: str = "",
+        fix: tuple[Span, str] | None = None,
+        otherwise: str = "",
     ) -> None:
         pairs = tuple(s if isinstance(s, tuple) else (s, "") for s in sites)
-        message = Message(severity, code, text, pairs, hint)
+        message = Message(severity, code, text, pairs, hint, fix=fix, otherwise=otherwise)
         said = (code, pairs[0][0] if pairs else None)
         if said not in self._said:
             self._said.add(said)
@@ -211,13 +222,11 @@ class Messages:
                 return
         self.error(code, text, *sites, hint=hint)
 
-    def error(self, code: str, text: str, *sites: Span | tuple[Span, str], hint: str = "") -> None:
-        self.add("error", code, text, *sites, hint=hint)
+    def error(self, code: str, text: str, *sites: Span | tuple[Span, str], **hints: Any) -> None:
+        self.add("error", code, text, *sites, **hints)
 
-    def warning(
-        self, code: str, text: str, *sites: Span | tuple[Span, str], hint: str = ""
-    ) -> None:
-        self.add("warning", code, text, *sites, hint=hint)
+    def warning(self, code: str, text: str, *sites: Span | tuple[Span, str], **hints: Any) -> None:
+        self.add("warning", code, text, *sites, **hints)
 
     def note(self, code: str, text: str, *sites: Span | tuple[Span, str], hint: str = "") -> None:
         self.add("note", code, text, *sites, hint=hint)

@@ -10,13 +10,15 @@ array([1.])
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from indicial.notation.faults import Fault, Skipped
-from indicial.notation.parse import canonical_name, parse_text
+from indicial.notation.parse import Parsed, canonical_name, parse_text
 from indicial.notation.printers import latex, plain, unicode
 from indicial.notation.rows import LINES, too_many
+from indicial.notation.source import Span
 from indicial.notation.syntax import Equation, Name, Statement
 from indicial.program import ir
 from indicial.program.analyse import Analysis, analyse
@@ -41,6 +43,8 @@ if TYPE_CHECKING:
 
 Silencer = Callable[[Message], bool]
 Amend = Callable[["Program", list[Message]], list[Message]]
+Mend = Callable[[Span, str], "list[Message] | None"]
+"""The messages about a text in which a span is replaced; None if it cannot be read again."""
 
 
 MOST_NODES = 50_000
@@ -71,6 +75,7 @@ class Program:
         constants: Mapping[str, str | float] | None = None,
         silencer: Silencer = lambda message: False,
         prose: Sequence[Statement] = (),
+        mend: Mend | None = None,
     ) -> None:
         self.title = title
         statements = list(statements)
@@ -78,8 +83,9 @@ class Program:
             faults, statements = (*faults, too_many(len(statements), statements[LINES].span)), []
         self._made = partial(
             Program, statements, title=title, faults=faults, skipped=skipped, document=document,
-            resolve=resolve, fills=fills, silencer=silencer, prose=prose,
+            resolve=resolve, fills=fills, silencer=silencer, prose=prose, mend=mend,
         )  # fmt: skip
+        self._mend = mend
         stated = as_inputs(with_constants(statements, constants or {}))
         self.written = overridden(stated, fills or {})
         self.skipped = tuple(skipped)
@@ -122,9 +128,19 @@ class Program:
     def of_text(text: str, title: str = "text", latex: bool = False, **options: Any) -> Program:
         """A program from the text of equations, in plain or LaTeX notation."""
         parsed = parse_text(text, title, latex)
-        return Program(
-            parsed.statements, title=title, faults=parsed.faults, skipped=parsed.skipped, **options
-        )
+
+        def mend(span: Span, new: str) -> list[Message]:
+            changed = text[: span.start] + new + text[span.end :]
+            again = parse_text(changed, title, latex)
+            return made(again, None).messages
+
+        def made(parsed: Parsed, mend: Mend | None) -> Program:
+            return Program(
+                parsed.statements, title=title, faults=parsed.faults, skipped=parsed.skipped,
+                mend=mend, **options,
+            )  # fmt: skip
+
+        return made(parsed, mend)
 
     # ------------------------------------------------------------------ checking
 
@@ -159,8 +175,29 @@ class Program:
     @cached_property
     def messages(self) -> list[Message]:
         """Everything there is to say, in the order of the text; notes included."""
+        return [self._with_tried_hint(message) for message in self._said]
+
+    @cached_property
+    def _said(self) -> list[Message]:
+        """The same, whatever their hints are worth."""
         found = self.amend(self, self.judged())
         return in_order(m for m in found if not self._silencer(m))
+
+    def _with_tried_hint(self, message: Message) -> Message:
+        """A hint that says what to write is shown only if the text is free of the message then."""
+        if message.fix is None or message.severity == "note" or self._mend is None:
+            return message
+        after = self._mend(*message.fix)
+        if after is None:
+            return message
+        # Neither the same again, nor another mistake in its place.
+        known, line = {m.about for m in self._said}, message.span.line
+        still = any(
+            m.about == message.about
+            or (m.severity == "error" and m.span.line == line and m.about not in known)
+            for m in after
+        )
+        return replace(message, hint=message.otherwise) if still else message
 
     def judged(self) -> list[Message]:
         """Everything, with the severity that it deserves; what is silenced too."""
@@ -185,7 +222,7 @@ class Program:
 
     @property
     def errors(self) -> list[Message]:
-        return [m for m in self.messages if m.severity == "error"]
+        return [m for m in self._said if m.severity == "error"]
 
     @property
     def code(self) -> ir.Code:

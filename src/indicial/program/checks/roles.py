@@ -185,7 +185,7 @@ def _guess(
         context.messages.add(
             severity, "unknown-name", f"{info.key} is never defined, but {sibling.key} is",
             (info.span, "never defined"), (sibling.span, f"{sibling.key} is defined here"),
-            hint=f"did you mean {sibling.key}?",
+            hint=f"did you mean {sibling.key}?", fix=(info.span, _in_place(info.span, sibling.span)),
         )  # fmt: skip
         return
     if context.outline.parameter_list:
@@ -204,6 +204,11 @@ def _guess(
         info.role, info.guess = "parameter", "a matrix that is the same at every step"
     else:
         info.role, info.guess = "input", "never defined"
+
+
+def _in_place(span: Span, other: Span) -> str:
+    """The name that stands at `other`, with the brackets that stand at `span`."""
+    return other.text.partition("[")[0] + "".join(span.text.partition("[")[1:])
 
 
 def _is_weight(context: Context, info: TensorInfo) -> bool:

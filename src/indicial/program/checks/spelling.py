@@ -98,7 +98,7 @@ def _functions(context: Context, lowering: Lowering) -> None:
         if near and near[0] != key and len(key) > 2:
             context.messages.error(
                 "unknown-function", f"unknown function {key}", (span, ""),
-                hint=f"did you mean {near[0]}?",
+                hint=f"did you mean {near[0]}?", fix=(span, span.text.replace(key, near[0], 1)),
             )  # fmt: skip
 
 

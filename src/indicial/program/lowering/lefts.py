@@ -91,11 +91,13 @@ def _lift_batch(lowering: Lowering, key: str, name: s.Name, arity: dict[str, int
         info.lifted = [s.Name("b", span=span)]
     elif key in arity:
         arity[key] += 1
+    read = _first_read(lowering, key)
+    everywhere = "leave b out everywhere: running a program adds it by itself"
     lowering.messages.warning(
         "batch-index", f"the left side has the batch index b, and {key} is read without it",
-        (name.span, "b is written here"),
-        *([(_first_read(lowering, key), f"read as {key}[b, …]")]),
-        hint=f"write {key}[b, …], or leave b out everywhere: running a program adds it by itself",
+        (name.span, "b is written here"), (read, f"read as {key}[b, …]"),
+        hint=f"write {key}[b, …], or {everywhere}", otherwise=everywhere,
+        fix=(read, read.text.replace("[", "[b, ", 1)) if "[" in read.text else None,
     )  # fmt: skip
 
 
@@ -200,11 +202,24 @@ def _subject_behind_bar(lowering: Lowering, definition: Definition) -> None:
     for given in call.given:
         token = lowering.token_of(given)
         if subject is not None and token is not None and token[1] == subject[1]:
+            over = _other_variable(lowering, definition, subject[1])
+            hint = "one of the two must be another position"
             lowering.messages.error(
                 "given-subject", f"{unicode(given)} is predicted, but is also behind the bar",
                 (given.span, "given"), (call.arguments[0].span, "predicted"),
-                hint="one of the two must be another position",
+                hint=f"{hint}: the softmax is over {over}" if over else hint,
+                fix=(call.arguments[0].span, over) if over else None, otherwise=hint,
             )  # fmt: skip
+
+
+def _other_variable(lowering: Lowering, definition: Definition, subject: object) -> str:
+    """The `w_{t+2}` of a softmax below which another token stands than the one that is predicted."""
+    for node in definition.body.walk():
+        for under in node.under if isinstance(node, s.Reduction) else ():
+            token = lowering.token_of(under) if isinstance(under, s.Name | s.Index) else None
+            if token is not None and token[1] != subject:
+                return under.span.text
+    return ""
 
 
 def _meet_left(

@@ -25,6 +25,7 @@ from indicial.program.lowering.places import Placed, describe, main_variable, pl
 from indicial.program.lowering.scope import Scope, token_name
 from indicial.program.names.letters import capital, family, index_name, is_capital
 from indicial.program.names.naming import Reference
+from indicial.program.names.outline import Definition, Outline
 from indicial.program.sizes import Size
 
 
@@ -216,12 +217,21 @@ class Reading:
             if definition.key == info.key and len(definition.items) == want:
                 letters = [describe(i) for i in definition.items]
         shape = f"{info.key}[{', '.join(letters)}]" if want else info.key
-        hint = f"elsewhere it is {shape}"
+        otherwise = hint = f"elsewhere it is {shape}"
+        fix: tuple[Span, str] | None = None
         if _missing(families, letters):
-            texts = dict(zip(families, (i.span.text for i in reference.items), strict=False))
-            hint += (
-                f"; write, for example, {info.key}[{', '.join(texts.get(x, x) for x in letters)}]"
-            )
+            written = self._with_missing(info.key, reference, families, letters)
+            hint += f"; write {written}"
+            fix = reference.span, written
+        if twice := _written_twice(info.span.text, families, letters):
+            # `G_t[t,j]` beside `G[t,j]`: the first has its t in two places, and the second is right.
+            self.messages.error(
+                "index-count", f"{info.key} has {twice} twice here, below it and in its brackets",
+                (info.span, _count(want)), (reference.span, f"{_count(have)} here"),
+                hint=f"write {reference.span.text}", fix=(info.span, reference.span.text),
+            )  # fmt: skip
+            info.wrong = True
+            return
         used = f"with {have}" if have else "without any"
         self.messages.error(
             "index-count",
@@ -229,8 +239,38 @@ class Reading:
             (reference.span, _count(have)),
             (info.span, _count(want)),
             hint=hint,
+            fix=fix,
+            otherwise=otherwise,
         )
         info.wrong = True
+
+    def _with_missing(
+        self, key: str, reference: Reference, families: list[str], letters: list[str]
+    ) -> str:
+        """`α[k,t,T]` with what it lacks, as its equation has it: `α_{ℓ+1}[k,t,T]`.
+
+        Where the left side of the equation has that letter, it is taken as it stands there.
+        """
+        here, there = _defining(self.outline, reference.span), None
+        for definition in self.outline.definitions:
+            if definition.key == key and len(definition.items) == len(letters):
+                there = definition.left
+        own = {describe(i): i.span.text for i in here.items} if here is not None else {}
+        below = _subscripts(there) if there is not None else set()
+        given = iter(zip(families, reference.items, strict=False))
+        waiting = next(given, None)
+        scripts: list[str] = []
+        inside: list[str] = []
+        for letter in letters:
+            if waiting is not None and waiting[0] == letter:
+                target = scripts if letter in below and _is_below(reference, waiting[1]) else inside
+                target.append(waiting[1].span.text)
+                waiting = next(given, None)
+            else:
+                (scripts if letter in below else inside).append(own.get(letter, letter))
+        head = reference.span.text.partition("[")[0].partition("_")[0].strip()
+        script = f"_{{{','.join(scripts)}}}" if scripts else ""
+        return f"{head}{script}[{', '.join(inside)}]"
 
     def token_values(self, key: str, span: Span) -> int:
         """The class of a token tensor's vocabulary."""
@@ -260,6 +300,37 @@ class Reading:
             and known.values is not None
             and not known.axes
         )
+
+
+def _defining(outline: Outline, span: Span) -> Definition | None:
+    """The equation that a read stands in."""
+    for definition in outline.definitions:
+        whole = definition.equation.span
+        if whole.source is span.source and whole.start <= span.start and span.end <= whole.end:
+            return definition
+    return None
+
+
+def _subscripts(left: s.Expression) -> set[str]:
+    """The letters that a left side has below its name: the ℓ of `α_{ℓ+1}[k,t]`."""
+    name = left.base if isinstance(left, s.Index) else left
+    return {describe(i) for i in name.sub} if isinstance(name, s.Name) else set()
+
+
+def _is_below(reference: Reference, item: s.Expression) -> bool:
+    return item.span.start < reference.span.start + reference.span.text.find("[")
+
+
+def _written_twice(text: str, families: list[str], letters: list[str]) -> str:
+    """The letter of `G_t[t,j]` that stands below the name and in the brackets, if that is one too many."""
+    head, bracket, _ = text.partition("[")
+    for letter in families:
+        once = list(letters)
+        if letters.count(letter) > 1:
+            once.remove(letter)
+            if bracket and once == families and "_" in head:
+                return letter
+    return ""
 
 
 def _missing(families: list[str], letters: list[str]) -> bool:

@@ -205,12 +205,25 @@ def _softmax_index(
         if token[1] in scope.tokens:
             return scope.tokens[token[1]]
         subject = scope.subject
+        over = binder.name.span.text
+        given = subject is not None and any(
+            m.code == "given-subject" and (subject.span, "predicted") in m.sites
+            for m in lowering.messages.items
+        )
+        hint, fix = "bind it on the left", None
+        if subject is not None and given:  # what is given already is not what is predicted
+            hint, fix = (
+                f"write {over} in the place of {subject.span.text} on the left",
+                (subject.span, over),
+            )
+        elif subject is not None:
+            hint, fix = f"write softmax_{{{subject.name}}}", (binder.name.span, subject.span.text)
         lowering.messages.error(
             "softmax-variable",
             f"softmax runs over {unicode(binder.name)}, which is not the variable on the left",
             (binder.name.span, "over this"),
             *([(subject.span, "the variable is this")] if subject else []),
-            hint=f"write softmax_{{{subject.name}}}" if subject else "bind it on the left",
+            hint=hint, fix=fix,
         )  # fmt: skip
         return subject
     name = index_name(binder.name)

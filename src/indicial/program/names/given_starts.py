@@ -21,14 +21,17 @@ from indicial.program.names.letters import index_name
 def as_inputs(statements: Sequence[s.Statement]) -> list[s.Statement]:
     """What a sentence gives, as `input h[0,j]`, if it is the start of a state; else nothing."""
     result: list[s.Statement] = []
+    made: set[s.Statement] = set()
     for statement in statements:
         if isinstance(statement, s.Declaration) and statement.keyword == GIVEN:
             start = _start(statement.items[0], statements)
             if start is None:
                 continue
             statement = replace(statement, keyword="input", items=start.sides[:1])
-        if statement not in result or not isinstance(statement, s.Declaration):
-            result.append(statement)
+            if statement in made:
+                continue
+            made.add(statement)
+        result.append(statement)
     return result
 
 

@@ -1,0 +1,65 @@
+"""A hint that says what to write is tried: with it the text is free of the message."""
+
+from pathlib import Path
+
+import pytest
+
+from indicial import load, load_document
+from indicial.program.messages import Message
+
+HEAD = r"""# A
+$$\alpha_{\ell+1}[k, t_1, t_2] = \text{softmax}_{t_2} q_{\ell+1}[k, t_1, I] q_{\ell+1}[k, t_2, I]$$
+"""
+SLIPS = {
+    "a layer is left out": (
+        HEAD + r"$$h_{\ell+1}[k, t, i] = \alpha[k, t, T] v_{\ell+1}[k, T, i]$$",
+        "index-count",
+        r"write \alpha_{\ell+1}[k, t, T]",
+    ),
+    "an index stands twice": (
+        r"$$h[t, j] = G_t[t, j] h[t-1, j] + (1 - G[t, j]) R[t, j]$$",
+        "index-count",
+        "write G[t, j]",
+    ),
+    "what is predicted is given": (
+        r"$$P(w_{t+1} | w_t, w_{t+1}) = \text{softmax}_{w_{t+2}} a[w_t,I] a[w_{t+1},I] e[w_{t+2}, I]$$",
+        "softmax-variable",
+        "write w_{t+2} in the place of w_{t+1} on the left",
+    ),
+    "another softmax": (
+        r"$$P(w_t | w_0, \dots, w_{t-1}) = \text{softmax}_{w_{t+1}} e[w_t, I] h[t-1, I]$$",
+        "softmax-variable",
+        "write softmax_{w_t}",
+    ),
+    "a batch": (r"$$L[b, t, i] = e[w[t], i]$$", "batch-index", "write w[b, …]"),
+}
+
+
+def messages(text: str, folder: Path) -> list[Message]:
+    (folder / "a.md").write_text(text, encoding="utf-8")
+    return [m for program in load_document(folder / "a.md") for m in program.mistakes]
+
+
+@pytest.mark.parametrize("name", SLIPS)
+def test_the_fix_helps(name: str, tmp_path: Path) -> None:
+    text, code, hint = SLIPS[name]
+    found = next(m for m in messages(text, tmp_path) if m.code == code)
+    assert hint in found.hint
+    assert found.fix is not None
+    span, new = found.fix
+    mended = span.source.text[: span.start] + new + span.source.text[span.end :]
+    assert found.about not in [m.about for m in messages(mended, tmp_path)]
+
+
+def test_a_caret_stands_on_what_is_wrong(tmp_path: Path) -> None:
+    (found,) = messages(SLIPS["an index stands twice"][0], tmp_path)
+    assert found.span.text == "G_t[t, j]"
+
+
+def test_a_hint_that_does_not_help_is_not_shown() -> None:
+    """`exq` is nearly `exp`, which takes one argument."""
+    (found,) = load("input x[i]\ny[i] = tanj(x[i])").mistakes
+    assert found.hint == "did you mean tanh?"
+    program = load("input x[i]\ny[i] = W[i,J] q[J,k] x[i]\nq[j,k,i] = x[i]")
+    hints = [m.hint for m in program.mistakes if m.code == "index-count"]
+    assert all("write" not in hint for hint in hints)
