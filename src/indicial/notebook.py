@@ -19,6 +19,9 @@ With a number the cell is a part of a program: it is read together with the part
 with another text, it tells what that changes in the cells below. `%%indicial loss 1 after shares` may
 read what `shares` defines. `--seed N` takes other draws for the claims, `--draws N` another number of them.
 
+`%%indicial design position` tries the matrices of a design on every case of a task (docs/design.md), and
+defines the variable `position`, a `Design`.
+
 `%indicial check notes.md` in a line of its own runs the command.
 """
 
@@ -98,6 +101,9 @@ def command(line: str) -> None:
 def define(shell: Any, line: str, cell: str, sheet: Sheet) -> None:
     """What the magic does with a cell: check, show, try, define."""
     try:
+        if line.split()[:1] == ["design"] and len(line.split()) > 1:
+            _design(shell, line.split()[1:], cell)
+            return
         asked = read_line(line)
         if asked.number is None:
             _whole(shell, asked, cell)
@@ -105,6 +111,20 @@ def define(shell: Any, line: str, cell: str, sheet: Sheet) -> None:
             _part(shell, asked, cell, sheet)
     except IndicialError as error:
         _show(str(error), None, failed=True)
+
+
+def _design(shell: Any, words: list[str], cell: str) -> None:
+    """`%%indicial design position`: the matrices of a design, tried on every case of its task."""
+    from indicial.designs.written import written_design
+
+    gaps = [number for number, text in enumerate(cell.splitlines(), 2) if "___" in text]
+    if gaps:
+        _show(gaps_text(tuple(gaps)), None)
+        return
+    made = written_design(cell, *words)
+    check = made.check(words[0])
+    shell.user_ns[words[0]] = made
+    _show(str(check), None, failed=not check.passed)
 
 
 def read_line(line: str) -> Line:
@@ -168,7 +188,7 @@ def outcome_text(outcome: Outcome) -> str:
     paragraphs += [print_unicode(shown)] if shown else []
     paragraphs += ["\n".join(map(words, outcome.verdicts))] if outcome.verdicts else []
     paragraphs += [BELOW, "\n".join(map(words, outcome.below))] if outcome.below else []
-    paragraphs += [gaps_text(outcome)] if outcome.gaps else []
+    paragraphs += [gaps_text(outcome.gaps)] if outcome.gaps else []
     return "\n\n".join(paragraphs)
 
 
@@ -180,14 +200,13 @@ def outcome_html(outcome: Outcome) -> str:
     page += verdicts_html(outcome.verdicts)
     if outcome.below:
         page += f"<p>{BELOW}</p>{verdicts_html(outcome.below)}"
-    return page + (f"<p>{escape(gaps_text(outcome))}</p>" if outcome.gaps else "")
+    return page + (f"<p>{escape(gaps_text(outcome.gaps))}</p>" if outcome.gaps else "")
 
 
-def gaps_text(outcome: Outcome) -> str:
+def gaps_text(gaps: Sequence[int]) -> str:
     """What is left to do in a handout."""
-    count = len(outcome.gaps)
-    lines = ", ".join(map(str, outcome.gaps))
-    if count == 1:
+    lines = ", ".join(map(str, gaps))
+    if len(gaps) == 1:
         return f"There is a gap in line {lines}: write the answer in the place of ___."
     return f"There are gaps in the lines {lines}: write the answers in the place of ___."
 

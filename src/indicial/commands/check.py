@@ -12,6 +12,7 @@ import argparse
 import json
 import shutil
 import textwrap
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -127,6 +128,9 @@ def _check(options: argparse.Namespace) -> int:
             print()  # a message stands apart
         print(verdict.line() if verdict.as_stated else verdict.message().render())
     print(end="\n" if verdicts else "")
+    for told, passed in _designs(files):
+        errors += not passed
+        print(told, end="\n\n")
     if options.notes:
         for one in skipped:
             print(f"{one.span.source.name}:{one.span.line}: not read: {one.reason}")
@@ -166,6 +170,25 @@ def _claims(
     if not any(map(has_claims, programs)):
         return []
     return try_claims(programs, sizes=sizes, seed=options.seed, draws=options.draws)
+
+
+def _designs(files: list[str]) -> Iterator[tuple[str, bool]]:
+    """What came of the designs in sheets, of which every case is tried."""
+    for file in files:
+        if not file.lower().endswith((".md", ".markdown")) or not Path(file).is_file():
+            continue
+        text = Path(file).read_text(encoding="utf-8", errors="replace")
+        if "```design" not in text:
+            continue
+        from indicial.designs.written import design_blocks
+        from indicial.program.messages import IndicialError
+
+        for block in design_blocks(text):
+            try:
+                found = block.design().check(block.task)
+                yield f"{file}:{block.line}: design: {found}", found.passed
+            except IndicialError as error:
+                yield f"{file}:{block.line}: error: this design cannot be tried: {error}", False
 
 
 def _count(number: int, word: str) -> str:

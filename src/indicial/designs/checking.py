@@ -89,6 +89,10 @@ class Check:
             lines.append(f"  … and {len(wrong) - SHOWN:,} more")
         return "\n".join(lines)
 
+    def first(self) -> str:
+        """The first case that is wrong, in words."""
+        return self._told(self.failures[0]) if self.failures else ""
+
     def _told(self, one: Answered) -> str:
         wanted = one.case.answers[one.place]
         assert wanted is not None

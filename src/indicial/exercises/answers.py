@@ -29,7 +29,7 @@ MOST_OWN = 40
 """Lines that may be added to a block."""
 MOST_WORDS = 5_000
 SUFFIXES = (".ipynb", ".md", ".markdown", ".tex", ".ltx", ".txt")
-_EDGE = "\x1e"
+_EDGE = "\ue000"
 """Stands between the cells of a notebook."""
 
 

@@ -6,6 +6,8 @@
     Each step waits for the one before.   its answer in words, which the handout leaves out
     claim parallel time of h = T          every claim has a gap:  claim parallel time of h = ___
 
+What stands between the title and the first section is about the sheet, and is left out.
+
 A definition below a question is a gap if the question names it (“which factor $β$ …”). Comments say
 what these rules cannot know, each about the paragraph or block below it:
 
@@ -22,6 +24,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from indicial.designs.written import LANGUAGE
 from indicial.exercises.gaps import Exercise, Gap, Kind, Line, Question, Unit
 from indicial.library.loading import strict
 from indicial.notation.documents import Document, parse_document, read, read_text
@@ -43,14 +46,13 @@ from indicial.notation.verbatim import fence
 from indicial.program.messages import IndicialError
 from indicial.program.sections import Block, divide
 
-DESIGN = "design"
-"""The language of blocks that hold the matrices of a design."""
 _FENCE = re.compile(r"^(?:`{3,}|~{3,})[^\n]*$", re.MULTILINE)
 _PARAGRAPH = re.compile(r"[^\n]*\S[^\n]*(?:\n[^\n]*\S[^\n]*)*")
 _QUESTION = re.compile(r"\*\*\((?P<label>[a-z])\)\*\*")
 _MARK = re.compile(r"\s*<!--\s*(?P<word>given|answer|gap)\b:?(?P<rest>[^>]*?)-->[ \t]*\n?")
 _BY_CLAIMS = re.compile(r"\s+by\s+claims\s*$")
 _POINTS = re.compile(r"\((?P<number>\d+(?:\.\d+)?)\s+points?\)")
+_SECOND = re.compile(r"^#{2,6}[ \t]", re.MULTILINE)
 _FORMULA = re.compile(r"\$([^$]+)\$")
 _VERDICT = re.compile(r"claim\s+(?:(?P<word>true|false)\s*:\s*)?")
 
@@ -101,6 +103,8 @@ class _Asker:
         ]
         units: list[Unit] = []
         mark = Mark()
+        second = _SECOND.search(text)
+        above = second.start() if second else 0
         for kind, start, end, language, body in _units(text):
             said, mark = mark, Mark()
             if kind == "prose" and (found := _MARK.match(text, start, end)):
@@ -108,6 +112,8 @@ class _Asker:
                 if not text[found.end() : end].strip():
                     continue
                 said, mark, start = mark, Mark(), found.end()
+            if start < above and kind in ("prose", "code") and not said.word:
+                said = Mark("answer")  # it is about the sheet
             statements = next((s for at, s in parsed.items() if start <= at < end), ())
             units.append(self.unit(kind, start, end, language, body, said, statements))
         exercise = Exercise(
@@ -368,7 +374,7 @@ def _units(text: str) -> Iterator[tuple[str, int, int, str, int]]:
         words = opening.group().strip("`~ ")
         language = block.language
         kind = "notation" if language in PLAIN_FENCES else "code"
-        if language == DESIGN:
+        if language == LANGUAGE:
             kind = "design"
         yield kind, opening.start(), block.end, words, block.first
         at = block.end

@@ -98,13 +98,20 @@ def grader(
 def marks_of(answers: Answers, exercise: Exercise, grading: Grading) -> Marks:
     """Every gap graded; those that nobody filled are empty."""
     grades: dict[str, Grade] = {}
-    for label in exercise.gaps:
+    together: dict[str, str] = {}
+    for label, gap in exercise.gaps.items():
         said = answers.filled.get(label, "")
-        grades[label] = grading.grade(label, said, answers.own.get(label, [])) if said else EMPTY
-    together = {n: s for n, s in answers.filled.items() if exercise.gaps[n].by_claims}
-    if any(grades[n].share < 1 for n in together):
-        for label, found in grading.grade_together(together).items():
-            grades[label] = max(found, grades[label], key=lambda g: g.share)
+        if said and gap.kind != "matrix":
+            grades[label] = grading.grade(label, said, answers.own.get(label, []))
+        else:
+            grades[label] = EMPTY
+        if said and (gap.kind == "matrix" or (gap.by_claims and grades[label].share < 1)):
+            together[label] = said
+    if together:
+        by_claims = {n: s for n, s in answers.filled.items() if exercise.gaps[n].by_claims}
+        for label, found in grading.grade_together(by_claims | together).items():
+            matrix = exercise.gaps[label].kind == "matrix"
+            grades[label] = found if matrix else max(found, grades[label], key=lambda g: g.share)
     return Marks(
         answers.name, exercise, grades, answers.filled, answers.words, tuple(answers.remarks)
     )

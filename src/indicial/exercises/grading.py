@@ -23,7 +23,9 @@ import numpy as np
 from indicial.claims.part import claimed
 from indicial.claims.trying import try_claims, try_one
 from indicial.claims.verdict import HOLDS, REFUTED, UNDECIDED, Verdict
+from indicial.designs.written import numbers
 from indicial.exercises.comparing import Unlike, equality
+from indicial.exercises.designing import grade_design
 from indicial.exercises.gaps import Exercise, Gap
 from indicial.exercises.grade import EMPTY, RIGHT, Grade
 from indicial.exercises.reading import (
@@ -76,9 +78,13 @@ class Grader:
         try:
             if gap.kind == "verdict":
                 return self._verdict(gap, answer)
+            if gap.kind == "matrix":
+                return self.grade_together({label: answer})[label]
             read = read_answer(gap, line, answer)
             if read.answer == _key_expression(gap):
                 return RIGHT
+            if gap.by_claims:
+                return self._by_claims([gap], {label: answer})
             part = self._part(gap)
             known = set(self._key(part).analysis.code.tensors)
             extra, refused = definitions(own, known)
@@ -92,8 +98,12 @@ class Grader:
             return Grade(0.0, f"it could not be tried: {error}", "unread")
 
     def grade_together(self, answers: dict[str, str]) -> dict[str, Grade]:
-        """Gaps that are right together: whatever fulfils the claims of their section."""
+        """Gaps that are right together: the matrices of a design, and what fulfils the claims of a section."""
         found: dict[str, Grade] = {}
+        for unit in self.exercise.units:
+            labels = [gap.label for line in unit.lines for gap in line.gaps]
+            if unit.kind == "design" and any(answers.get(label) for label in labels):
+                found |= grade_design(self.exercise, unit, answers)
         groups: dict[int, list[str]] = {}
         for label, gap in self.gaps.items():
             if gap.by_claims and answers.get(label, "").strip(" _"):
@@ -254,7 +264,8 @@ class Grader:
         if not wrong:
             return Grade(1.0, f"all {len(about)} claims about it hold")
         share = _fraction(1 - len(wrong) / len(about))
-        first = f"{wrong[0].test.text}: {told(wrong[0])}"
+        about_it = wrong[0].test.left.span.text or "one of them"
+        first = f"the one about {about_it}: {told(wrong[0])}"
         return Grade(share, f"{len(wrong)} of {len(about)} claims about it do not hold; {first}")
 
     # ------------------------------------------------------------------ what is tried
@@ -425,25 +436,10 @@ def _has(node: Expression, what: type) -> bool:
 
 def _array(value: Expression | None) -> Any:
     """The numbers of a constant."""
-    from indicial.notation.syntax import Fraction as Quotient
-    from indicial.notation.syntax import ListLiteral, Negative, Number
-
-    def numbers(node: Expression | None) -> Any:
-        match node:
-            case ListLiteral(items=items):
-                return [numbers(item) for item in items]
-            case Negative(body=body):
-                return -numbers(body)
-            case Quotient(above=above, below=below):
-                return numbers(above) / numbers(below)
-            case Number(text=text):
-                return float(text)
-        raise Unread("these are not numbers")
-
     try:
         return np.array(numbers(value), np.float64)
-    except (ValueError, ZeroDivisionError, TypeError):
-        raise Unread("these are not rows of numbers, all of one length") from None
+    except (ValueError, ZeroDivisionError, TypeError, OverflowError):
+        raise Unread("these are not numbers, in rows that are all of one length") from None
 
 
 def _fraction(share: float) -> float:

@@ -8,7 +8,7 @@
     $ indicial check a.eq     →   Piece("code", "%indicial check a.eq")
     ```
 
-Blocks run as in a document (CONTRIBUTING.md): `python`, `pycon`, `console`, and those with `file=NAME`.
+Blocks run as in a document (CONTRIBUTING.md): `python`, `pycon`, `console`, `design`, and those with `file=NAME`.
 All others, and those with `no-run`, stay prose.
 """
 
@@ -93,6 +93,8 @@ def _code(language: str, opening: str, text: str) -> Iterator[Piece]:
         return
     if language in PLAIN_FENCES:
         yield Piece("notation", text)
+    if language == "design":
+        yield Piece("code", f"%%indicial {' '.join(words)}\n{text}")
     if file:
         yield Piece("code", f"%%writefile {file}\n{text}")
     elif language == "python":
