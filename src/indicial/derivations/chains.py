@@ -21,6 +21,8 @@ from indicial.notation.syntax import (
     Statement,
 )
 
+COMPARED = ("=", "≈", "≫", "⋙", "≪", "⋘")
+"""The relations that are tried."""
 HOLDS, CONDITIONAL, REFUTED, UNTRIED = "holds", "conditional", "refuted", "untried"
 
 
@@ -32,6 +34,9 @@ class Step:
     number: int
     """The number of the left one of the two sides."""
     right: int
+    relation: str = "="
+    given: tuple[Equation, ...] = ()
+    """What is said above the arrow before it."""
 
     @property
     def sides(self) -> tuple[Expression, Expression]:
@@ -74,10 +79,12 @@ def steps(equation: Equation) -> Iterator[Step]:
     """The steps of an equation: all its relations but one that defines a name."""
     if "~" in equation.relations or isinstance(equation.sides[0], Dots):
         return
-    start = 1 if isinstance(equation.sides[0], Name | Index | Call) else 0
+    defines = isinstance(equation.sides[0], Name | Index | Call) and equation.relations[0] == "="
+    start = 1 if defines else 0
     for number, relation in enumerate(equation.relations[start:], start):
-        if relation == "=" and not isinstance(equation.sides[number + 1], Dots):
-            yield Step(equation, number, number + 1)
+        ends = equation.sides[number : number + 2]
+        if relation in COMPARED and not any(isinstance(side, Dots) for side in ends):
+            yield Step(equation, number, number + 1, relation)
 
 
 def is_derivation(equation: Equation) -> bool:

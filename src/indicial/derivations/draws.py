@@ -21,6 +21,8 @@ import numpy as np
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
 NUMBER, COLUMN, ROW, MATRIX = "number", "column", "row", "matrix"
+ALONE = "alone"
+"""A number, though its letter has indices elsewhere."""
 
 WEIGHTS, ONE_HOT, SYMMETRIC, ORTHOGONAL, ORTHONORMAL, FROM_ZERO, FROM_ONE = (
     "weights", "one-hot", "symmetric", "orthogonal", "orthonormal", "from zero", "from one",
@@ -84,6 +86,11 @@ class Condition:
 
 def conditions(kinds: Mapping[str, str], indexed: Collection[str]) -> Iterator[Condition]:
     """What may be said of names of these kinds; `indexed` are the numbers that have indices."""
+    if any(kind in (COLUMN, ROW) for kind in kinds.values()):
+        yield Condition(ORTHONORMAL)
+        for name, kind in kinds.items():
+            if kind == NUMBER and name not in indexed:
+                yield Condition(ORTHONORMAL, length=name)
     for name, kind in kinds.items():
         if kind in (COLUMN, ROW) or name in indexed:
             yield Condition(WEIGHTS, name)
@@ -91,11 +98,6 @@ def conditions(kinds: Mapping[str, str], indexed: Collection[str]) -> Iterator[C
         elif kind == MATRIX:
             yield Condition(SYMMETRIC, name)
             yield Condition(ORTHOGONAL, name)
-    if any(kind in (COLUMN, ROW) for kind in kinds.values()):
-        yield Condition(ORTHONORMAL)
-        for name, kind in kinds.items():
-            if kind == NUMBER and name not in indexed:
-                yield Condition(ORTHONORMAL, length=name)
     if indexed:
         yield Condition(FROM_ZERO)
         yield Condition(FROM_ONE)
@@ -127,6 +129,10 @@ class Draw:
     positive: bool = False
     fixed: dict[str, float] = field(default_factory=dict)
     """Numbers that are set: those that are only on one side, and those that grow or vanish."""
+    growth: float = 0.0
+    """What ∞ is the exponential of; 0 where it has no value."""
+    close: float = 0.0
+    """How near a limit is gone to."""
     other: str = ""
     """A name that is drawn anew, to see what depends on it."""
     drawn: dict[tuple[str, tuple[int, ...]], float | Array] = field(default_factory=dict)
@@ -150,6 +156,7 @@ class Draw:
 
     def leaf(self, key: str, at: tuple[int, ...], kind: str) -> float | Array:
         """The value of a free name at some indices."""
+        kind = NUMBER if kind == ALONE else kind
         if key in self.fixed and kind == NUMBER:
             return self.fixed[key]
         if (key, at) not in self.drawn:
@@ -217,10 +224,10 @@ class Draw:
 
     def function(self, key: str, at: tuple[int, ...], kind: str, of: Array) -> float | Array:
         """A smooth function of many numbers."""
-        count = {NUMBER: 1, COLUMN: self.size, ROW: self.size, MATRIX: self.size**2}[kind]
+        count = {NUMBER: 1, ALONE: 1, COLUMN: self.size, ROW: self.size, MATRIX: self.size**2}[kind]
         inner, phases = self._kept(f"{key}()", at, (count, 2, of.size), (count, 2))
         made = np.sin(inner @ of + phases).sum(axis=1) + inner[:, 0] @ of
-        if kind == NUMBER:
+        if count == 1:
             return float(made[0])
         shape = {COLUMN: (-1, 1), ROW: (1, -1)}.get(kind, (-1, self.size))
         return np.asarray(made.reshape(shape))

@@ -8,7 +8,7 @@ f(…)         a number, or a function of each element; f may also be a factor
 
 from __future__ import annotations
 
-from indicial.derivations.draws import COLUMN, MATRIX, NUMBER, ROW
+from indicial.derivations.draws import ALONE, COLUMN, MATRIX, NUMBER, ROW
 from indicial.derivations.scope import Scope
 from indicial.program.names.letters import is_capital
 
@@ -21,6 +21,8 @@ def candidates(scope: Scope, key: str) -> list[tuple[str, int]]:
     if key.endswith("()"):
         found = [(NUMBER, 0), ("elementwise", 0)]
         return found if scope.bold else [*found, ("times", 0)]
+    if scope.is_number(key):
+        return [(NUMBER, 0)]
     counts = scope.counts.get(key, {0})
     most = max(counts)
     fonts = scope.fonts.get((key, most), {""})
@@ -30,7 +32,7 @@ def candidates(scope: Scope, key: str) -> list[tuple[str, int]]:
             return [(NUMBER, 0)]
         return [(MATRIX, 0)] if capital else [(COLUMN, 0), (ROW, 1)]
     if most and 0 in counts:
-        return [(NUMBER, 0), (COLUMN, 1)]
+        return [(NUMBER, 0), (ALONE, 0), (COLUMN, 1)]
     if key in scope.depends and key[:1] in LOSSES:
         return [(NUMBER, 0), (MATRIX if capital else COLUMN, 1)]
     if capital:

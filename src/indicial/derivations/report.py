@@ -35,7 +35,12 @@ STEPS = ("step", "step-start", "step-open")
 
 def derives(blocks: Sequence[Block]) -> bool:
     """Whether the prose of a document derives something."""
-    return any(is_derivation(s) and any(True for _ in steps(s)) for s in _equations(blocks))
+    chains = any(is_derivation(s) and any(True for _ in steps(s)) for s in _equations(blocks))
+    return chains or _reasons(blocks)
+
+
+def _reasons(blocks: Sequence[Block]) -> bool:
+    return any(s.reasoned for b in blocks if not b.strict for s in b.skipped)
 
 
 def _equations(blocks: Sequence[Block]) -> Iterator[Equation]:
@@ -54,7 +59,8 @@ class Derivations:
 
     @cached_property
     def findings(self) -> list[Finding]:
-        if not any(any(True for _ in steps(s)) for s in _equations(self._blocks)):
+        chains = any(any(True for _ in steps(s)) for s in _equations(self._blocks))
+        if not chains and not _reasons(self._blocks):
             return []
         from indicial.derivations.examining import examine
 
@@ -78,11 +84,13 @@ class Derivations:
 
     def _message(self, finding: Finding) -> Message | None:
         left, right = finding.step.sides
+        sites = ((left.span, "this"), (right.span, "and this"))
+        if finding.status == HOLDS and finding.reason:
+            return Message("note", "step-limit", f"this step holds {finding.reason}", sites)
         if finding.status == HOLDS:
             return None
         if finding.status == REFUTED:
             return None if self._wrong(finding.step.equation.span) else _refutation(finding)
-        sites = ((left.span, "this"), (right.span, "and this"))
         if finding.status == CONDITIONAL:
             return Message("note", "step-condition", f"this step holds {finding.reason}", sites)
         if self._tried(left.span):
@@ -100,7 +108,7 @@ class Derivations:
     def _tried(self, span: Span) -> bool:
         """Whether a program tries the step itself, or has said why not."""
         return any(
-            _same(test.left.span, span)
+            test.relation == "=" and _same(test.left.span, span)
             for program in self._programs
             for test in program.analysis.code.tests
         )

@@ -11,9 +11,11 @@ A rule is used where its name is read. A name without a rule is free: it is draw
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 from indicial.derivations.slopes import WHOLE, derived
 from indicial.notation.syntax import (
@@ -23,11 +25,13 @@ from indicial.notation.syntax import (
     Derivative,
     Equation,
     Expression,
+    Group,
     Index,
     Name,
     Node,
     Norm,
     Number,
+    Product,
     Reduction,
     Statement,
     Transpose,
@@ -59,9 +63,12 @@ class Function:
 class Scope:
     """The names of some statements, and what is said of them."""
 
-    def __init__(self, statements: Sequence[Statement]) -> None:
+    def __init__(self, statements: Sequence[Statement], spoken: Sequence[Equation] = ()) -> None:
+        """`spoken` are equations that define nothing: those of rows that reason."""
         self.statements = [derived(s, WHOLE) if isinstance(s, Equation) else s for s in statements]
-        self.naming = Naming(self.statements)
+        self.spoken = spoken
+        plain = [replace(e, sides=(Group(e.sides[0]), *e.sides[1:])) for e in spoken]
+        self.naming = Naming([*self.statements, *plain])
         self.base = 1
         """The first value of an index: 0 where a sum says so."""
         self.sizes: set[str] = set()
@@ -81,12 +88,14 @@ class Scope:
         self.bold = False
         self.calls: dict[str, list[Call]] = defaultdict(list)
         self.slopes: list[Derivative] = []
+        self.implied: list[tuple[Expression, Expression, Equation]] = []
         self._causes: dict[str, dict[str, int]] = {}
-        for statement in self.statements:
+        for statement in (*self.statements, *spoken):
             self._survey(statement)
         for statement in self.statements:
             if isinstance(statement, Equation):
                 self._define(statement)
+        self._take_implied()
         constant = [
             s.sides[0]
             for s in self.statements
@@ -186,7 +195,12 @@ class Scope:
             self.depends[above.key][below.key] = len(below.items)
 
     def _define(self, equation: Equation) -> None:
-        if equation.relations[0] != "=" or equation.guard is not None:
+        self._imply(equation)
+        guard = equation.guard
+        listed = isinstance(guard, Comparison) and guard.operators == (
+            "∈",
+        )  # `k_i = x_i, i ∈ {1, 2}`
+        if equation.relations[0] != "=" or not (guard is None or listed):
             return
         left, body = equation.sides[0], equation.sides[1]
         if isinstance(left, Call) and isinstance(left.function, Name) and left.given is None:
@@ -210,8 +224,37 @@ class Scope:
             return  # an update in place
         rule = Rule(reference.items, body, equation)
         known_rules = self.rules[reference.key]
-        if not any((r.items, r.body) == (rule.items, rule.body) for r in known_rules):
-            known_rules.append(rule)
+        for number, other in enumerate(known_rules):
+            shared = [s for s in equation.sides[1:] if s in other.equation.sides[1:]]
+            if other.items == rule.items and shared:  # said again: by what both of them say
+                known_rules[number] = Rule(rule.items, shared[0], equation)
+                return
+        known_rules.append(rule)
+
+    def _imply(self, equation: Equation) -> None:
+        """`V x = V (a + b)`: x is a + b, if nothing else says what it is."""
+        for one, other, relation in zip(
+            equation.sides, equation.sides[1:], equation.relations, strict=False
+        ):
+            if relation == "=" and (found := _replaced(one, other)) is not None:
+                self.implied.append((*found, equation))
+
+    def _take_implied(self) -> None:
+        for name, body, equation in self.implied:
+            reference = self.read(name)
+            if reference is None or reference.power is not None:
+                continue
+            known = any(rule.items == reference.items for rule in self.rules.get(reference.key, ()))
+            if not known and all(isinstance(i, Number) for i in reference.items):
+                self.rules[reference.key].append(Rule(reference.items, body, equation))
+
+    def assume(self, equation: Equation) -> None:
+        """Takes what an equation says of its left side, whatever else is said of it."""
+        reference = self.read(equation.sides[0])
+        if reference is None or reference.power is not None or len(equation.sides) != 2:
+            return
+        others = [r for r in self.rules.get(reference.key, ()) if r.items != reference.items]
+        self.rules[reference.key] = [*others, Rule(reference.items, equation.sides[1], equation)]
 
     # ------------------------------------------------------------------ what follows from it
 
@@ -259,7 +302,46 @@ class Scope:
                 return rule
         return None
 
+    @cached_property
+    def text(self) -> str:
+        """All of the text that the statements stand in."""
+        return "\n".join({s.span.source.text for s in (*self.statements, *self.spoken)})
+
+    def is_number(self, key: str) -> bool:
+        """Whether the text says so: “M is a large positive integer”."""
+        said = (
+            rf"(?<!\w){re.escape(key)}\$? is an? [^.$]{{0,30}}\b(integer|number|scalar|constant)\b"
+        )
+        return re.search(said, self.text) is not None
+
+    def recurrent(self, key: str) -> bool:
+        """Whether a name is computed from itself at an earlier step."""
+        return any(
+            not all(isinstance(item, Number) for item in rule.items)
+            and any(
+                isinstance(n, Name) and self.naming.read(n).key == key for n in rule.body.walk()
+            )
+            for rule in self.rules.get(key, ())
+        )
+
     def ambiguous(self, key: str) -> bool:
         """Whether two rules say different things of the same elements."""
         shapes = [tuple(map(str, rule.items)) for rule in self.rules.get(key, ())]
         return len(set(shapes)) != len(shapes) or len(self.functions.get(key, ())) > 1
+
+
+def _replaced(one: Expression, other: Expression) -> tuple[Expression, Expression] | None:
+    """The last factor that differs in two products: x and `a + b` in `V x` and `V (a + b)`."""
+    first, second = _factors(one), _factors(other)
+    if len(first) != len(second) or len(first) < 2 or first[:-1] != second[:-1]:
+        return None
+    name, body = first[-1], second[-1]
+    return (name, body) if isinstance(name, Name | Index) and name != body else None
+
+
+def _factors(node: Expression) -> list[Expression]:
+    if isinstance(node, Product):
+        return [f for factor in node.factors for f in _factors(factor)]
+    if isinstance(node, Call) and len(node.arguments) == 1 and node.given is None:
+        return [node.function, node.arguments[0]]
+    return [node.body if isinstance(node, Group) else node]

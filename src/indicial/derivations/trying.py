@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -34,17 +34,26 @@ from indicial.derivations.draws import (
 from indicial.derivations.kinds import candidates
 from indicial.derivations.scope import Scope
 from indicial.derivations.slopes import FIRST, WHOLE, derived
-from indicial.derivations.values import DENOMINATOR, MIXED, NUMERATOR, Evaluation, Open
+from indicial.derivations.values import (
+    DENOMINATOR,
+    LABELS,
+    MIXED,
+    NUMERATOR,
+    Evaluation,
+    Open,
+)
 from indicial.notation.syntax import Derivative, Expression, Number
 
 NEAR, FAR = 1e-6, 1e-3
 """Two sides that differ by less, relative to their size, are the same; by more, they are not."""
-MOST = 400
+MOST = 150
 """So many evaluations are spent on finding the readings of a step."""
 MOST_WAYS = 24
 """A step that can be read in more ways is not refuted."""
 MOST_WORK = 150_000
 """So many parts of expressions are computed for a step."""
+VECTORS = 6
+"""So many vectors can be orthogonal to each other."""
 MOST_POINTS = 9
 """At so many values of its free indices a step is tried."""
 TRIALS = ((2, 11, True), (3, 12, False), (2, 13, False))
@@ -52,7 +61,7 @@ TRIALS = ((2, 11, True), (3, 12, False), (2, 13, False))
 
 
 @dataclass(frozen=True)
-class _Way:
+class Way:
     """One way in which a step can be read."""
 
     scope: Scope
@@ -76,32 +85,34 @@ class _Outcome:
     draw: Draw
 
 
-def try_step(step: Step, scopes: list[Scope]) -> Finding:
+Try = Callable[[Step, Scope, Budget], Finding]
+
+
+def try_step(step: Step, scopes: list[Scope], how: Try | None = None) -> Finding:
     """Tries a step with what each of several scopes says of its names."""
-    found = [_try_in(step, scope) for scope in scopes[:1]]
+    found = [_try_in(step, scope, how or _tried) for scope in scopes[:1]]
     for scope in scopes[1:]:
         if found[-1].status in (HOLDS, CONDITIONAL):
             break
-        found.append(_try_in(step, scope))
+        found.append(_try_in(step, scope, how or _tried))
     # The widest scope decides: what it says besides may be what the step needs, or may be ambiguous.
     best = [f for f in found if f.status in (HOLDS, CONDITIONAL)]
     return best[0] if best else found[-1]
 
 
-def _try_in(step: Step, scope: Scope) -> Finding:
-    budget = Budget(MOST_WORK)
+def _try_in(step: Step, scope: Scope, how: Try) -> Finding:
     try:
-        return _tried(step, scope, budget)
+        return how(step, scope, Budget(MOST_WORK))
     except Exhausted:
         return Finding(step, UNTRIED, "it takes too long to try")
 
 
 def _tried(step: Step, scope: Scope, budget: Budget) -> Finding:
     reasons: list[str] = []
-    ways = [way for plan in _plans(step, scope) for way in _readings(plan, reasons, budget)]
+    ways = [way for plan in plans(step, scope) for way in readings(plan, reasons, budget)]
     if not ways:
         return Finding(step, UNTRIED, reasons[0] if reasons else "no reading of its names fits")
-    failed: list[tuple[_Way, _Outcome]] = []
+    failed: list[tuple[Way, _Outcome]] = []
     for way in ways:
         outcome = _on_draws(way, budget)
         if outcome is None:
@@ -119,6 +130,8 @@ def _tried(step: Step, scope: Scope, budget: Budget) -> Finding:
         return Finding(step, UNTRIED, "its names can be read in too many ways")
     first = {(w.sides, tuple(w.kinds.items())): (w, o) for w, o in reversed(failed)}
     distinct = list(first.values())  # a condition is looked for in one layout only
+    computed = [(w, o) for w, o in distinct if w.rules and o.used]
+    distinct = computed or distinct
     rare = ""
     for way, outcome in distinct:
         condition = _condition(way, outcome, budget)
@@ -144,7 +157,7 @@ def _text(step: Step) -> str:
     return step.equation.span.source.text
 
 
-def _condition(way: _Way, outcome: _Outcome, budget: Budget) -> Condition | None:
+def _condition(way: Way, outcome: _Outcome, budget: Budget) -> Condition | None:
     """A condition under which both sides are the same."""
     counts = way.scope.counts
     indexed = [k for k, kind in way.kinds.items() if kind == NUMBER and counts.get(k, set()) - {0}]
@@ -164,17 +177,17 @@ def _condition(way: _Way, outcome: _Outcome, budget: Budget) -> Condition | None
     return None
 
 
-def _on_one_side(way: _Way, outcome: _Outcome, budget: Budget) -> set[str]:
+def _on_one_side(way: Way, outcome: _Outcome, budget: Budget) -> set[str]:
     """The names on which only one of the two sides depends; those that cancel are none of them."""
     found = outcome.left_names ^ outcome.right_names
     if not found:
         return found
     size, seed, positive = TRIALS[0]
-    before = _sides(way, Draw(size, seed, positive=positive, budget=budget))
+    before = both_sides(way, Draw(size, seed, positive=positive, budget=budget))
     kept = found & way.scope.sizes
     for name in found - kept:
         again = Draw(size, seed, positive=positive, budget=budget, other=name)
-        if any(not np.allclose(a, b) for a, b in zip(before, _sides(way, again), strict=True)):
+        if any(not np.allclose(a, b) for a, b in zip(before, both_sides(way, again), strict=True)):
             kept.add(name)
     return kept
 
@@ -182,7 +195,7 @@ def _on_one_side(way: _Way, outcome: _Outcome, budget: Budget) -> set[str]:
 # ---------------------------------------------------------------------- ways to read a step
 
 
-def _plans(step: Step, scope: Scope) -> Iterator[_Way]:
+def plans(step: Step, scope: Scope) -> Iterator[Way]:
     """The layouts, the reaches of operators, with and without the equations around the step."""
     seen: list[tuple[Expression, ...]] = []
     for reach in (WHOLE, FIRST):
@@ -193,21 +206,23 @@ def _plans(step: Step, scope: Scope) -> Iterator[_Way]:
         seen.append(sides)
         slopes = any(isinstance(n, Derivative) for side in sides for n in side.walk())
         for layout in (MIXED, DENOMINATOR, NUMERATOR) if slopes else (MIXED,):
-            for rules in (True,) if slopes else (True, False):
-                yield _Way(scope, sides, layout, rules, {}, (), 0)
+            for rules in (True,) if slopes or step.relation != "=" else (True, False):
+                yield Way(scope, sides, layout, rules, {}, (), 0)
 
 
-def _readings(plan: _Way, reasons: list[str], budget: Budget) -> list[_Way]:
+def readings(plan: Way, reasons: list[str], budget: Budget, slack: int = 0) -> list[Way]:
     """The likeliest ways to read the names that fit."""
-    found: list[_Way] = []
+    found: list[Way] = []
     order = itertools.count()
     waiting = [(plan.cost, next(order), plan)]
     for _ in range(MOST):
-        if not waiting or (found and waiting[0][0] > found[0].cost):
+        if not waiting or (found and waiting[0][0] > found[0].cost + slack):
             break
         way = heapq.heappop(waiting)[2]
         try:
-            _outcome(way, Draw(3, 1, positive=True, budget=budget), dry=True)
+            _outcome(
+                way, Draw(3, 1, positive=True, budget=budget, growth=3.0, close=0.01), dry=True
+            )
         except Open as question:
             for answered in _answered(way, question):
                 heapq.heappush(waiting, (answered.cost, -next(order), answered))
@@ -221,7 +236,7 @@ def _readings(plan: _Way, reasons: list[str], budget: Budget) -> list[_Way]:
     return found
 
 
-def _answered(way: _Way, question: Open) -> Iterator[_Way]:
+def _answered(way: Way, question: Open) -> Iterator[Way]:
     if question.what == "letter":
         yield replace(way, letters=(*way.letters, question.key))
         return
@@ -234,7 +249,7 @@ def _answered(way: _Way, question: Open) -> Iterator[_Way]:
 
 
 def _on_draws(
-    way: _Way,
+    way: Way,
     budget: Budget,
     condition: Condition | None = None,
     fixed: Mapping[str, float] | None = None,
@@ -243,7 +258,7 @@ def _on_draws(
     worst: _Outcome | None = None
     for size, seed, positive in TRIALS:
         if condition is not None and condition.what == ORTHONORMAL:
-            size = max(size, len(way.kinds))
+            size = VECTORS
         draw = Draw(size, seed, condition, positive, dict(fixed or {}), budget=budget)
         try:
             found = _outcome(way, draw)
@@ -258,16 +273,16 @@ def _on_draws(
     return worst
 
 
-def _sides(way: _Way, draw: Draw) -> list[Value]:
-    """Both sides at the first values of the free indices."""
-    env = dict.fromkeys(way.letters, way.scope.base)
+def both_sides(way: Way, draw: Draw) -> list[Value]:
+    """Both sides at different values of the free indices."""
+    env = {letter: way.scope.base + n % draw.size for n, letter in enumerate(way.letters)}
     return [
         Evaluation(way.scope, draw, way.kinds, way.layout, way.rules).value(side, env)
         for side in way.sides
     ]
 
 
-def _outcome(way: _Way, draw: Draw, dry: bool = False) -> _Outcome:
+def _outcome(way: Way, draw: Draw, dry: bool = False) -> _Outcome:
     first, last = way.scope.base, way.scope.base + draw.size - 1
     if draw.condition is not None and draw.condition.what == FROM_ONE:
         first = 1
@@ -312,15 +327,15 @@ def _gap(
         if not slopes or a.shape != b.T.shape:
             raise Misfit("arrays that differ")
         b = b.T
-    gap, shown = _apart(a, b)
+    gap, shown = apart(a, b)
     if slopes and a.ndim and a.shape == b.T.shape and gap > NEAR:
-        turned, shown_turned = _apart(a, b.T)  # only the layout differs
+        turned, shown_turned = apart(a, b.T)  # only the layout differs
         if turned <= NEAR:
             return turned, shown_turned
     return gap, shown
 
 
-def _apart(a: Array, b: Array) -> tuple[float, tuple[float, float, str]]:
+def apart(a: Array, b: Array) -> tuple[float, tuple[float, float, str]]:
     a, b = np.broadcast_arrays(a, b)
     scale = max(1.0, float(np.max(np.abs(a))), float(np.max(np.abs(b))))
     with np.errstate(all="ignore"):
@@ -333,7 +348,7 @@ def _apart(a: Array, b: Array) -> tuple[float, tuple[float, float, str]]:
     return float(difference.max()) / scale, (float(a[place]), float(b[place]), at)
 
 
-def _oddity(way: _Way) -> int:
+def _oddity(way: Way) -> int:
     """How odd a reading looks: beside a matrix columns are expected, else numbers."""
     arrays = MATRIX in way.kinds.values()
     return sum((kind == NUMBER) == arrays for kind in way.kinds.values())
@@ -343,9 +358,14 @@ def _refuted(step: Step, outcome: _Outcome, unless: str) -> Finding:
     left, right, place = outcome.example
     draw: dict[str, str] = {}
     for (key, at), value in outcome.draw.drawn.items():
-        name = key + (f"_{','.join(map(str, at))}" if at else "")
+        name = key + (f"_{','.join(map(_index, at))}" if at else "")
         draw[name] = _shown(value)
     return Finding(step, REFUTED, unless, f"{left:.4g}", f"{right:.4g}", place, draw)
+
+
+def _index(place: int) -> str:
+    """An index, or the label that it stands for."""
+    return str(place) if place < LABELS else chr(place - LABELS)
 
 
 def _shown(value: Value) -> str:

@@ -45,6 +45,7 @@ from indicial.derivations.arithmetic import (
 )
 from indicial.derivations.draws import NUMBER, Draw
 from indicial.derivations.scope import Rule, Scope
+from indicial.notation.reasoning import Limit
 from indicial.notation.syntax import (
     Add,
     Call,
@@ -76,6 +77,9 @@ _PICKED: dict[str, Callable[[list[float]], float]] = {
     "min": min,
     "mean": lambda numbers: sum(numbers) / len(numbers),
 }
+INDICES = "ijklmnst"
+LABELS = 1000
+"""Where the numbers of elements begin that only have a name."""
 EXPECTATIONS = ("E", "𝔼", "Var", "Cov", "P", "Pr")
 
 
@@ -162,11 +166,15 @@ class Evaluation:
                 return self._call(node, env)
             case Derivative():
                 return self._derivative(node, env)
+            case Limit():
+                return self._limit(node, env)
             case TupleLiteral() if len(node.items) == 2 and node.span.text[:1] in ("⟨", "\\"):
                 return inner_product(*(self.value(i, env) for i in node.items))
         raise Unread(f"“{node.span.text}” has no value here")
 
     def _number(self, node: Number) -> float:
+        if node.text == "∞" and self.draw.growth:
+            return math.exp(self.draw.growth)
         if node.text == "∞":
             raise Unread("∞ is no number")
         return float(node.text)
@@ -190,10 +198,13 @@ class Evaluation:
                     return env[key]
                 if key in self.scope.sizes:
                     return self.scope.base + self.draw.size - 1
-                if self.inner:
+                label = key not in INDICES and key not in self.scope.naming.bound
+                if self.inner and not label:
                     raise Unread(f"{key} is bound nowhere")
-                if key in self.scope.bare and key not in "ijklmnst":
+                if key in self.scope.bare and key not in INDICES:
                     raise Unread(f"{key} is a value, and stands as an index")
+                if label and len(key) == 1 and key.isalpha() and not is_capital(key):
+                    return LABELS + ord(key[0])  # the b of u_b: one that has this name
                 if index_name(node) is not None and not is_capital(node.base):
                     raise Open("letter", key)
                 if index_name(node) is not None:
@@ -257,7 +268,7 @@ class Evaluation:
 
     def _computed(self, key: str, at: tuple[int, ...]) -> Value:
         if self.rules and not self.draw.starts(at, False):
-            for rule in self.scope.rules.get(key, ()):
+            for rule in reversed(self.scope.rules.get(key, ())):
                 env = self._matches(rule, at)
                 if env is not None:
                     self.used.add(key)
@@ -272,7 +283,7 @@ class Evaluation:
             axes = [range(self.scope.base, self.scope.base + self.draw.size)] * missing
             cells = [self._cell(key, (*at, *place)) for place in itertools.product(*axes)]
             return np.array(cells).reshape((self.draw.size, -1))
-        if self.draw.starts(at, bool(self.scope.rules.get(key))):
+        if self.draw.starts(at, self.scope.recurrent(key)):
             return (
                 0.0 if self._kind(key) == NUMBER else 0.0 * self.draw.leaf(key, at, self._kind(key))
             )
@@ -436,6 +447,8 @@ class Evaluation:
             return times(self._name(name, env), self.value(node.arguments[0], env))
         if len(name.base) > 2:
             raise Unread(f"{key} is a function that nothing here defines")
+        if len({len(call.arguments) for call in self.scope.calls.get(key, ())}) > 1:
+            raise Unread(f"{key} is called with different numbers of arguments")
         kind = f"{key}()"
         if kind not in self.kinds:
             raise Open("kind", kind)
@@ -507,6 +520,15 @@ class Evaluation:
         calling = self.calling | {key}
         inside = replace(self, given=given, memo={}, begun=set(), calling=calling)
         return inside._within(function.body, {})
+
+    def _limit(self, node: Limit, env: Mapping[str, int]) -> Value:
+        """The value near the limit."""
+        key = self.scope.naming.read(node.letter).key
+        target = self.value(node.target, env)
+        if not isinstance(target, float):
+            raise Misfit("a limit is a number")
+        near = replace(self, over={**self.over, (key, ()): target + self.draw.close}, memo={})
+        return near.value(node.body, env)
 
     # ------------------------------------------------------------------ derivatives
 

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from indicial.notation.source import Span
 
@@ -33,6 +34,8 @@ class Skipped:
 
     span: Span
     reason: str
+    reasoned: tuple[Any, ...] = field(default=(), compare=False, repr=False)
+    """The clauses of a row that reasons (`reasoning.py`)."""
 
 
 class Refusal(Exception):

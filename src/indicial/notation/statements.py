@@ -29,6 +29,7 @@ from indicial.notation.lookahead import (
     without_number,
     without_words,
 )
+from indicial.notation.reasoning import clauses
 from indicial.notation.rows import Row
 from indicial.notation.signs import EQUATION_SIGNS
 from indicial.notation.source import Span, cover
@@ -84,7 +85,8 @@ class RowParser:
         tokens = self.tokens = with_separators(tokens)
         reason = no_equation(tokens)
         if reason:
-            self.skip(reason)
+            where = cover(t.span for t in self.tokens)
+            self.skipped.append(Skipped(where, reason, clauses(self.tokens, self.latex)))
             return
         self.drop_loop_header()
         self.split_claim_words()
