@@ -18,6 +18,8 @@ from indicial.commands.arguments import Commands, check_outputs, command, forcin
 
 if TYPE_CHECKING:
     from indicial.decode.evaluate import Evaluation
+    from indicial.decode.examine import Examination
+    from indicial.training.run import Run
 
 EVALUATE = """\
 Measures how well the model of a run predicts data: files, a folder, or a
@@ -26,6 +28,13 @@ built-in world. Every token is counted once, the ends of documents too.
   indicial evaluate runs/book --data other.txt
   indicial evaluate runs/people --data people        new sentences of the world
   indicial evaluate runs/book --data other.txt --tokens-out losses.tsv
+
+A model that reads several inputs is given them as in training. Texts that it
+makes are compared with the true ones by sacreBLEU; labels and numbers are
+counted (accuracy, macro F1, R²):
+
+  indicial evaluate runs/german --data x=val.de --data w=val.en --num-beams 5
+  indicial evaluate runs/reviews --data test.csv
 
 A text that is longer than the context is read in rows that overlap: each row
 counts --stride tokens, and the tokens before them are there to predict from.
@@ -45,8 +54,21 @@ def add(commands: Commands[Any]) -> None:
     parser = command(commands, "evaluate", "measure how well a model predicts a text",
                      EVALUATE, _evaluate)  # fmt: skip
     parser.add_argument("run_folder", metavar="RUN", help="the folder of a run")
-    parser.add_argument("--data", nargs="+", required=True, metavar="PATH",
-                        help="files, a folder, - for standard input, or a world")  # fmt: skip
+    parser.add_argument("--data", nargs="+", action="extend", required=True, metavar="PATH",
+                        help="files, a folder, - for standard input, or a world; NAME=PATH for an "
+                        "input")  # fmt: skip
+    parser.add_argument("--column", action="append", default=[], metavar="NAME=COLUMN",
+                        help="the column of a table that an input reads")  # fmt: skip
+    parser.add_argument("--num-beams", type=int, metavar="N",
+                        help="search for likely texts, N at a time (1: the likeliest token each time)")  # fmt: skip
+    parser.add_argument("--length-penalty", type=float, metavar="X",
+                        help="with beams: log-probability / length^X is what counts (1)")  # fmt: skip
+    parser.add_argument("--lowercase", action="store_true",
+                        help="compare texts in small letters")  # fmt: skip
+    parser.add_argument("--no-texts", action="store_true",
+                        help="of a model that makes texts, only the probabilities of the true ones")  # fmt: skip
+    parser.add_argument("--texts-out", metavar="FILE",
+                        help="write the texts that it makes, a line for each row")  # fmt: skip
     parser.add_argument("--field", metavar="NAME", help="the field or column that holds the text")
     parser.add_argument("--documents", metavar="UNIT",
                         help="what a document is: auto, file, lines, blank-lines (as in training)")  # fmt: skip
@@ -70,15 +92,24 @@ def _evaluate(options: argparse.Namespace) -> int:
     from indicial.compile.native.threads import wait_asleep
 
     wait_asleep()
-    from indicial.decode.evaluate import evaluate
+    from indicial.decode.evaluate import evaluate_text
+    from indicial.program.messages import IndicialError
     from indicial.training.run import Run
 
     if options.tokens_out is not None:
         paths = [Path(options.tokens_out)]
         check_outputs(options, {"tokens_out": paths}, tokens_out=COLUMNS.encode())
     run = Run.open(options.run_folder)
-    with _progress() as progress, _table(options.tokens_out, run) as each:
-        found = evaluate(
+    if run.description.task == "columns":
+        return _examine(options, run)
+    for name in ("num_beams", "length_penalty", "column", "lowercase", "no_texts", "texts_out"):
+        if getattr(options, name):
+            raise IndicialError(
+                f"--{name.replace('_', '-')} is for a model that reads several inputs, and this one "
+                "reads only its own words"
+            )
+    with _progress("tokens") as progress, _table(options.tokens_out, run) as each:
+        found = evaluate_text(
             run,
             options.data,
             checkpoint=options.checkpoint,
@@ -101,6 +132,68 @@ def _evaluate(options: argparse.Namespace) -> int:
     else:
         print(_page(found))
     return 0
+
+
+def _examine(options: argparse.Namespace, run: Run) -> int:
+    """Of a model that reads several inputs."""
+    from indicial.decode.examine import examine
+    from indicial.program.messages import IndicialError
+    from indicial.program.outputs import write_text
+
+    for name in ("field", "documents", "context", "stride", "tokens_out"):
+        if getattr(options, name) is not None:
+            raise IndicialError(
+                f"--{name.replace('_', '-')} is for running text, and the model of "
+                f"{options.run_folder} reads rows of several inputs"
+            )
+    if options.texts_out is not None:
+        check_outputs(options, {"texts_out": [Path(options.texts_out)]})
+    names = ("num_beams", "length_penalty")
+    with _progress("rows") as progress:
+        found = examine(
+            run,
+            options.data,
+            {name: getattr(options, name) for name in names},
+            columns=dict(item.partition("=")[::2] for item in options.column),
+            checkpoint=options.checkpoint,
+            lowercase=options.lowercase,
+            texts=not options.no_texts,
+            world_size=options.sentences,
+            world_seed=options.seed or 0,
+            progress=progress,
+        )
+    for note in found.notes:
+        print(f"note: {note}", file=sys.stderr)
+    if options.texts_out is not None:
+        write_text(options.texts_out, "".join(f"{one}\n" for one in found.answers))
+    if options.json:
+        told = {"run": options.run_folder, "checkpoint": options.checkpoint, **found.to_json()}
+        print(json.dumps(told, ensure_ascii=False, indent=2))
+    else:
+        print(_examination(found))
+    return 0
+
+
+def _examination(found: Examination) -> str:
+    scores = found.scores
+    lines = [f"{found.name}: {_count(found.rows, 'row')}", f"  {found.form.says}"]
+    if scores.probable:
+        each = "token" if found.likeness is not None or found.form.length else "row"
+        lines.append(
+            f"  {scores.per_token:.4f} nats per {each}, perplexity {scores.perplexity:.2f}"
+        )
+    else:
+        lines.append(f"  loss {scores.per_token:.4f}")
+    if scores.above_entropy is not None:
+        lines.append(f"  {scores.above_entropy:.4f} nats per word above the entropy")
+    lines += [f"  {name} {value:.4f}" for name, value in scores.figures.items()]
+    if found.likeness is not None and found.settings is not None:
+        figures = ", ".join(f"{name} {value:.1f}" for name, value in found.likeness.figures.items())
+        beams = found.settings.num_beams
+        how = "the likeliest token each time" if beams == 1 else f"{beams} beams"
+        lines.append(f"  {figures} of {_count(len(found.answers), 'text')}, {how}")
+        lines.append(f"  {found.likeness.signature}")
+    return "\n".join(lines)
 
 
 def _page(found: Evaluation) -> str:
@@ -134,7 +227,7 @@ def _count(number: int, word: str) -> str:
 
 
 @contextmanager
-def _progress() -> Iterator[Callable[[int, int], object] | None]:
+def _progress(unit: str) -> Iterator[Callable[[int, int], object] | None]:
     """A line that says how far it is, where a person is looking."""
     if not sys.stderr.isatty():
         yield None
@@ -147,7 +240,7 @@ def _progress() -> Iterator[Callable[[int, int], object] | None]:
         nonlocal last
         if time.monotonic() - last > EVERY:
             last = time.monotonic()
-            print(f"\r{done:,} of {total:,} tokens", end="", file=screen, flush=True)
+            print(f"\r{done:,} of {total:,} {unit}", end="", file=screen, flush=True)
 
     try:
         yield progress

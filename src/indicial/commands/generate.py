@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from indicial.commands.arguments import Commands, command
+from indicial.commands.arguments import Commands, command, forcing
 
 if TYPE_CHECKING:
     from indicial.decode.session import Session
@@ -33,9 +33,19 @@ meanings are those of Hugging Face.
   indicial generate runs/people --num-beams 4         beam search
   indicial generate runs/people --interactive         write a text in turns
 
+A model that reads other inputs as well is given them by name: texts, files with
+a row in each line, tables, images. Its answers come in the order of the rows,
+the likeliest unless you say --temperature:
+
+  indicial generate runs/german --input x="ein hund läuft"
+  indicial generate runs/german --input x=test.de --out test.en --num-beams 5
+  cat test.de | indicial generate runs/german
+  indicial generate runs/photos --input I=dog.jpg
+  indicial generate runs/reviews --input reviews.csv --json
+
 Each token is drawn from the model's distribution, unless --temperature is 0
-or there are beams. The order is: repetition penalty, temperature, top-k,
-top-p, min-p. The same --seed gives the same text, whatever else is asked for
+or there are beams. The order is: repetition penalty, repeated n-grams,
+temperature, top-k, top-p, min-p. The same --seed gives the same text, whatever else is asked for
 beside it. A model with learned positions that has used all of them goes on
 from the later half of what it saw.
 
@@ -46,7 +56,7 @@ OTHER_NAMES = {
     "max-length": "max-new-tokens", "max-tokens": "max-new-tokens", "length": "max-new-tokens",
     "n": "num-return-sequences", "num-samples": "num-return-sequences", "temp": "temperature",
     "t": "temperature", "k": "top-k", "p": "top-p", "beams": "num-beams", "start": "prompt",
-    "text": "prompt", "input": "prompt", "do-sample": "temperature",
+    "text": "prompt", "do-sample": "temperature", "source": "input",
 }  # fmt: skip
 """What others call it; only used to say how it is called here."""
 
@@ -70,6 +80,11 @@ def _add_prompts(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--prompt-file", action="append", default=[], metavar="FILE",
                        help="a file is a prompt, without the newline at its end; - is standard "
                        "input")  # fmt: skip
+    group.add_argument("--input", action="append", default=[], metavar="NAME=TEXT|FILE",
+                       help="an input of the equations: a text, or a file with a row in each line; "
+                       "- is standard input; a table whose columns are the inputs needs no NAME")  # fmt: skip
+    group.add_argument("--column", action="append", default=[], metavar="NAME=COLUMN",
+                       help="the column of a table that an input reads")  # fmt: skip
     group.add_argument("--interactive", action="store_true",
                        help="write a text in turns: Ctrl-C ends an answer, Ctrl-D everything")  # fmt: skip
     group.add_argument("--checkpoint", choices=["best", "last"], default="best",
@@ -84,6 +99,7 @@ def _add_choices(parser: argparse.ArgumentParser) -> None:
         ("top-p", float, "P", "only from the likeliest that have probability P together (1)"),
         ("min-p", float, "P", "only from tokens at least P times as likely as the likeliest (0)"),
         ("repetition-penalty", float, "X", "above 1, tokens that came before are less likely (1)"),
+        ("no-repeat-ngram-size", int, "N", "no run of N tokens comes twice; 0 is off (0)"),
         ("seed", int, "N", "of the random numbers; without it, another one each time"),
     ]:
         group.add_argument(f"--{name}", type=kind, metavar=value, help=text)
@@ -109,6 +125,8 @@ def _add_ends(parser: argparse.ArgumentParser) -> None:
                        help="end a text that has fallen into a loop")  # fmt: skip
     group.add_argument("--no-slide", action="store_true",
                        help="refuse what is longer than the model has positions for")  # fmt: skip
+    group.add_argument("--out", metavar="FILE", help="with --input: write the answers there")
+    forcing(group)
     group.add_argument("--json", action="store_true",
                        help="texts, tokens, log-probabilities and loops as JSON, at the end")  # fmt: skip
 
@@ -120,9 +138,20 @@ def _generate(options: argparse.Namespace) -> int:
     prompts = _prompts(options)
     settings = _settings(options)
     from indicial.decode.text import Speaker
+    from indicial.program.messages import IndicialError
     from indicial.training.run import Run
 
     run = Run.open(options.run_folder)
+    if run.description.task == "columns":
+        from indicial.commands.answering import answer
+
+        return answer(options, run)
+    for flag in ("input", "column", "out"):
+        if getattr(options, flag):
+            raise IndicialError(
+                f"--{flag} is for a model that reads other inputs than its own words; this one goes "
+                "on from a --prompt"
+            )
     speaker = Speaker.of(run, checkpoint=options.checkpoint)
     for damaged in run.checkpoints.damaged:
         print(f"note: {damaged}", file=sys.stderr)

@@ -1,23 +1,25 @@
 """Beam search: the likeliest texts that a search of some width finds.
 
->>> beam_search(Walker(module), [5, 2], eos=0, settings=Decoding(num_beams=4, max_new_tokens=20))
-[Continuation(tokens=[3, 8, 0], ended='eos', log_probability=-2.9, score=-0.97)]
+>>> beam_search(Walker(module), [[5, 2]], eos=0, settings=Decoding(num_beams=4, max_new_tokens=20))
+[[Continuation(tokens=[3, 8, 0], ended='eos', log_probability=-2.9, score=-0.97)]]
 
 As Hugging Face defines it. Each step looks at the best `2 num_beams` ways to go on. Those that end
 among the best `num_beams` of them are finished, with the score log-probability / length^penalty; the
 best `num_beams` that do not end go on. Without `early_stopping` it ends when the best that goes on
 could not beat the worst of `num_beams` finished texts if it ended here; with "never", if it ended at
 any length.
+
+The beams of several prompts are rows of one walker: a step is one step of the module for all of them.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from indicial.decode.choose import Chooser, Floats, check_finite, logarithms
+from indicial.decode.choose import Chooser, Floats, Ints, check_finite, logarithms
 from indicial.decode.continuation import Continuation, Ended
 from indicial.decode.repeats import repeats
 from indicial.decode.sampling import seen_tokens
@@ -26,65 +28,123 @@ from indicial.decode.walker import Walker
 
 
 def beam_search(
-    walker: Walker, prompt: Sequence[int], eos: int | None, settings: Decoding
-) -> list[Continuation]:
-    """The best `num_return_sequences` texts, the best first; `walker` has one row."""
-    walker.extend([prompt])
-    beams = Beams(walker, len(prompt), eos, settings)
-    while not beams.ended():
-        beams.step()
-    return beams.finished[: settings.num_return_sequences]
+    walker: Walker, prompts: Sequence[Sequence[int]], eos: int | None, settings: Decoding
+) -> list[list[Continuation]]:
+    """For each prompt the best `num_return_sequences` texts, the best first.
+
+    `walker` has a row for each prompt; prompts are as long as each other.
+    """
+    walker.extend([list(prompt) for prompt in prompts])
+    choose = Chooser(settings)
+    searches = [Search(len(prompts[0]), eos, settings) for _ in prompts]
+    going = searches
+    while going:
+        ways = best_ways(walker, choose, 2 * settings.num_beams)
+        first = 0
+        origins: list[int] = []
+        for search in going:
+            mine = ways.rows(first, first + search.width)
+            made = walker.tokens[first : first + search.width]
+            origins += [first + row for row in search.step(mine, made)]
+            first += len(made)
+        going = [search for search in going if search.width]
+        if going:
+            walker.select(origins)
+            walker.feed(np.concatenate([search.last for search in going]))
+    return [search.finished[: settings.num_return_sequences] for search in searches]
 
 
-class Beams:
-    """The beams that go on, rows of the walker, and the texts that are finished, best first."""
+class Ways(NamedTuple):
+    """The best ways to go on from each row, (rows, count): tokens, log-probabilities as they are
+    scored, and as the model gives them."""
 
-    def __init__(self, walker: Walker, start: int, eos: int | None, settings: Decoding) -> None:
-        self.walker = walker
+    tokens: Ints
+    scores: Floats
+    likelihoods: Floats
+
+    def rows(self, start: int, stop: int) -> Ways:
+        at = slice(start, stop)
+        return Ways(self.tokens[at], self.scores[at], self.likelihoods[at])
+
+
+def best_ways(walker: Walker, choose: Chooser, count: int) -> Ways:
+    """Of each row, the `count` best tokens."""
+    probabilities = walker.probabilities
+    check_finite(probabilities.max(axis=1))
+    if choose.plain:
+        tokens = highest(probabilities, count)
+        scores = likelihoods = logarithms(np.take_along_axis(probabilities, tokens, axis=1))
+    else:
+        seen = seen_tokens(walker) if choose.reads_seen else None
+        every = choose.scores(probabilities, seen, walker.tokens)
+        tokens = highest(every, count)
+        scores = np.take_along_axis(every, tokens, axis=1)
+        likelihoods = logarithms(np.take_along_axis(probabilities, tokens, axis=1))
+    return Ways(tokens, scores, likelihoods)
+
+
+def highest(values: Floats, count: int) -> Ints:
+    """The places of the `count` highest values of each row, in the order of the places.
+
+    >>> highest(np.array([[0.1, 0.3, 0.2]]), 2)
+    array([[1, 2]])
+    """
+    if count >= values.shape[1]:
+        return np.tile(np.arange(values.shape[1]), (len(values), 1))
+    return np.sort(np.argpartition(values, -count, axis=1)[:, -count:], axis=1)
+
+
+class Search:
+    """The beams of one prompt, and its texts that are finished, the best first."""
+
+    def __init__(self, start: int, eos: int | None, settings: Decoding) -> None:
         self.start = start
         self.eos = eos
         self.settings = settings
         self.length = 0
         """How many new tokens there are."""
         self.finished: list[Continuation] = []
-        self._choose = Chooser(settings)
+        self.last: Ints = np.zeros(1, np.int64)
+        """The newest token of each beam."""
         self._scores: Floats = np.zeros(1)
         self._likelihoods: Floats = np.zeros(1)
-        self._going: list[tuple[int, int]] = []
-        """Which row goes on with which token; it is fed when the next step comes."""
 
-    def step(self) -> None:
-        """Every beam, gone on with in the best ways."""
-        self._feed()
+    @property
+    def width(self) -> int:
+        """How many beams go on."""
+        return len(self.last)
+
+    def step(self, ways: Ways, made: Ints) -> list[int]:
+        """Every beam, gone on with in the best ways: from which of them each new one comes.
+
+        `made` has the tokens of the beams so far.
+        """
         self.length += 1
-        probabilities = self.walker.probabilities
-        check_finite(probabilities.max(axis=1))
-        seen = seen_tokens(self.walker) if self._choose.reads_seen else None
-        scores = self._scores[:, None] + self._choose.scores(probabilities, seen)
-        likelihoods = self._likelihoods[:, None] + logarithms(probabilities)
-        self._going = []
-        for rank, (row, token) in enumerate(best(scores, 2 * self.settings.num_beams)):
+        scores = self._scores[:, None] + ways.scores
+        likelihoods = self._likelihoods[:, None] + ways.likelihoods
+        going: list[tuple[int, int]] = []
+        for rank, (row, way) in enumerate(best(scores, 2 * self.settings.num_beams)):
+            token = int(ways.tokens[row, way])
             if token == self.eos or self.length == self.settings.max_new_tokens:
                 if rank < self.settings.num_beams:
-                    self._finish(row, token, scores[row, token], likelihoods[row, token])
-            elif len(self._going) < self.settings.num_beams:
-                self._going.append((row, token))
-        at = [row for row, _ in self._going], [token for _, token in self._going]
-        self._scores, self._likelihoods = scores[at], likelihoods[at]
+                    tokens = [*made[row, self.start :].tolist(), token]
+                    self._finish(tokens, float(scores[row, way]), float(likelihoods[row, way]))
+            elif len(going) < self.settings.num_beams:
+                going.append((row, way))
+        rows, at = [row for row, _ in going], [way for _, way in going]
+        self._scores, self._likelihoods = scores[rows, at], likelihoods[rows, at]
+        if self._ended():
+            rows, at = [], []
+        self.last = ways.tokens[rows, at]
+        return rows
 
-    def _feed(self) -> None:
-        if self._going:
-            self.walker.select([row for row, _ in self._going])
-            self.walker.feed(np.array([token for _, token in self._going]))
-
-    def _finish(self, row: int, token: int, score: float, likelihood: float) -> None:
-        tokens = [*self.walker.tokens[row, self.start :].tolist(), token]
-        scaled = float(score) / self.length**self.settings.length_penalty
-        ended: Ended = "eos" if token == self.eos else "length"
-        found = Continuation(tokens, ended, float(likelihood), repeats(tokens), scaled)
+    def _finish(self, tokens: list[int], score: float, likelihood: float) -> None:
+        scaled = score / self.length**self.settings.length_penalty
+        ended: Ended = "eos" if tokens[-1] == self.eos else "length"
+        found = Continuation(tokens, ended, likelihood, repeats(tokens), scaled)
         self.finished = sorted([*self.finished, found], key=_by_score)[: self.settings.num_beams]
 
-    def ended(self) -> bool:
+    def _ended(self) -> bool:
         """Whether nothing goes on, or nothing that goes on would be any better."""
         settings = self.settings
         if not len(self._scores):
@@ -106,7 +166,7 @@ def _by_score(one: Continuation) -> float:
 
 
 def best(scores: Floats, count: int) -> list[tuple[int, int]]:
-    """Row and token of the highest scores, the highest first; none at -∞.
+    """Row and column of the highest scores, the highest first; none at -∞.
 
     >>> best(np.log([[0.1, 0.3], [0.2, 0.0]]), 3)
     [(0, 1), (1, 0), (0, 0)]
@@ -115,4 +175,4 @@ def best(scores: Floats, count: int) -> list[tuple[int, int]]:
     places = np.argpartition(-flat, count)[:count] if count < len(flat) else np.arange(len(flat))
     places = places[np.lexsort((places, -flat[places]))]
     width = scores.shape[1]
-    return [divmod(int(place), width) for place in places if flat[place] > -math.inf]
+    return [divmod(int(place), width) for place in places if flat[place] > -np.inf]

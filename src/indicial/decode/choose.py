@@ -3,8 +3,8 @@
 >>> choose = Chooser(Decoding(temperature=0.8, top_k=40))
 >>> choose(P, seen, uniform)          P: (R, V), one number of [0, 1) for each row → tokens: (R,)
 
-The order is: repetition penalty, temperature, top-k, top-p, min-p. Each takes log-probabilities
-(R, V) and gives them back; what is cut off is -∞. In NumPy, because at one row its calls cost a third
+The order is: repetition penalty, repeated n-grams, temperature, top-k, top-p, min-p. Each takes
+log-probabilities (R, V) and gives them back; what is cut off is -∞. In NumPy, because at one row its calls cost a third
 of PyTorch's.
 """
 
@@ -29,27 +29,40 @@ class Chooser:
     def __init__(self, settings: Decoding) -> None:
         self.settings = settings
         self.reads_seen = settings.repetition_penalty != 1
-        """Whether it looks at the tokens that came before."""
+        """Whether it looks at which tokens came before."""
         shaped = settings.temperature != 1 or settings.top_k or settings.top_p < 1 or settings.min_p
-        self._plain = not self.reads_seen and not (settings.samples and shaped)
+        ordered = self.reads_seen or settings.no_repeat_ngram_size
+        self.plain = not ordered and not (settings.samples and shaped)
+        """Whether the likeliest token is the first choice, and tokens are drawn as likely as they are."""
 
-    def __call__(self, probabilities: Floats, seen: Flags | None, uniform: Floats | None) -> Ints:
-        """`seen` marks the tokens of each row so far; `uniform` draws, and is not read otherwise."""
-        values = probabilities if self._plain else self.scores(probabilities, seen)
+    def __call__(
+        self,
+        probabilities: Floats,
+        seen: Flags | None,
+        uniform: Floats | None,
+        tokens: Ints | None = None,
+    ) -> Ints:
+        """`seen` marks the tokens of each row so far, and `tokens` has them in their order; `uniform`
+        draws, and is not read otherwise."""
+        values = probabilities if self.plain else self.scores(probabilities, seen, tokens)
         if not self.settings.samples:
-            check_finite(values.max(axis=1) if self._plain else probabilities.max(axis=1))
+            check_finite(values.max(axis=1) if self.plain else probabilities.max(axis=1))
             return np.asarray(values.argmax(axis=1))
         assert uniform is not None
-        if not self._plain:
+        if not self.plain:
             values = np.exp(values - values.max(axis=1, keepdims=True))
         return drawn(values, uniform)
 
-    def scores(self, probabilities: Floats, seen: Flags | None) -> Floats:
+    def scores(
+        self, probabilities: Floats, seen: Flags | None, tokens: Ints | None = None
+    ) -> Floats:
         """The log-probabilities, scaled and cut; not normalised."""
         settings = self.settings
         scores = logarithms(probabilities)
         if settings.repetition_penalty != 1 and seen is not None:
             scores = penalised(scores, seen, settings.repetition_penalty)
+        if settings.no_repeat_ngram_size and tokens is not None:
+            scores = without_repeats(scores, tokens, settings.no_repeat_ngram_size)
         if not settings.samples:
             return scores
         if settings.temperature != 1:
@@ -74,6 +87,25 @@ def penalised(scores: Floats, seen: Flags, penalty: float) -> Floats:
     """Tokens that are there already are less likely (Keskar et al. 2019, §4.1)."""
     lower = np.where(scores < 0, scores * penalty, scores / penalty)
     return np.where(seen, lower, scores)
+
+
+def without_repeats(scores: Floats, tokens: Ints, size: int) -> Floats:
+    """No token that would end a run of `size` tokens which its row has already.
+
+    >>> without_repeats(np.zeros((1, 3)), np.array([[1, 2, 1]]), 2)      1 2 is there, so no 2 now
+    array([[  0.,   0., -inf]])
+    """
+    places = tokens.shape[1] - size + 1
+    if places <= 0:
+        return scores
+    same = np.ones((len(tokens), places), bool)
+    for k in range(size - 1):
+        same &= tokens[:, k : k + places] == tokens[:, places + k, None]
+    rows, ends = np.nonzero(same)
+    cut = scores.copy()
+    cut[rows, tokens[rows, ends + size - 1]] = -np.inf
+    # Where every token would repeat something, one has to.
+    return np.where((cut > -np.inf).any(axis=1, keepdims=True), cut, scores)
 
 
 def top_k(scores: Floats, count: int) -> Floats:

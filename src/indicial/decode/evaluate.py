@@ -29,6 +29,7 @@ from indicial.data.encode import token_type, write_tokens
 from indicial.data.sources import Files, Names, Sentences, open_source
 from indicial.data.tokenizers import Tokenizer
 from indicial.data.world import World
+from indicial.decode.examine import Examination, examine
 from indicial.program.messages import IndicialError
 from indicial.tasks.language import Language
 from indicial.tasks.registry import text_task
@@ -79,7 +80,30 @@ class Evaluation:
 
 
 def evaluate(
-    run: str | os.PathLike[str] | Run,
+    run: str | os.PathLike[str] | Run, data: Names, **settings: Any
+) -> Evaluation | Examination:
+    """How well the model of a run predicts some data: files, a folder, or a world.
+
+    >>> evaluate("runs/book", "other.txt", stride=64)
+    >>> evaluate("runs/german", ["x=val.de", "w=val.en"], num_beams=5, lowercase=True)
+
+    Settings are those of `evaluate_text`; of a model that reads several inputs those of `examine`, and
+    how its texts are made by the names of `Decoding`.
+    """
+    run = run if isinstance(run, Run) else Run.open(run)
+    if run.description.task != "columns":
+        return evaluate_text(run, data, **settings)
+    named = {name: settings.pop(name) for name in EXAMINED if name in settings}
+    given = [data] if isinstance(data, str | os.PathLike) else list(data)
+    return examine(run, list(map(str, given)), settings, **named)
+
+
+EXAMINED = ("columns", "checkpoint", "lowercase", "texts", "world_size", "world_seed", "progress")
+"""The settings of `examine`; all others say how texts are made."""
+
+
+def evaluate_text(
+    run: Run,
     data: Names,
     *,
     checkpoint: str = "best",
@@ -92,12 +116,11 @@ def evaluate(
     progress: Progress | None = None,
     each: Each | None = None,
 ) -> Evaluation:
-    """How well the model of a run predicts some data: files, a folder, or a world.
+    """How well a model that reads one text predicts some.
 
     `sentences` (10,000) and `seed` (0) say which sentences of a world. What a document of plain text
     is, it is as in training, unless `documents` says otherwise.
     """
-    run = run if isinstance(run, Run) else Run.open(run)
     tokenizer, module = run.tokenizer(), run.module(checkpoint)
     found = open_for(run, tokenizer, data, field, documents)
     source = _source(found, sentences, seed)

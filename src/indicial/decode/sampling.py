@@ -125,7 +125,7 @@ class Sampling:
             if self.settings.samples:
                 pairs = zip(self.rows, going, strict=True)
                 uniform = np.array([row.stream.random() if goes else 0.0 for row, goes in pairs])
-            tokens = self.choose(probabilities, self.seen, uniform)
+            tokens = self.choose(probabilities, self.seen, uniform, self.walker.tokens)
         for place, row in enumerate(self.rows):
             if going[place]:
                 token = int(tokens[place])

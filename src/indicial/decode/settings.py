@@ -22,7 +22,9 @@ from indicial.program.messages import IndicialError
 
 PENALTY = 50
 """A length to a higher power than this may be no number any more."""
-WHOLE = ("max_new_tokens", "num_beams", "num_return_sequences", "top_k", "seed")
+WHOLE = (
+    "max_new_tokens", "num_beams", "num_return_sequences", "top_k", "no_repeat_ngram_size", "seed",
+)  # fmt: skip
 NUMBERS = ("temperature", "top_p", "min_p", "repetition_penalty", "length_penalty")
 
 OTHER_NAMES = {"max_length": "max_new_tokens", "num_samples": "num_return_sequences"}
@@ -40,6 +42,8 @@ class Decoding:
     top_p: float = 1.0
     min_p: float = 0.0
     repetition_penalty: float = 1.0
+    no_repeat_ngram_size: int = 0
+    """No run of so many tokens comes twice; 0 is off."""
     num_beams: int = 1
     length_penalty: float = 1.0
     early_stopping: bool | Literal["never"] = False
@@ -86,6 +90,10 @@ class Decoding:
                 raise IndicialError(f"{name} is {value}; it is a whole number from 1")
         if self.top_k < 0:
             raise IndicialError(f"top_k is {self.top_k}; it is how many tokens are kept, 0 for all")
+        if (size := self.no_repeat_ngram_size) < 0:
+            raise IndicialError(
+                f"no_repeat_ngram_size is {size}; it is a number of tokens, 0 for off"
+            )
         for name in ("top_p", "min_p"):
             if not 0 <= (value := getattr(self, name)) <= 1:
                 raise IndicialError(f"{name} is {value}; it is a probability, from 0 to 1")

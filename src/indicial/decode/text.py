@@ -12,7 +12,7 @@ Settings have the names and meanings that they have in Hugging Face (`settings.p
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ from indicial.program.messages import IndicialError
 
 if TYPE_CHECKING:
     from indicial.compile.module.module import ProgramModule
+    from indicial.decode.answers import Answer
     from indicial.training.run import Run
 
 Heard = Callable[[int, str, bool], object]
@@ -154,8 +155,9 @@ def generate(
     tokenizer: Tokenizer | None = None,
     checkpoint: str = "best",
     heard: Heard | None = None,
+    inputs: Mapping[str, object] | Sequence[Mapping[str, object]] | None = None,
     **settings: Any,
-) -> list[Text]:
+) -> Sequence[Text | Answer]:
     """Texts that go on from a prompt, or from each of several; from nothing without one.
 
     >>> print(*generate("runs/people", ["Anna", "The dog"], top_p=0.9, max_new_tokens=30))
@@ -163,10 +165,40 @@ def generate(
     `model` is a run, its folder, or a module with its `tokenizer`. For each prompt there are
     `num_return_sequences` texts, one prompt after the other. `heard(number, piece, last)` is called
     with each piece of text as it is made. All other names are those of `Decoding`.
+
+    >>> print(*generate("runs/german", inputs={"x": "ein hund läuft"}, num_beams=5))
+
+    `inputs` are for a model that reads more than its own words: a row of them, or several; `prompt` is
+    what each answer begins with then.
     """
+    if inputs is not None:
+        return _answers(model, inputs, prompt, checkpoint, settings)
     prompts = [prompt or ""] if prompt is None or isinstance(prompt, str) else list(prompt)
     for one in prompts:
         if not isinstance(one, str):
             raise IndicialError(f"a prompt is text, and {one!r:.40} is none")
     made = Decoding.read(settings)
     return Speaker.of(model, tokenizer, checkpoint).generate(prompts, made, heard)
+
+
+def _answers(
+    model: object,
+    inputs: Mapping[str, object] | Sequence[Mapping[str, object]],
+    prompt: str | Sequence[str] | None,
+    checkpoint: str,
+    settings: Mapping[str, Any],
+) -> list[Answer]:
+    """What the model of a run says of rows of inputs."""
+    from indicial.decode.answers import Answerer
+    from indicial.training.run import Run
+
+    if not isinstance(model, str | os.PathLike | Run):
+        raise IndicialError("inputs are read by a run, which knows their words: give a run")
+    if prompt is not None and not isinstance(prompt, str):
+        raise IndicialError("with inputs, a prompt is what each answer begins with: give one text")
+    run = model if isinstance(model, Run) else Run.open(model)
+    if run.description.task != "columns":
+        raise IndicialError(f"the model of {run.folder} reads only its own words: give a prompt")
+    answerer = Answerer.of(run, checkpoint)
+    rows = [inputs] if isinstance(inputs, Mapping) else list(inputs)
+    return list(answerer.answers(rows, answerer.settings(settings), prompt or ""))

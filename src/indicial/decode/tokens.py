@@ -6,8 +6,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import groupby, islice
 from typing import TYPE_CHECKING
 
 from indicial.decode.beam import beam_search
@@ -20,6 +21,9 @@ from indicial.program.messages import IndicialError
 if TYPE_CHECKING:
     from indicial.compile.module.module import ProgramModule
     from indicial.compile.stepping.state import State
+
+TOGETHER = 32
+"""Prompts that are searched for side by side, each with its beams."""
 
 
 def generate_tokens(
@@ -62,13 +66,23 @@ def search(
     eos: int | None,
     settings: Decoding,
 ) -> list[list[Continuation]]:
-    """Beam search for each prompt by itself: its beams fill a batch already."""
-    found: list[list[Continuation]] = []
-    for number, prompt in enumerate(prompts):
-        walker = Walker(module, begun)
-        walker.select([0 if walker.rows == 1 else number])
-        found.append(beam_search(walker, prompt, eos, settings))
-    return found
+    """Beam search for each prompt; those that are as long as each other go in together."""
+    found: dict[int, list[Continuation]] = {}
+    order = sorted(range(len(prompts)), key=lambda number: len(prompts[number]))
+    for _, several in groupby(order, key=lambda number: len(prompts[number])):
+        for numbers in batched(several, TOGETHER):
+            walker = Walker(module, begun)
+            walker.select([0 if walker.rows == 1 else number for number in numbers])
+            texts = beam_search(walker, [prompts[number] for number in numbers], eos, settings)
+            found.update(zip(numbers, texts, strict=True))
+    return [found[number] for number in range(len(prompts))]
+
+
+def batched(items: Iterable[int], count: int) -> Iterator[list[int]]:
+    """`batched([1, 2, 3], 2)`: [1, 2], [3]."""
+    every = iter(items)
+    while some := list(islice(every, count)):
+        yield some
 
 
 def tell(found: Sequence[Sequence[Continuation]], copies: int, told: Told) -> None:

@@ -23,6 +23,7 @@ import torch
 from indicial.decode.choose import Floats, Ints
 from indicial.program.ir import Code
 from indicial.program.messages import IndicialError
+from indicial.tasks.predictions import prediction
 
 if TYPE_CHECKING:
     from indicial.compile.module.module import ProgramModule
@@ -165,14 +166,9 @@ def window_start(length: int, room: int | None) -> int:
 
 def token_and_distribution(code: Code) -> tuple[str, str]:
     """The input that is generated and the distribution of it: `w` and `P`."""
-    tokens = [n for n, t in code.tensors.items() if t.role == "input" and t.values is not None]
-    if code.generated is not None:
-        tokens = [code.generated]
-    for token in tokens:
-        values = code.tensors[token].values
-        for name, tensor in code.tensors.items():
-            if tensor.probability and tensor.axes and tensor.axes[-1].extent == values:
-                return token, name
+    found = prediction(code)
+    if found is not None:
+        return found.token.name, found.distribution.name
     raise IndicialError(
         "the equations give no distribution of a next token, so nothing can be generated: "
         "they need something like P(w[t] | w[0], …, w[t-1]) = softmax_{w_t} …"

@@ -43,7 +43,9 @@ if TYPE_CHECKING:
     from indicial.data.columns.codings import Coding
     from indicial.data.sources import Names
     from indicial.data.tokenizers import Tokenizer
+    from indicial.decode.answers import Answer
     from indicial.decode.evaluate import Evaluation
+    from indicial.decode.examine import Examination
     from indicial.decode.text import Text
     from indicial.inspect.attention import Look
     from indicial.inspect.findings import Findings
@@ -258,6 +260,11 @@ class Run:
     def tokenizer(self) -> Tokenizer:
         from indicial.data.tokenizers import load_tokenizer
 
+        if self.description.task == "columns":
+            raise IndicialError(
+                f"the model of {self.folder} reads several inputs, each with tokens of its own: give "
+                'them by name, --input NAME=TEXT (inputs={"NAME": …} in Python)'
+            )
         if not (self.folder / TOKENIZER).is_file():
             raise IndicialError(f"the run {self.folder} has no {TOKENIZER}")
         found = load_tokenizer(self.folder)
@@ -271,13 +278,15 @@ class Run:
 
     # ------------------------------------------------------------------ using it
 
-    def generate(self, prompt: str | Sequence[str] | None = None, **settings: Any) -> list[Text]:
+    def generate(
+        self, prompt: str | Sequence[str] | None = None, **settings: Any
+    ) -> Sequence[Text | Answer]:
         """Texts that go on from a prompt: `indicial.generate` (decode/text.py)."""
         from indicial.decode.text import generate
 
         return generate(self, prompt, **settings)
 
-    def evaluate(self, data: Names, **settings: Any) -> Evaluation:
+    def evaluate(self, data: Names, **settings: Any) -> Evaluation | Examination:
         """How well it predicts some data: `indicial.evaluate` (decode/evaluate.py)."""
         from indicial.decode.evaluate import evaluate
 

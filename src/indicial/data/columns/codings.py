@@ -188,6 +188,10 @@ class Scale:
         mean, deviation = (np.array(part, np.float32) for part in (self.mean, self.deviation))
         return np.asarray((values.astype(np.float32) - mean) / deviation)
 
+    def undo(self, values: Ints) -> Ints:
+        """Numbers as they were before `apply`."""
+        return np.asarray(values * np.array(self.deviation) + np.array(self.mean))
+
     def to_json(self) -> list[list[float]]:
         return [list(self.mean), list(self.deviation)]
 

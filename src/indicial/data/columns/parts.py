@@ -9,7 +9,7 @@ Values are memory-mapped. What several rows have in common, an image with five c
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from indicial.data.columns.codings import Coding, coding_of
+from indicial.data.columns.slots import Slot
 from indicial.data.tokenizers import Ints
 from indicial.program.inputs import json_of, plain_bytes
 from indicial.program.messages import IndicialError
@@ -38,6 +39,13 @@ class Held:
     """Where each row starts, and the end of the last, where rows differ in length."""
     shared: Ints | None = None
     """Which of the values each row has, where several rows may have the same."""
+
+    @staticmethod
+    def of(slot: Slot, coding: Coding, rows: Sequence[Ints]) -> Held:
+        """A column in memory, from what is stored of each row."""
+        if slot.length is None:
+            return Held(coding, np.stack(rows))
+        return Held(coding, np.concatenate(rows), np.cumsum([0, *map(len, rows)]))
 
     @cached_property
     def lengths(self) -> Ints | None:

@@ -185,7 +185,7 @@ class Making:
                 "rows": written.rows,
                 "left_out": written.left_out,
                 "shapes": written.shapes,
-                "nats": _true_nats(self.bound if part == "train" else self.validation),
+                "nats": true_nats(self.bound if part == "train" else self.validation),
             }
         (folder / COUNTS).write_text(json.dumps(counts), encoding="utf-8")
 
@@ -219,7 +219,7 @@ class Making:
         return min(max(wanted, min(marks) + 1), max(marks)) if marks else wanted
 
 
-def _true_nats(bound: Bound | float) -> float | None:
+def true_nats(bound: Bound | float) -> float | None:
     """What the true distribution loses on a part, where it is known."""
     tables = [] if isinstance(bound, float) else [t for s in bound.strands for t in s.tables]
     return tables[0].nats if len(tables) == 1 and isinstance(tables[0], Made) else None

@@ -15,7 +15,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence, Sized
 from dataclasses import dataclass
 
 from indicial.program.ir import Code, Tensor
@@ -83,6 +83,18 @@ def slots(code: Code, predicted: Collection[str] = ()) -> tuple[Slot, ...]:
         )
 
     return tuple(slot(tensor) for tensor in inputs)
+
+
+def uneven(slots: Sequence[Slot], values: Mapping[str, Sized]) -> str | None:
+    """Why the inputs of a row do not fit together: two share a length, and are not as long; or None."""
+    lengths: dict[str, tuple[str, int]] = {}
+    for slot in slots:
+        if slot.length is not None:
+            here = len(values[slot.name])
+            other, length = lengths.setdefault(slot.length, (slot.name, here))
+            if length != here:
+                return f"{other} has {length} places, and {slot.name} has {here}"
+    return None
 
 
 def _number(code: Code, extent: object) -> int | None:

@@ -1,0 +1,199 @@
+"""`generate` for a run whose equations read several inputs: rows in, what the model says of each out.
+
+$ indicial generate runs/german --input x="ein hund läuft"
+$ indicial generate runs/german --input x=test.de --out test.en --num-beams 5
+$ indicial generate runs/german --input x=- < test.de
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import select
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from indicial.decode.answers import Answer, Answerer, Cells
+    from indicial.training.run import Run
+
+TOLD = 5
+"""Rows that cannot be read and are told one by one."""
+MOST_WAITING = 4096
+"""Lines of standard input that are answered together."""
+STANDARD = "-"
+
+
+def answer(options: argparse.Namespace, run: Run) -> int:
+    """Writes the answers to all rows that `--input` names."""
+    from indicial.commands.arguments import check_outputs
+    from indicial.decode.answers import Answerer
+    from indicial.decode.settings import Decoding
+    from indicial.program.messages import IndicialError
+
+    if options.interactive:
+        raise IndicialError("--interactive is for one text; give lines by --input NAME=-")
+    if len(options.prompt) > 1 or options.prompt_file:
+        raise IndicialError("with --input a --prompt is what each answer begins with: give one")
+    if options.out is not None:
+        check_outputs(options, {"out": [Path(options.out)]})
+    answerer = Answerer.of(run, options.checkpoint)
+    said = {name: getattr(options, name, None) for name in Decoding.__dataclass_fields__}
+    if options.early_stopping is not None:
+        known = {"true": True, "false": False}
+        said["early_stopping"] = known.get(options.early_stopping, "never")
+    settings = answerer.settings({**said, "slide": not options.no_slide, "stop_at_repeat": None})
+    prompt = options.prompt[0] if options.prompt else ""
+    bad = Refusals()
+    every: list[Answer] = []
+    with _output(options.out) as out:
+        for first, rows in blocks(options, answerer):
+            bad.first = first
+            for one in answerer.answers(rows, settings, prompt, refused=bad.add):
+                if options.json:
+                    every.append(one)
+                else:
+                    print(one, file=out)
+            out.flush()
+        if options.json:
+            told = {"run": options.run_folder, "checkpoint": options.checkpoint}
+            answers = [one.to_json() for one in every]
+            print(json.dumps({**told, "answers": answers}, ensure_ascii=False, indent=2), file=out)
+    bad.tell()
+    return 0
+
+
+class Refusals:
+    """Rows that cannot be read, to be told at the end: their lines are empty."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.first = 0
+        """The number of the first row of a block."""
+        self._lines: list[str] = []
+
+    def add(self, row: int, why: str) -> None:
+        self.count += 1
+        if len(self._lines) < TOLD:
+            self._lines.append(f"row {self.first + row + 1}, {why}")
+
+    def tell(self) -> None:
+        if not self.count:
+            return
+        rows = "1 row" if self.count == 1 else f"{self.count:,} rows"
+        print(f"note: {rows} cannot be read, and the answer is an empty line:", file=sys.stderr)
+        for line in self._lines:
+            print(f"  {line}", file=sys.stderr)
+
+
+# ---------------------------------------------------------------------- rows
+
+
+def blocks(options: argparse.Namespace, answerer: Answerer) -> Iterator[tuple[int, list[Cells]]]:
+    """The rows that were named, with the number of the first of each block."""
+    from indicial.data.columns.binding import bind, named
+    from indicial.data.columns.tables import Bad
+    from indicial.program.messages import IndicialError
+
+    inputs = [slot.name for slot in answerer.given]
+    items = options.input or _piped(answerer)
+    pairs = [named(item, inputs) for item in items]
+    for item, (name, _) in zip(items, pairs, strict=True):
+        if name is None and not os.path.exists(item):
+            wanted = ", ".join(slot.written for slot in answerer.given)
+            raise IndicialError(
+                f"--input {item}: there is no such file, and no input that this names; the equations "
+                f"read {wanted}: say --input {inputs[0]}=TEXT or --input {inputs[0]}=FILE"
+            )
+    texts = {name: value for name, value in pairs if name is not None and not _is_file(value)}
+    if STANDARD in texts.values():
+        yield from _lines(texts, inputs)
+        return
+    columns = dict(item.partition("=")[::2] for item in options.column)
+    files = [item for item, (_, value) in zip(items, pairs, strict=True) if _is_file(value)]
+    slots = [slot for slot in answerer.given if slot.name not in texts]
+    if not slots:
+        yield 0, [texts]
+        return
+    if not files:
+        lacking = " ".join(f"--input {slot.name}=…" for slot in slots)
+        raise IndicialError(f"the equations read {slots[0].written} as well: say {lacking}")
+    rows: list[Cells] = []
+    first = 0
+    for row in bind(slots, files, columns).rows():
+        rows.append({} if isinstance(row.cells, Bad) else {**texts, **row.cells})
+        if len(rows) == MOST_WAITING:
+            yield first, rows
+            first, rows = first + len(rows), []
+    if rows:
+        yield first, rows
+
+
+def _is_file(value: str) -> bool:
+    """A text that is the name of a file means the file."""
+    return value != STANDARD and len(value) < 1024 and "\0" not in value and os.path.exists(value)
+
+
+def _piped(answerer: Answerer) -> list[str]:
+    """Standard input, where nothing is said, one input is read, and somebody pipes."""
+    from indicial.program.messages import IndicialError
+
+    given = answerer.given
+    if len(given) == 1 and sys.stdin is not None and not sys.stdin.isatty():
+        return [f"{given[0].name}={STANDARD}"]
+    said = " ".join(f"--input {slot.name}=…" for slot in given)
+    wanted = ", ".join(slot.written for slot in given)
+    raise IndicialError(f"the equations read {wanted}: say {said}, each a text or a file")
+
+
+def _lines(texts: dict[str, str], inputs: Sequence[str]) -> Iterator[tuple[int, list[Cells]]]:
+    """Lines of standard input as they come: one alone is answered at once, many together."""
+    from indicial.program.messages import IndicialError
+
+    name, *more = [name for name, value in texts.items() if value == STANDARD]
+    if more or sys.stdin is None:
+        raise IndicialError("standard input can be read by one input")
+    if lacking := [name for name in inputs if name not in texts]:
+        raise IndicialError(f"say what {lacking[0]} is as well: --input {lacking[0]}=TEXT")
+    first = 0
+    for lines in waiting(sys.stdin.fileno()):
+        yield first, [{**texts, name: line} for line in lines]
+        first += len(lines)
+
+
+def waiting(handle: int) -> Iterator[list[str]]:
+    """The lines of a pipe or a terminal that are there already, whenever some are."""
+    rest = b""
+    while True:
+        piece = os.read(handle, 1 << 16)
+        rest += piece
+        more = bool(piece) and select.select([handle], [], [], 0)[0]
+        *lines, rest = rest.split(b"\n")
+        if lines and more and len(lines) < MOST_WAITING:
+            rest = b"\n".join([*lines, rest])
+            continue
+        if lines:
+            yield [line.decode("utf-8", "replace").rstrip("\r") for line in lines]
+        if not piece:
+            if rest:
+                yield [rest.decode("utf-8", "replace")]
+            return
+
+
+# ---------------------------------------------------------------------- answers
+
+
+@contextmanager
+def _output(path: str | None) -> Iterator[TextIO]:
+    """Where answers go: a file that is there when all of it is, or standard output."""
+    from indicial.program.outputs import written
+
+    if path is None:
+        yield sys.stdout
+        return
+    with written(path) as beside, beside.open("w", encoding="utf-8") as file:
+        yield file
