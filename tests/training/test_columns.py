@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -10,12 +11,17 @@ from pathlib import Path
 import pytest
 import torch
 
+from indicial.data.columns.parts import Columns
+from indicial.lab.contenders import contenders
+from indicial.lab.trials import make_trials
 from indicial.program.messages import IndicialError
 from indicial.tasks.columns import ColumnTask
+from indicial.tasks.forms import form_of
 from indicial.tasks.predictions import Measure
 from indicial.training.front import train
 from indicial.training.run import Run
 from indicial.training.settings import Settings
+from indicial.training.shared_data import open_any, read_columns
 from indicial.training.starting import begin
 from indicial.training.watchers import Report, Watcher
 
@@ -213,3 +219,34 @@ def test_long_rows_are_told(pairs: list[str]) -> None:
     assert int(ready.task.batch(0).lengths["T"].max()) <= 5
     with pytest.raises(IndicialError, match="longer in every row"):
         begin(Settings.read({**said, "context": 2, "tokens": "characters", "out": "other"}))
+
+
+def test_models_are_compared_on_the_same_columns(pairs: list[str], tmp_path: Path) -> None:
+    Path("other.eq").write_text(BAG.replace("mean_s", "Σ_s").replace("in U", "in Z"))
+    Path("class.eq").write_text(CLASS, encoding="utf-8")
+    terms = Settings.read({"data": pairs})
+    one, other, unlike = contenders(["bag.eq", "other.eq", "class.eq"])
+    data = read_columns(terms, form_of(one.trainable().program).slots, {}, lambda text: None)
+    trials = make_trials([one, other], [10_000], 1, terms, data, tmp_path, 2000)
+    assert [trial.model for trial in trials] == ["bag", "other"]
+    assert len({trial.settings.max_steps for trial in trials}) == 1
+    assert all(abs(trial.parameters - 10_000) < 1000 for trial in trials)
+    # Each process opens what was prepared once.
+    folder, description = json.loads(json.dumps(trials[1].to_json()))["data"]
+    opened = open_any(Path(folder), description)
+    assert isinstance(opened, Columns) and opened.train.digest == data.train.digest
+    assert (
+        begin(trials[1].settings, data=opened).task.about.says
+        == form_of(other.trainable().program).says
+    )
+    with pytest.raises(IndicialError, match="their losses are of different things"):
+        make_trials([one, unlike], [10_000], 1, terms, data, tmp_path)
+
+
+def test_looking_inside(pairs: list[str]) -> None:
+    run = train("bag.eq", data=pairs, out="run", **TERMS)
+    found = run.inspect(words=["hund"])
+    assert "the validation part of a.de + a.en" in found.texts
+    assert not isinstance(found.neighbours, str)
+    with pytest.raises(IndicialError, match="leave --data out"):
+        run.inspect(["a.de"])

@@ -97,21 +97,23 @@ def corpus(lengths: list[int]) -> Corpus:
 
 def test_rows_follow_the_data() -> None:
     said = Settings(minutes=60)
-    assert defaults.rows(corpus([10] * 10000), said, "cpu", ATTENTION) == (
+    assert defaults.text_rows(corpus([10] * 10000), said, "cpu", ATTENTION) == (
         64,
         32,
     )  # several short documents
-    assert defaults.rows(corpus([100] * 1000), said, "cpu", ATTENTION) == (
+    assert defaults.text_rows(corpus([100] * 1000), said, "cpu", ATTENTION) == (
         112,
         18,
     )  # a whole document
-    assert defaults.rows(corpus([10**6]), said, "cpu", ATTENTION) == (
+    assert defaults.text_rows(corpus([10**6]), said, "cpu", ATTENTION) == (
         128,
         16,
     )  # windows of a long one
-    context, rows = defaults.rows(corpus([40]), said, "cpu", ATTENTION)
+    context, rows = defaults.text_rows(corpus([40]), said, "cpu", ATTENTION)
     assert context <= 10 and rows >= 1
-    assert defaults.rows(corpus([10**6]), Settings(context=32, batch_size=5), "cpu", ATTENTION) == (
+    assert defaults.text_rows(
+        corpus([10**6]), Settings(context=32, batch_size=5), "cpu", ATTENTION
+    ) == (
         32,
         5,
     )
@@ -121,7 +123,7 @@ def test_short_trainings_take_small_batches_of_short_rows(monkeypatch: pytest.Mo
     monkeypatch.setattr(defaults, "_cores", lambda kind: 2)
     attention, recurrent = (
         [
-            defaults.rows(corpus([10**6]), Settings(minutes=minutes), "cpu", kind)
+            defaults.text_rows(corpus([10**6]), Settings(minutes=minutes), "cpu", kind)
             for minutes in (0.01, 0.49, 0.5, 1.9, 2, 60)
         ]
         for kind in (ATTENTION, "recurrent")
@@ -160,5 +162,5 @@ def test_steps_fill_the_time() -> None:
 
 def test_small_texts_have_a_context_that_fits() -> None:
     data = small_data(4)
-    context, rows = defaults.rows(data.train, Settings(), "cpu", ATTENTION)
+    context, rows = defaults.text_rows(data.train, Settings(), "cpu", ATTENTION)
     assert 2 <= context <= len(data.train) and rows >= 1

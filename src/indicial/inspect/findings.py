@@ -21,7 +21,7 @@ from indicial.inspect.neighbours import Neighbours, frequent, nearest, tokens_of
 from indicial.inspect.plots import draw_eigenvalues, draw_gradients
 from indicial.inspect.saturation import Saturation, saturations
 from indicial.inspect.statistics import Statistics, activation_statistics, parameter_statistics
-from indicial.inspect.texts import texts_for
+from indicial.inspect.texts import rows_for, texts_for
 from indicial.training.run import Run
 
 
@@ -72,13 +72,17 @@ def inspect_run(
 ) -> Findings:
     """Looks at the model of a run, with texts of its validation part unless data is given."""
     run = run if isinstance(run, Run) else Run.open(run)
-    module, tokenizer = run.module(checkpoint, device="cpu"), run.tokenizer()
+    module = run.module(checkpoint, device="cpu")
+    if run.description.task == "columns":
+        texts, tokenizer = rows_for(run, module, data)
+        shown = f"{len(texts.tokens)} rows, {texts.name}"
+    else:
+        texts, tokenizer = texts_for(run, module, data, field), run.tokenizer()
+        shown = f"{len(texts.tokens)} texts of {texts.tokens.shape[1]} tokens, {texts.name}"
     tokens = tokens_of(words, tokenizer)
-    texts = texts_for(run, module, data, field)
-    rows, length = texts.tokens.shape
     return Findings(
         title=f"{module.title} in {run.folder.name}",
-        texts=f"{rows} texts of {length} tokens, {texts.name}",
+        texts=shown,
         gradients=gradients_through_time(module, texts.inputs),
         jacobians=jacobians(module, texts.inputs),
         saturations=saturations(module, texts.inputs),

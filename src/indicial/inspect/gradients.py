@@ -50,10 +50,10 @@ def gradients_through_time(
 ) -> list[Gradient] | str:
     """One for each state, and for each layer of it; or why there is none."""
     found = prediction(module.code)
-    if found is None:
+    if found is None or not found.token.axes:
         return "the equations give no distribution of each token, so no step has a loss of its own"
     code = with_surprise(module.code, found)
-    first = next(iter(inputs.values()))
+    first = inputs[found.token.name]
     sizes = told_sizes(module, inputs)
     curves = watched(code, found, sizes)
     if not curves:

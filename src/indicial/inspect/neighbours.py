@@ -29,8 +29,8 @@ class Neighbours:
     near: tuple[tuple[str, float], ...]
 
 
-def embedding(code: Code) -> tuple[str, int] | None:
-    """The first parameter that is read at a token, and along which axis."""
+def embedding(code: Code) -> tuple[str, int, str] | None:
+    """The first parameter that is read at a token, along which axis, and at which input."""
     for statement in code.statements:
         for node in statement.body.walk():
             if isinstance(node, Read) and code.tensors[node.tensor].role == "parameter":
@@ -39,7 +39,7 @@ def embedding(code: Code) -> tuple[str, int] | None:
                         isinstance(place, Gather)
                         and code.tensors[place.read.tensor].role == "input"
                     ):
-                        return node.tensor, axis
+                        return node.tensor, axis, place.read.tensor
     return None
 
 
@@ -50,7 +50,7 @@ def nearest(
     found = embedding(module.code)
     if found is None:
         return "no equation reads a parameter at a token, so tokens have no vectors"
-    name, axis = found
+    name, axis, _ = found
     vectors = module.parameter(name).detach().cpu().double().movedim(axis, 0).flatten(1)
     if vectors.shape[1] < 2:
         return f"{name} has one number for each token, so all are alike or opposite"

@@ -12,20 +12,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import torch
 
 from indicial.compile.module.module import ProgramModule
 from indicial.compile.native import private
+from indicial.data.columns.codings import tokens_by_name
 from indicial.data.corpus import Data
 from indicial.data.prepare import find_data
 from indicial.data.sources import Sentences
-from indicial.data.tokenizers import Ints
+from indicial.data.tokenizers import Ints, Tokenizer
 from indicial.data.world import World
 from indicial.decode.evaluate import SENTENCES, encoded, open_for, task_on
+from indicial.inspect.neighbours import embedding
 from indicial.program.messages import IndicialError
+from indicial.tasks.forms import form_of
 from indicial.training.run import Run
 from indicial.training.settings import Settings
-from indicial.training.shared_data import read_run_data
+from indicial.training.shared_data import read_run_columns, read_run_data
 
 TEXTS = 32
 
@@ -57,6 +61,41 @@ def texts_for(
         corpus = encoded(source, tokenizer, Path(folder))
         both = Data(corpus, corpus, tokenizer, None, {"name": source.name})
         return _rows(both, run, module, source.name, count)
+
+
+def rows_for(
+    run: Run, module: ProgramModule, data: Sequence[str] | None = None, count: int = TEXTS
+) -> tuple[Texts, Tokenizer]:
+    """Rows of a run with several inputs, all of one shape, and what the tokens that have vectors are
+    called."""
+    form = form_of(run.program)
+    if data is not None:
+        raise IndicialError(
+            f"{run.folder} reads {' and '.join(slot.name for slot in form.slots)}: it is looked at "
+            "with its own validation part, so leave --data out"
+        )
+    columns = read_run_columns(run, form.slots, Settings(), lambda text: None)
+    part, context = columns.validation, run.number("context")
+    lengths = [h.lengths for h in part.columns.values() if h.lengths is not None]
+    alike = np.arange(part.rows)
+    if lengths:
+        shapes = np.minimum(np.stack(lengths, 1), context)
+        each, which, many = np.unique(shapes, axis=0, return_inverse=True, return_counts=True)
+        alike = np.flatnonzero(which.ravel() == (many * each.sum(1)).argmax())
+    rows = alike[:count]
+    inputs = {
+        name: torch.from_numpy(np.ascontiguousarray(held.take(rows, context)[0]))
+        for name, held in part.columns.items()
+    }
+    found = embedding(module.code)
+    read = found[2] if found is not None else next(iter(inputs))
+    tokenizer = tokens_by_name(columns.codings[read])
+    tokens = (
+        np.asarray(inputs[read])
+        if inputs[read].dtype == torch.int64
+        else np.zeros((len(rows), 0), int)
+    )
+    return Texts(f"the validation part of {columns.name}", inputs, tokens), tokenizer
 
 
 def _own(run: Run) -> Data:

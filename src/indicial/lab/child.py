@@ -19,8 +19,8 @@ from typing import Any
 
 import torch
 
+from indicial.data.columns.parts import Columns
 from indicial.data.corpus import Data
-from indicial.data.prepare import open_data
 from indicial.lab.events import Sender
 from indicial.lab.results import Result
 from indicial.program.messages import IndicialError
@@ -31,6 +31,7 @@ from indicial.training.metrics import Metrics
 from indicial.training.resuming import resume
 from indicial.training.run import FILE
 from indicial.training.settings import Settings
+from indicial.training.shared_data import open_any
 from indicial.training.starting import Ready, begin
 from indicial.training.watchers import Summary
 
@@ -67,12 +68,12 @@ def _run(told: dict[str, Any], sender: Sender) -> None:
     sender.send("result", result=result.__dict__)
 
 
-def _data(told: dict[str, Any]) -> Data | None:
+def _data(told: dict[str, Any]) -> Data | Columns | None:
     """As the process that asks has prepared them."""
     if "data" not in told:
         return None
     folder, description = told["data"]
-    return open_data(Path(folder), description)
+    return open_any(Path(folder), description)
 
 
 def _trained(ready: Ready, sender: Sender) -> tuple[Summary, Scores, bool]:

@@ -24,6 +24,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from indicial.data.columns.parts import Columns
 from indicial.data.corpus import Data
 from indicial.lab import figures, tables
 from indicial.lab.contenders import Contender
@@ -47,7 +48,7 @@ class Comparison:
     folder: Path
     terms: Settings
     tokens: int | None
-    data: Data
+    data: Data | Columns
     trials: list[Trial]
 
     @staticmethod
@@ -56,7 +57,7 @@ class Comparison:
         parameters: Sequence[int],
         seeds: int,
         terms: Settings,
-        data: Data,
+        data: Data | Columns,
         folder: Path,
         tokens: int | None,
     ) -> Comparison:
@@ -127,7 +128,7 @@ class Comparison:
         return f"{self.data.name}, {minutes:g} minute{'s' * (minutes != 1)} each"
 
     def _draw(self, found: Sequence[Group]) -> list[Path]:
-        entropy = self.data.entropy_per_token
+        entropy = self.trials[0].entropy if self.trials else None
         if len({group.asked for group in found}) > 1:
             return figures.draw_sizes(found, self.folder, self.title, entropy)
         curves = {group.model: self._curves(group) for group in found}

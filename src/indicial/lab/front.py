@@ -17,6 +17,7 @@ from typing import Any
 
 from rich.console import Console
 
+from indicial.data.columns.parts import Columns
 from indicial.data.corpus import Data
 from indicial.designs.comparison import Comparison as DesignComparison
 from indicial.designs.comparison import compare as compare_designs
@@ -28,13 +29,14 @@ from indicial.lab.contenders import contenders
 from indicial.lab.pool import finished, run_trials
 from indicial.lab.results import Result, groups
 from indicial.lab.samples import explained, samples
-from indicial.lab.trials import TOKENS, Trial
+from indicial.lab.trials import TOKENS, Trial, check_comparable
 from indicial.lab.views import View, make_view
 from indicial.program.messages import IndicialError
+from indicial.tasks.forms import form_of
 from indicial.training.chart import short
 from indicial.training.run import Run
 from indicial.training.settings import Settings
-from indicial.training.shared_data import read_data
+from indicial.training.shared_data import Tell, read_columns, read_data
 
 SEEDS = 2
 PARAMETERS = "300k"
@@ -189,9 +191,17 @@ def _comparison(
     tokens = None
     if terms.minutes is None:
         tokens = _number("--tokens-budget", tokens_budget or str(TOKENS))
-    for model in models:
-        model.trainable()  # a wrong name is told before the data are read
-    data = read_data(terms, (lambda text: None) if quiet else print)
+    programs = [
+        model.trainable() for model in models
+    ]  # a wrong name is told before the data are read
+    check_comparable([model.name for model in models], programs)
+    tell: Tell = (lambda text: None) if quiet else print
+    data: Data | Columns
+    if programs[0].task == "columns":
+        first = programs[0]
+        data = read_columns(terms, form_of(first.program).slots, first.sizes, tell)
+    else:
+        data = read_data(terms, tell)
     folder = Path(out) if out is not None else _free_folder(data)
     return Comparison.make(models, asked, seeds, terms, data, folder, tokens)
 
@@ -212,7 +222,7 @@ def _number(flag: str, text: str) -> int:
     return number
 
 
-def _free_folder(data: Data) -> Path:
+def _free_folder(data: Data | Columns) -> Path:
     name = re.sub(r"[^\w.+-]+", "-", Path(data.name).stem).strip("-")[:60]
     number = 1
     while (Path("runs") / f"compare-{name}-{number}").exists():
@@ -235,8 +245,7 @@ def _tell_plan(comparison: Comparison, view: View, left: int) -> None:
     trials = comparison.trials
     first = trials[0].settings
     view.say(
-        f"{comparison.title}: batches of {first.batch_size} x {first.context} tokens, "
-        f"V = {comparison.data.tokenizer.size} ({comparison.data.tokenizer.kind})"
+        f"{comparison.title}: batches of {first.batch_size} {_of_rows(comparison.data, first)}"
     )
     for trial in trials:
         if trial.seed == 0:
@@ -244,6 +253,13 @@ def _tell_plan(comparison: Comparison, view: View, left: int) -> None:
             view.say(f"  {trial.model}, {trial.parameters:,} parameters: {own}")
     done = len(trials) - left
     view.say(f"{len(trials)} trainings{f', {done} of them done already' if done else ''}")
+
+
+def _of_rows(data: Data | Columns, terms: Settings) -> str:
+    if isinstance(data, Columns):
+        return f"rows, {data.train.rows:,} to learn from"
+    tokenizer = data.tokenizer
+    return f"x {terms.context} tokens, V = {tokenizer.size} ({tokenizer.kind})"
 
 
 def _tell_results(comparison: Comparison, results: list[Result], view: View, samples: bool) -> None:

@@ -16,11 +16,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from indicial.data.columns.parts import Columns
+from indicial.data.columns.slots import asked as asked_of
 from indicial.data.corpus import Data
 from indicial.lab.contenders import Contender
 from indicial.lab.widths import sizes_for
 from indicial.program.explain.facts import tied_sizes
 from indicial.program.messages import IndicialError
+from indicial.tasks.forms import form_of
 from indicial.tasks.predictions import prediction
 from indicial.tasks.programs import Trainable
 from indicial.tasks.registry import make_task
@@ -52,8 +55,10 @@ class Trial:
     equations: Equations
     work: float
     """Operations that a token takes: what is long is begun first."""
-    data: Data | None = None
+    data: Data | Columns | None = None
     """What the settings name, prepared already: standard input can be read but once."""
+    entropy: float | None = None
+    """Nats per token that no model can go below, where the truth is known."""
 
     def to_json(self) -> dict[str, Any]:
         """What a process is told to train it."""
@@ -68,10 +73,13 @@ class Trial:
         return Path(self.settings.out)
 
 
-FROM = {"language": "from those before it", "blank": "from those on both sides"}
+FROM = {
+    "language": "a word from those before it",
+    "blank": "a word from those on both sides",
+}
 
 
-def _check_comparable(names: Sequence[str], programs: Sequence[Trainable]) -> None:
+def check_comparable(names: Sequence[str], programs: Sequence[Trainable]) -> None:
     """Losses of different things do not belong in one table."""
     for name, made in zip(names, programs, strict=True):
         if prediction(made.program.code) is None:
@@ -79,11 +87,24 @@ def _check_comparable(names: Sequence[str], programs: Sequence[Trainable]) -> No
                 f"{name} says a loss but no probability of a word, so it has no nats per token that "
                 "could be compared; train it by itself"
             )
-        if made.task != programs[0].task:
+        if _predicts(made) != _predicts(programs[0]):
             raise IndicialError(
-                f"{names[0]} predicts a word {FROM[programs[0].task]}, {name} {FROM[made.task]}: "
+                f"{names[0]} predicts {_predicts(programs[0])}, {name} {_predicts(made)}: "
                 "their losses are of different things and cannot be compared"
             )
+    if programs[0].task == "columns":
+        first, *others = (asked_of(form_of(made.program).slots) for made in programs)
+        for name, other in zip(names[1:], others, strict=True):
+            if other != first:
+                raise IndicialError(
+                    f"{names[0]} and {name} predict the same from other columns, or share their "
+                    "tokens otherwise: they cannot be compared on one set of data"
+                )
+
+
+def _predicts(made: Trainable) -> str:
+    """What a model predicts, in words."""
+    return FROM[made.task] if made.task in FROM else form_of(made.program).says
 
 
 def make_trials(
@@ -91,23 +112,27 @@ def make_trials(
     parameters: Sequence[int],
     seeds: int,
     terms: Settings,
-    data: Data,
+    data: Data | Columns,
     folder: Path,
     tokens: int | None = TOKENS,
 ) -> list[Trial]:
     """`terms` is what all have in common; `tokens` is None where they say the minutes."""
     device = best_device(terms.device)
     programs = [model.trainable() for model in models]
-    _check_comparable([model.name for model in models], programs)
+    check_comparable([model.name for model in models], programs)
     kind = defaults.kind_of(*(made.program.code for made in programs))
-    context, rows = defaults.rows(data.train, terms, device, kind)
+    context, rows = defaults.rows(data, terms, device, kind)
+    tasks = [
+        make_task(made.task, made.program, data, context=context, batch_size=rows)
+        for made in programs
+    ]
+    per_row = tasks[0].about.tokens_per_row
     if tokens is not None:
-        steps = max(1, round(tokens / (context * rows * (terms.accumulate or 1))))
+        steps = max(1, round(tokens / (per_row * rows * (terms.accumulate or 1))))
         terms = replace(terms, max_steps=steps)
     terms = replace(terms, context=context, batch_size=rows)
     found = []
-    for model, made in zip(models, programs, strict=True):
-        task = make_task(made.task, made.program, data, context=context, batch_size=rows)
+    for model, made, task in zip(models, programs, tasks, strict=True):
         told = {**task.lengths, **task.sizes}
         equations = Equations.of(made.program)
         for asked in parameters:
@@ -130,8 +155,9 @@ def make_trials(
                         seed=seed,
                         settings=settings,
                         equations=equations,
-                        work=work / context,
+                        work=work / per_row,
                         data=data,
+                        entropy=task.about.entropy,
                     )
                 )
     return found

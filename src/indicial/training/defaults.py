@@ -22,7 +22,7 @@ import numpy as np
 from indicial.compile.module.sizes import data_lengths
 from indicial.compile.schedule.schedule import schedule
 from indicial.data.columns.parts import Columns
-from indicial.data.corpus import Corpus
+from indicial.data.corpus import Corpus, Data
 from indicial.data.making import LARGEST, SMALL, Cut
 from indicial.program.explain.facts import tied_sizes
 from indicial.program.ir import Code
@@ -100,8 +100,16 @@ def core_minutes(settings: Settings, device: str) -> float:
     return (settings.minutes or MINUTES) * _cores(kind)
 
 
-def rows(corpus: Corpus, settings: Settings, device: str, model: str) -> tuple[int, int]:
-    """How long a row of a batch is, and how many there are; `model` is what `kind_of` says of it."""
+def rows(data: Data | Columns, settings: Settings, device: str, model: str) -> tuple[int, int]:
+    """How long a row of a batch is, or may be, and how many there are; `model` is what `kind_of`
+    says of it."""
+    if isinstance(data, Columns):
+        return column_rows(data, settings, device, model)
+    return text_rows(data.train, settings, device, model)
+
+
+def text_rows(corpus: Corpus, settings: Settings, device: str, model: str) -> tuple[int, int]:
+    """Of one text: how long each row is, and how many there are."""
     kind = device.partition(":")[0]
     time = (settings.minutes or MINUTES) * _cores(kind) if kind == "cpu" else math.inf
     context = settings.context or default_context(corpus, kind, time, model)

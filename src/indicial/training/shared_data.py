@@ -91,6 +91,12 @@ def read_columns(
     return prepared_together(processes, prepare, open_columns, names)
 
 
+def open_any(folder: Path, description: dict[str, Any]) -> Data | Columns:
+    """Data that another process has prepared, of one text or of columns."""
+    opened = open_columns if "columns" in description else open_data
+    return opened(folder, description)
+
+
 def read_run_columns(
     run: Run,
     slots: Sequence[Slot],

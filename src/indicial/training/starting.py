@@ -136,10 +136,7 @@ def _task(
     found: Trainable, data: Data | Columns, settings: Settings, device: str, processes: Processes
 ) -> Task:
     kind = defaults.kind_of(found.program.code)
-    if isinstance(data, Columns):
-        context, batch_size = defaults.column_rows(data, settings, device, kind)
-    else:
-        context, batch_size = defaults.rows(data.train, settings, device, kind)
+    context, batch_size = defaults.rows(data, settings, device, kind)
     if context * batch_size > MOST:
         raise IndicialError(
             f"a batch of {batch_size:,} x {context:,} tokens is more than any memory holds; make "

@@ -139,3 +139,18 @@ def test_activations_written_out(equation: str, call: str) -> None:
     program = code(f"input x[t,k]\n{equation}")
     assert call in emitted(program, ["y"]).text
     agree(program, 3)
+
+
+def test_additive_attention_has_no_keys() -> None:
+    """Its scores are products with one vector for all positions, which the call knows nothing of."""
+    program = code(
+        "input x[t,j]\ninput z[s,j]\n"
+        "α[t,s] = softmax_s v[M] tanh(W[M,J] x[t,J] + U[M,J] z[s,J])\nc[t,j] = α[t,S] z[S,j]"
+    )
+    (found,) = (f for f in emitted(program, ["c"]).findings if "attention" in f.pattern)
+    assert not found.recognised and "not products of queries and keys" in found.reason
+    called, plain = (emitted(program, ["c"], patterns) for patterns in (True, False))
+    drawn = [draw(program, 3, seed) for seed in range(2)]
+    p, x = tensors(program, drawn[0].parameters), tensors(program, batch([d.inputs for d in drawn]))
+    one, other = (text.run(p, x, drawn[0].sizes, {}, {})["c"] for text in (called, plain))
+    torch.testing.assert_close(one, other)

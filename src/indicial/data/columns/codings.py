@@ -281,6 +281,42 @@ def is_picture(cell: object) -> TypeGuard[Ints]:
     return isinstance(cell, np.ndarray) and cell.dtype == np.uint8 and cell.ndim == 3
 
 
+class _Named(Tokenizer):
+    """Names as tokens: each is one."""
+
+    kind = "names"
+    eos = -1
+    """None of them ends anything."""
+
+    def __init__(self, names: Names | None) -> None:
+        self.names = names
+        self.size = len(names.names) if names is not None else 0
+
+    def numbers(self, text: str, begins: bool = True) -> Ints:
+        if self.names is None:
+            raise IndicialError("the equations read no tokens, so no word has a vector")
+        try:
+            return np.array([self.names.number(name) for name in text.split()])
+        except Refused as error:
+            raise IndicialError(str(error)) from None
+
+    def token(self, number: int) -> str:
+        return self.names.names[number] if self.names is not None else str(number)
+
+    def _text(self, ids: list[int]) -> str:
+        return " ".join(map(self.token, ids))
+
+    def _content(self) -> dict[str, Any]:
+        return {}
+
+
+def tokens_by_name(coding: Coding) -> Tokenizer:
+    """What the numbers of a column are called."""
+    if isinstance(coding, Text):
+        return coding.tokenizer
+    return _Named(coding if isinstance(coding, Names) else None)
+
+
 def coding_of(content: Mapping[str, Any], where: str) -> Coding:
     """What `to_json` gave, made again; `where` it was read from, for messages."""
     try:

@@ -54,6 +54,13 @@ class Slot:
         return self.axes[0] if self.kind == NUMBERS and len(self.axes) == 2 else None
 
 
+def asked(slots: Sequence[Slot]) -> list[tuple[str, str, bool, str | None]]:
+    """What some slots ask of the data, whatever their sizes are called: name, kind, whether it is
+    predicted, and the first slot that it shares its tokens with."""
+    firsts = {slot.vocabulary: slot.name for slot in reversed(slots)}
+    return [(s.name, s.kind, s.predicted, s.vocabulary and firsts[s.vocabulary]) for s in slots]
+
+
 def slots(code: Code, predicted: Collection[str] = ()) -> tuple[Slot, ...]:
     """The inputs of a program in their order; `predicted` are those that it says probabilities of."""
     inputs = [t for t in code.tensors.values() if t.role == "input"]

@@ -88,7 +88,8 @@ def _scores(node: Node, around: Surroundings) -> tuple[MatrixProduct, Node | Non
     if sides("{} + {}", tensors[0]) or sides("{} - {}", tensors[0]):
         return Missed("something is added to the products of queries and keys")
     inner = matrix_product(around.torch, tensors[0])
-    if inner is None:
+    # `tanh(…) @ v` has a vector on the right: each key has a row of its own on the left.
+    if inner is None or inner.right.rank < 2 or inner.left.rank != node.rank:
         return Missed("the scores are not products of queries and keys, head by head")
     if inner.turned != tuple(range(node.rank)):
         return Missed("queries and keys stand in another order than the weights")
