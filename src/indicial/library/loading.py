@@ -30,10 +30,11 @@ from indicial.notation.faults import Fault, Skipped
 from indicial.notation.parse import Parsed, parse_text
 from indicial.notation.source import Span
 from indicial.notation.syntax import Statement
+from indicial.program.checks.slips import slips
 from indicial.program.messages import IndicialError, Message
 from indicial.program.names.fills import hole, no_hole
 from indicial.program.program import Mend, Program
-from indicial.program.sections import Block, Part, chosen, divide
+from indicial.program.sections import Block, Part, chosen, divide, under_headings
 from indicial.program.settling import settle
 
 _NAMES = {"tex": "text.tex", "prose": "text.md"}
@@ -167,6 +168,7 @@ def _in_document(
     ]  # fmt: skip
     if section or first or last:
         blocks = chosen(blocks, section, first, last)
+    blocks = [_with_slips(block, together) for block, together in under_headings(blocks)]
     return programs(blocks, document.faults, _silencer([document]), mend)
 
 
@@ -177,6 +179,13 @@ def _filled(programs: list[Program], fills: Mapping[str, str]) -> list[Program]:
         if not any(name in mine for mine in own):
             raise no_hole(name)
     return [p.filled(mine) if mine else p for p, mine in zip(programs, own, strict=True)]
+
+
+def _with_slips(block: Block, together: Sequence[Statement]) -> Block:
+    """A display of prose with the slips that it shows, whether or not it is read."""
+    if block.strict:
+        return block
+    return replace(block, faults=(*block.faults, *slips(block.statements, together)))
 
 
 def _parsed(document: Document) -> Iterator[Parsed]:

@@ -32,6 +32,7 @@ from indicial.notation.syntax import (
     Statement,
     Transpose,
 )
+from indicial.program.checks.slips import CODES
 from indicial.program.messages import Message
 from indicial.program.names.letters import LAST, index_expression, is_capital
 from indicial.program.names.occurrences import uses
@@ -63,7 +64,7 @@ class Doubts:
     def doubtful(self, message: Message, outline: Outline) -> bool:
         """Whether a message is about prose, and not certain."""
         concerned = _concerned(self.prose, message)
-        if not concerned or message.code in CERTAIN:
+        if not concerned or message.code in CERTAIN or _as_written(message):
             return False
         if message.code == "step" and all(
             in_matrices(s) or (_of_numbers(s, outline) and not _statistics(s, outline))
@@ -122,6 +123,11 @@ def in_matrices(statement: Statement) -> bool:
     return any(isinstance(n, Transpose) for n in nodes) and all(
         isinstance(n, algebra) for n in nodes
     )
+
+
+def _as_written(message: Message) -> bool:
+    """Whether it is a slip that shows in what is written, which `slips.py` tells as a warning."""
+    return message.severity == "warning" and message.code in CODES
 
 
 def in_full(statement: Statement, outline: Outline, misspelt: Span | None = None) -> bool:

@@ -10,7 +10,7 @@ part of one that a lone `b.` begins.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
@@ -145,6 +145,15 @@ def chosen(
     end = _standing_under(blocks, section or last)[-1] + 1 if section or last else len(blocks)
     title = section or f"{first or 'the beginning'} to {last or 'the end'}"
     return [replace(block, title=title, level=0) for block in blocks[start:end]]
+
+
+def under_headings(blocks: Sequence[Block]) -> Iterator[tuple[Block, list[Statement]]]:
+    """Each display with all that stands under its heading."""
+    together: dict[str, list[Statement]] = {}
+    for block in blocks:
+        together.setdefault(block.title, []).extend(block.statements)
+    for block in blocks:
+        yield block, together[block.title]
 
 
 def _standing_under(blocks: Sequence[Block], wanted: str) -> list[int]:

@@ -1,0 +1,432 @@
+r"""Slips that show in a display as it stands, whether or not it is read.
+
+    \Phi_{i+N} = \Phi_i - \eta \sum_{j=1}^N (\hat g_i - g(\Phi))     the sum runs over j, its body has no j
+    k(x_i, x_j) = \exp(-\|x - x'\|^2)                                x_i and x_j stand on the left only
+    E_y[\ln -P(y|z)]                                                 a logarithm of nothing, less P
+    g_t^2 + γ g_{t-1}^2 + γ^2 g_{t-2} + …                            a square is missing
+    \prod_{m ∈ N(n), k ≠ m} Z_m                                      k is bound nowhere
+    s[n,ℓ] = Q[n,ℓ] - 1[y[n] = c]                                    c stands where ℓ is expected
+    \frac{1}{B} \sum_b x[b,j] - B[j]                                 B is a size, and a tensor
+    i_t = σ(W_i x_t + b_i),  f_t = σ(W_f x_t + b_i)                  b_i is that of the line above
+    L = -\sum_i y_i \log \hat y_j                                     j is bound nowhere
+
+What an author of prose is told has to be certain: each rule wants evidence from all sides, and what is
+only odd is none of them. Nothing is inferred here; the rules look at what is written.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from indicial.notation.faults import Fault
+from indicial.notation.printers import unicode
+from indicial.notation.source import Span
+from indicial.notation.syntax import (
+    Add,
+    Call,
+    Comparison,
+    Dots,
+    Equation,
+    Expression,
+    Fraction,
+    Index,
+    Name,
+    Negative,
+    Node,
+    Number,
+    Product,
+    Reduction,
+    Statement,
+)
+from indicial.program.names.letters import index_name, is_capital, is_letter
+from indicial.program.names.uses import BUILT_IN, PROBABILITY
+
+CODES = frozenset(
+    {"left-only", "no-argument", "lost-power", "unbound-condition", "other-letter",
+     "two-meanings", "lost-accent", "joined-name", "copied-label", "free-letter"}
+)  # fmt: skip
+"""What is said here is certain; of a sum, more is known where it is read."""
+
+
+def slips(display: Sequence[Statement], section: Sequence[Statement]) -> list[Fault]:
+    """The slips of a display; `section` is all that stands under the same heading."""
+    found: list[Fault] = []
+    for statement in display:
+        if isinstance(statement, Equation):
+            for rule in _RULES:
+                found += rule(statement)
+    found += _two_meanings(display)
+    found += _lost_accents(display, section)
+    found += _joined_names(display)
+    found += _copied_labels(display, section)
+    return found
+
+
+def _warning(code: str, text: str, *spans: Span, hint: str = "") -> Fault:
+    return Fault(code, text, spans, hint, severity="warning")
+
+
+# ---------------------------------------------------------------------- sums
+
+
+def _idle_sums(equation: Equation) -> Iterator[Fault]:
+    """`Σ_j (ĝ_i - g)`: something there has an index, but nothing the one that is summed."""
+    for node in equation.walk():
+        if not isinstance(node, Reduction) or node.operator != "sum" or _vague(node.body):
+            continue
+        binders = [b for under in node.under if (b := _binder(under)) is not None]
+        for binder in binders:
+            if len(binders) == len(node.under) and not _mentions(node.body, binder):
+                if any(_mentions(u, binder) for u in node.under if _binder(u) != binder):
+                    continue
+                if any(isinstance(n, Name) and _lettered(n) for n in node.body.walk()):
+                    letter = unicode(binder)
+                    text = f"sum runs over {letter}, which does not occur in its body"
+                    hint = f"which of the indices there is meant to be {letter}?"
+                    yield _warning("sum-index", text, node.body.span, node.span, hint=hint)
+
+
+def _binder(under: Expression) -> Name | None:
+    """The letter of `Σ_j`, `Σ_{j=1}^N`; that of a set or a condition may be meant otherwise."""
+    if isinstance(under, Comparison) and under.operators == ("=",):
+        under = under.operands[0]
+    return under if isinstance(under, Name) and index_name(under) is not None else None
+
+
+def _vague(node: Expression) -> bool:
+    """Whether something may depend on anything: dots, a function of all, a sum that goes on."""
+    return any(isinstance(n, Dots) for n in node.walk())
+
+
+def _mentions(node: Node, letter: Name) -> bool:
+    return any(
+        isinstance(n, Name) and (n.base == letter.base or (letter.base in n.base and _run(n)))
+        for n in node.walk()
+    )
+
+
+def _run(name: Name) -> bool:
+    """The `ij` of `W_{ij}`."""
+    return 1 < len(name.base) <= 4 and name.base.isalpha()
+
+
+def _lettered(name: Name) -> bool:
+    """Whether a name has an index below: one small letter that is set as one."""
+    return any(
+        isinstance(i, Name) and is_letter(i.base) and i.base.islower() and i.font != "roman"
+        for i in name.sub
+    )
+
+
+def _conditions(equation: Equation) -> Iterator[Fault]:
+    """`Π_{m ∈ N(n), k ≠ m}`: the condition speaks of a letter that occurs nowhere else."""
+    for node in equation.walk():
+        if not isinstance(node, Reduction) or len(node.under) < 2:
+            continue
+        for under in node.under:
+            if not isinstance(under, Comparison) or under.operators != ("≠",):
+                continue
+            for letter in under.operands:
+                if not isinstance(letter, Name) or index_name(letter) is None:
+                    continue
+                inside = {id(n) for n in _all_conditions(equation, "≠")}
+                elsewhere = any(
+                    isinstance(n, Name)
+                    and id(n) not in inside
+                    and (n.base == letter.base or (letter.base in n.base and _run(n)))
+                    for n in equation.walk()
+                )
+                if not elsewhere and not is_capital(letter.base):
+                    text = f"{unicode(letter)} stands in this condition only: nothing runs over it"
+                    hint = f"is one of the letters that it runs over meant to be {unicode(letter)}?"
+                    yield _warning("unbound-condition", text, letter.span, node.span, hint=hint)
+
+
+def _all_conditions(equation: Equation, operator: str) -> Iterator[Node]:
+    for node in equation.walk():
+        for under in node.under if isinstance(node, Reduction) else ():
+            if isinstance(under, Comparison) and under.operators == (operator,):
+                yield from under.walk()
+
+
+# ---------------------------------------------------------------------- sides
+
+
+def _left_only(equation: Equation) -> Iterator[Fault]:
+    """`k(x_i, x_j) = exp(-‖x - x'‖^2)`: the right side has these letters, and other scripts."""
+    left = equation.sides[0]
+    if not isinstance(left, Call) or len(left.arguments) < 2 or len(equation.sides) < 2:
+        return
+    arguments = [a for a in left.arguments if isinstance(a, Name) and _lettered(a)]
+    right = [n for side in equation.sides[1:] for n in side.walk() if isinstance(n, Name)]
+    if len(arguments) < len(left.arguments) or any(a in right for a in arguments):
+        return
+    others = [n for n in right if n.base in {a.base for a in arguments} and not n.sub]
+    if others and not any(n.base in {a.base for a in arguments} and n.sub for n in right):
+        listed = " and ".join(unicode(a) for a in arguments)
+        meant = " and ".join(dict.fromkeys(unicode(n) for n in others))
+        text = f"{listed} stand on the left only; the right side has {meant}"
+        yield _warning("left-only", text, left.span, *(n.span for n in others))
+
+
+def _no_argument(equation: Equation) -> Iterator[Fault]:
+    """`\\ln - P(y)`: a probability is subtracted from a logarithm of nothing."""
+    for node in equation.walk():
+        if not isinstance(node, Add):
+            continue
+        for one, two in zip(node.terms, node.terms[1:], strict=False):
+            bare = isinstance(one, Name) and one.base in ("ln", "log") and not one.sub
+            if bare and isinstance(two, Negative) and _is_probability(two.body):
+                text = f"{unicode(one)} has no argument here: the minus stands behind it"
+                hint = f"write `-\\{unicode(one)} …`"
+                yield _warning("no-argument", text, one.span.to(two.span), hint=hint)
+
+
+def _is_probability(node: Expression) -> bool:
+    call = node.factors[0] if isinstance(node, Product) else node
+    function = call.function if isinstance(call, Call) else None
+    return isinstance(function, Name) and function.base in PROBABILITY
+
+
+def _lost_powers(equation: Equation) -> Iterator[Fault]:
+    """`g_t^2 + γ g_{t-1}^2 + γ^2 g_{t-2} + …`: a series whose terms are alike but for a square."""
+    for node in equation.walk():
+        if not isinstance(node, Add) or not any(isinstance(t, Dots) for t in node.terms):
+            continue
+        terms = [_scripted(t) for t in node.terms if not isinstance(t, Dots)]
+        if len(terms) < 3 or not all(terms):
+            continue
+        names = [n for n in terms if n is not None]
+        powers = Counter(n.sup for n in names)
+        squares = [sup for sup in powers if sup and isinstance(sup[0], Number)]
+        alone = [n for n in names if not n.sup]
+        alike = len({(n.base, n.accents) for n in names}) == 1
+        if alike and len(squares) == 1 and len(alone) == 1 and len(powers) == 2:
+            (power,) = squares[0]
+            text = f"{unicode(alone[0])} lacks the power {unicode(power)} that the other terms have"
+            yield _warning("lost-power", text, alone[0].span, node.span)
+
+
+def _scripted(term: Expression) -> Name | None:
+    """The only name with an index in a term."""
+    names = [n for n in term.walk() if isinstance(n, Name) and n.sub]
+    return names[0] if len(names) == 1 else None
+
+
+def _terms(equation: Equation) -> Iterator[Fault]:
+    """`s[n,ℓ] = Q[n,ℓ] - 1[y[n] = c]`: a term has another letter where the others have ℓ."""
+    left = equation.sides[0]
+    if not isinstance(left, Index) or not all(index_name(i) for i in left.items):
+        return
+    wanted = {i.base for i in left.items if isinstance(i, Name) and i.base.islower()}
+    for side in equation.sides[1:]:
+        if not isinstance(side, Add) or _vague(side):
+            continue
+        letters = [_letters(term) for term in side.terms]
+        for number, here in enumerate(letters):
+            others = [x for n, x in enumerate(letters) if n != number]
+            lacking = {x for x in wanted - here if all(x in other for other in others)}
+            strange = {
+                n.base: n
+                for n in _compared(side.terms[number])
+                if n.base not in wanted and not any(n.base in other for other in others)
+            }
+            if len(lacking) == len(strange) == 1 and wanted & here:
+                (letter,), (name,) = lacking, strange.values()
+                text = (
+                    f"{unicode(name)} stands where {letter} is expected: this term lacks {letter}"
+                )
+                hint = f"the left side and the other terms have {letter}"
+                yield _warning("other-letter", text, name.span, left.span, hint=hint)
+
+
+def _letters(term: Expression) -> set[str]:
+    return {
+        c for n in term.walk() if isinstance(n, Name) for c in (n.base if _run(n) else (n.base,))
+    }
+
+
+def _compared(term: Expression) -> Iterator[Name]:
+    """The small letters that conditions compare: the c of `1[y[n] = c]`."""
+    for node in term.walk():
+        if isinstance(node, Comparison) and node.operators == ("=",):
+            for operand in node.operands:
+                if isinstance(operand, Name) and operand.bare and operand.base.islower():
+                    yield operand
+
+
+# ---------------------------------------------------------------------- names
+
+
+def _two_meanings(display: Sequence[Statement]) -> Iterator[Fault]:
+    """`1/B Σ_b …` beside `B[j]`: the size of the batch, and a tensor."""
+    nodes = [n for statement in display for n in statement.walk()]
+    for node in nodes:
+        if not isinstance(node, Fraction) or node.above != Number("1"):
+            continue
+        size = node.below
+        if not isinstance(size, Name) or not size.bare or not is_capital(size.base):
+            continue
+        small = size.base.lower()
+        indexed = [n for n in nodes if isinstance(n, Index)]
+        numbered = any(i == Name(small) for n in indexed for i in n.items)
+        tensors = [
+            n.base.span
+            for n in indexed
+            if isinstance(n.base, Name)
+            and n.base.base.split(".")[0] == size.base
+            and not n.base.sup
+        ]
+        if numbered and tensors:
+            text = (
+                f"{size.base} is the size of {small} in 1/{size.base}, and a tensor in this display"
+            )
+            yield _warning(
+                "two-meanings", text, tensors[0], size.span, hint="give one of them another letter"
+            )
+            return
+
+
+def _lost_accents(display: Sequence[Statement], section: Sequence[Statement]) -> Iterator[Fault]:
+    """`s_t[i] = … ĝ_t[i]^2`, `Φ_{t+1}[i] = … g_t[i] …`: a g that stands nowhere else under the heading."""
+    everywhere = Counter(
+        (n.base, n.accents)
+        for statement in section
+        for n in statement.walk()
+        if isinstance(n, Name)
+    )
+    rows = [st for st in display if isinstance(st, Equation)]
+    for row in rows:
+        for node in row.walk():
+            if not isinstance(node, Index) or not isinstance(node.base, Name) or node.base.accents:
+                continue
+            name = node.base
+            if (
+                not name.sub
+                or name.primes
+                or everywhere[name.base, ()] != 1
+                or row.sides[0] == node
+            ):
+                continue
+            same = [
+                other
+                for st in rows
+                for other in st.walk()
+                if isinstance(other, Index)
+                and isinstance(other.base, Name)
+                and other.base.accents
+                and other.items == node.items
+                and replace(other.base, accents=()) == name
+            ]
+            accented = {other.base for other in same}
+            if len(accented) == 1 and not any(_holds(row, other) for other in same):
+                meant = unicode(same[0].base)
+                text = f"{unicode(name)} stands only here; did you mean {meant}?"
+                yield _warning("lost-accent", text, name.span, same[0].base.span)
+
+
+def _holds(row: Equation, node: Node) -> bool:
+    return any(n is node for n in row.walk())
+
+
+def _joined_names(display: Sequence[Statement]) -> Iterator[Fault]:
+    """`Δ_Φ` once, where all else is `ΔΦ`."""
+    names = [n for statement in display for n in statement.walk() if isinstance(n, Name)]
+    written = Counter(n.base for n in names)
+    for name in names:
+        if name.base != "Δ" or len(name.sub) != 1 or not isinstance(name.sub[0], Name):
+            continue
+        joined = "Δ" + name.sub[0].base
+        alone = sum(n.base == "Δ" for n in names) == 1
+        if alone and written[joined] > 1:
+            text = f"{unicode(name)} stands only here; did you mean {joined}?"
+            yield _warning("joined-name", text, name.span)
+
+
+def _copied_labels(display: Sequence[Statement], section: Sequence[Statement]) -> Iterator[Fault]:
+    """`i_t = σ(W_i x_t + b_i)` and `f_t = σ(W_f x_t + b_i)`: all labels were changed but one."""
+    rows = [st for st in section if isinstance(st, Equation)]
+    mine = {id(st) for st in display}
+    names = {unicode(n) for st in section for n in st.walk() if isinstance(n, Name)}
+    for before, row in pairwise(rows):
+        pairs = _side_by_side(before, row) if id(row) in mine else None
+        if not pairs:
+            continue
+        changes = Counter((a, b) for a, b, _ in pairs if a != b)
+        kept = [(a, name) for a, b, name in pairs if a == b]
+        if len(changes) != 1:
+            continue
+        ((old, new), count) = next(iter(changes.items()))
+        left = [name for a, name in kept if a == old]
+        if count > 1 and len(left) == 1:
+            meant = unicode(_relabelled(left[0], new))
+            if meant not in names:
+                text = f"{unicode(left[0])} is that of the line above; did you mean {meant}?"
+                yield _warning("copied-label", text, left[0].span, before.span)
+
+
+def _side_by_side(one: Equation, two: Equation) -> list[tuple[str, str, Name]] | None:
+    """The labels of two equations that are alike but for these and for the name on the left."""
+    if len(one.sides) != 2 or len(two.sides) != 2 or one.sides[0] == two.sides[0]:
+        return None
+    left = [list(e.sides[1].walk()) for e in (one, two)]
+    if len(left[0]) != len(left[1]):
+        return None
+    found: list[tuple[str, str, Name]] = []
+    for a, b in zip(*left, strict=True):
+        if type(a) is not type(b):
+            return None
+        if isinstance(a, Name) and isinstance(b, Name):
+            if a.sub and b.sub and isinstance(a.sub[-1], Name) and isinstance(b.sub[-1], Name):
+                bare = replace(a, sub=a.sub[:-1]), replace(b, sub=b.sub[:-1])
+                if bare[0] != bare[1]:
+                    return None
+                found.append((a.sub[-1].base, b.sub[-1].base, b))
+            elif a != b and (a.sub or b.sub or a.base not in {x for x, _, _ in found}):
+                return None
+    return found
+
+
+def _relabelled(name: Name, label: str) -> Name:
+    last = name.sub[-1]
+    assert isinstance(last, Name)
+    return replace(name, sub=(*name.sub[:-1], replace(last, base=label)))
+
+
+# ---------------------------------------------------------------------- letters
+
+
+def _free_letters(equation: Equation) -> Iterator[Fault]:
+    """`L = -Σ_i y_i log ŷ_j`: beside a sum over i an index j that neither a Σ nor the left side has."""
+    left = equation.sides[0]
+    if not isinstance(left, Name) or equation.guard is not None or left.sub or left.sup:
+        return
+    right = [n for side in equation.sides[1:] for n in side.walk()]
+    sums = [n for n in right if isinstance(n, Reduction)]
+    if not sums or any(isinstance(n, Call) and not _known(n) for n in right):
+        return
+    bound = {n.base for r in sums for u in r.under for n in u.walk() if isinstance(n, Name)}
+    for node in sums:
+        binders = {b.base for under in node.under if (b := _binder(under)) is not None}
+        names = [n for n in node.body.walk() if isinstance(n, Name) and len(n.sub) == 1]
+        summed = {n.base for n in names if isinstance(n.sub[0], Name) and n.sub[0].base in binders}
+        for name in names:
+            letter = name.sub[0]
+            if not isinstance(letter, Name) or not letter.bare or letter.font:
+                continue
+            # ŷ_j beside y_i, and not the d_k of `√d_k`.
+            if letter.base in set("ijk") - bound and binders <= set("ijk") and name.base in summed:
+                text = f"{letter.base} is bound nowhere: neither a sum nor the left side has it"
+                yield _warning("free-letter", text, name.span, node.span)
+
+
+def _known(call: Call) -> bool:
+    return isinstance(call.function, Name) and call.function.base in BUILT_IN
+
+
+_RULES = (
+    _idle_sums, _left_only, _no_argument, _lost_powers, _conditions, _terms, _free_letters,
+)  # fmt: skip
