@@ -58,7 +58,6 @@ NOT_READ = {
     r"y = \sigma_{\tau_i}": "",
     r"k(x, x') = \sum_i \phi_i(x) \phi_i(x')": "x is an argument",
     r"\tilde Q(\hat x) = (1 + e^{-2})^{N-2}": "x̂ is an argument",
-    r"k(x_i, x_j) = \exp(-\|x - x'\|^2)": "x_i stands on the left side only",
     r"e^{-\Delta s} = a b": "its left side is a power",
     r"p V = N k T": "its left side is a product",
     r"z_{(\ell+k)} = \alpha z_\ell": "a place that is computed",
