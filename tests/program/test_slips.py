@@ -20,7 +20,7 @@ SLIPS: dict[str, tuple[str, str, str]] = {
     "a sum whose letter is not used": (
         r"x_{i+N} \approx x_i - \sum_{j=1}^N (\hat g_i - g(x))",
         "sum-index",
-        r"(\hat g_i - g(x))",
+        "j",
     ),
     "arguments that the right side lacks": (
         r"k(x_i, x_j) = a^2 \exp(-\|x - x'\|^2)",

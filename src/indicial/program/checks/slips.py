@@ -85,8 +85,8 @@ def _idle_sums(equation: Equation) -> Iterator[Fault]:
                 if any(isinstance(n, Name) and _lettered(n) for n in node.body.walk()):
                     letter = unicode(binder)
                     text = f"sum runs over {letter}, which does not occur in its body"
-                    hint = f"which of the indices there is meant to be {letter}?"
-                    yield _warning("sum-index", text, node.body.span, node.span, hint=hint)
+                    hint = "is an index missing in the body?"
+                    yield _warning("sum-index", text, binder.span, node.body.span, hint=hint)
 
 
 def _binder(under: Expression) -> Name | None:
