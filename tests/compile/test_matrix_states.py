@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
-from agreeing import Ways, recurrences
+import torch
+from agreeing import Given, Ways, close, recurrences
 from test_kernels_lengths import Ragged
 
 from indicial.compile.native import toolchain
@@ -121,3 +123,65 @@ def test_texts_of_different_lengths(text: str) -> None:
     ragged = Ragged(program(text).code, 1)
     ragged.ways = Ways(ragged.code, ["h"])
     ragged.check()
+
+
+@pytest.mark.parametrize("name", ["one for each key", "an erased key", "one for each element"])
+def test_many_steps_in_float32(name: str) -> None:
+    """More steps than a chunk has, columns that fill no vector, decays near 0 and near 1."""
+    ways = ways_of(TEXTS[name])
+    sizes = {**dict.fromkeys(ways.code.sizes, 2), "T": 150, "I": 18, "J": 37}
+    given = Given(ways.code, sizes, 2)
+    for scale in (1.0, 8.0):
+        given.inputs["k"] = (
+            given.inputs["k"] / np.linalg.norm(given.inputs["k"], axis=-1)[..., None]
+        )
+        if name == "one for each key":
+            given.inputs["k"] *= scale * 6
+        found, slopes = ways.run(ways.native, given)
+        expected, others = ways.run(ways.loop, given)
+        close(found["h"], expected["h"].numpy(), "h")
+        for slope in slopes:
+            close(slopes[slope], others[slope].numpy(), f"the gradient of {slope}")
+        p = {n: torch.tensor(v).float() for n, v in given.parameters.items()}
+        x = {n: torch.tensor(v).float() for n, v in given.inputs.items()}
+        rough = ways.native.run(p, x, sizes, {}, {})["h"]
+        assert rough.dtype == torch.float32
+        assert (rough - found["h"]).abs().max() < 1e-4 * found["h"].abs().max()
+
+
+def test_derivatives_of_gradients() -> None:
+    module = program(TEXTS["an erased key"]).compile().double()
+    x = {n: torch.randn(2, 4, 3, dtype=torch.float64) for n in ("q", "k", "v")}
+    given = {**x, "a": torch.rand(2, 4, dtype=torch.float64)}
+    names = list(given)
+
+    def h(*values: torch.Tensor) -> torch.Tensor:
+        return module(**dict(zip(names, values, strict=True)), want=["h"])["h"]
+
+    leaves = [given[n].clone().requires_grad_() for n in names]
+    assert torch.autograd.gradcheck(h, leaves)
+    assert torch.autograd.gradgradcheck(h, leaves)
+    slope = torch.func.grad(lambda q: h(q, *leaves[1:]).sum())(leaves[0].detach())
+    torch.testing.assert_close(slope, torch.autograd.grad(h(*leaves).sum(), leaves[0])[0])
+
+
+def test_threads_share_one_member() -> None:
+    ways = ways_of(TEXTS["one for each key"])
+    sizes = {**dict.fromkeys(ways.code.sizes, 2), "T": 9, "I": 18, "J": 150}
+    threads = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        ways.agree(sizes, members=1)
+    finally:
+        torch.set_num_threads(threads)
+
+
+def test_steps_of_a_decoder() -> None:
+    module = program(TEXTS["an erased key after a decay"]).compile(I=3, J=3).double()
+    x = {n: torch.randn(1, 5, 3, dtype=torch.float64) for n in ("q", "k", "v")}
+    given = {**x, "a": torch.rand(1, 5, dtype=torch.float64)}
+    whole = module(**given, want=["h"])["h"]
+    state = module.begin(want=["h"])
+    for t in range(5):
+        state, found = module.step(state, **{n: v[:, t] for n, v in given.items()})
+        torch.testing.assert_close(found["h"], whole[:, t])

@@ -111,7 +111,7 @@ class _Arrangement:
             across = frozenset(n for n in tile.outputs if tile.vec not in tile.item(n).left)
             packed = Packed((self.code, tuple(rest), number))
             summed = self.summed & shapes.keys()
-            part = Tiled(self.name(), packed, self.same, shapes, across, summed)
+            part = Tiled(self.name(), packed, self.same, shapes, across, tile.whole, summed)
             part.build("float", {}, frozenset())  # tells now if it cannot be done
             yield part
         known += every

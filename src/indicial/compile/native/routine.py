@@ -22,7 +22,7 @@ import torch
 
 from indicial.compile.emit.running import Source
 from indicial.compile.encoding import Packed
-from indicial.compile.native.kernel import PARTS, REALS, Kernel, memory
+from indicial.compile.native.kernel import PARTS, REALS, Kernel, memory, row
 from indicial.compile.native.outer import Outer, Outers
 from indicial.compile.native.projections import Gathered, Projection
 from indicial.compile.schedule.plan import Loop
@@ -168,6 +168,8 @@ class Tiled:
     """Of the outputs, of one member."""
     across: frozenset[str]
     """Those that add up over the columns, which threads may divide."""
+    whole: frozenset[str]
+    """Those whose every element is written, but for steps that a member has not."""
     summed: frozenset[str]
     """Those that are wanted as the sum over all members."""
     kernels: dict[object, Kernel] = field(default_factory=dict)
@@ -177,27 +179,29 @@ class Tiled:
     ) -> Values:
         some = next(t for t in known.values() if t.is_floating_point())
         kernel = self.kernel(some.dtype, sizes, frozenset(lengths), fixed)
-        given = [known[name].contiguous() for name in kernel.arguments]
+        given = [kernel.in_rows(name, known[name]) for name in kernel.arguments]
         pairs = zip(kernel.arguments, given, strict=True)
         members = next((t.shape[0] for n, t in pairs if n not in self.same), 1)
         threads = torch.get_num_threads()
         parts = 1 if members >= threads else threads
-        found = {
-            name: some.new_zeros(
-                members * (parts if name in self.across else 1), *(s.value(sizes) for s in shape)
-            )
-            for name, shape in self.shapes.items()
-        }
+        found = {}
+        for name, shape in self.shapes.items():
+            count = members * parts if name in self.across else members
+            make = some.new_empty if name in self.whole and not lengths else some.new_zeros
+            found[name] = make([count, *(size.value(sizes) for size in shape)])
         every = [*given, *found.values()]
         numbers = {**kernel.fixed, **sizes, PARTS: parts}
         ends = [lengths[name].contiguous() for name in kernel.ragged]
-        call = kernel.call(every, [0] * len(every), numbers, members * parts, ends)
+        call = kernel.call(every, [row(t) for t in every], numbers, members * parts, ends)
         kernel.library.run(ctypes.byref(call))
         if parts > 1:
             for name in self.across:
                 found[name] = found[name].view(members, parts, *found[name].shape[1:]).sum(1)
-        for name in self.summed:
-            found[name] = found[name].sum(0)
+        for name in found:
+            if name in self.summed:
+                found[name] = found[name].sum(0)
+            elif name in self.same:
+                found[name] = found[name][0]
         return found
 
     def kernel(
@@ -221,7 +225,7 @@ class Tiled:
 
         return build_tile(*self.packed.value, self.same, fixed=fixed, ragged=ragged, real=real)
 
-    STORED = ("identity", "packed", "same", "shapes", "across", "summed")
+    STORED = ("identity", "packed", "same", "shapes", "across", "whole", "summed")
 
 
 Part = Stretch | Native | Tiled | Outer | Outers | Projection | Gathered

@@ -84,6 +84,13 @@ class Tile:
         own = [i for sweep in self.sweeps for i in sweep.items if i.kind in ("sum", "low")]
         return tuple(i.target for i in (*own, *self.finals))
 
+    @property
+    def whole(self) -> frozenset[str]:
+        """The outputs whose every element is written, by one tile of columns."""
+        apart = {TIME, self.vec, *self.outer}
+        own = (i for sweep in self.sweeps for i in sweep.items if i.kind in ("sum", "low"))
+        return frozenset(i.target for i in own if apart <= set(i.left))
+
     def item(self, name: str) -> Item:
         every = (*(i for sweep in self.sweeps for i in sweep.items), *self.finals)
         return next(i for i in every if i.target == name)
@@ -338,16 +345,19 @@ class _Analysis:
         if coupled:
             (row,) = coupled
             (vec,) = (r for r in pair if r != row)
-            yield self.tile(row, vec, outer, True, ends)
+            # Given what the steps add up, the states are coupled no more: the other sums can follow.
+            given = {n for n in self.inside if self.items[n].kind in ("sum", "low")}
+            here = [i for i in ends if i.target in given or self.suits(i, vec, pair)]
+            yield self.tile(row, vec, outer, True, [*here, *(self.items[n] for n in given)])
+            if across := [i for i in ends if i not in here]:
+                yield self.tile(vec, row, outer, False, across, given)
             return
         one, two = pair
         upright = {vec: [i for i in ends if self.suits(i, vec, pair)] for vec in (two, one)}
         first = two if len(upright[two]) >= len(upright[one]) else one
         other = one if first == two else two
-        rest = [i for i in ends if i not in upright[first]]
-        across = [i for i in rest if i in upright[other]]
-        here = [i for i in ends if i not in across]
-        yield self.tile(other, first, outer, False, here)
+        across = [i for i in upright[other] if i not in upright[first]]
+        yield self.tile(other, first, outer, False, [i for i in ends if i not in across])
         if across:
             yield self.tile(first, other, outer, False, across)
 
@@ -356,9 +366,16 @@ class _Analysis:
         return vec in item.left or not any(role in item.left for role in pair)
 
     def tile(
-        self, row: str, vec: str, outer: tuple[str, ...], coupled: bool, ends: Sequence[Item]
+        self,
+        row: str,
+        vec: str,
+        outer: tuple[str, ...],
+        coupled: bool,
+        ends: Sequence[Item],
+        given: Collection[str] = (),
     ) -> Tile:
-        needed = self.needed(ends)
+        """The kernel of some sums; `given` are results of an earlier one."""
+        needed = self.needed(ends, given)
         finals = tuple(i for i in ends if i.kind == "final")
         own = [i for i in self.items.values() if i.target in needed and i.kind != "final"]
         turns = {i.target: self.direction(i) for i in own}
@@ -393,7 +410,7 @@ class _Analysis:
             dict(self.ranges), row, vec, outer, coupled, tuple(sweeps), finals, starts
         )  # fmt: skip
 
-    def needed(self, ends: Iterable[Item]) -> set[str]:
+    def needed(self, ends: Iterable[Item], given: Collection[str]) -> set[str]:
         found: set[str] = set()
         waiting = [i.target for i in ends]
         while waiting:
@@ -401,9 +418,8 @@ class _Analysis:
             if name in found:
                 continue
             found.add(name)
-            body = self.items[name].body
-            waiting += [n.tensor for n in body.walk()
-                        if isinstance(n, Read) and n.tensor in self.items]  # fmt: skip
+            read = (n.tensor for n in self.items[name].body.walk() if isinstance(n, Read))
+            waiting += [n for n in read if n in self.items and n not in given]
         return found
 
     def direction(self, item: Item) -> int:

@@ -23,8 +23,8 @@ from indicial.compile.native.writing.tile_values import TILE, TileValues, deeper
 from indicial.compile.passes.algebra import ONE
 from indicial.program.ir import Code, Read
 
-IN_L1, IN_L2 = 24 * 1024, 256 * 1024
-"""Bytes of states that are computed again and wait for the sweep back."""
+IN_REGISTERS, IN_CACHE = 64 * 1024, 256 * 1024
+"""Bytes of states that wait for the sweep back, by where the tile itself is."""
 
 
 def write_tile(
@@ -50,7 +50,7 @@ class _Text(TileValues):
         read = {n.tensor for i in second.items for n in i.body.walk() if isinstance(n, Read)}
         if any(i.target in read and i.kind not in ("state", "local") for i in first.items):
             raise Unsupported("the sweep back reads a sum of the first one")
-        return [i for i in first.items if i.target in read or i.kind == "state"]
+        return [i for i in first.items if i.target in read]
 
     # ---- the whole ----
 
@@ -91,7 +91,8 @@ class _Text(TileValues):
             end = f"tiles * (piece + 1) / {self.sizes.variable(PARTS)}"
             start = f"tiles * piece / {self.sizes.variable(PARTS)}"
             with self.block(f"for (long j = {start}; j < {end}; j++)"):
-                self.line(f"const long j0 = j * P * V, columns = {columns} - j0; (void)columns;")
+                self.line(f"const long j0 = j * P * V, columns = {columns} - j0;")
+                self.line("const long width = columns < P * V ? columns : P * V; (void)width;")
                 self.lines += self.zeroed()
                 self.lines += [deeper(x, self.depth) for x in self.packing[False]]
                 self.lines += body
@@ -110,6 +111,7 @@ class _Text(TileValues):
             const = "const " if number < len(self.arguments) else ""
             comment = name.replace("*/", "* /")
             self.line(f"{const}real *t{number} = call->tensors[{number}];  /* {comment} */")
+            self.line(f"const long q{number} = call->rows[{number}]; (void)q{number};")
         self.line("long need = 0;")
         for name, length in self.scratch:
             self.line(f"const long at_{name} = need;")
@@ -147,13 +149,14 @@ class _Text(TileValues):
             self.declare(self.names[item.target])
         self.declare_sums()
         length = self.extent(TIME)
-        if len(tile.sweeps) == 1:
-            self.begin(tile.sweeps[0])
-            with self.block(f"for (long s = 0; s < {length}; s++)"):
-                self.moment(tile.sweeps[0], "s")
-                self.step(tile.sweeps[0])
-        else:
+        if self.saved:
             self.with_checkpoints(length)
+        else:  # none, or none that reads another
+            for sweep in tile.sweeps:
+                self.begin(sweep)
+                with self.block(f"for (long s = 0; s < {length}; s++)"):
+                    self.moment(sweep, "s")
+                    self.step(sweep)
         self.flush_rows()
         packs = [deeper(x, self.depth) for x in self.packing[True]]
         self.packing[True] = []
@@ -221,9 +224,9 @@ class _Text(TileValues):
         """Forward with checkpoints; then, chunk by chunk from the end, forward again and back."""
         first, second = self.tile.sweeps
         one = f"{self.rows} * P" if self.tile.coupled else f"{TILE}"
-        kept = [i for i in self.saved if i.kind == "state"]
+        kept = [i for i in first.items if i.kind == "state"]
         each = f"({one} * 64 * {len(self.saved)})"
-        room = IN_L2 if self.tile.coupled else IN_L1
+        room = IN_CACHE if self.tile.coupled else IN_REGISTERS
         self.line(f"long chunk = {room} / {each};")
         self.line("chunk = chunk < 4 ? 4 : chunk > 64 ? 64 : chunk;")
         self.line(f"const long chunks = ({length} + chunk - 1) / chunk;")
@@ -260,7 +263,8 @@ class _Text(TileValues):
                     )
                 for item in kept:
                     name = self.names[item.target]
-                    self.line(f"w{name}[k] = {name}[k] = c{name}[n * {tile} + k];")
+                    put = f"w{name}[k] = " if item in self.saved else ""
+                    self.line(f"{put}{name}[k] = c{name}[n * {tile} + k];")
             with self.block("for (long m = 0; m < count; m++)"):
                 self.moment(first, "(n * chunk + m)")
                 self.step(first, save=True)
@@ -496,12 +500,14 @@ class _Text(TileValues):
         lower, extent = self.tile.ranges[TIME]
         for item in self.upright():
             name = f"o_{self.names[item.target]}"
-            head = f"for (long v = {self.c(lower)}; v < {self.c(lower + extent)}; v++)"
-            with self.block(f"{head} for (long l = 0; l < P * V && l < columns; l++)"):
-                value = f"{name}[{self.panel_row()} + l]"
-                if not self.tile.coupled or not self.carried(item):
-                    value = self.scaled(item, value)
-                self.line(f"*({self.element(item, 'l')}) += {value};")
+            value = f"{name}[{self.panel_row()} + l]"
+            if not self.tile.coupled or not self.carried(item):
+                value = self.scaled(item, value)
+            into = "=" if item.target in self.tile.whole else "+="
+            with self.block(f"for (long v = {self.c(lower)}; v < {self.c(lower + extent)}; v++)"):
+                self.line("#pragma omp simd")
+                with self.block("for (long l = 0; l < width; l++)"):
+                    self.line(f"*({self.element(item, 'l')}) {into} {value};")
 
     def element(self, item: Item, column: str = "l") -> str:
         """The address of an output's element."""

@@ -293,6 +293,9 @@ class TileValues:
         strides = row_major([self.c(a.extent, False) for a in axes])
         number = self.arguments_known().index(node.tensor)
         whole = " * ".join(self.c(a.extent, False) for a in axes) or "1"
+        if node.tensor not in self.same and len(axes) > 1:  # rows may lie apart
+            strides[0] = f"q{number}"
+            whole = f"{self.c(axes[0].extent, False)} * q{number}"
         base = [] if node.tensor in self.same else [f"b * ({whole})"]
         row = vec = step = ""
         guards: list[str] = []
@@ -373,14 +376,14 @@ class TileValues:
     def pointer(self, kind: str, value: str) -> str:
         """A value that is found once in a step."""
         if value not in self.pointers:
-            name = self.fresh("q")
+            name = self.fresh("g")
             self.pointers[value] = name
             self.heads.append(f"{kind}{name} = {value};")
         return self.pointers[value]
 
     def panel(self, node: Read, start: str, step: str, long: str, row: str, vec: str) -> str:
         """A copy of what some columns read, one step after the other, zeros behind the last column."""
-        key = (node.tensor, start, row != "")
+        key = (start, step, row, vec)
         if key in self.panels:
             return self.panels[key]
         name = self.fresh("m" if row else "u")
@@ -394,9 +397,10 @@ class TileValues:
         text = " + ".join(x for x in source if x)
         steps = self.sizes_of_panel(node) if step else "1"
         self.packing[bool(row)].append(
-            f"for (long k = 0; k < {steps}; k++) for (long r = 0; r < {rows}; r++) "
-            f"for (long l = 0; l < P * V; l++) "
-            f"{name}[(k * {rows} + r) * P * V + l] = l < columns ? *({text}) : 0;"
+            f"for (long k = 0; k < {steps}; k++) for (long r = 0; r < {rows}; r++) {{ "
+            f"real *to = {name} + (k * {rows} + r) * P * V; "
+            f'_Pragma("omp simd") for (long l = 0; l < width; l++) to[l] = *({text}); '
+            "for (long l = width; l < P * V; l++) to[l] = 0; }"
         )
         return name
 
