@@ -120,3 +120,9 @@ def test_what_is_uniform_between_other_ends_each_time_stays_as_it_is() -> None:
 )
 def test_how_a_draw_is_shown(values: np.ndarray, text: str) -> None:
     assert shown(values) == text
+
+
+def test_tokens_become_the_first() -> None:
+    found = verdict("size T = 3\nsize V = 9\ninput w[t] in V\nclaim w[1] ≥ 3").broken
+    assert found is not None
+    assert found.draw == {"w": "[0, 0, 0]"}

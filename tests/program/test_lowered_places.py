@@ -21,3 +21,14 @@ def test_a_one_hot_vector_is_as_long_as_the_vocabulary_only() -> None:
     found = program.interpret({"w": [2, 0, 1]}, sizes={"V": 4})
     np.testing.assert_array_equal(found["y"], np.eye(4)[[2, 0, 1]])
     np.testing.assert_array_equal(found["z"], np.eye(4)[[2, 0, 1]] + np.eye(4)[[3, 1, 2]])
+
+
+def test_what_is_no_set_has_no_members() -> None:
+    (_, error) = load("input x[t]\ny[t] = [t ∈ x]").errors
+    assert (error.code, error.text) == ("condition", "x is not a set")
+
+
+def test_a_tolerance_is_not_negative() -> None:
+    (error,) = load("input x[t]\nclaim x[t] ≈ 0 within -1").errors
+    assert (error.code, error.text) == ("claim-tolerance", "a tolerance must be at least 0")
+    assert error.render().count("^") == 2

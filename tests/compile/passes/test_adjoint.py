@@ -20,7 +20,7 @@ from indicial.compile.passes.forms import is_normal
 from indicial.compile.passes.normal import normal
 from indicial.library import names
 from indicial.library.loading import load
-from indicial.program.ir import Code
+from indicial.program.ir import Code, Flat
 from indicial.program.meaning.interpret import interpret
 from indicial.program.meaning.sample import Sample, sample, small_sizes
 from indicial.program.show import show_statement
@@ -131,6 +131,13 @@ def test_library(model: str) -> None:
 @pytest.mark.parametrize("name", AWKWARD)
 def test_awkward_programs(name: str) -> None:
     assert_gradient(code(AWKWARD[name]), (1, 2, 3, 4))
+
+
+def test_what_is_read_at_pairs_has_a_part_of_its_own() -> None:
+    """`h[(k,i)]` is turned round on a left side, and then added to what else arrives at h."""
+    text = "input x[j]\nh[j] = tanh(x[j] b[j])\ny[k,i] = h[(k,i)] c[i]\nz[j] = 2 h[j]"
+    found = assert_gradient(code(text))
+    assert any(isinstance(place, Flat) for s in found.statements for place in s.left)
 
 
 @given(programs())

@@ -149,7 +149,7 @@ class Lowering(Reading):
         term = self.elements(term, scope)
         expression = term.expression
         for key, opened in term.opens.items():
-            span = opened.sites[0][0] if opened.sites else expression.span
+            span = opened.sites[0][0]
             letter = opened.variable.family
             if scope.number not in self.broken:
                 self.messages.error(
