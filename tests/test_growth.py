@@ -14,8 +14,8 @@ from indicial.program.names.naming import Naming
 SMALL, FACTOR = 2_000, 3
 LATER = {"unknown": 5_000}
 """Where names are compared with each other, the first hundred are compared with all."""
-EACH = {"sections": 246, "one_section": 190, "redefined": 345, "equations": 277, "products": 314}
-"""How many functions may be called for each character: about a fifth more than are."""
+EACH = {"sections": 190, "one_section": 148, "redefined": 270, "equations": 208, "products": 236}
+"""How many functions may be called for each character: a twelfth more than are."""
 MOST = 1.2
 """How many times more than in proportion a longer text may cost: some things are sorted."""
 

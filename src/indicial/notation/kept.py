@@ -10,12 +10,14 @@ the node, so neither equality nor `replace` sees it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Any, TypeVar
 
 Node = TypeVar("Node")
 Answer = TypeVar("Answer")
+Kind = TypeVar("Kind")
 
 
 def kept(question: Callable[[Node], Answer]) -> Callable[[Node], Answer]:
@@ -31,3 +33,11 @@ def kept(question: Callable[[Node], Answer]) -> Callable[[Node], Answer]:
         return answer
 
     return asked
+
+
+def by_kind(nodes: Iterable[object]) -> dict[type, list[Any]]:
+    """Nodes sorted by their class, in their order."""
+    found: dict[type, list[Any]] = defaultdict(list)
+    for node in nodes:
+        found[node.__class__].append(node)
+    return found

@@ -24,6 +24,9 @@ from indicial.notation.tokens import Token
 RELATION_SIGNS = frozenset(RELATIONS.values())
 _OPENING = frozenset(CLOSERS)
 _CLOSING = frozenset(CLOSERS.values()) | {"null"}
+_BRACKETS = _OPENING | _CLOSING
+_NESTING = ("sign", "begin", "end")
+_ARROWS = ("\\xrightarrow", "\\xleftarrow")
 
 
 def is_sign(token: Token, signs: str) -> bool:
@@ -54,11 +57,13 @@ def no_equation(tokens: Sequence[Token]) -> str:
 
     ∧, ∨ and ¬ are logic unless they join comparisons, in brackets or behind a `for`.
     """
+    if not [t for t in tokens if t.text in NO_EQUATION or t.text in _ARROWS]:
+        return ""
     compares = any(depth > 0 and is_relation(token) for token, depth in with_depths(tokens))
     guarded = False
     for token, depth in with_depths(tokens):
         guarded = guarded or begins_guard(token)
-        if token.kind == "command" and token.text in ("\\xrightarrow", "\\xleftarrow"):
+        if token.kind == "command" and token.text in _ARROWS:
             return NO_EQUATION["→"]
         if token.kind == "sign" and token.text in NO_EQUATION:
             conditional = guarded or (depth > 0 and compares)
@@ -71,7 +76,8 @@ def with_depths(tokens: Iterable[Token]) -> Iterator[tuple[Token, int]]:
     """Each token with the number of brackets and environments that are open after it."""
     depth = 0
     for token in tokens:
-        depth += nesting(token)
+        if token.kind in _NESTING and (token.kind != "sign" or token.text in _BRACKETS):
+            depth += nesting(token)
         yield token, depth
 
 
@@ -95,6 +101,8 @@ def holds_condition(tokens: Sequence[Token], start: int) -> bool:
 
 def without_idle_spaces(tokens: Sequence[Token]) -> list[Token]:
     """Keeps a wide space only where it separates two equations, or one from its guard."""
+    if not [token for token in tokens if token.kind == "quad"]:
+        return list(tokens)
     kept: list[Token] = []
     ahead = _segments_ahead(tokens)
     related = False

@@ -87,14 +87,13 @@ def _survey(lowering: Lowering, statements: Sequence[s.Statement]) -> None:
         lowering.layered.update(describe(i) for i in definition.items if isinstance(i, s.Add))
         lowering.by_layer |= layer_axes(outline, definition)
     for statement in statements:
-        for node in statement.walk():
-            if isinstance(node, s.Product):
-                lowering.index_keys |= _met(node)
-            if isinstance(node, s.Reduction):
-                for under in node.under:
-                    for name in under.walk():
-                        if isinstance(name, s.Name) and index_name(name) is not None:
-                            lowering.index_keys.add(name_key(name))
+        for product in statement.every(s.Product):
+            lowering.index_keys |= _met(product)
+        for reduction in statement.every(s.Reduction):
+            for under in reduction.under:
+                for name in under.every(s.Name):
+                    if index_name(name) is not None:
+                        lowering.index_keys.add(name_key(name))
 
 
 def _met(product: s.Product) -> set[str]:

@@ -137,7 +137,7 @@ def in_full(statement: Statement, outline: Outline, misspelt: Span | None = None
     """
     if not isinstance(statement, Equation):
         return True
-    indices = [n for n in statement.walk() if isinstance(n, Index)]
+    indices = list(statement.every(Index))
     if not indices or not all(index_expression(_plain(i)) for n in indices for i in n.items):
         return False
     if not all(map(_is_bracketed, indices)):
@@ -154,10 +154,7 @@ def in_full(statement: Statement, outline: Outline, misspelt: Span | None = None
         for use in found
     )
     return known and all(
-        _runs(under)
-        for node in statement.walk()
-        if isinstance(node, Reduction)
-        for under in node.under
+        _runs(under) for node in statement.every(Reduction) for under in node.under
     )
 
 
@@ -166,7 +163,7 @@ def _of_numbers(statement: Statement, outline: Outline) -> bool:
     if not isinstance(statement, Equation):
         return False
     found = [use for side in statement.sides for use in uses(outline, side)]
-    ends = [n.upper for n in statement.walk() if isinstance(n, Reduction) and n.upper is not None]
+    ends = [n.upper for n in statement.every(Reduction) if n.upper is not None]
     sizes = {n.base for end in ends for n in end.walk() if isinstance(n, Name)}
     return all(
         (use.kind == "tensor" and not use.reference.key[:1].isupper())
@@ -178,7 +175,7 @@ def _of_numbers(statement: Statement, outline: Outline) -> bool:
 
 def _statistics(statement: Statement, outline: Outline) -> bool:
     """Whether a chain has a mean or a deviation that only the text defines: the m of `Σ_i (x_i - m)^2`."""
-    names = [n for n in statement.walk() if isinstance(n, Name) and not n.sub]
+    names = [n for n in statement.every(Name) if not n.sub]
     return any(
         (n.base in ("m", "μ", "σ") or n.accents)
         and outline.naming.read(n).key not in outline.defined

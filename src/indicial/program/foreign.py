@@ -180,7 +180,7 @@ def _raised_to(left: Name, equation: Equation) -> str:
     last = {n.base for n in left.sub if isinstance(n, Name) and n.bare} & LAST
     powers = {
         n.base
-        for name in equation.walk() if isinstance(name, Name)
+        for name in equation.every(Name)
         for script in name.sup for n in script.walk() if isinstance(n, Name)
     }  # fmt: skip
     return next(iter(last & powers), "")

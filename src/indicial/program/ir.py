@@ -27,13 +27,14 @@ first statement whose left side it matches. An element outside is 0, or the tens
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
-from typing import Union
+from typing import Any, Union
 
-from indicial.notation.kept import kept
+from indicial.notation.kept import Kind, by_kind, kept
+from indicial.notation.node import PLAIN
 from indicial.notation.source import NOWHERE, Span
 from indicial.program.sizes import Size
 
@@ -107,8 +108,9 @@ class Expression:
         """The expressions directly below; those inside the places of a read included."""
         found: list[Expression] = []
         for name in self.__dataclass_fields__:
-            if name != "span":
-                _collect(self.__dict__[name], found)
+            value = self.__dict__[name]
+            if name != "span" and value and value.__class__ not in PLAIN:
+                _collect(value, found)
         return tuple(found)
 
     @kept
@@ -125,6 +127,19 @@ class Expression:
     def walk(self) -> Iterator[Expression]:
         """This expression and all below it."""
         return chain((self,), self.descendants())
+
+    def every(self, *kinds: type[Kind]) -> Sequence[Kind]:
+        """Those of them that are of one kind or of some."""
+        found: Sequence[Any]
+        if len(kinds) == 1:
+            found = self._by_kind().get(kinds[0], ())
+        else:
+            found = [node for node in self.walk() if node.__class__ in kinds]
+        return found
+
+    @kept
+    def _by_kind(self) -> dict[type, list[Any]]:
+        return by_kind(self.walk())
 
 
 @dataclass(frozen=True)

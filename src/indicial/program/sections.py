@@ -386,11 +386,7 @@ def _borrow(part: Part, before: Sequence[Part]) -> None:
 def _index_letters(statements: Iterable[Statement]) -> set[str]:
     """The letters that stand in brackets by themselves."""
     items = (
-        item
-        for statement in statements
-        for node in statement.walk()
-        if isinstance(node, Index)
-        for item in node.items
+        item for statement in statements for node in statement.every(Index) for item in node.items
     )
     return {name_key(name) for item in items if (name := index_name(item)) is not None}
 

@@ -102,8 +102,8 @@ def _carried(code: ir.Code, target: str, tokens: str) -> bool:
     pending, seen = [target], {target}
     while pending:
         for statement in code.of(pending.pop()):
-            for node in statement.body.walk():
-                if isinstance(node, ir.Read) and node.tensor not in seen:
+            for node in statement.body.every(ir.Read):
+                if node.tensor not in seen:
                     seen.add(node.tensor)
                     pending.append(node.tensor)
     return any(

@@ -58,7 +58,7 @@ def _read(context: Context) -> set[str]:
     roots = [side for test in context.tests for side in (test.left, test.right)]
     roots += [test.tolerance for test in context.tests if test.tolerance is not None]
     roots += [argument for draw in context.draws for argument in draw.arguments]
-    found |= {n.tensor for root in roots for n in root.walk() if isinstance(n, ir.Read)}
+    found |= {n.tensor for root in roots for n in root.every(ir.Read)}
     return found
 
 
@@ -136,7 +136,7 @@ def _ingredients(context: Context) -> dict[str, set[str]]:
     """For each name the tensors that its equations read."""
     found: dict[str, set[str]] = defaultdict(set)
     for statement in context.statements:
-        reads = (n.tensor for n in statement.body.walk() if isinstance(n, ir.Read))
+        reads = (n.tensor for n in statement.body.every(ir.Read))
         found[statement.target].update(reads)
     return found
 

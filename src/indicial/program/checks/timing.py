@@ -91,9 +91,7 @@ def all_steps(context: Context) -> Iterator[Step]:
 def reads(statement: RawStatement) -> Iterator[ir.Read]:
     """The reads of a right side, in the order of writing."""
     for root in (statement.body, *((statement.guard,) if statement.guard else ())):
-        for node in root.walk():
-            if isinstance(node, ir.Read):
-                yield node
+        yield from root.every(ir.Read)
 
 
 def expanded(context: Context, statement: RawStatement) -> Iterator[ir.Read]:

@@ -99,8 +99,8 @@ def _round(code: ir.Code, outline: Outline, error: CycleError) -> list[tuple[Spa
     sites: dict[Span, str] = {}
     for name, needed in itertools.pairwise(names):
         for statement in code.of(name):
-            for node in statement.body.walk():
-                if isinstance(node, ir.Read) and node.tensor == needed and node.span.text:
+            for node in statement.body.every(ir.Read):
+                if node.tensor == needed and node.span.text:
                     sites.setdefault(node.span, f"needs {needed}")
         if name in left:
             sites.setdefault(left[name], f"for {name}")
@@ -205,10 +205,7 @@ def _undetermined(code: ir.Code, test: ir.Test, document: bool) -> set[str]:
 
     In a document such a name (the Z of `softmax s = 1/Z e^s`) may be what the prose says it is.
     """
-    direct = [
-        {node.tensor for node in side.walk() if isinstance(node, ir.Read)}
-        for side in (test.left, test.right)
-    ]
+    direct = [{node.tensor for node in side.every(ir.Read)} for side in (test.left, test.right)]
     open_here = {n for n in direct[0] ^ direct[1] if n in code.tensors and _is_open(code, n)}
     if document and open_here:
         return open_here

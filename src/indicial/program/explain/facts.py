@@ -233,11 +233,10 @@ def _token_axes(code: ir.Code) -> dict[tuple[str, int], str]:
     """The axes that are read at tokens: `("e", 0)` → `w`."""
     found: dict[tuple[str, int], str] = {}
     for statement in code.statements:
-        for node in statement.body.walk():
-            if isinstance(node, ir.Read):
-                for number, place in enumerate(node.places):
-                    if isinstance(place, ir.Gather):
-                        found.setdefault((node.tensor, number), place.read.tensor)
+        for node in statement.body.every(ir.Read):
+            for number, place in enumerate(node.places):
+                if isinstance(place, ir.Gather):
+                    found.setdefault((node.tensor, number), place.read.tensor)
     return found
 
 

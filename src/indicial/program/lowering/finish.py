@@ -309,8 +309,8 @@ class Finish:
                 self._stride(statement.left[layer], statement.left[along], stride, by_name)
             known = {v.name: v for v in self.context.variables}
             known.update(by_name)
-            for node in statement.body.walk():
-                if isinstance(node, ir.Read) and node.tensor != statement.target:
+            for node in statement.body.every(ir.Read):
+                if node.tensor != statement.target:
                     for layer, along, stride in strides.get(node.tensor, ()):
                         self._stride(node.places[layer], node.places[along], stride, known)
 

@@ -53,8 +53,8 @@ def least_sizes(code: ir.Code) -> dict[str, int]:
     for test in code.tests:
         bodies += [test.left, test.right]
     for body in bodies:
-        for node in body.walk():
-            if isinstance(node, ir.Read) and node.tensor in code.tensors:
+        for node in body.every(ir.Read):
+            if node.tensor in code.tensors:
                 for axis, place in zip(code.tensors[node.tensor].axes, node.places, strict=False):
                     need(axis, place)
     return least

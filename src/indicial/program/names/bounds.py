@@ -26,7 +26,7 @@ def family_bounds(outline: Outline, statements: Iterable[s.Statement]) -> Bounds
     explicit: Bounds = {}
     listed: Bounds = {}
     for statement in statements:
-        for node in statement.walk():
+        for node in statement.every(s.Reduction, s.Fraction, s.Call, s.TupleLiteral, s.SetLiteral):
             if isinstance(node, s.Reduction) and node.upper is not None:
                 last = node.under[-1] if node.under else None
                 if isinstance(last, s.Comparison) and last.operators == ("=",):
@@ -196,7 +196,7 @@ def sizes_named(outline: Outline, statements: Iterable[s.Statement]) -> dict[str
     taken |= {key for key, (reference, _) in outline.inputs.items() if not reference.items}
     families = _index_families(outline, statements)
     for statement in statements:
-        for node in statement.walk():
+        for node in statement.every(s.Name, s.Reduction):
             if isinstance(node, s.Name) and is_capital(node.base):
                 name = _unraised(outline, node)
                 key = name_key(name)
@@ -228,22 +228,17 @@ def _index_families(outline: Outline, statements: Iterable[s.Statement]) -> set[
     """The families of all letters that are an index somewhere."""
     found: set[str] = set()
     for statement in statements:
-        for node in statement.walk():
-            items: tuple[s.Expression, ...] = ()
-            if isinstance(node, s.Index):
-                items = node.items
-            elif isinstance(node, s.Reduction):
-                items = node.under
-            elif isinstance(node, s.Call):
-                items = tuple(a for a in node.arguments if index_name(a) is not None)
-            elif isinstance(node, s.Name):
-                items = tuple(i for i in node.sub if not isinstance(i, s.Number))
-            sure = isinstance(node, s.Index | s.Reduction)
-            for item in items:
-                for name in item.walk():
-                    if isinstance(name, s.Name) and index_name(name) is not None:
-                        # A capital is an index for sure only in square brackets: not in f(Q, K).
-                        found.update({family(name)} if sure or not is_capital(name.base) else ())
-                    elif isinstance(name, s.Name) and name.bare and len(name.base) < 4:
-                        found.update(c for c in name.base if c in outline.naming.live)
+        held = [(item, True) for node in statement.every(s.Index) for item in node.items]
+        held += [(item, True) for node in statement.every(s.Reduction) for item in node.under]
+        held += [(a, False) for node in statement.every(s.Call) for a in node.arguments
+                 if index_name(a) is not None]  # fmt: skip
+        held += [(i, False) for node in statement.every(s.Name) for i in node.sub
+                 if not isinstance(i, s.Number)]  # fmt: skip
+        for item, sure in held:
+            for name in item.walk():
+                if isinstance(name, s.Name) and index_name(name) is not None:
+                    # A capital is an index for sure only in square brackets: not in f(Q, K).
+                    found.update({family(name)} if sure or not is_capital(name.base) else ())
+                elif isinstance(name, s.Name) and name.bare and len(name.base) < 4:
+                    found.update(c for c in name.base if c in outline.naming.live)
     return found

@@ -232,8 +232,8 @@ def _called(statements: Iterable[s.Statement]) -> set[str]:
     return {
         node.function.base
         for statement in statements
-        for node in statement.walk()
-        if isinstance(node, s.Call) and isinstance(node.function, s.Name)
+        for node in statement.every(s.Call)
+        if isinstance(node.function, s.Name)
     }
 
 
@@ -241,8 +241,8 @@ def _check_called(statements: Sequence[s.Statement], sketch: Outline, messages: 
     """`CEL = ugrnn` beside `CELL(…)`: what is filled is not what is called."""
     called = _called(statements)
     open_calls = [
-        (node.function.base, node.function.span) for statement in statements for node in statement.walk()
-        if isinstance(node, s.Call) and isinstance(node.function, s.Name)
+        (node.function.base, node.function.span) for statement in statements for node in statement.every(s.Call)
+        if isinstance(node.function, s.Name)
         and node.function.base not in sketch.fills and is_hole(node.function)
     ]  # fmt: skip
     for name, at in open_calls:

@@ -43,8 +43,8 @@ class _Matrices:
         self.known = {
             name_key(node.base)
             for statement in given
-            for node in statement.walk()
-            if isinstance(node, s.Index) and isinstance(node.base, s.Name) and len(node.items) > 1
+            for node in statement.every(s.Index)
+            if isinstance(node.base, s.Name) and len(node.items) > 1
         }
         self.before = len(
             {key for key in self.own if key.startswith("inverse") and key.endswith(".1")}

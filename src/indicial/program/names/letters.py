@@ -7,6 +7,7 @@ live_letters(y[i] = Σ_j W[i,j] x[j])    →    {i, j}
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from indicial.notation.kept import kept
 from indicial.notation.printers import name_key
@@ -42,8 +43,10 @@ GROUPS = frozenset("ΦΘΨΩ")
 
 _SETS = frozenset(SCRIPT_LETTERS.values())
 """`μ_ℬ` is of the batch ℬ: a script letter numbers nothing."""
+_NO_INDICES = GROUPS | _SETS
 
 
+@lru_cache(10_000)
 def is_letter(base: str) -> bool:
     """One letter (`t`, `ℓ`, `α`), or a window (`Δt`)."""
     return (len(base) == 1 and base.isalpha()) or (len(base) == 2 and base[0] == "Δ")
@@ -58,9 +61,9 @@ def index_name(node: Expression) -> Name | None:
     """The node as the name of an index, if it can be one: `t`, `t_1`, `t'`, `ŷ`, `t_{in}`, `J`."""
     if not isinstance(node, Name) or node.sup or not is_letter(node.base):
         return None
-    if node.base in GROUPS | _SETS:
+    if node.base in _NO_INDICES:
         return None
-    if all(isinstance(s, Number) or _worded(s) for s in node.sub):
+    if not node.sub or all(isinstance(s, Number) or _worded(s) for s in node.sub):
         return node
     return None
 
@@ -175,12 +178,11 @@ def _counted(side: Expression) -> Iterator[str]:
 
 def _compared(side: Expression) -> Iterator[str]:
     """The letters that cases compare: the i and j of `M_{ij} = 0 if j ≤ i, -∞ otherwise`."""
-    for node in side.walk():
-        if isinstance(node, Cases):
-            for _, condition in node.branches:
-                for name in condition.walk() if condition is not None else ():
-                    if isinstance(name, Name) and name.bare and is_letter(name.base):
-                        yield name.base
+    for node in side.every(Cases):
+        for _, condition in node.branches:
+            for name in condition.walk() if condition is not None else ():
+                if isinstance(name, Name) and name.bare and is_letter(name.base):
+                    yield name.base
 
 
 @kept
@@ -189,8 +191,8 @@ def token_letters(statement: Statement) -> frozenset[str]:
     found: set[str] = set()
     if isinstance(statement, Declaration) and statement.domain is not None:
         found.update(_base(item) for item in statement.items)
-    for node in statement.walk():
-        if isinstance(node, Call) and node.given is not None:
+    for node in statement.every(Call):
+        if node.given is not None:
             found.update(_base(a) for a in node.arguments)
     return frozenset(found)
 
@@ -205,8 +207,7 @@ def bound_letters(statement: Statement) -> frozenset[str]:
     """The letters that stand below a Σ or its kin."""
     return frozenset(
         letter
-        for node in statement.walk()
-        if isinstance(node, Reduction)
+        for node in statement.every(Reduction)
         for under in node.under
         for letter in _letters(under)
     )

@@ -110,8 +110,7 @@ class Naming:
         self.placed = {
             item
             for statement in statements
-            for node in statement.walk()
-            if isinstance(node, Index)
+            for node in statement.every(Index)
             for item in node.items
             if isinstance(item, Name) and item.accents
         }
@@ -119,8 +118,8 @@ class Naming:
         self.labelled = {
             node.base
             for statement in statements
-            for node in statement.walk()
-            if isinstance(node, Index) and isinstance(node.base, Name) and _names_its_places(node)
+            for node in statement.every(Index)
+            if isinstance(node.base, Name) and _names_its_places(node)
         }
         """Names whose script says what their brackets hold: `P_{xy}[x,y]`."""
         self.tokens = {"w", "y"}.union(*map(token_letters, statements))
@@ -157,17 +156,8 @@ class Naming:
         left = _head(statement.sides[0]) if isinstance(statement, Equation) else None
         if isinstance(statement, Equation) and isinstance(statement.sides[0], Name):
             bracketed.add(id(statement.sides[0]))
-        for node in statement.walk():
-            if isinstance(node, TupleLiteral):
-                listed.update(map(id, node.items))
-            elif isinstance(node, Index) and isinstance(node.base, Name):
-                bracketed.add(id(node.base))
-            elif isinstance(node, Call) and isinstance(node.function, Name):
-                if self._may_be_power(node, node.function):
-                    before_round[id(node.function)] = self._holds_index(node, node.function)
-                else:
-                    bracketed.add(id(node.function))
-            elif isinstance(node, Name):
+        for node in statement.every(Name, Index, Call, TupleLiteral):
+            if isinstance(node, Name):
                 stem, scripts = self._stem(node)
                 seen = self.seen[stem]
                 for script in scripts if node not in self.labelled else ():
@@ -196,6 +186,16 @@ class Naming:
                     sup = name_key(Name("x", sup=node.sup))
                     index = before_round[id(node)] or seen.round_sups.get(sup, False)
                     seen.round_sups[sup] = index
+            elif isinstance(node, TupleLiteral):
+                listed.update(map(id, node.items))
+            elif isinstance(node, Index):
+                if isinstance(node.base, Name):
+                    bracketed.add(id(node.base))
+            elif isinstance(node, Call) and isinstance(node.function, Name):
+                if self._may_be_power(node, node.function):
+                    before_round[id(node.function)] = self._holds_index(node, node.function)
+                else:
+                    bracketed.add(id(node.function))
 
     def _may_be_power(self, call: Call, name: Name) -> bool:
         """`a^2 (x + y)`, `e^{-z} (1 - z)`, `γ^(t-s) (…)`: a letter with something to raise it to."""
@@ -440,7 +440,7 @@ def _carried(statement: Statement) -> set[str]:
     assert isinstance(left, Name)
     if isinstance(left.sup[0], Group):
         return set()  # `l^{(i)}(w, b)` is for vector style
-    names = [n for side in statement.sides[1:] for n in side.walk() if isinstance(n, Name)]
+    names = [n for side in statement.sides[1:] for n in side.every(Name)]
     others = {n.base for n in names if n.sup == left.sup and n.base != left.base}
     alone = {n.base for n in names if not n.sup}
     return {step[0]} if others - alone else set()

@@ -106,6 +106,6 @@ def _families(definition: Definition) -> set[str]:
     """The families of all letters that stand as an index in an equation."""
     return {
         family(name)
-        for node in definition.equation.walk()
-        if isinstance(node, s.Name) and (name := index_name(node)) is not None
+        for node in definition.equation.every(s.Name)
+        if (name := index_name(node)) is not None
     }

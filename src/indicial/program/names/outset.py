@@ -24,8 +24,8 @@ def outset(statements: Sequence[Statement]) -> list[Statement]:
             number = left.sub[0].text if isinstance(left.sub[0], Number) else ""
             if number or index_name(left.sub[0]) is not None:
                 defined[_stem(left)].add(number)
-        for node in statement.walk():
-            if isinstance(node, Name) and any(isinstance(item, Add) for item in node.sub):
+        for node in statement.every(Name):
+            if any(isinstance(item, Add) for item in node.sub):
                 stepped.add(_stem(node))
     alone = {stem for stem, numbers in defined.items() if numbers == {""}} - stepped
     if not alone:

@@ -221,7 +221,7 @@ def _by_itself(equation: Equation, result: Outline) -> bool:
     assigns = re.search(r"←|\\leftarrow|\\gets|:=", equation.span.text)  # `x ← x - μ` is a step
     if equation.relations != ("=",) or not isinstance(left, Name) or assigns:
         return False
-    inside = {id(i) for n in equation.walk() if isinstance(n, Index) for i in n.walk()}
+    inside = {id(i) for n in equation.every(Index) for i in n.walk()}
     return any(n == left and id(n) not in inside for n in equation.sides[1].walk())
 
 

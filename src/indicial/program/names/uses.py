@@ -184,8 +184,16 @@ def survey(statements: Sequence[Statement], into: Uses) -> None:
     """Notes which names have indices somewhere, and which stand alone somewhere."""
     inside: set[int] = set()
     for statement in statements:
-        for node in statement.walk():
-            if isinstance(node, Index):
+        for node in statement.every(Index, Call, Name):
+            if isinstance(node, Name):
+                reference = into.naming.read(node)
+                if reference.items:
+                    into.bracketed.add(reference.key)
+                    if id(node) not in inside:
+                        into.complete[reference.key].add(len(reference.items))
+                elif id(node) not in inside:
+                    into.bare.add(reference.key)
+            elif isinstance(node, Index):
                 base = node.base
                 while isinstance(base, Call | Index):
                     base = base.function if isinstance(base, Call) else base.base
@@ -199,14 +207,6 @@ def survey(statements: Sequence[Statement], into: Uses) -> None:
                             into.complete[reference.key].add(len(reference.items) + len(node.items))
             elif isinstance(node, Call) and isinstance(node.function, Name):
                 inside.add(id(node.function))
-            elif isinstance(node, Name):
-                reference = into.naming.read(node)
-                if reference.items:
-                    into.bracketed.add(reference.key)
-                    if id(node) not in inside:
-                        into.complete[reference.key].add(len(reference.items))
-                elif id(node) not in inside:
-                    into.bare.add(reference.key)
     # A left side with round brackets that hold plain indices is a tensor.
     for statement in statements:
         if isinstance(statement, Equation) and isinstance(statement.sides[0], Call):

@@ -40,7 +40,7 @@ class Dimensions:
         self.sizes: dict[str, int] = {}
         """Names that are the size of an index: the `d_k` of `√d_k`."""
         self._settled = False
-        names = [n.base for st in statements for n in st.walk() if isinstance(n, s.Name)]
+        names = [n.base for st in statements for n in st.every(s.Name)]
         used = {*names, *(base[-1] for base in names if "_" in base)}
         self._names = used
         self._free = iter([c for c in POOL if c not in used and c.lower() not in used])

@@ -82,8 +82,8 @@ class Kinds(Leaves):
         self.seen: dict[str, Seen] = {}
         self.sizes = {
             name_key(n.upper)
-            for st in statements for n in st.walk()
-            if isinstance(n, s.Reduction) and isinstance(n.upper, s.Name)
+            for st in statements for n in st.every(s.Reduction)
+            if isinstance(n.upper, s.Name)
         }  # fmt: skip
         self.sizes |= set(outline.sizes) | set(outline.labels) | index_letters(list(statements))
         self.in_bold = any(
@@ -92,8 +92,8 @@ class Kinds(Leaves):
         self.steps = set(_steps(statements))
         self.whole = {
             s.Name(n.base, n.accents, n.primes)
-            for st in statements for n in st.walk()
-            if isinstance(n, s.Name) and n.font == "bold" and not n.sub
+            for st in statements for n in st.every(s.Name)
+            if n.font == "bold" and not n.sub
         }  # fmt: skip
         """The letters that stand in bold type without anything below them."""
 

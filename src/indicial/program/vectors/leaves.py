@@ -137,7 +137,7 @@ def in_scripts(statement: s.Statement) -> set[int]:
     """The nodes above and below names: the z of `d_z` is a word, and no value."""
     return {
         id(inner)
-        for node in statement.walk() if isinstance(node, s.Name)
+        for node in statement.every(s.Name)
         for script in (*node.sub, *node.sup) for inner in script.walk()
     }  # fmt: skip
 
@@ -178,9 +178,9 @@ def full_counts(outline: Outline, statements: Sequence[s.Statement]) -> dict[str
     full: set[str] = set()
     bracketed: set[str] = set()
     for statement in statements:
-        inside = {id(n.base) for n in statement.walk() if isinstance(n, s.Index)}
+        inside = {id(n.base) for n in statement.every(s.Index)}
         inside |= in_scripts(statement)
-        summed = {u for n in statement.walk() if isinstance(n, s.Reduction) for u in n.under}
+        summed = {u for n in statement.every(s.Reduction) for u in n.under}
         for node in statement.walk():
             use = outline.use(node) if isinstance(node, s.Name | s.Index) else None
             if use is None or use.kind != "tensor" or id(node) in inside:

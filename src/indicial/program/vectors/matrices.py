@@ -85,7 +85,7 @@ def without_bare_matrices(
 
 def _bare_matrices(equation: s.Equation, statements: list[s.Statement]) -> bool:
     """Only bare capitals, none of which is an index, a size or a declared name; one side is I."""
-    names = [n for side in equation.sides for n in side.walk() if isinstance(n, s.Name)]
+    names = [n for side in equation.sides for n in side.every(s.Name)]
     if len(equation.sides) < 2 or not any(side == s.Name("I") for side in equation.sides[1:]):
         return False
     if any(not isinstance(n, s.Name | s.Product | s.Equation) for n in equation.walk()):
@@ -96,7 +96,7 @@ def _bare_matrices(equation: s.Equation, statements: list[s.Statement]) -> bool:
     elsewhere = {
         node.base
         for statement in statements
-        for node in statement.walk()
-        if isinstance(node, s.Name) and id(node) not in inside
+        for node in statement.every(s.Name)
+        if id(node) not in inside
     }
     return not elsewhere & {n.base for n in names}

@@ -165,19 +165,19 @@ def raised(statements: list[s.Statement]) -> list[s.Statement]:
         both |= sides[0] & set[str]().union(*sides[1:])
     bound = {
         n.base
-        for st in statements for r in st.walk() if isinstance(r, s.Reduction)
+        for st in statements for r in st.every(s.Reduction)
         for u in r.under for n in u.walk() if isinstance(n, s.Name)
     }  # fmt: skip
     found = shifted | both | bound | _shifted_below(statements)
     lettered = {
         _stem(node)
-        for statement in statements for node in statement.walk()
-        if isinstance(node, s.Name) and any(not isinstance(i, s.Number) for i in node.sub)
+        for statement in statements for node in statement.every(s.Name)
+        if any(not isinstance(i, s.Number) for i in node.sub)
     }  # fmt: skip
     above = {
         _stem(node)
-        for statement in statements for node in statement.walk()
-        if isinstance(node, s.Name) and (letter := _letter(node.sup)) is not None and letter in found
+        for statement in statements for node in statement.every(s.Name)
+        if (letter := _letter(node.sup)) is not None and letter in found
     }  # fmt: skip
     if not above:
         return statements
@@ -244,7 +244,7 @@ def _shifted_below(statements: list[s.Statement]) -> set[str]:
     """The l of `x_{l+1}`: then `W^{(l)}` has that index."""
     return {
         name.base
-        for statement in statements for node in statement.walk() if isinstance(node, s.Name)
+        for statement in statements for node in statement.every(s.Name)
         for script in node.sub if isinstance(script, s.Add)
         if (name := index_name(script.terms[0])) is not None and not is_capital(name.base)
     }  # fmt: skip
@@ -343,7 +343,7 @@ def factors(statements: list[s.Statement]) -> list[s.Statement]:
 
 def heads(statements: list[s.Statement]) -> list[s.Statement]:
     """`score(h_t, s_i) = h_t^⊤ s_i`, always with these arguments: it is `score_{t,i}`."""
-    calls = [n for st in statements for n in st.walk() if isinstance(n, s.Call)]
+    calls = [n for st in statements for n in st.every(s.Call)]
     indices = index_letters(statements)
     new: dict[s.Call, s.Name] = {}
     for statement in statements:
@@ -353,7 +353,7 @@ def heads(statements: list[s.Statement]) -> list[s.Statement]:
         if left.function.base in BUILT_IN | MATRIX_FUNCTIONS:
             continue  # `cos(θ) = …` says something of θ
         written = [a for a in left.arguments if isinstance(a, s.Name)]
-        others = [n for st in statements for n in st.walk() if isinstance(n, s.Name)]
+        others = [n for st in statements for n in st.every(s.Name)]
         values = all(
             (
                 name_key(a) not in indices
@@ -430,8 +430,8 @@ def labelled(statements: list[s.Statement], messages: Messages) -> list[s.Statem
     bound = index_letters(kept)
     scripted = [
         (replace(n, sub=(), sup=()), name_key(letter))
-        for statement in kept for n in statement.walk()
-        if isinstance(n, s.Name) and len(n.sub) == 1
+        for statement in kept for n in statement.every(s.Name)
+        if len(n.sub) == 1
         for letter in n.sub if isinstance(letter, s.Name) and index_name(letter) is not None
     ]  # fmt: skip
     indexed = {stem for stem, letter in scripted if letter in bound and letter not in labels}

@@ -71,8 +71,8 @@ def told_apart(statements: list[s.Statement]) -> list[s.Statement]:
     plain: set[s.Name] = set()
     for statement in statements:
         scripts = in_scripts(statement)
-        for node in statement.walk():
-            if isinstance(node, s.Name) and len(node.base) == 1 and id(node) not in scripts:
+        for node in statement.every(s.Name):
+            if len(node.base) == 1 and id(node) not in scripts:
                 (bold if node.font == "bold" else plain).add(replace(node, sup=()))
     both = {name for name in bold & plain if name.base.isascii() and name.base.isalpha()}
     # `x_{ij}` is an element of a matrix: then `x_i` is one of the vector \\mathbf x.
@@ -133,8 +133,8 @@ def _values(statements: Sequence[s.Statement], bound: set[str]) -> set[str]:
     """The letters of names that are computed or read as values, with a script."""
     found: set[str] = set()
     for statement in statements:
-        for node in statement.walk():
-            if isinstance(node, s.Name) and node.sub and name_key(node) not in bound:
+        for node in statement.every(s.Name):
+            if node.sub and name_key(node) not in bound:
                 found.add(node.base)
     return found
 
@@ -286,7 +286,7 @@ def unfolded(statements: list[s.Statement]) -> list[s.Statement]:
 
 def _by_elements(parameters: tuple[s.Name, ...], body: s.Expression) -> s.Expression:
     """`x σ(β x)`, of a number x: of a vector it is taken element by element."""
-    names = [n for n in body.walk() if isinstance(n, s.Name)]
+    names = list(body.every(s.Name))
     matrices = any(is_capital(n.base) for n in names)
     if len(parameters) != 1 or matrices or not parameters[0].base.islower():
         return body
@@ -339,8 +339,8 @@ def _at(node: s.Expression, place: s.Expression) -> s.Expression:
 def kronecker(statements: list[s.Statement]) -> list[s.Statement]:
     """`δ_{ij}` is 1 if i = j and else 0, where i and j are indices and nothing defines δ."""
     deltas = [
-        n for st in statements for n in st.walk()
-        if isinstance(n, s.Name) and n.base == "δ" and not n.accents and not n.sup
+        n for st in statements for n in st.every(s.Name)
+        if n.base == "δ" and not n.accents and not n.sup
     ]  # fmt: skip
     if not deltas:
         return statements

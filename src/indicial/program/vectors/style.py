@@ -54,7 +54,7 @@ def _whole_and_element(statements: Sequence[s.Statement]) -> bool:
     """`Σ_i x_i` beside `y = x - μ`: x is written with an index and without."""
     bound = {
         n.base
-        for st in statements for r in st.walk() if isinstance(r, s.Reduction)
+        for st in statements for r in st.every(s.Reduction)
         for u in r.under for n in u.walk() if isinstance(n, s.Name)
     }  # fmt: skip
     names = [n for n in _nodes(statements) if isinstance(n, s.Name) and _is_value(n) and not n.sup]
@@ -100,17 +100,14 @@ def _takes_values(call: s.Call) -> bool:
 def _indexed(statements: Iterable[s.Statement]) -> Iterator[str]:
     """The letters of indices, with their capitals."""
     for statement in statements:
-        for node in statement.walk():
-            items: Sequence[s.Expression] = ()
-            if isinstance(node, s.Index):
-                items = node.items
-            elif isinstance(node, s.Reduction):
-                items = (*node.under, *((node.upper,) if node.upper is not None else ()))
-            for item in items:
-                for name in item.walk():
-                    if isinstance(name, s.Name) and is_letter(name.base):
-                        yield name.base
-                        yield name.base.upper()
+        items = [item for node in statement.every(s.Index) for item in node.items]
+        for node in statement.every(s.Reduction):
+            items += [*node.under, *([node.upper] if node.upper is not None else [])]
+        for item in items:
+            for name in item.every(s.Name):
+                if is_letter(name.base):
+                    yield name.base
+                    yield name.base.upper()
 
 
 def _shows(node: s.Node, indexed: frozenset[str]) -> bool:

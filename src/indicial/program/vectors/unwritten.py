@@ -37,7 +37,7 @@ def elements_above(statements: list[s.Statement]) -> list[s.Statement]:
         if isinstance(statement, s.Equation):
             left = statement.sides[0]
             letter = _above(left) if isinstance(left, s.Name) else None
-            powers = [n.exponent for n in statement.walk() if isinstance(n, s.Power)]
+            powers = [n.exponent for n in statement.every(s.Power)]
             if letter is not None and letter in powers:
                 above.add(letter)
     if not above:

@@ -555,8 +555,7 @@ def _without_unused(statements: list[s.Statement]) -> list[s.Statement]:
         node.base
         for statement in statements
         if not isinstance(statement, s.Declaration)
-        for node in statement.walk()
-        if isinstance(node, s.Name)
+        for node in statement.every(s.Name)
     }
     result: list[s.Statement] = []
     for statement in statements:
