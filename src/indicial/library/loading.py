@@ -32,6 +32,7 @@ from indicial.notation.source import Span
 from indicial.notation.syntax import Statement
 from indicial.program.checks.slips import slips
 from indicial.program.messages import IndicialError, Message
+from indicial.program.names.batches import without_batch
 from indicial.program.names.fills import hole, no_hole
 from indicial.program.program import Mend, Program
 from indicial.program.sections import Block, Part, chosen, divide, under_headings
@@ -45,11 +46,13 @@ def load(
     *what: str | os.PathLike[str] | Program,
     fills: Mapping[str, str] | None = None,
     constants: Mapping[str, str | float] | None = None,
+    one_example: bool = False,
 ) -> Program:
     """One program from one or several texts: names of the library, paths, equations, or programs.
 
     `load("transformer", "focus")` joins the two: what one defines, the other may read.
     `load("stacked", fills={"CELL": "lstm"})` fills a hole, and `constants={"λ": 0.5}` sets a constant.
+    With `one_example` the index b of a batch is left out: `h[b,t,j]` is `h[t,j]`.
     """
     if not what:
         raise IndicialError("name what to load: a name of the library, a path, or equations")
@@ -64,9 +67,9 @@ def load(
             else one
             for one in read
         ]
-        return _joined(what, again, fills, constants, None).messages
+        return _joined(what, again, fills, constants, None, one_example).messages
 
-    return _joined(what, read, fills, constants, mend)
+    return _joined(what, read, fills, constants, mend, one_example)
 
 
 def _joined(
@@ -75,10 +78,12 @@ def _joined(
     fills: Mapping[str, str] | None,
     constants: Mapping[str, str | float] | None,
     mend: Mend | None,
+    one_example: bool,
 ) -> Program:
     parts = [_read_again(one) if isinstance(one, Program) else _read_text(one) for one in read]
+    statements = [s for part in parts for s in part.statements]
     return Program(
-        [s for part in parts for s in part.statements],
+        without_batch(statements) if one_example else statements,
         title=" + ".join(w.title if isinstance(w, Program) else _title(w) for w in what),
         faults=[f for part in parts for f in part.faults],
         skipped=[s for part in parts for s in part.skipped],

@@ -60,15 +60,15 @@ def trainable(
 ) -> Trainable:
     """The program for a task; without one, the task that the equations speak of."""
     _check_once(what)
-    written = load(*what)
+    written = load(*what, one_example=True)
     if not written.equations and not written.errors:
         named = [one.title if isinstance(one, Program) else str(one) for one in what]
         raise IndicialError(f"there are no equations in {', '.join(named)}")
     sizes, constants, fills = told_apart(written, given or {})
-    program = load(*what, fills=fills, constants=constants)
+    program = load(*what, fills=fills, constants=constants, one_example=True)
     head = _head(program.code, task)
     if head:
-        program = load(*what, *head, fills=fills, constants=constants)
+        program = load(*what, *head, fills=fills, constants=constants, one_example=True)
         program.title = " + ".join(
             [load(w).title for w in what] + [h for h in head if "=" not in h]
         )
