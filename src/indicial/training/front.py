@@ -20,6 +20,8 @@ from typing import Any
 
 from indicial.program.messages import IndicialError
 from indicial.program.program import Program
+from indicial.tasks.scoring import Classes
+from indicial.training.confusion import Confusion
 from indicial.training.curves import Curves
 from indicial.training.display import make_display
 from indicial.training.joining import joined_processes
@@ -30,7 +32,7 @@ from indicial.training.resuming import resume as resumed
 from indicial.training.run import Run
 from indicial.training.settings import Settings, read_config
 from indicial.training.shared_data import Tell
-from indicial.training.starting import begin
+from indicial.training.starting import Ready, begin
 from indicial.training.watchers import Watcher
 
 
@@ -104,7 +106,8 @@ def _train(
     else:
         ready = begin(settings, heard, processes, model=model)
     run = ready.run
-    watchers = [*_watchers(settings, run, tell, quiet), *more] if shows else []
+    own = [*_watchers(settings, run, tell, quiet), *_pictures(ready)]
+    watchers = [*own, *more] if shows else []
     run.summary = take_steps(
         ready.task, ready.module, ready.choices, run, watchers, ready.plan, processes
     )
@@ -124,6 +127,14 @@ def _watchers(settings: Settings, run: Run, tell: Tell, quiet: bool) -> list[Wat
         except IndicialError as error:  # a run that was begun with it goes on without
             tell(f"note: {error}")
     return watchers
+
+
+def _pictures(ready: Ready) -> list[Watcher]:
+    """What is drawn for the task of a run, beside its curves."""
+    scoring = getattr(ready.task, "scoring", None)
+    if not isinstance(scoring, Classes):
+        return []
+    return [Confusion(ready.run.folder, scoring, ready.task.program.title)]
 
 
 def _named(model: str | os.PathLike[str] | Program) -> str:
