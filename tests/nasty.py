@@ -70,7 +70,7 @@ def _warm() -> None:
     for module in pkgutil.walk_packages(indicial.__path__, "indicial."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
-    for name in ("transformer", "rnn_lm", "captioning"):
+    for name in ("transformer", "rnn_lm", "captioning_features"):
         for program in load_document(name):
             _ = [m.render() for m in program.messages]
     sys.addaudithook(_hook)

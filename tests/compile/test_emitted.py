@@ -36,14 +36,16 @@ def test_no_loop_over_time(name: str) -> None:
     assert set(re.findall(r"^ *for (\w+) in", text, re.M)) <= {"l", "l_", "l_2"}
 
 
-@pytest.mark.parametrize("name", ["bahdanau", "captioning", "rnn_lm", "thought_vector"])
+@pytest.mark.parametrize("name", ["bahdanau", "captioning_features", "rnn_lm", "thought_vector"])
 def test_a_start_is_put_before_its_recurrence_without_padding_it(name: str) -> None:
     text = indicial.load(name).torch_source()
     assert "torch.cat([" in text or name == "bahdanau"  # which reads no start after its loop
     assert not re.search(r"torch\.cat\(\[.*F\.pad", text)
 
 
-@pytest.mark.parametrize("name", ["ugrnn", "gru", "lstm", "bahdanau", "captioning", "stacked"])
+@pytest.mark.parametrize(
+    "name", ["ugrnn", "gru", "lstm", "bahdanau", "captioning_features", "stacked"]
+)
 def test_a_step_is_products_and_loops(name: str) -> None:
     """No call but of products inside the loop over steps, and each gate's weights in one."""
     code = indicial.load(name).code

@@ -41,7 +41,13 @@ def test_every_recurrence_has_kernels(name: str, fill: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "fill"),
-    [("gru", ""), ("bahdanau", "rnn"), ("stacked", "lstm"), ("captioning", ""), ("rnn_lm", "")],
+    [
+        ("gru", ""),
+        ("bahdanau", "rnn"),
+        ("stacked", "lstm"),
+        ("captioning_features", ""),
+        ("rnn_lm", ""),
+    ],
 )
 def test_the_loop_gives_the_same(name: str, fill: str) -> None:
     code = program(name, fill).code

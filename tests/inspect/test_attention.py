@@ -23,11 +23,13 @@ from indicial.inspect.weights import clipped, weights_map
 from indicial.program.messages import columns
 
 WEIGHTS = {
-    "bahdanau": ["α"], "captioning": ["α"], "cross_attention": ["α"], "encoder": ["α"], "gpt2": ["α"],
+    "bahdanau": ["α"], "captioning": ["α"], "captioning_features": ["α"], "cross_attention": ["α"],
+    "encoder": ["α"], "gpt2": ["α"],
     "encoder_decoder": ["α^E", "α^Z", "α^X"], "encoder_decoder_prenorm": ["α^E", "α^Z", "α^X"],
     "merged_attention": ["α"], "positions_relative": ["α"], "selects": ["α"],
     "self_attention": ["α"], "synthesizer_dense": ["α"], "synthesizer_random": ["α"],
-    "transformer": ["α"],
+    "transformer": ["α"], "transformer_bilinear": ["α"], "transformer_joined": ["α"],
+    "transformer_relative": ["α"], "transformer_rotary": ["α"], "random_synthesizer": ["α"],
 }  # fmt: skip
 
 
@@ -77,7 +79,7 @@ def test_which_token_a_place_reads() -> None:
     assert found == {
         "transformer": [("w", -1, True)], "gpt2": [("w", 0, True)], "selects": [("w", 0, False)],
         "encoder_decoder": [("x", 0, False), ("w", -1, True)],
-        "bahdanau": [("x", 0, False), ("w", -1, True)], "captioning": [("w", 0, True)],
+        "bahdanau": [("x", 0, False), ("w", -1, True)], "captioning": [("w", -1, True)],
     }  # fmt: skip
     masked = readings(load("encoder", "masked").code)
     assert [(one.name, one.copy) for one in masked] == [("w", "u")]
@@ -121,7 +123,7 @@ def test_a_long_source_has_a_legend(translator: ProgramModule) -> None:
 def test_an_image() -> None:
     """Each place of the text has an image of its own."""
     torch.manual_seed(0)
-    module = load("captioning").compile(V=9, K=3, J=4, I=2).eval()
+    module = load("captioning_features").compile(V=9, K=3, J=4, I=2).eval()
     image = np.random.default_rng(0).normal(size=(2, 5, 3))
     looks = attend(Subject.make(module, words, "a dog", arrays={"M": image}))
     assert [look.at for look in looks] == ["0 a → dog", "1 dog → ?"]

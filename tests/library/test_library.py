@@ -155,7 +155,10 @@ def test_parameters_are_what_is_stored(name: str) -> None:
 @pytest.mark.parametrize(
     ("expected", "names"),
     [
-        ("O(T)", "rnn ugrnn gru lstm rnn_lm bidirectional blank_rnn captioning"),
+        (
+            "O(T)",
+            "rnn ugrnn gru lstm rnn_lm bidirectional blank_rnn captioning captioning_features",
+        ),
         ("O(T + T_{in})", "thought_vector cross_attention bahdanau"),
         ("O(L + T)", "stacked residual"),
         ("O(L)", "language_cnn causal_cnn ugcnn transformer gpt2 encoder encoder_decoder"),

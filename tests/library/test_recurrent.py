@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from drawing import Array, close, draw, model, run, softmax, tensor
 
 from indicial import load
@@ -310,6 +311,26 @@ def test_bahdanau() -> None:
 
 def test_captioning() -> None:
     program = model("captioning")
+    drawn = draw(program, 3, X=7, Y=6)
+    p, w = drawn.parameters, drawn.inputs["w"].astype(int)
+
+    def convolved(x: torch.Tensor, name: str, stride: int) -> torch.Tensor:
+        weights, bias = tensor(p[f"W^{name}"]).permute(3, 2, 0, 1), -tensor(p[f"B^{name}"])
+        return F.relu(F.conv2d(x, weights, bias, stride=stride, padding=1))
+
+    image = tensor(drawn.inputs["I"]).permute(2, 0, 1)
+    G = convolved(convolved(image, "F", 2), "G", 2)
+    A = (G + convolved(G, "A", 1)).permute(1, 2, 0) + tensor(p["pos"])
+    H = F.layer_norm(A, A.shape[-1:]).reshape(-1, A.shape[-1]).numpy()
+    u = np.maximum(0, H @ p["W^u"].T - p["B^u"]).mean(0)
+    words = np.vstack([np.zeros(p["e"].shape[1]), p["e"][w[:-1]]])
+    h = walk(gru(p, "CELL."), words, np.tanh(p["W^{start}"] @ u))
+    c = softmax(h @ p["W^{key}"] @ H.T) @ H
+    close(run(program, drawn)["P"], softmax(np.tanh(h @ p["W^h"].T + c @ p["W^c"].T) @ p["e"].T))
+
+
+def test_captioning_features() -> None:
+    program = model("captioning_features")
     drawn = draw(program, 3, J=2, X=2)
     p, image, w = drawn.parameters, drawn.inputs["M"], drawn.inputs["w"].astype(int)
     places = image.reshape(-1, 3)

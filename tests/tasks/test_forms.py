@@ -42,7 +42,11 @@ OTHER = "input x[k]\ninput z[k]\nloss = Σ_k W[k,I] x[I] z[k]"
     ("text", "kind", "says"),
     [
         ("bahdanau", "sequence", "w from x and from the words before it: sequence to sequence"),
-        ("captioning", "sequence", "w from M and from the words before it: sequence to sequence"),
+        (
+            "captioning_features",
+            "sequence",
+            "w from M and from the words before it: sequence to sequence",
+        ),
         (TAGS, "tags", "y from x: tagging"),
         (CLASS, "label", "y from x: classification"),
         (POINT, "places", "head from x: pointing"),

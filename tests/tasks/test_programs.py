@@ -41,7 +41,9 @@ def test_a_text_with_a_loss_alone() -> None:
     assert trainable([text]).task == "language"
 
 
-@pytest.mark.parametrize("name", ["bahdanau", "captioning", "encoder_decoder", "thought_vector"])
+@pytest.mark.parametrize(
+    "name", ["bahdanau", "captioning_features", "encoder_decoder", "thought_vector"]
+)
 def test_a_program_with_several_inputs_is_for_columns(name: str) -> None:
     assert trainable([name]).task == "columns"
     with pytest.raises(IndicialError, match="is for the task columns"):

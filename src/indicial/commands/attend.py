@@ -21,7 +21,9 @@ from indicial.program.terminal import raw
 
 if TYPE_CHECKING:
     from indicial.inspect.attention import Look
+    from indicial.inspect.columns import Seen
     from indicial.inspect.subjects import Subject
+    from indicial.training.run import Run
 
 ATTEND = """\
 Shows what each head of a model looks at on a text: a row for each place, with
@@ -31,14 +33,17 @@ the weights of the places it looks at.
   indicial attend runs/people "Anna knows Ben" --layer 1 --head 0
   indicial attend runs/people "Anna knows Ben" --figure attention.svg
   indicial attend runs/translation "Anna kennt Ben" --target "Anna knows Ben"
-  indicial attend runs/captions "a dog" --input M=dog.npy   an image, as numbers
+  indicial attend runs/translation --input x="Anna kennt Ben"
+  indicial attend runs/captions --input I=dog.jpg --figure dog.png
+  indicial attend runs/bahdanau-phrasebook-1 --row 3     a row of its world
   indicial attend position ABCA          a design that was made by hand
   indicial attend mine.json ABCA         a design that was saved
 
 A place is labelled with the token that it reads; · reads none. Where a target
 looks at a source, `the → dog` is the place that has read `the` and predicts
 `dog`. Weights are what the equations define as a softmax over the places of a
-text or an image and read in a sum.
+text or an image and read in a sum. What a model predicts from other inputs it
+says itself, if it is not given. On a picture each word has one of its own.
 
 exit status: 0, 2 for a wrong call.
 """
@@ -84,29 +89,66 @@ def _subject(parser: argparse.ArgumentParser) -> None:
                         help="what the model reads; of two texts, the source")  # fmt: skip
     parser.add_argument("--target", metavar="TEXT",
                         help="of a model with two texts, the one that it predicts")  # fmt: skip
-    parser.add_argument("--input", action="append", default=[], metavar="NAME=FILE",
-                        help="an input that is numbers: an array saved by numpy (.npy)")  # fmt: skip
+    parser.add_argument("--input", action="append", default=[], metavar="NAME=VALUE",
+                        help="what an input reads: a text, a picture (.png, .jpg), an array saved by "
+                        "numpy (.npy)")  # fmt: skip
+    parser.add_argument("--row", type=int, metavar="N",
+                        help="of a model of the phrasebook or of scenes: row N that it has not seen")  # fmt: skip
     parser.add_argument("--checkpoint", choices=["best", "last"], default="best",
                         help="which weights of a run (best)")  # fmt: skip
     parser.add_argument("--json", action="store_true", help="the numbers as JSON")
 
 
 def _opened(options: argparse.Namespace) -> Subject:
+    return _seen(options).subject
+
+
+def _seen(options: argparse.Namespace) -> Seen:
     """The model with what it reads; what is too long is cut, and that is told."""
     from indicial.commands.designs import design_meant
     from indicial.designs.named import named_design
+    from indicial.inspect.columns import Seen
     from indicial.inspect.subjects import Subject
+    from indicial.training.run import Run
 
-    arrays = dict(map(_array, options.input))
     made = named_design(options.model)
     if made is not None:
-        subject = made.subject(options.text, options.target, arrays)
+        arrays = dict(map(_array, options.input))
+        seen = Seen(made.subject(options.text, options.target, arrays))
     else:
         with design_meant(options.model):
-            subject = Subject.of_run(
-                options.model, options.text, options.target,
-                checkpoint=options.checkpoint, arrays=arrays,
-            )  # fmt: skip
+            run = Run.open(options.model)
+        if run.description.task == "columns":
+            seen = _of_columns(run, options)
+        else:
+            arrays = dict(map(_array, options.input))
+            found = Subject.of_run(
+                run, options.text, options.target, checkpoint=options.checkpoint, arrays=arrays
+            )
+            seen = Seen(found)
+    _tell_cut(seen.subject)
+    return seen
+
+
+def _of_columns(run: Run, options: argparse.Namespace) -> Seen:
+    """Inputs by their names; a text and a target without one are the source and what is predicted."""
+    from indicial.inspect.columns import column_subject
+    from indicial.inspect.readings import readings
+    from indicial.program.messages import IndicialError
+
+    given: dict[str, object] = {}
+    reads = readings(run.program.code)
+    unnamed = [(one, options.target if one.predicted else options.text) for one in reads]
+    given |= {one.name: said for one, said in unnamed if said is not None}
+    for word in options.input:
+        name, equals, said = word.partition("=")
+        if not equals or not name or not said:
+            raise IndicialError(f"--input takes NAME=TEXT or NAME=FILE, not {word!r}")
+        given[name] = said
+    return column_subject(run, given, row=options.row, checkpoint=options.checkpoint)
+
+
+def _tell_cut(subject: Subject) -> None:
     for text in subject.texts:
         if text.left_out:
             of = "the text" if len(subject.texts) == 1 else text.reading.name
@@ -115,7 +157,6 @@ def _opened(options: argparse.Namespace) -> Subject:
                 f"the last {text.left_out} of {of} are left out",
                 file=sys.stderr,
             )
-    return subject
 
 
 def _array(word: str) -> tuple[str, object]:
@@ -141,26 +182,39 @@ def _array(word: str) -> tuple[str, object]:
 def _attend(options: argparse.Namespace) -> int:
     from indicial.inspect.attention import attend
     from indicial.inspect.attention_figure import draw_attention
+    from indicial.inspect.image_looks import draw_on_picture, picture_blocks
     from indicial.inspect.weights import weights_map
     from indicial.program.messages import IndicialError
 
     first, last = _places(options.places)
     if options.figure:
         check_outputs(options, {"figure": [Path(options.figure)]})
-    subject = _opened(options)
+    seen = _seen(options)
+    subject = seen.subject
     looks = attend(subject, layer=options.layer, head=options.head)
+    if seen.texts_across:
+        across = [look for look in looks if look.at or look.rows.name != look.columns.name]
+        looks = across or looks
     sides = [side for look in looks for side in (look.rows, look.columns)]
     ends = max(side.first + len(side) - 1 for side in sides)
     if first > ends:
         raise IndicialError(f"there is no place {first}: the places are 0 to {ends}")
     if options.figure:
         said = " / ".join(one for one in (options.text, options.target) if one)
-        draw_attention(looks, options.figure, f"{options.model}: {said}" if said else options.model)
+        title = f"{options.model}: {said}" if said else options.model
+        if seen.picture is not None:
+            draw_on_picture(looks, seen.picture, options.figure, title)
+        else:
+            draw_attention(looks, options.figure, title, seen.links)
     if options.json:
         print(json.dumps(_looks_json(subject, looks), ensure_ascii=False))
         return 0
     if options.figure:
         print(f"{len(looks)} {'matrix' if len(looks) == 1 else 'matrices'} in {options.figure}")
+        return 0
+    if all(look.at is not None for look in looks):
+        lines = picture_blocks(looks, colour=_colour(), width=screen_width())
+        print("\n".join(lines), file=raw(sys.stdout))
         return 0
     for number, look in enumerate(looks):
         if number:

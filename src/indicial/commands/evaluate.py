@@ -19,6 +19,7 @@ from indicial.commands.arguments import Commands, check_outputs, command, forcin
 if TYPE_CHECKING:
     from indicial.decode.evaluate import Evaluation
     from indicial.decode.examine import Examination
+    from indicial.inspect.truth import Truth
     from indicial.training.run import Run
 
 EVALUATE = """\
@@ -28,6 +29,7 @@ built-in world. Every token is counted once, the ends of documents too.
   indicial evaluate runs/book --data other.txt
   indicial evaluate runs/people --data people        new sentences of the world
   indicial evaluate runs/book --data other.txt --tokens-out losses.tsv
+  indicial evaluate runs/bahdanau-phrasebook-1 --data phrasebook
 
 A model that reads several inputs is given them as in training. Texts that it
 makes are compared with the true ones by sacreBLEU; labels and numbers are
@@ -39,6 +41,9 @@ counted (accuracy, macro F1, R²):
 A text that is longer than the context is read in rows that overlap: each row
 counts --stride tokens, and the tokens before them are there to predict from.
 A smaller stride gives better numbers and takes longer.
+
+In the phrasebook and in scenes the truth is known: how much of what the model
+says is right, and how often it looks where it should.
 
 exit status: 0, 2 for a wrong call.
 """
@@ -166,12 +171,30 @@ def _examine(options: argparse.Namespace, run: Run) -> int:
         print(f"note: {note}", file=sys.stderr)
     if options.texts_out is not None:
         write_text(options.texts_out, "".join(f"{one}\n" for one in found.answers))
+    truths = _truths(run, options)
     if options.json:
         told = {"run": options.run_folder, "checkpoint": options.checkpoint, **found.to_json()}
+        if truths:
+            told["truth"] = [truth.to_json() for truth in truths]
         print(json.dumps(told, ensure_ascii=False, indent=2))
     else:
-        print(_examination(found))
+        from indicial.inspect.truth import truth_page
+
+        print("\n".join([_examination(found), *truth_page(truths)]))
     return 0
+
+
+def _truths(run: Run, options: argparse.Namespace) -> list[Truth]:
+    """In a world where the truth is known: whether what the model says is right."""
+    from indicial.data.world import tables
+    from indicial.inspect.truth import true_of
+
+    name = run.description.data.get("name")
+    if options.no_texts or options.data != [name] or name not in tables() or options.column:
+        return []
+    count = 500 if options.sentences is None else options.sentences
+    seed = 1 if options.seed is None else options.seed
+    return true_of(run, count=count, seed=seed, checkpoint=options.checkpoint)
 
 
 def _examination(found: Examination) -> str:

@@ -39,7 +39,8 @@ examples:
     indicial train bahdanau --data phrasebook
     indicial train bahdanau --data x=train.de --data w=train.en
     indicial train bahdanau --data pairs.tsv --column x=german --column w=english
-    indicial train captioning --data M=photos/ --data w=captions.tsv
+    indicial train captioning --data scenes
+    indicial train captioning --data I=photos/ --data w=captions.tsv
   go on; fine-tune:
     indicial train --resume runs/ugrnn-people-1
     indicial train ugrnn --from runs/ugrnn-people-1 --data more.txt

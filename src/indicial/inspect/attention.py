@@ -22,6 +22,7 @@ import numpy as np
 from indicial.compile.module.sizes import data_lengths
 from indicial.program import ir
 from indicial.program.messages import IndicialError
+from indicial.program.sizes import Size, Strided
 
 if TYPE_CHECKING:
     from indicial.inspect.subjects import Subject
@@ -107,12 +108,19 @@ def attentions(code: ir.Code) -> list[Attention]:
             continue
         letters = [_letter(place) for place in statement.left]
         over = [index.name for index in softmax.indices]
-        if all(index.extent.name in lengths and index.name in letters for index in softmax.indices):
+        if all(_is_long(i.extent, lengths) and i.name in letters for i in softmax.indices):
             columns = tuple(letters.index(name) for name in over)
             made = _axes(code, statement, columns, lengths)
             if made is not None and _read_as_weights(code, statement.target, columns):
                 found[statement.target] = made
     return list(found.values())
+
+
+def _is_long(extent: Size, lengths: set[str]) -> bool:
+    """Whether there are as many as places of an input, or as strides leave of them."""
+    (atom,) = extent.atoms if len(extent.atoms) == 1 else ("",)
+    left = isinstance(atom, Strided) and atom.base in lengths and extent == Size.of(atom)
+    return left or extent.name in lengths
 
 
 def _letter(place: ir.Place) -> str | None:
@@ -123,7 +131,7 @@ def _axes(
     code: ir.Code, statement: ir.Statement, columns: tuple[int, ...], lengths: set[str]
 ) -> Attention | None:
     axes = code.tensors[statement.target].axes
-    rows = [n for n, a in enumerate(axes) if n not in columns and a.extent.name in lengths]
+    rows = [n for n, a in enumerate(axes) if n not in columns and _is_long(a.extent, lengths)]
     if len(rows) != 1 or len(columns) > 2:
         return None
     rest = [n for n in range(len(axes)) if n not in (*columns, rows[0])]

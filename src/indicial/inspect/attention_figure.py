@@ -10,14 +10,17 @@ from __future__ import annotations
 
 import itertools
 import os
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from indicial.inspect.pictures import matrix, new_figure, save
+from indicial.inspect.readings import NOTHING
 from indicial.inspect.weights import clipped
 from indicial.program.messages import IndicialError
 
 if TYPE_CHECKING:
+    from indicial.data.world.alignment import Link
     from indicial.inspect.attention import Look, Side
 
 LABEL = 14
@@ -27,8 +30,16 @@ ACROSS = 8
 """Images in one row."""
 
 
-def draw_attention(looks: list[Look], path: str | os.PathLike[str], title: str = "") -> Path:
-    """All heads of all layers, from 0 (white) to the largest of all weights (purple)."""
+def draw_attention(
+    looks: list[Look],
+    path: str | os.PathLike[str],
+    title: str = "",
+    links: Sequence[Link] = (),
+) -> Path:
+    """All heads of all layers, from 0 (white) to the largest of all weights (purple).
+
+    Where one text looks at another, `links` are framed: the words that stand for one another.
+    """
     if len(looks) > MOST:
         raise IndicialError(
             f"{len(looks)} matrices do not fit into one picture; choose some with --layer or --head"
@@ -50,6 +61,7 @@ def draw_attention(looks: list[Look], path: str | os.PathLike[str], title: str =
             if look.rows.name != look.columns.name:
                 axes.set_ylabel(look.rows.name, fontsize=8)
                 axes.set_xlabel(look.columns.name, fontsize=8)
+                _frame(axes, look, links)
     figure.colorbar(picture, ax=figure.axes, shrink=0.6, aspect=30, label="weight")
     if title:
         figure.suptitle(clipped(title, 100), fontsize=10)
@@ -68,6 +80,27 @@ def _rows(looks: list[Look]) -> list[list[Look]]:
     return found
 
 
+def _frame(axes: Any, look: Look, links: Sequence[Link]) -> None:
+    """Frames around the true links, dotted where a link is possible; the place that predicts a word is
+    known by its label."""
+    from matplotlib.patches import Rectangle
+
+    if not links or not any(" → " in label for label in look.rows.labels):
+        return
+    first = (
+        0 if look.rows.labels[0].startswith(NOTHING) else 1
+    )  # which word the first place predicts
+    for source, target, sure in links:
+        place = target - first
+        if 0 <= place < len(look.rows) and source < len(look.columns):
+            axes.add_patch(
+                Rectangle(
+                    (source - 0.5, place - 0.5), 1, 1, fill=False, edgecolor="#d95f02",
+                    linewidth=1.1, linestyle="-" if sure else ":",
+                )
+            )  # fmt: skip
+
+
 def _inches(side: Side) -> float:
     return min(6.0, 1.6 + 0.16 * len(side))
 
@@ -75,4 +108,5 @@ def _inches(side: Side) -> float:
 def _labels(side: Side) -> list[str]:
     if not any(side.labels):
         return [str(side.first + n) for n in range(len(side))]
-    return [clipped(label, LABEL) for label in side.labels]
+    # Where one text looks at another, a place is called by the word that it predicts.
+    return [clipped(label.split(" → ")[-1], LABEL) for label in side.labels]

@@ -9,7 +9,15 @@ from modules import close, compiled, inputs, oracle, program
 
 from indicial import IndicialError, load
 
-MODELS = ["ugrnn", "lstm", "transformer", "gpt2", "bidirectional", "captioning", "language_cnn"]
+MODELS = [
+    "ugrnn",
+    "lstm",
+    "transformer",
+    "gpt2",
+    "bidirectional",
+    "captioning_features",
+    "language_cnn",
+]
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -50,7 +58,7 @@ def test_any_spelling() -> None:
 
 
 def test_one_input_with_a_batch_and_one_without() -> None:
-    module = compiled("captioning")
+    module = compiled("captioning_features")
     alone, together = inputs(module), inputs(module, 2)
     mixed = {"M": alone["M"], "w": together["w"]}
     found = module(mixed, want=["h", "loss"])
@@ -105,7 +113,7 @@ def test_noise_is_drawn_in_every_call() -> None:
 
 
 def test_only_the_inputs_that_are_needed() -> None:
-    module = compiled("captioning")
+    module = compiled("captioning_features")
     given = inputs(module, 2)
     with pytest.raises(IndicialError, match=r"the input M\[x,y,k\] was not given"):
         module(w=given["w"])

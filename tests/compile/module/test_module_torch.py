@@ -82,7 +82,7 @@ def test_what_it_shows() -> None:
     assert "(W_hR): W^{h,R}[j,i] (3, 3)" in text
 
 
-@pytest.mark.parametrize("name", ["ugrnn", "transformer", "captioning"])
+@pytest.mark.parametrize("name", ["ugrnn", "transformer", "captioning_features"])
 def test_gradients_are_finite_differences(name: str) -> None:
     module = compiled(name).eval()
     given = inputs(module, 2)

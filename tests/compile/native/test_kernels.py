@@ -114,7 +114,9 @@ def test_cells_of_other_kinds(equations: str) -> None:
             check(code, keep, small_sizes(code, size), "double", 1e-12)
 
 
-@pytest.mark.parametrize("name", ["ugrnn", "bidirectional", "gru", "bahdanau", "captioning"])
+@pytest.mark.parametrize(
+    "name", ["ugrnn", "bidirectional", "gru", "bahdanau", "captioning_features"]
+)
 def test_members_of_different_lengths(name: str) -> None:
     """A padded batch gives what each member gives alone; nothing is read from the padding."""
     for code, keep in scans(indicial.load(name).code):

@@ -36,7 +36,7 @@ def inputs(module: ProgramModule, sizes: dict[str, int]) -> dict[str, torch.Tens
 
 @pytest.mark.parametrize(
     "name",
-    ["bahdanau", "captioning", "causal_cnn", "encoder_decoder", "gpt2", "rnn_lm", "transformer",
+    ["bahdanau", "captioning_features", "causal_cnn", "encoder_decoder", "gpt2", "rnn_lm", "transformer",
      "trigram", "stacked", "lstm"],
 )  # fmt: skip
 def test_a_step_is_one_kernel(name: str) -> None:

@@ -20,7 +20,7 @@ from indicial.program.meaning.sample import small_sizes
 pytestmark = pytest.mark.skipif(not toolchain.available(), reason="no C compiler")
 
 RECURRENT = [
-    "bahdanau", "bidirectional", "captioning", "cross_attention", "gru", "lstm", "residual", "rnn",
+    "bahdanau", "bidirectional", "captioning_features", "cross_attention", "gru", "lstm", "residual", "rnn",
     "rnn_lm", "stacked", "ugrnn",
 ]  # fmt: skip
 

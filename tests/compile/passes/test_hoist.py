@@ -42,7 +42,7 @@ def test_the_input_projection_leaves_with_its_bias() -> None:
 
 def test_keys_are_made_once_and_not_at_every_step() -> None:
     """In `h[t-1,J] W[J,K] M[x,y,K]` the sum over K needs no state."""
-    text = show(hoisted(indicial.load("captioning").code))
+    text = show(hoisted(indicial.load("captioning_features").code))
     assert "sum{K: 0..K-1}(W^{key}[J,K] * M[x,y,K])" in text
     assert "sum{J: 0..J-1}(h[t-1,J] * " in text
 

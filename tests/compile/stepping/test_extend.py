@@ -15,7 +15,7 @@ from indicial.compile.stepping import decoder as decoding
 from indicial.compile.stepping.state import State
 from tests.compile.module.modules import compiled, inputs
 
-MODELS = ["bahdanau", "captioning", "causal_cnn", "encoder_decoder", "gpt2", "language_model_stack",
+MODELS = ["bahdanau", "captioning_features", "causal_cnn", "encoder_decoder", "gpt2", "language_model_stack",
           "lstm", "stacked", "thought_vector", "transformer"]  # fmt: skip
 STARTED = {
     # What a state starts with is computed from another input, which no step is given.

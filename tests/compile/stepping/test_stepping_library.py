@@ -11,7 +11,7 @@ from indicial.compile.stepping.causal import LookAhead
 from tests.compile.module.modules import compiled, inputs, random, small
 
 MODELS = [
-    "bahdanau", "captioning", "causal_cnn", "cross_attention", "encoder_decoder",
+    "bahdanau", "captioning_features", "causal_cnn", "cross_attention", "encoder_decoder",
     "encoder_decoder_prenorm", "gpt2", "gru", "language_model", "language_model_stack", "layer_norm",
     "log_loss", "lstm", "masked", "mlp", "random_synthesizer",
     "positions_concatenated", "positions_learned", "positions_sinusoidal", "residual", "rms_norm",
@@ -46,7 +46,12 @@ def test_with_gradients_caches_are_no_others(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "cell"),
-    [("stacked", "lstm"), ("residual", "gru"), ("captioning", "gru"), ("bahdanau", "lstm")],
+    [
+        ("stacked", "lstm"),
+        ("residual", "gru"),
+        ("captioning_features", "gru"),
+        ("bahdanau", "lstm"),
+    ],
 )
 def test_other_cells(name: str, cell: str) -> None:
     program = load(name, fills={"CELL": cell})

@@ -17,7 +17,7 @@ from indicial.compile.stepping.state import ROOM, State
 from tests.compile.module.modules import compiled, inputs, random
 
 LANGUAGE = ["rnn_lm", "gpt2", "transformer", "causal_cnn", "trigram"]
-WITH_SOURCE = ["encoder_decoder", "bahdanau", "captioning"]
+WITH_SOURCE = ["encoder_decoder", "bahdanau", "captioning_features"]
 
 
 def close(found: torch.Tensor, expected: torch.Tensor) -> None:
@@ -144,7 +144,7 @@ def test_gradients_go_through_steps() -> None:
 
 @torch.no_grad()
 def test_one_member_becomes_many() -> None:
-    module = compiled("captioning")
+    module = compiled("captioning_features")
     given = inputs(module)
     state = module.begin(M=given["M"])
     assert state.batch is None and state.out["P"].shape == (6,)
@@ -168,7 +168,7 @@ def test_greedy_generation_is_the_most_likely_at_each_step() -> None:
 
 
 def test_mistakes() -> None:
-    module = compiled("captioning")
+    module = compiled("captioning_features")
     given = inputs(module, 2)
     with pytest.raises(IndicialError, match=r"the input M\[x,y,k\] was not given"):
         module.begin()

@@ -41,7 +41,7 @@ def pairs(folder: Path, count: int = 60) -> list[tuple[str, str]]:
 def test_slots_by_their_equations() -> None:
     found = slots(load(TAGS).code, {"y"})
     assert [slot.kind for slot in found] == ["units", "units", "places"]
-    assert [slot.kind for slot in slots(load("captioning").code)] == ["image", "text"]
+    assert [slot.kind for slot in slots(load("captioning_features").code)] == ["image", "text"]
     assert [slot.written for slot in translation()] == ["x[t_{in}] in U", "w[t] in V"]
 
 
@@ -153,7 +153,7 @@ def test_images_with_several_captions_each(tmp_path: Path) -> None:
     lines.append("black.png\tit is not there")
     (tmp_path / "a.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     data = prepare_columns(
-        slots(load("captioning").code, {"w"}), [f"M={tmp_path}/photos", f"w={tmp_path}/a.tsv"],
+        slots(load("captioning_features").code, {"w"}), [f"M={tmp_path}/photos", f"w={tmp_path}/a.tsv"],
         validation=0.3, sizes={"X": 8, "Y": 6}, cache=tmp_path / "cache",
     )  # fmt: skip
     assert data.train.rows + data.validation.rows == 6

@@ -1,0 +1,267 @@
+"""What a model says in a world where the truth is known: how much of it is right, and where it looked.
+
+>>> found = true_of("runs/bahdanau-phrasebook-1", count=500)
+>>> found[0].part, found[0].right, found[0].looks[0].error
+('validation', 0.994, 0.021)
+
+A translation is right if it is the one that there is; a caption is right if it is true of the picture, whichever
+it is. Attention is scored against the words that stand for one another, or against the things that a word names: of
+several heads, each by itself.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+
+from indicial.compile.module.module import ProgramModule
+from indicial.data.columns.codings import Coding
+from indicial.data.columns.slots import Slot
+from indicial.data.world import Phrasebook, tables, world_table
+from indicial.data.world.alignment import AlignmentScore, read_links
+from indicial.data.world.captions import judge
+from indicial.data.world.drawing import owners
+from indicial.data.world.phrasebook import is_right
+from indicial.data.world.pointing import PointingScore
+from indicial.decode.answers import Answerer
+from indicial.inspect.attention import Attention, attentions
+from indicial.inspect.readings import shift
+from indicial.program.messages import IndicialError
+from indicial.tasks.forms import Form, form_of
+from indicial.tasks.predictions import Prediction
+from indicial.training.run import Run
+
+PARTS = {
+    "validation": "rows that training has not",
+    "new": "rows with pairs that training never has together",
+}
+AT_ONCE = 100
+"""Rows in a batch."""
+SHOWN = 3
+"""Of what is wrong."""
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a model said of one row."""
+
+    row: Mapping[str, Any]
+    text: str
+    right: bool
+    why: str = ""
+    """What is wrong with it, where that is known."""
+
+    @property
+    def length(self) -> int:
+        """Words of what was to be said."""
+        return len(str(self.row["w"]).split())
+
+
+@dataclass(frozen=True)
+class Looked:
+    """How well one head looks where it should."""
+
+    title: str
+    score: AlignmentScore | PointingScore
+
+    @property
+    def quality(self) -> float:
+        return self.score.share
+
+
+@dataclass(frozen=True)
+class Truth:
+    """How a model does on one part of a world."""
+
+    world: str
+    part: str
+    said: list[Said]
+    looks: list[Looked] = field(default_factory=list)
+    """The best head first."""
+
+    @property
+    def right(self) -> float:
+        return sum(one.right for one in self.said) / len(self.said)
+
+    def to_json(self) -> dict[str, Any]:
+        best = self.looks[0] if self.looks else None
+        found: dict[str, Any] = {"part": self.part, "rows": len(self.said), "right": self.right}
+        if best is not None:
+            found |= {"looks": best.title, "looks_right": best.quality}
+            if isinstance(best.score, AlignmentScore):
+                found["alignment_error"] = best.score.error
+            else:
+                found["by_chance"] = best.score.chance
+        return found
+
+
+def true_of(
+    run: str | os.PathLike[str] | Run,
+    *,
+    count: int = 500,
+    seed: int = 1,
+    parts: Sequence[str] = tuple(PARTS),
+    checkpoint: str = "best",
+) -> list[Truth]:
+    """What the model of a run says in its world, part by part."""
+    run = run if isinstance(run, Run) else Run.open(run)
+    name = str(run.description.data.get("name"))
+    form = form_of(run.program)
+    if name not in tables() or form.prediction is None or form.target is None:
+        raise IndicialError(
+            f"{run.folder} was not trained on {' or '.join(tables())}, where the truth is known"
+        )
+    columns = {k: str(v) for k, v in dict(run.description.data.get("columns", {})).items()}
+    if any(columns.get(slot.name, slot.name) != slot.name for slot in form.slots):
+        raise IndicialError(f"{run.folder} reads the columns of {name} the other way round")
+    answerer = Answerer.of(run, checkpoint)
+    reader = _Reader(answerer, answerer.module, form, form.prediction, answerer.codings)
+    world = world_table(name)
+    return [reader.truth(world, part, list(world.rows(part, count, seed))) for part in parts]
+
+
+@dataclass
+class _Reader:
+    answerer: Answerer
+    module: ProgramModule
+    form: Form
+    prediction: Prediction
+    codings: Mapping[str, Coding]
+
+    def truth(self, world: Any, part: str, rows: Sequence[Mapping[str, Any]]) -> Truth:
+        said: list[Said] = []
+        scores: dict[str, AlignmentScore | PointingScore] = {}
+        for first in range(0, len(rows), AT_ONCE):
+            some = rows[first : first + AT_ONCE]
+            inputs, lengths = self._inputs(some, self.form.given)
+            answers = self.answerer.answers(some)
+            told = [_judged(world, row, one.text) for row, one in zip(some, answers, strict=True)]
+            said += told
+            for title, number, weights in self._weights(inputs, lengths, some, told):
+                _score(scores, title, world, told[number], weights)
+        looks = [Looked(title, score) for title, score in scores.items()]
+        return Truth(world.name, part, said, sorted(looks, key=lambda one: -one.quality))
+
+    def _inputs(
+        self, rows: Sequence[Mapping[str, Any]], slots: Sequence[Slot]
+    ) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:
+        """What the module reads of some rows, padded, with the length of each."""
+        inputs: dict[str, torch.Tensor] = {}
+        lengths: dict[str, torch.Tensor] = {}
+        for slot in slots:
+            coding = self.codings[slot.name]
+            encoded = [coding.encode(row[slot.name]) for row in rows]
+            if slot.length is not None:
+                lengths[slot.length] = torch.tensor([len(one) for one in encoded])
+                longest = max(map(len, encoded))
+                encoded = [np.pad(one, (0, longest - len(one))) for one in encoded]
+            inputs[slot.name] = torch.from_numpy(coding.numbers(np.stack(encoded)))
+        return inputs, lengths
+
+    def _weights(
+        self,
+        inputs: Mapping[str, torch.Tensor],
+        lengths: Mapping[str, torch.Tensor],
+        rows: Sequence[Mapping[str, Any]],
+        said: Sequence[Said],
+    ) -> Iterator[tuple[str, int, Any]]:
+        """For each head and row the weights of the words: of the given translation, or of the caption
+        that the model said."""
+        code, target = self.module.code, self.prediction.token
+        found = [one for one in attentions(code) if _is_across(self.module, one, target.name)]
+        if not found:
+            return
+        truth = "x" in inputs
+        spoken = [row["w"] for row in rows] if truth else [one.text or "a" for one in said]
+        texts = [{"w": text} for text in spoken]
+        slots = [slot for slot in self.form.slots if slot.name == target.name]
+        given, own = self._inputs(texts, slots)
+        with torch.no_grad():
+            arrays = self.module(
+                **inputs, **given, lengths={**lengths, **own}, want=[one.name for one in found]
+            )
+        later = -1 - shift(code, target.name)  # the place that predicts word n is n + later
+        for one in found:
+            outer = [n for n in (one.layer, *one.heads) if n is not None]
+            order = [0, *(1 + n for n in (*outer, one.rows, *one.columns))]
+            turned = arrays[one.name].double().numpy().transpose(order)
+            for row in range(len(rows)):
+                for place in np.ndindex(turned.shape[1 : 1 + len(outer)]):
+                    title = ", ".join([one.name, *map(str, place)]) if place else one.name
+                    weights = turned[(row, *place)]
+                    if truth:
+                        weights = weights[:, : int(next(iter(lengths.values()))[row])]
+                    # Where no place predicts the first word, it looks nowhere in particular.
+                    before = np.full((max(0, -later), *weights.shape[1:]), 1 / weights[0].size)
+                    yield title, row, np.concatenate([before, weights[max(0, later) :]])
+
+
+def _is_across(module: ProgramModule, one: Attention, target: str) -> bool:
+    """Whether it is the target that looks, at something else."""
+    axes = module.code.tensors[one.name].axes
+    own = module.code.tensors[target].axes[0].extent
+    return axes[one.rows].extent == own and all(axes[n].extent != own for n in one.columns)
+
+
+def _judged(world: Any, row: Mapping[str, Any], text: str) -> Said:
+    if isinstance(world, Phrasebook):
+        return Said(row, text, is_right(text, row))
+    judged = judge(text, row["objects"])
+    return Said(row, text, judged.true, judged.why)
+
+
+def _score(
+    scores: dict[str, AlignmentScore | PointingScore],
+    title: str,
+    world: Any,
+    said: Said,
+    weights: Any,
+) -> None:
+    if isinstance(world, Phrasebook):
+        alignment = scores.setdefault(title, AlignmentScore())
+        assert isinstance(alignment, AlignmentScore)
+        alignment.add(weights, read_links(said.row["alignment"]))
+        return
+    pointing = scores.setdefault(title, PointingScore())
+    assert isinstance(pointing, PointingScore)
+    things = said.row["objects"]
+    pointing.add(weights, judge(said.text, things).meant, owners(things))
+
+
+def by_length(said: Sequence[Said], width: int = 4) -> dict[str, tuple[int, int]]:
+    """`{"5-8": (right, of)}`: how many are right, by the number of words that were to be said."""
+    found: dict[int, list[bool]] = defaultdict(list)
+    for one in said:
+        found[(one.length - 1) // width].append(one.right)
+    return {
+        f"{n * width + 1}-{(n + 1) * width}": (sum(found[n]), len(found[n])) for n in sorted(found)
+    }
+
+
+def truth_page(found: Sequence[Truth]) -> list[str]:
+    """What was found, in lines."""
+    lines = []
+    for truth in found:
+        word = "right" if truth.world == Phrasebook.name else "true"
+        lines.append(f"{truth.world}, {len(truth.said):,} {PARTS[truth.part]}")
+        lines.append(f"  {100 * truth.right:.1f} % {word}")
+        lines += [f"  {looked.title}: {_told(looked.score)}" for looked in truth.looks[:1]]
+        for one in [one for one in truth.said if not one.right][:SHOWN]:
+            why = f" ({one.why})" if one.why else ""
+            lines.append(f"  wrong: {one.text or '(nothing)'}{why}")
+            if not why:
+                lines.append(f"      is: {one.row['w']}")
+    return lines
+
+
+def _told(score: AlignmentScore | PointingScore) -> str:
+    share = f"{100 * score.share:.1f} % of the words look most at"
+    if isinstance(score, AlignmentScore):
+        return f"alignment error {score.error:.3f}; {share} what they stand for"
+    return f"{share} what they name ({100 * score.chance:.0f} % by chance)"
