@@ -22,6 +22,7 @@ from indicial.notation.documents import parse_document, parse_inline, read
 from indicial.notation.markup import Display
 from indicial.notation.parse import Parsed
 from indicial.notation.printers import unicode
+from indicial.notation.sentences import RULES
 from indicial.program.messages import Message
 from indicial.program.program import Program
 from seeds_meanings import RIGHT, UNTRIED, verdict
@@ -93,8 +94,18 @@ FOUND: dict[tuple[str, int, str], str] = {
     ("001", 81, "bracket"): "the bracket of 𝒩( is never closed",
     ("001", 174, "rank"): "a minus is lost: u_b - u_c, not u_b u_c",
     ("001", 186, "rank"): "u_b u_b is no matrix; the next side of the chain has u_b u_b^⊤",
+    ("001", 56, "two-ones"): "two weights that share everything are 1/2 each, not 1",
+    ("001", 98, "large-weight"): "α_b ≈ M is a score, no weight",
+    ("001", 100, "large-weight"): "α_a ≈ ε M is a score, no weight",
+    ("001", 139, "unnumbered"): "q is q_1",
+    ("001", 140, "unnumbered"): "q is q_2",
+    ("001", 217, "substitution"): "x_2 on the right is x_3, as in the line before",
+    ("001", 229, "rank"): "the last factor of each side is a column: its ⊤ are too many",
+    ("004", 21, "cut-word"): "y is drawn from Pop, which has become P_{op}",
+    ("004", 222, "cut-word"): "the same P_{op} for Pop",
     ("002", 15, "softmax-variable"): "the softmax is over w_{t+1}; w_t is predicted",
     ("002", 48, "unknown-name"): "h̃ is defined nowhere; the gated state h' of line 44 is meant",
+    ("002", 48, "script-factor"): "W^{x,R} multiplies x, not h'",
     ("002", 100, "index-order"): "listed as […,j,j'], used as […,j',j]",
     ("002", 112, "index-order"): "listed as [Δt,i,i'], used as [Δt,i',i]",
     ("002", 120, "batch-index"): "the left side has b, the token w[t] has not: w[b,t]",
@@ -110,23 +121,20 @@ FALSE: dict[tuple[str, int, str], str] = {}
 NOT_FOUND: dict[Place, str] = {
     ("000", 98): "W̃^Q has no layer, though W^Q and W^K of line 92 have ℓ+1",
     ("000", 104): "W^k in the last row is W^K; the third row closes Σ_i before the W^K that has i",
-    ("001", 56): "two weights that share everything are 1/2 each, not 1",
     ("001", 83): "μ_a^2 stands for the matrix μ_a μ_a^⊤, and 𝒩(1, 1/2) draws a number for a vector",
     ("001", 96): "α_i is a weight elsewhere and a score here: the softmax is left out",
-    ("001", 98): "α_b ≈ M is a score too, no weight",
-    ("001", 100): "ε_a becomes ε between two steps; α_a is a score, no weight",
+    ("001", 100): "ε_a becomes ε between two steps",
     ("001", 125): "∞/∞^2 of the line before has become 1/∞^2",
-    ("001", 139): "q is q_1, and only i = a is to be left out",
-    ("001", 140): "q is q_2, and only i = b is to be left out",
-    ("001", 217): "x_2 on the right is x_3, as in the line before",
-    ("001", 229): "the last factor of each side is a column: its ⊤ are too many",
+    ("001", 139): "only i = a is to be left out",
+    ("001", 140): "only i = b is to be left out",
     ("002", 44): "h' is the gated state: h[b,t-1,j], not x[b,t,j]",
-    ("002", 48): "W^{x,R} multiplies x, not h'",
-    ("003", 42): "z has no index, and x_i and p_i have i",
-    ("004", 21): "y is drawn from Pop, which has become P_{op}",
-    ("004", 222): "the same P_{op} for Pop",
 }
 """Slips that a reader sees and no message names."""
+
+SAID = frozenset(rule.__name__.replace("_", "-") for rule in RULES)
+"""The codes of what sentences and formulas say together."""
+SENTENCES: dict[tuple[str, int, str], str] = {}
+"""What was found inside sentences, in the words of the message."""
 
 HOLDING = [
     ("001", line) for line in (56, 63, 73, 106, 108, 139, 140, 197, 199, 203, 205)
@@ -176,12 +184,13 @@ class Row:
 
     def tried(self) -> str:
         """What the values say, and what nobody but a reader sees."""
-        if self.place in NOT_FOUND and not (self.place == ("003", 42) and "[" in self.shown()):
+        if self.place in NOT_FOUND and not self.codes:
             return f"**not found**: {NOT_FOUND[self.place]}"
         if any((*self.place, c) in FALSE for c in self.codes):
             return "the message is wrong"
         if self.codes:
-            return "a real slip"
+            also = f"; **not found**: {NOT_FOUND[self.place]}" if self.place in NOT_FOUND else ""
+            return f"a real slip{also}"
         if self.skipped or not self.formulas:
             return "not read" + ("; holds an equation on the way" if self.place in HOLDING else "")
         if self.inline:
@@ -248,8 +257,11 @@ def _rows(path: Path) -> list[Row]:
     starts = sorted(by_line)
     for program in programs(path):
         for message in program.mistakes:
-            at = by_line[max(line for line in starts if line <= message.span.line)]
-            if message not in at.messages:
+            line = max((line for line in starts if line <= message.span.line), default=0)
+            at = by_line.get(line if message.code not in SAID else message.span.line)
+            if at is None:
+                SENTENCES[(number, message.span.line, message.code)] = message.text
+            elif message not in at.messages:
                 at.messages.append(message)
         for skipped in program.skipped:
             at = by_line[max(line for line in starts if line <= skipped.span.line)]
@@ -298,7 +310,7 @@ def table() -> str:
         f"| formulas that are right by their values | {sum(v == RIGHT for v in verdicts)} |",
         f"| formulas that are read otherwise than meant | {sum(v.startswith('**not as') for v in verdicts)} |",
         f"| formulas that are read, but not tried | {sum(v.startswith(UNTRIED) for v in verdicts)} |",
-        f"| mistakes found | {len(single)} |",
+        f"| mistakes found | {len(single) + len(SENTENCES)} |",
         f"| messages about what is right | {len(slips) - len(real)} |",
         f"| mistakes that only a reader finds | {len(NOT_FOUND)} |",
         "",
@@ -308,6 +320,13 @@ def table() -> str:
         "## Mistakes found",
         "",
         *(f"- {row.document}:{row.line} `{code}`: {words}." for row, code, words in single),
+        "",
+        "Between sentences and formulas:",
+        "",
+        *(
+            f"- {document}:{line} `{code}`: {text}."
+            for (document, line, code), text in SENTENCES.items()
+        ),
         "",
         "## Mistakes not found",
         "",

@@ -57,6 +57,9 @@ NAMES = {
     "start-only": "input x[t,j]\ng[-1,j] = 0\nh[t,j] = tanh(W[j,I] h[t-1,I] + x[t,j])",
     "declaration": "constant λ\ny = 2",
     "no-left-side": "= 2",
+    "script-factor": "input x[t,k]\nG[t,j] = σ(W^{h,G}[j,I] h[t-1,I] + W^{x,G}[j,K] x[t,K])\n"
+    "F[t,j] = σ(W^{h,F}[j,I] h[t-1,I] + W^{x,F}[j,K] x[t,K])\n"
+    "R[t,j] = tanh(W^{h,R}[j,I] h[t-1,I] + W^{x,R}[j,K] h[t-1,K])\nh[t,j] = G[t,j] h[t-1,j] + F[t,j] R[t,j]",
     "no-definition": "input x[i]\ng(x[i]) = 2",
     "no-value": "input x[t]\ny[t] = x[t] {1, 2}",
     "draw": "input w[t] in V\nP(w_t | w_{t-1}) = softmax_{w_t} W[w_t,w_{t-1}]\nv[t] ~ P(w_t | …)",

@@ -28,6 +28,7 @@ from indicial.notation.documents import (
 )
 from indicial.notation.faults import Fault, Skipped
 from indicial.notation.parse import Parsed, parse_text
+from indicial.notation.sentences import Prose, contradictions
 from indicial.notation.source import Span
 from indicial.notation.syntax import Statement
 from indicial.program.checks.slips import slips
@@ -174,7 +175,9 @@ def _in_document(
     if section or first or last:
         blocks = chosen(blocks, section, first, last)
     blocks = [_with_slips(block, together) for block, together in under_headings(blocks)]
-    return programs(blocks, document.faults, _silencer([document]), mend)
+    prose = Prose(document.source, [f for f in document.formulas if f.surface == "latex"])
+    faults = (*document.faults, *contradictions(prose))
+    return programs(blocks, faults, _silencer([document]), mend)
 
 
 def _filled(programs: list[Program], fills: Mapping[str, str]) -> list[Program]:

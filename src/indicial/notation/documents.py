@@ -94,6 +94,8 @@ class Document:
     faults: tuple[Fault, ...] = ()
     reading: tuple[Display | Macro, ...] = ()
     flavour: Flavour = "plain"
+    formulas: tuple[Display, ...] = ()
+    """All formulas of the text itself, inside sentences too, in their order."""
 
     @property
     def displays(self) -> tuple[Display, ...]:
@@ -295,6 +297,7 @@ class _Reader:
         self.reading: list[Display | Macro] = []
         self.silences: Silences = {}
         self.included: dict[Path, Source] = {}
+        self.formulas: list[Display] = []
         self.inputs = 0
 
     def document(self) -> Document:
@@ -319,6 +322,7 @@ class _Reader:
             tuple(self.faults),
             tuple(self.reading),
             kind,
+            tuple(self.formulas),
         )
 
     def notebook(self) -> None:
@@ -360,6 +364,9 @@ class _Reader:
         if not tex:
             markup.headings = headings(source, markup.covers, titles)
         self.faults += markup.faults
+        if source is self.source:
+            every = (*markup.displays, *markup.inline)
+            self.formulas = sorted(every, key=lambda formula: formula.span.start)
         self.silences |= find_silences(source, markup.displays, markup.is_comment)
         for item in _in_order(markup):
             if isinstance(item, Heading):

@@ -46,10 +46,13 @@ SLIPS = frozenset(
         "index-count", "unbound-index", "unknown-name", "index-order", "batch-index", "softmax-index",
         "looks-ahead", "term-index", "step", "axis-order", "weights-axis", "similar-names",
         "shared-layers", "first-layer", "sum-index", "cycle", "left-alone", "unknown-function",
-        "defined-twice",
+        "defined-twice", "script-factor",
     }
 )  # fmt: skip
 """What can be nothing but a slip where all is in square brackets."""
+
+_OWN_INDEX = re.compile(r"\w+\^\{?([a-z])\}?\s*\[[^\]]*\b\1\b")
+"""`W^k[k,i,j]`: a small letter above, which is an index of its own."""
 
 JUDGED = frozenset({"step", "step-start", "looks-ahead"})
 """What is said of equations that are read."""
@@ -75,6 +78,8 @@ class Doubts:
             _of_numbers(s, outline) and any(_indexed_below(s, span) for span, _ in message.sites)
             for s in concerned
         ):
+            return False
+        if message.code == "similar-names" and _OWN_INDEX.match(message.span.text):
             return False
         misspelt = message.span if message.code == "unknown-function" else None
         if message.code not in SLIPS or not all(in_full(s, outline, misspelt) for s in concerned):

@@ -13,6 +13,7 @@ from indicial.notation.source import Span
 from indicial.program import ir
 from indicial.program.checks.lists import check_list, near_name
 from indicial.program.checks.orders import exchanged
+from indicial.program.checks.similar import similar
 from indicial.program.checks.spelling import counterpart, say_unused
 from indicial.program.checks.suspicions import suspect
 from indicial.program.checks.timing import expanded, reads
@@ -41,6 +42,7 @@ def assign_roles(context: Context, lowering: Lowering) -> None:
         else:
             _plain(context, info, shifted, sequence)
     if context.faulty:
+        similar(context)  # what was not read changes nothing about two names
         return
     _unused(context)
     _joined_letters(context)

@@ -18,6 +18,7 @@ from indicial.notation.source import Source, Span
 from indicial.program import ir
 from indicial.program.checks.oddities import first_layers, generated, vacuous, variables_of
 from indicial.program.checks.orders import numbers, order, shown, weights
+from indicial.program.checks.scripts import misnamed_factors
 from indicial.program.checks.shifts import suspect_times
 from indicial.program.checks.spelling import suspect_names
 from indicial.program.checks.timing import expanded
@@ -38,6 +39,7 @@ def suspect(context: Context, lowering: Lowering, sequence: set[int]) -> None:
         context.classes.find(v.size) for v in context.variables if v.family in over
     }
     suspect_names(context, lowering)
+    misnamed_factors(context)
     wrong = [site for m in context.messages.items if m.severity == "error" for site, _ in m.sites]
     touched = _touched(wrong, context.statements)
     for statement in context.statements:
