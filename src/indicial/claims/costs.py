@@ -164,7 +164,10 @@ class _Terms:
         """A side at some sizes; also where it is no polynomial."""
         size = self.size(node)
         if size is not None:
-            return float(size.substitute(sizes).number or 0)
+            try:
+                return float(size.substitute(sizes).number or 0)
+            except OverflowError:
+                return math.inf
         if isinstance(node, Apply):
             return FUNCTIONS[node.function](*(self.value(a, sizes) for a in node.arguments))
         raise IndicialError(

@@ -50,7 +50,10 @@ a part of the points, and what is wrong is shown with values that refute it.
                                    and a page for each student
 
 Answers are data: nothing in them is run, and no other file is read for them.
-Each is tried in a process of its own with bounds on time and memory.
+Each is tried in a process of its own with bounds on time and memory. With
+--run-code the Python of their notebooks is run, with your rights: a gap may
+then hold the name of what it computed. Only for code that you have read, or in
+a container.
 
 exit status: 0 (whatever the marks are), 2 for a wrong call.
 """
@@ -77,6 +80,7 @@ def add(commands: Commands[Any]) -> None:
     grade.add_argument("--json", action="store_true", help="everything as JSON")
     grade.add_argument("--seconds", type=float, default=20.0, metavar="N",
                        help="of computing for one answer (20)")  # fmt: skip
+    grade.add_argument("--run-code", action="store_true", help="run the Python of notebooks (no)")
     grade.add_argument("--seed", type=int, default=0, metavar="N", help="of the draws (0)")
     grade.add_argument("--draws", type=int, metavar="N", help="draws for each answer (200)")
     forcing(grade)
@@ -147,7 +151,7 @@ def _grade(options: argparse.Namespace) -> int:
     many = Path(options.answers).is_dir()
     found = grade(
         options.answers, options.against, seconds=options.seconds, seed=options.seed,
-        draws=options.draws,
+        draws=options.draws, run_code=options.run_code,
     )  # fmt: skip
     room = found if isinstance(found, Class) else Class(found.exercise, (found,))
     if options.csv:

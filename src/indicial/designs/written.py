@@ -28,25 +28,16 @@ from indicial.designs.design import Design, design
 from indicial.designs.tasks import Task
 from indicial.designs.tasks import task as named_task
 from indicial.library.loading import load
+from indicial.notation.literals import numbers
 from indicial.notation.parse import parse_text
-from indicial.notation.syntax import (
-    Declaration,
-    Equation,
-    Expression,
-    Fraction,
-    ListLiteral,
-    Negative,
-    Number,
-    Product,
-)
+from indicial.notation.syntax import Declaration, Equation
 from indicial.notation.verbatim import fence
 from indicial.program.messages import IndicialError
+from indicial.sheets.pieces import DESIGN
 
-LANGUAGE = "design"
-"""What stands behind the ``` of such a block."""
 MODEL = "selects"
 MOST_NUMBERS = 100_000
-_OPENING = re.compile(rf"^`{{3,}}{LANGUAGE}\b[^\n]*$", re.MULTILINE)
+_OPENING = re.compile(rf"^`{{3,}}{DESIGN}\b[^\n]*$", re.MULTILINE)
 _LINE = re.compile(r"^\s*(?P<left>[^=\n]+?)\s*=\s*(?P<right>.*\S)\s*$")
 _SIZE = re.compile(r"^\s*size\s+(?P<name>\w+)\s*=\s*(?P<value>\d{1,4})\s*$")
 
@@ -142,26 +133,3 @@ def matrix(text: str) -> Array | None:
     if latex and found.ndim == 1:  # a bmatrix with one column, or with one row
         found = found[:, None] if "\\\\" in text else found[None]
     return found if found.ndim and found.size <= MOST_NUMBERS else None
-
-
-def numbers(node: Expression | None) -> object:
-    """Nested lists of numbers; `TypeError` for anything else."""
-    match node:
-        case ListLiteral(items=items):
-            return [numbers(item) for item in items]
-        case Negative(body=body):
-            return -_number(body)
-        case Fraction(above=above, below=below):
-            return _number(above) / _number(below)
-        case Product(factors=factors):
-            return float(np.prod([_number(factor) for factor in factors]))
-        case Number(text=text):
-            return float(text)
-    raise TypeError("not a number")
-
-
-def _number(node: Expression) -> float:
-    found = numbers(node)
-    if not isinstance(found, float):
-        raise TypeError("not a number")
-    return found

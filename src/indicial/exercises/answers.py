@@ -43,6 +43,8 @@ class Answers:
     """Lines that were added to the block of a gap."""
     words: dict[str, str] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
+    code: list[str] = field(default_factory=list, repr=False)
+    """The cells of a notebook that hold Python; they are not run."""
 
 
 def read_answers(path: Path, exercise: Exercise) -> Answers:
@@ -63,7 +65,10 @@ def answers_of(text: str, name: str, exercise: Exercise) -> Answers:
         cells, faults = all_cells(Source(name, text))
         if faults and not cells:
             raise IndicialError(f"{name}: {faults[0].message}")
-        text = f"\n{_EDGE}\n".join(cells)
+        found.code = [
+            text for kind, text in cells if kind == "code" and text.lstrip()[:1] not in "%!"
+        ]
+        text = f"\n{_EDGE}\n".join(text for _, text in cells)
     if len(text) > MOST_TEXT:
         found.remarks.append(f"only the first {MOST_TEXT:,} of its {len(text):,} signs are read")
         text = text[:MOST_TEXT]

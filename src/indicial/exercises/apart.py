@@ -30,6 +30,8 @@ SECONDS = 20.0
 """Of processor time for one answer."""
 MEMORY = 3 << 30
 """Bytes that an answer may take, beyond what the grader itself does."""
+LIBRARIES = 2 << 30
+"""Addresses that PyTorch takes when it is first needed, most of them for nothing."""
 PATIENCE = 15
 """How many times as long by the clock: a machine may have other things to do."""
 
@@ -89,14 +91,14 @@ class Apart:
             process.stdin.write(line.encode() + b"\n")
             process.stdin.flush()
             reply = process.stdout.readline()
-            return json.loads(reply) if reply.endswith(b"\n") else self._ended()
+            if reply.endswith(b"\n"):
+                return json.loads(reply)
         except (OSError, ValueError):
-            return self._ended()
+            pass
         finally:
             timer.cancel()
-
-    def _ended(self) -> None:
         self._stop()
+        return None
 
     def _running(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
@@ -108,7 +110,7 @@ class Apart:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 cwd=self._folder.name,
-                env={**os.environ, "PYTHONPATH": _paths()},
+                env={**os.environ, "PYTHONPATH": paths()},
             )
             assert self._process.stdin is not None and self._process.stdout is not None
             self._process.stdin.write(json.dumps(self._start).encode() + b"\n")
@@ -140,7 +142,7 @@ class Apart:
         self._folder.cleanup()
 
 
-def _paths() -> str:
+def paths() -> str:
     """Where this package is, first."""
     here = str(Path(__file__).resolve().parents[2])
     return os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")]))
@@ -159,11 +161,11 @@ def _serve() -> None:
     from indicial.exercises.grading import Grader
 
     grader = Grader(ask(start["text"], start["name"]), seed=start["seed"], draws=start["draws"])
-    _bound_memory()
+    bound_memory()
     replies.write(b"ready\n")
     replies.flush()
     for line in requests:
-        _bound_time(start["seconds"])
+        bound_time(start["seconds"])
         request = json.loads(line)
         reply = _replied(grader, request)
         replies.write(json.dumps(reply).encode() + b"\n")
@@ -183,21 +185,19 @@ def _replied(grader: Any, request: Mapping[str, Any]) -> Any:
         return vars(Grade(0.0, told, "unread"))
 
 
-def _bound_memory() -> None:
-    """No more memory than now and `MEMORY`, where the system can be asked for that."""
+def bound_memory() -> None:
+    """No more memory than now and so much, where the system can be asked for that."""
     try:
         import resource
 
-        import torch  # noqa: F401 (what it takes is not the answer's)
-
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
-        most = pages * os.sysconf("SC_PAGE_SIZE") + MEMORY
+        most = pages * os.sysconf("SC_PAGE_SIZE") + MEMORY + LIBRARIES
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
     except (ImportError, OSError, ValueError):
         return
 
 
-def _bound_time(seconds: float) -> None:
+def bound_time(seconds: float) -> None:
     """The process is ended when it has computed for so long from now on."""
     try:
         import resource

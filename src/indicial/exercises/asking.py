@@ -24,7 +24,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from indicial.designs.written import LANGUAGE
 from indicial.exercises.gaps import Exercise, Gap, Kind, Line, Question, Unit
 from indicial.library.loading import strict
 from indicial.notation.documents import Document, parse_document, read, read_text
@@ -45,6 +44,7 @@ from indicial.notation.syntax import (
 from indicial.notation.verbatim import fence
 from indicial.program.messages import IndicialError
 from indicial.program.sections import Block, divide
+from indicial.sheets.pieces import DESIGN
 
 _FENCE = re.compile(r"^(?:`{3,}|~{3,})[^\n]*$", re.MULTILINE)
 _PARAGRAPH = re.compile(r"[^\n]*\S[^\n]*(?:\n[^\n]*\S[^\n]*)*")
@@ -374,7 +374,7 @@ def _units(text: str) -> Iterator[tuple[str, int, int, str, int]]:
         words = opening.group().strip("`~ ")
         language = block.language
         kind = "notation" if language in PLAIN_FENCES else "code"
-        if language == LANGUAGE:
+        if language == DESIGN:
             kind = "design"
         yield kind, opening.start(), block.end, words, block.first
         at = block.end

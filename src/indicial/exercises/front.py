@@ -11,12 +11,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
 from indicial.exercises.answers import SUFFIXES, Answers, read_answers
 from indicial.exercises.apart import SECONDS, Apart
 from indicial.exercises.asking import ask
+from indicial.exercises.code import values_of
 from indicial.exercises.gaps import Exercise
 from indicial.exercises.grade import EMPTY, Grade
 from indicial.exercises.marks import Class, Marks
@@ -42,28 +44,31 @@ def grade(
     seed: int = 0,
     draws: int | None = None,
     apart: bool = True,
+    run_code: bool = False,
     told: Told | None = None,
 ) -> Marks | Class:
     """The marks of a file of answers, or of all files in a folder.
 
     Answers are read and never run. Each is tried in another process that has so many `seconds` of
-    computing for it; `apart=False` tries them in this one. `told(marks)` is called for each file.
+    computing for it; `apart=False` tries them in this one. `run_code=True` runs the Python of notebooks, so
+    that a gap may hold the name of what it computed. `told(marks)` is called for each file.
     """
     if not seconds > 0:
         raise IndicialError("an answer needs some time: seconds is a number above 0")
     exercise = exercise_of(against)
     place = Path(answers)
+    read = partial(_read, exercise=exercise, seconds=seconds if run_code else None)
     with grader(exercise, seconds, seed, draws, apart) as grading:
         if place.is_dir():
             found = []
             for name, path in _handed_in(place, Path(against)):
-                found.append(_marked(name, path, exercise, grading))
+                found.append(_marked(name, path, exercise, grading, read))
                 if told is not None:
                     told(found[-1])
             return Class(exercise, tuple(found))
         if not place.exists():
             raise IndicialError(f"there is no file {place}")
-        made = marks_of(read_answers(place, exercise), exercise, grading)
+        made = marks_of(read(place), exercise, grading)
     if told is not None:
         told(made)
     return made
@@ -117,10 +122,26 @@ def marks_of(answers: Answers, exercise: Exercise, grading: Grading) -> Marks:
     )
 
 
-def _marked(name: str, path: Path, exercise: Exercise, grading: Grading) -> Marks:
+def _read(path: Path, exercise: Exercise, seconds: float | None) -> Answers:
+    """The answers in a file; with `seconds`, names of what its Python computed become numbers."""
+    answers = read_answers(path, exercise)
+    if seconds is not None and answers.code:
+        asked = {n: s.strip() for n, s in answers.filled.items() if s.strip().isidentifier()}
+        values = values_of(answers.code, set(asked.values()), seconds) if asked else {}
+        answers.filled |= {n: values[name] for n, name in asked.items() if name in values}
+    return answers
+
+
+def _marked(
+    name: str,
+    path: Path,
+    exercise: Exercise,
+    grading: Grading,
+    read: Callable[[Path], Answers],
+) -> Marks:
     """The marks of a file; one that cannot be read has none, and says why."""
     try:
-        answers = read_answers(path, exercise)
+        answers = read(path)
     except IndicialError as error:
         return Marks(name, exercise, dict.fromkeys(exercise.gaps, EMPTY), remarks=(str(error),))
     answers.name = name

@@ -23,9 +23,7 @@ import numpy as np
 from indicial.claims.part import claimed
 from indicial.claims.trying import try_claims, try_one
 from indicial.claims.verdict import HOLDS, REFUTED, UNDECIDED, Verdict
-from indicial.designs.written import numbers
 from indicial.exercises.comparing import Unlike, equality
-from indicial.exercises.designing import grade_design
 from indicial.exercises.gaps import Exercise, Gap
 from indicial.exercises.grade import EMPTY, RIGHT, Grade
 from indicial.exercises.reading import (
@@ -38,6 +36,7 @@ from indicial.exercises.reading import (
     verdict_word,
 )
 from indicial.library.loading import resolve
+from indicial.notation.literals import numbers
 from indicial.notation.source import Source, Span
 from indicial.notation.syntax import (
     Claim,
@@ -80,7 +79,8 @@ class Grader:
                 return self._verdict(gap, answer)
             if gap.kind == "matrix":
                 return self.grade_together({label: answer})[label]
-            read = read_answer(gap, line, answer)
+            code = self._key(self._part(gap)).analysis.code
+            read = read_answer(gap, line, answer, code)
             if read.answer == _key_expression(gap):
                 return RIGHT
             if gap.by_claims:
@@ -96,6 +96,8 @@ class Grader:
             return Grade(0.0, str(error), "unread")
         except IndicialError as error:
             return Grade(0.0, f"it could not be tried: {error}", "unread")
+        except (ArithmeticError, RecursionError, MemoryError):
+            return Grade(0.0, "it could not be tried: its numbers are too large", "unread")
 
     def grade_together(self, answers: dict[str, str]) -> dict[str, Grade]:
         """Gaps that are right together: the matrices of a design, and what fulfils the claims of a section."""
@@ -103,6 +105,8 @@ class Grader:
         for unit in self.exercise.units:
             labels = [gap.label for line in unit.lines for gap in line.gaps]
             if unit.kind == "design" and any(answers.get(label) for label in labels):
+                from indicial.exercises.designing import grade_design
+
                 found |= grade_design(self.exercise, unit, answers)
         groups: dict[int, list[str]] = {}
         for label, gap in self.gaps.items():
@@ -248,13 +252,16 @@ class Grader:
 
     def _by_claims(self, gaps: Sequence[Gap], answers: dict[str, str]) -> Grade:
         part = self._part(gaps[0])
+        key = self._key(part)
         reads = {
-            id(gap.statement): read_answer(gap, self.lines[gap.label], answers[gap.label]).statement
+            id(gap.statement): read_answer(
+                gap, self.lines[gap.label], answers[gap.label], key.analysis.code
+            ).statement
             for gap in gaps
         }
         program = self._with(part, reads, ())
         self._require_known(program, part, ())
-        names = {_target(gap, self._key(part)) for gap in gaps}
+        names = {_target(gap, key) for gap in gaps}
         tests = [t for t in program.code.tests if t.kind != "step"]
         about = [t for t in tests if names & set(claimed(program.code, t).tensors)]
         if not about:

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from indicial.exercises.gaps import Gap, Line
+from indicial.exercises.vectors import free_letters, indexed
 from indicial.notation.parse import parse_text
 from indicial.notation.printers import name_key, unicode
 from indicial.notation.source import Source, Span
@@ -29,6 +30,7 @@ from indicial.notation.syntax import (
     Name,
     Statement,
 )
+from indicial.program.ir import Code
 
 LONGEST = 4_000
 """Signs of an answer that are read."""
@@ -70,8 +72,8 @@ def verdict_word(text: str) -> str | None:
     return "true" if word in TRUE else "false" if word in FALSE else None
 
 
-def read_answer(gap: Gap, line: Line, text: str) -> Read:
-    """The sheet's statement with an answer in its gap."""
+def read_answer(gap: Gap, line: Line, text: str, code: Code | None = None) -> Read:
+    """The sheet's statement with an answer in its gap; with `code`, in vector style too."""
     short = cleaned(text)
     if not short:
         raise Unread("there is nothing in it that can be read")
@@ -81,7 +83,9 @@ def read_answer(gap: Gap, line: Line, text: str) -> Read:
     if "\\" not in bare:  # `3 \text{parameters of } h`
         short = bare
     if "\\" in short or re.search(r"[\^_]\{[^{}]*\s[^{}]*\}", short):
-        short = _from_latex(short)
+        short = _from_latex(short, code)
+    if code is not None and gap.kind != "constant":
+        short = _with_indices(short, gap, code)
     number = line.gaps.index(gap)
     around = (
         "".join(_around(line, number, before=True)),
@@ -114,8 +118,14 @@ def _around(line: Line, number: int, before: bool) -> Sequence[str]:
     return texts[:at] if before else texts[at + 1 :]
 
 
-def _from_latex(text: str) -> str:
-    """An expression of LaTeX in the plain notation; as it is where that does not read."""
+def _from_latex(text: str, code: Code | None) -> str:
+    """An expression of LaTeX in the plain notation; as it is where that does not read.
+
+    A word is a product of letters there, but students write `Key` for what the sheet calls so.
+    """
+    for name in code.tensors if code is not None else ():
+        if re.fullmatch(r"[A-Za-z]{2,}", name):
+            text = re.sub(rf"(?<![\\A-Za-z{{]){name}(?![A-Za-z}}])", rf"\\text{{{name}}}", text)
     parsed = parse_text(f"q = {text}", "answer", latex=True)
     if parsed.faults or parsed.skipped or len(parsed.statements) != 1:
         return text
@@ -128,6 +138,28 @@ def _from_latex(text: str) -> str:
 def with_hole(statement: Statement, gap: Gap, hole: Name) -> Statement:
     """The statement with a name in the place of the gap."""
     return taken(statement, gap, hole)[1] or statement
+
+
+def _with_indices(text: str, gap: Gap, code: Code) -> str:
+    """An answer in vector style with the indices of the sheet; any other as it is."""
+    parsed = parse_text(f"q = {text}", "answer")
+    if (
+        parsed.faults
+        or len(parsed.statements) != 1
+        or not isinstance(parsed.statements[0], Equation)
+    ):
+        return text
+    rest = taken(gap.statement, gap)[1]
+    other: Expression | None = None
+    if isinstance(rest, Equation):
+        other = rest.sides[0]
+    elif isinstance(rest, Claim):
+        other = rest.comparison.operands[1 if gap.side == 0 else gap.side - 1]
+    sides = parsed.statements[0].sides
+    if other is None or len(sides) != 2:
+        return text
+    found = indexed(sides[1], free_letters(other, code), code)
+    return text if found is None else unicode(found)
 
 
 def taken(

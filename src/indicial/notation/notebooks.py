@@ -34,17 +34,25 @@ def cells(notebook: Source) -> tuple[list[Cell], list[Fault]]:
         source = Source(f"{notebook.name}#cell{number}", text)
         if kind in ("markdown", "heading"):
             found.append(Cell(source, markdown=True))
-        elif kind == "code" and text.lstrip().split(maxsplit=1)[:1] == [MAGIC]:
+        elif (
+            kind == "code" and text.lstrip().split(maxsplit=1)[:1] == [MAGIC] and not _designs(text)
+        ):
             first_line = text.find("\n", text.index(MAGIC))
             start = len(text) if first_line < 0 else first_line + 1
             found.append(Cell(source, markdown=False, start=start))
     return found, faults
 
 
-def all_cells(notebook: Source) -> tuple[list[str], list[Fault]]:
-    """The texts of all cells, whatever they hold, without what they put out."""
+def _designs(text: str) -> bool:
+    """`%%indicial design position`: its lines are matrices, and no equations of a program."""
+    words = text.lstrip().partition("\n")[0].split()
+    return words[1:2] == ["design"] and len(words) == 3 and not words[2].isdigit()
+
+
+def all_cells(notebook: Source) -> tuple[list[tuple[object, str]], list[Fault]]:
+    """Kind and text of all cells, whatever they hold, without what they put out."""
     every, faults = _every_cell(notebook)
-    return [text for _, _, text in every], faults
+    return [(kind, text) for _, kind, text in every], faults
 
 
 def _every_cell(notebook: Source) -> tuple[list[tuple[int, object, str]], list[Fault]]:

@@ -24,6 +24,8 @@ from typing import Literal
 from indicial.notation.scanner import PLAIN_FENCES
 from indicial.notation.verbatim import fence
 
+DESIGN = "design"
+"""The language of blocks that hold the matrices of a design."""
 _OPENING = re.compile(r"^(?:`{3,}|~{3,})[^\n]*$", re.MULTILINE)
 _HEADING = re.compile(r"^#{1,6}[ \t]", re.MULTILINE)
 _SHELL = re.compile(r"[|<>;&$`*]")
@@ -93,7 +95,7 @@ def _code(language: str, opening: str, text: str) -> Iterator[Piece]:
         return
     if language in PLAIN_FENCES:
         yield Piece("notation", text)
-    if language == "design":
+    if language == DESIGN:
         yield Piece("code", f"%%indicial {' '.join(words)}\n{text}")
     if file:
         yield Piece("code", f"%%writefile {file}\n{text}")
