@@ -7,6 +7,7 @@ import pytest
 from claiming import verdict
 
 from indicial import load
+from indicial.claims.corners import corners
 from indicial.claims.experiment import Experiment
 from indicial.claims.shrink import shrink
 from indicial.claims.values import exactly
@@ -126,3 +127,10 @@ def test_tokens_become_the_first() -> None:
     found = verdict("size T = 3\nsize V = 9\ninput w[t] in V\nclaim w[1] ≥ 3").broken
     assert found is not None
     assert found.draw == {"w": "[0, 0, 0]"}
+
+
+def test_rows_that_are_orthonormal_have_room_in_a_stack_of_them() -> None:
+    code = load("μ[k,n,i] ~ orthonormal\nclaim Σ_i μ[0,0,i]^2 = 1").code
+    found = list(corners(code, 300_000))
+    assert any(sizes["N"] > 2 for sizes in found)
+    assert all(sizes["N"] <= sizes["I"] for sizes in found)

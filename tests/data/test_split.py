@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from indicial.data.documents import Piece
 from indicial.data.sources import Source
-from indicial.data.split import Chosen, Cut, split, survey
+from indicial.data.split import Chosen, Cut, Numbered, split, survey
 from indicial.program.messages import IndicialError
 
 
@@ -38,11 +38,10 @@ def parts(texts: list[str], fraction: float = 0.1, seed: int = 0, most: int = 1 
 @given(st.lists(st.text(st.sampled_from("ab "), min_size=1, max_size=3), min_size=2, max_size=50))
 def test_a_document_is_on_one_side(texts: list[str]) -> None:
     train, validation, _ = parts(texts, 0.3)
-    if len(set(texts)) == 1:
-        return  # alike: each is cut
     assert sorted(train + validation) == sorted(texts)
-    assert not set(train) & set(validation)
     assert train and validation
+    if len(set(texts)) > 1:
+        assert not set(train) & set(validation)
 
 
 def test_duplicates_stay_together_however_long() -> None:
@@ -103,10 +102,15 @@ def test_few_short_documents_are_chosen() -> None:
     assert (len(train), len(validation)) == (2, 1)
 
 
-def test_documents_that_are_all_alike_are_cut() -> None:
-    train, validation, _ = parts(["the same words"] * 30)
-    assert train == ["the same word"] * 30
-    assert validation == ["s"] * 30
+def test_documents_that_are_all_alike_are_divided_by_number() -> None:
+    """Cut, the last letter of each would be all there is to validate on, and unknown besides."""
+    train, validation, how = parts(["the same line"] * 30)
+    assert how == "the last 10 % of the documents, which all begin alike"
+    assert (train, validation) == (["the same line"] * 27, ["the same line"] * 3)
+    assert [len(part) for part in parts(["ab", "ab"])[:2]] == [1, 1]
+    long = "a line that both begin with " * 200
+    train, validation, _ = parts([f"{long}{n}" for n in range(30)], most=5000)
+    assert validation == [f"{long}{n}" for n in range(27, 30)]
 
 
 def test_stamps_tell_parts_apart() -> None:
@@ -119,9 +123,11 @@ def test_stamps_tell_parts_apart() -> None:
             Chosen(source, 1, 5, True),
             Cut(source, (5,), True),
             Cut(source, (5,), False),
+            Numbered(source, 5, True),
+            Numbered(source, 5, False),
         )
     ]
-    assert len(set(stamps)) == 5
+    assert len(set(stamps)) == 7
 
 
 def test_nothing_there() -> None:

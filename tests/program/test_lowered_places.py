@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from indicial import load
+from indicial.program import ir
 
 
 def test_brackets_in_an_index_multiply_out() -> None:
@@ -32,3 +33,10 @@ def test_a_tolerance_is_not_negative() -> None:
     (error,) = load("input x[t]\nclaim x[t] ≈ 0 within -1").errors
     assert (error.code, error.text) == ("claim-tolerance", "a tolerance must be at least 0")
     assert error.render().count("^") == 2
+
+
+def test_a_derivative_is_of_one_name_by_another() -> None:
+    text = "input x[i]\ny = Σ_i x[i]^2\nclaim ∂y/∂x[i] = 2 x[i]"
+    (test,) = load(text).code.tests
+    assert isinstance(test.left, ir.Derivative)
+    assert (test.left.above.tensor, test.left.below.tensor) == ("y", "x")

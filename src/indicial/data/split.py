@@ -5,7 +5,8 @@
 
 A few long documents are cut: the first 90 % of each train. Where there are many, each goes to one
 side by a hash of its first characters, so two documents that are alike go to the same side,
-wherever they stand, and a document stays on its side when others are added.
+wherever they stand, and a document stays on its side when others are added. Where all begin alike,
+the last of them are for validation.
 """
 
 from __future__ import annotations
@@ -66,11 +67,16 @@ def split(source: Source, fraction: float, seed: int) -> tuple[Source, Source, s
         raise IndicialError(f"{source.name} has no text in it, only blanks or empty rows")
     percent = f"{100 * fraction:g} %"
     long = seen.documents < FEW and seen.characters >= LONG * seen.documents
-    if long or seen.lowest == seen.highest:
+    alike = seen.lowest == seen.highest
+    if long or seen.documents == 1:
         cuts = tuple(round(size * (1 - fraction)) for size in seen.sizes)
         of = "the text" if seen.documents == 1 else "each document"
         return Cut(source, cuts, False), Cut(source, cuts, True), f"the last {percent} of {of}"
     # At least one document on each side, however few there are.
+    if alike:
+        first = min(max(1, round(seen.documents * (1 - fraction))), seen.documents - 1)
+        how = f"the last {percent} of the documents, which all begin alike"
+        return Numbered(source, first, False), Numbered(source, first, True), how
     bound = min(max(round(fraction * MARKS), seen.lowest + 1), seen.highest)
     how = f"{percent} of the documents, chosen by their content"
     return Chosen(source, seed, bound, False), Chosen(source, seed, bound, True), how
@@ -100,6 +106,29 @@ class Chosen(Source):
 
     def stamp(self) -> object:
         return [self.source.stamp(), self.seed, self.bound, self.below]
+
+
+@dataclass(frozen=True)
+class Numbered(Source):
+    """The first documents of a source, or those `after` them."""
+
+    source: Source
+    first: int
+    after: bool
+
+    @property
+    def name(self) -> str:
+        return self.source.name
+
+    def pieces(self) -> Iterator[Piece]:
+        document = 0
+        for piece in self.source.pieces():
+            if (document >= self.first) == self.after:
+                yield piece
+            document += piece.ends
+
+    def stamp(self) -> object:
+        return [self.source.stamp(), self.first, self.after]
 
 
 @dataclass(frozen=True)

@@ -18,12 +18,14 @@ from pass_programs import AWKWARD, code, programs
 from indicial.compile.passes.adjoint import Adjoint, adjoint
 from indicial.compile.passes.forms import is_normal
 from indicial.compile.passes.normal import normal
+from indicial.compile.passes.solving import apart
 from indicial.library import names
 from indicial.library.loading import load
-from indicial.program.ir import Code, Flat
+from indicial.program.ir import Affine, Code, Flat, Index
 from indicial.program.meaning.interpret import interpret
 from indicial.program.meaning.sample import Sample, sample, small_sizes
 from indicial.program.show import show_statement
+from indicial.program.sizes import Size
 from indicial.program.verify import verify
 
 EPSILON = 1e-6
@@ -138,6 +140,19 @@ def test_what_is_read_at_pairs_has_a_part_of_its_own() -> None:
     text = "input x[j]\nh[j] = tanh(x[j] b[j])\ny[k,i] = h[(k,i)] c[i]\nz[j] = 2 h[j]"
     found = assert_gradient(code(text))
     assert any(isinstance(place, Flat) for s in found.statements for place in s.left)
+
+
+def test_a_product_over_two_indices() -> None:
+    """Its other factors are those that differ in one index or in both."""
+    assert_gradient(code("input x[t,i,j]\ny[t] = ∏_{i,j} x[t,i,j]"), (1, 2))
+
+
+def test_places_that_never_meet() -> None:
+    long = {"t": Index("t", Size.of(0), Size.of("T"))}
+    later, first = Affine((("t", 1),), Size.of(1)), Affine((), Size.of(0))
+    assert apart(later, long, first, {}) and apart(first, {}, later, long)
+    assert not apart(Affine.of("t"), long, first, {})
+    assert not apart(Affine.of("s"), long, first, {})  # nothing is known of s
 
 
 @given(programs())

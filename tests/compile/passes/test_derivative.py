@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable
 
 import pytest
@@ -10,7 +11,7 @@ import torch
 from torch.nn import functional
 
 from indicial.compile.passes.algebra import ZERO
-from indicial.compile.passes.derivative import derivative
+from indicial.compile.passes.derivative import derivative, weight
 from indicial.program.ir import COMPARISONS, ELEMENTWISE, Apply, Constant, Expression, Read, Select
 from indicial.program.meaning.functions import FUNCTIONS
 from indicial.program.show import show_expression
@@ -119,3 +120,11 @@ def test_what_stands_apart() -> None:
     body = Apply("*", (A, inside))
     assert derivative(body, A, apart=(inside,)) == inside
     assert derivative(body, inside) == A
+
+
+def test_the_share_of_a_term_that_is_not_there_is_nothing() -> None:
+    """Of ln(e^a + …) = b, a sum that is `total` of itself; all may be -∞, at an end of a text."""
+    share = weight(A, B, C)
+    assert value(share, {"a": 1.0, "b": 3.0, "c": 0.5}) == pytest.approx(2 * math.exp(-2))
+    assert value(share, {"a": -math.inf, "b": 3.0, "c": 1.0}) == 0
+    assert value(share, {"a": -math.inf, "b": -math.inf, "c": 0.0}) == 0
