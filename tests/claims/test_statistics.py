@@ -169,3 +169,11 @@ def test_a_quotient_of_means_is_told_how_to_be_written() -> None:
     assert (
         "write (mean of a) / (mean of b)" in verdict(text.format("mean of u^2 / mean of u")).found
     )
+
+
+def test_too_much_for_thousands_of_draws_is_not_begun() -> None:
+    found = verdict(
+        "size I = 1200\nsize J = 1200\nx[i,j] ~ N(0, 1)\nclaim mean of x[0,0] ≈ 0 within 0.1"
+    )
+    assert found.status == UNTRIED
+    assert "too many numbers for thousands of draws" in found.message().text

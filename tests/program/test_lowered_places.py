@@ -40,3 +40,9 @@ def test_a_derivative_is_of_one_name_by_another() -> None:
     (test,) = load(text).code.tests
     assert isinstance(test.left, ir.Derivative)
     assert (test.left.above.tensor, test.left.below.tensor) == ("y", "x")
+
+
+def test_a_batch_index_points_at_the_reading_beside_it() -> None:
+    found = load("input x[t]\nz[t] = 2 x[t]\ny[b,t] = x[t] + 1").mistakes
+    (warning,) = (m for m in found if m.code == "batch-index")
+    assert [span.line for span, _ in warning.sites] == [3, 3]

@@ -21,7 +21,7 @@ from indicial.compile.passes.normal import normal
 from indicial.compile.passes.solving import apart
 from indicial.library import names
 from indicial.library.loading import load
-from indicial.program.ir import Affine, Code, Flat, Index
+from indicial.program.ir import Affine, Code, Flat, Index, Reduce
 from indicial.program.meaning.interpret import interpret
 from indicial.program.meaning.sample import Sample, sample, small_sizes
 from indicial.program.show import show_statement
@@ -145,6 +145,12 @@ def test_what_is_read_at_pairs_has_a_part_of_its_own() -> None:
 def test_a_product_over_two_indices() -> None:
     """Its other factors are those that differ in one index or in both."""
     assert_gradient(code("input x[t,i,j]\ny[t] = ∏_{i,j} x[t,i,j]"), (1, 2))
+
+
+def test_the_logarithm_of_a_sum_of_exponentials() -> None:
+    forward = code("input x[t,i]\ny[t] = ln Σ_i exp(x[t,i] a[i])\nz[t] = y[t] b[0]")
+    assert any(r.operator == "lse" for s in forward.statements for r in s.body.every(Reduce))
+    assert_gradient(forward)
 
 
 def test_places_that_never_meet() -> None:
