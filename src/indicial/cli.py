@@ -25,6 +25,7 @@ from indicial.commands import (
     generate,
     inspect,
     notebook,
+    plot,
     study,
     train,
 )
@@ -48,6 +49,7 @@ examples:
 COMMANDS = [
     check,
     notebook,
+    plot,
     exercise,
     explain,
     train,

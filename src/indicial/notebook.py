@@ -35,6 +35,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from indicial.claims.pictures import pictures, plots
 from indicial.claims.trying import try_claims
 from indicial.claims.verdict import Verdict
 from indicial.notation.printers import latex as print_latex
@@ -42,6 +43,7 @@ from indicial.notation.printers import unicode as print_unicode
 from indicial.notation.syntax import Equation
 from indicial.paste import written
 from indicial.program.explain.explain import equations, shown_equations
+from indicial.program.ir import Test
 from indicial.program.messages import IndicialError, Message
 from indicial.program.program import Program
 from indicial.sheets.joining import Outcome, Sheet, words
@@ -166,6 +168,15 @@ def _whole(shell: Any, asked: Line, cell: str) -> None:
     text += ["", *map(words, verdicts)] if verdicts else []
     page = messages_html(found) + html(program) + verdicts_html(verdicts)
     _show("\n".join(text), page, failed=not all(v.as_stated for v in verdicts))
+    _draw(program, plots(program), asked)
+
+
+def _draw(program: Program, tests: Sequence[Test], asked: Line) -> None:
+    """The pictures that a cell asks for."""
+    from IPython import display
+
+    for picture in pictures(program, seed=asked.seed, draws=asked.draws, tests=tests):
+        display.display(picture)  # type: ignore[no-untyped-call]
 
 
 def _part(shell: Any, asked: Line, cell: str, sheet: Sheet) -> None:
@@ -179,6 +190,10 @@ def _part(shell: Any, asked: Line, cell: str, sheet: Sheet) -> None:
     if text := outcome_text(outcome):  # of constants alone there is nothing to say
         failed = outcome.program is None or not all(v.as_stated for v in outcome.verdicts)
         _show(text, outcome_html(outcome), failed)
+    if outcome.program is not None:
+        here = f"{asked.name} {asked.number}"
+        own = [t for t in plots(outcome.program) if t.span.source.name == here]
+        _draw(outcome.program, own, asked)
 
 
 def outcome_text(outcome: Outcome) -> str:

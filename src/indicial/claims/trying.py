@@ -20,12 +20,14 @@ from indicial.program.program import Program
 
 WORK_OF_ONE, WORK_OF_MANY = 300_000, 3_000
 """Numbers that a draw may compute at the larger sizes: at some draws, or at thousands of them."""
+CLAIMS = ("claim", "false")
+"""The kinds of tests that are tried here; steps are tried when a program is read, and plots are drawn."""
 DRAWS = 200
 """Draws for a claim about values, over all its sizes."""
 
 
 def has_claims(program: Program) -> bool:
-    return any(test.kind != "step" for test in program.analysis.code.tests)
+    return any(test.kind in CLAIMS for test in program.analysis.code.tests)
 
 
 def try_claims(
@@ -53,7 +55,7 @@ def try_claims(
             continue  # its mistakes come first
         known = {name: value for name, value in (sizes or {}).items() if name in code.sizes}
         for test in code.tests:
-            if test.kind == "step" or not which(test):
+            if test.kind not in CLAIMS or not which(test):
                 continue
             verdict = _tried(code, test, known_titles, known, seed, draws)
             if verdict.as_stated or not program.silenced(verdict.message()):

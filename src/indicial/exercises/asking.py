@@ -191,7 +191,7 @@ class _Asker:
         for statement in statements:
             gaps: list[Gap] = []
             names = _names(statement)
-            if isinstance(statement, Claim):
+            if isinstance(statement, Claim) and not statement.plot:
                 gaps = self.claim(statement, constants)
             elif isinstance(statement, Equation) and statement.relations[0] in ("=", "≈"):
                 wanted = names & asked or (mark.word == "answer" and names)

@@ -94,6 +94,8 @@ class _Printer(Typesetter):
         return text
 
     def claim(self, node: Claim, listed: bool = False) -> str:
+        if node.plot:
+            return self.word("plot of ") + self.show(node.comparison.operands[0])
         said = self.show(node.comparison)
         if self.latex and listed and len(node.comparison.operands) > 1:
             left = self.show(node.comparison.operands[0])

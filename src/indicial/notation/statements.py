@@ -97,6 +97,8 @@ class RowParser:
             self.skip("it states no equation")
         elif self.all_claims or (named and first == "claim" and self.claims()):
             self.claim()
+        elif named and first == "plot" and tokens[1].text == "of" and len(tokens) > 2:
+            self.plot()
         elif named and first in KEYWORDS and self.declares():
             self.declaration(first)
         else:
@@ -197,6 +199,16 @@ class RowParser:
         guard = self.guard(parser)
         span = parser.since(self.tokens[0])
         self.statements.append(Claim(comparison, tolerance, guard, false, span=span))
+
+    def plot(self) -> None:
+        """`plot of α[a]`."""
+        parser = ExpressionParser(self.tokens, self.latex)
+        parser.i = 2
+        shown = parser.expression(conditions=False)
+        if not parser.done():
+            raise parser.unexpected(parser.peek(), "the end of what is plotted")
+        span = parser.since(self.tokens[0])
+        self.statements.append(Claim(Comparison((shown,), (), span=shown.span), span=span))
 
     # ---------------------------------------------------------------- equations
 

@@ -29,7 +29,7 @@ indices; whether that `1` is an index or part of the name is decided in `program
     statement =
         Equation(sides, relations, guard, label)
         Declaration(keyword, items, domain, value)
-        Claim(comparison, tolerance, guard, false)
+        Claim(comparison, tolerance, guard, false)      also `plot of α[a]`
 
 Every node carries the span of the source that it came from; spans take no part in equality.
 """
@@ -339,10 +339,15 @@ class Declaration(Statement):
 class Claim(Statement):
     """`claim a ≈ b within 0.01 for t > 0`; the claim itself is a Comparison.
 
-    `false` says that it does not hold: `claim false: a = b`.
+    `false` says that it does not hold: `claim false: a = b`. `plot of α[a]` states nothing: it asks for a
+    picture of its one operand, over the draws, and has no operator.
     """
 
     comparison: Comparison
     tolerance: Expression | None = None
     guard: Expression | None = None
     false: bool = False
+
+    @property
+    def plot(self) -> bool:
+        return not self.comparison.operators

@@ -350,7 +350,8 @@ class Test:
     """Something that should hold: a step of a chain, or a claim.
 
     For all values of `indices` where the guard holds: `left relation right`, up to `tolerance`.
-    The kinds are `step`, `claim`, and `false` for a claim that is stated to be false.
+    The kinds are `step`, `claim`, `false` for a claim that is stated to be false, and `plot`, both sides of
+    which are what is plotted.
     """
 
     left: Expression

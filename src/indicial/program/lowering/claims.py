@@ -65,6 +65,11 @@ def _sound(lowering: Lowering, claim: s.Claim) -> bool:
 
 def _claim(lowering: Lowering, claim: s.Claim, scope: Scope) -> None:
     comparison = claim.comparison
+    if claim.plot:
+        (shown,) = comparison.operands
+        (made_plot,) = _lower(lowering, (shown, shown), ("=",), scope, claim.span, "plot")
+        made_plot.text = unicode(shown)
+        return
     kind = "false" if claim.false else "claim"
     extra = [part for part in (claim.guard, claim.tolerance) if part is not None]
     made = _lower(

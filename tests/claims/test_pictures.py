@@ -1,0 +1,68 @@
+"""`plot of …`: the numbers that are drawn, and the files; the distributions are known in closed form."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from indicial.claims.pictures import pictures, plots
+from indicial.claims.trying import try_claims
+from indicial.cli import main
+from indicial.library.loading import load
+from indicial.program.messages import IndicialError
+
+TEXT = """
+ε ~ N(1, 1/4)
+x[i] ~ uniform(0, 2)
+y[i] = ε + x[i]
+plot of 2 ε
+plot of y[i]
+claim 0 ≤ x[i] ≤ 2
+"""
+
+
+def test_the_draws_are_distributed_as_the_text_says() -> None:
+    number, vector = pictures(load(TEXT), seed=1)
+    assert number.values.shape == (2000,) and vector.values.shape == (2000, 2)
+    assert number.values.mean() == pytest.approx(2, abs=0.1)
+    assert number.values.std() == pytest.approx(1, abs=0.1)
+    assert vector.plane and not number.plane
+    assert vector.values.mean(axis=0) == pytest.approx([2, 2], abs=0.1)
+    covariance = np.cov(vector.values.T)
+    assert covariance[0, 1] == pytest.approx(1 / 4, abs=0.05)
+    assert covariance[0, 0] == pytest.approx(1 / 4 + 1 / 3, abs=0.08)
+
+
+def test_sizes_seeds_and_draws_are_as_asked() -> None:
+    program = load(TEXT)
+    _, wide = pictures(program, sizes={"I": 5}, draws=10)
+    assert wide.values.shape == (10, 5) and not wide.plane
+    (one, _), (again, _), (other, _) = (pictures(program, seed=s, draws=10) for s in (1, 1, 2))
+    assert np.array_equal(one.values, again.values) and not np.array_equal(one.values, other.values)
+
+
+def test_a_plot_is_no_claim_and_no_equation() -> None:
+    program = load(TEXT)
+    assert [t.text for t in plots(program)] == ["2ε", "y[i]"]
+    assert [v.test.text for v in try_claims([program])] == ["0 ≤ x[i]", "x[i] ≤ 2"]
+    assert load(program.unicode()).unicode() == program.unicode()
+
+
+def test_what_is_not_drawn_cannot_be_plotted() -> None:
+    with pytest.raises(IndicialError, match="how x is drawn is not said"):
+        pictures(load("input x[i]\ny[i] = 2 x[i]\nplot of y[i]"))
+
+
+@pytest.mark.parametrize("ending", ["png", "svg"])
+def test_the_command_writes_a_picture(
+    ending: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text, out = tmp_path / "text.eq", tmp_path / f"y.{ending}"
+    text.write_text(TEXT, encoding="utf-8")
+    assert main(["plot", str(text), "y[0]", "--out", str(out), "--draws", "50"]) == 0
+    assert capsys.readouterr().out.startswith("y[0]: mean ")
+    assert out.stat().st_size > 1000
+    assert main(["plot", str(text), "--out", str(out), "--draws", "50"]) == 0
+    assert (tmp_path / f"y-2.{ending}").exists()
