@@ -10,6 +10,7 @@
         table.md
         parameters.png, .svg         loss against parameters; with one number of them
         tokens.png, .svg             loss against tokens
+        lengths.png, .svg            loss against the length of the text, if it is predicted from other inputs
         ugrnn-300k-seed-0/           a run like any other
 
 What is finished is not repeated: the same call goes on, and further models, sizes and seeds are
@@ -35,6 +36,8 @@ from indicial.program.outputs import write_text
 from indicial.training.chart import short
 from indicial.training.folders import check_mine, write_json
 from indicial.training.metrics import read_metrics
+from indicial.training.run import FILE as RUN
+from indicial.training.run import Run
 from indicial.training.settings import Settings
 
 FILE = "compare.json"
@@ -133,7 +136,23 @@ class Comparison:
             return figures.draw_sizes(found, self.folder, self.title, entropy)
         curves = {group.model: self._curves(group) for group in found}
         curves = {model: several for model, several in curves.items() if several}
-        return figures.draw_tokens(curves, self.folder, self.title, entropy) if curves else []
+        drawn = figures.draw_tokens(curves, self.folder, self.title, entropy) if curves else []
+        return [*drawn, *self._draw_lengths(found)]
+
+    def _draw_lengths(self, found: Sequence[Group]) -> list[Path]:
+        """Of models that predict a text from something else: what it costs by its length."""
+        if not isinstance(self.data, Columns):
+            return []
+        from indicial.lab.lengths import losses_by_length
+
+        curves: dict[str, list[list[tuple[float, float]]]] = {}
+        for group in found:
+            folders = [trial.folder for trial in self.trials if trial.model == group.model]
+            there = [Run.open(folder) for folder in folders if (folder / RUN).exists()]
+            several = [curve for run in there if (curve := losses_by_length(run, self.data))]
+            if several:
+                curves[group.model] = several
+        return figures.draw_lengths(curves, self.folder, self.title) if curves else []
 
     def _curves(self, group: Group) -> list[list[tuple[float, float]]]:
         """The looks at the validation part, by tokens; a curve for each seed."""

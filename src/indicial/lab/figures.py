@@ -2,6 +2,7 @@
 
 draw_sizes(groups, folder, …)     loss against parameters, a line for each model, with intervals
 draw_tokens(curves, folder, …)    validation against tokens, where there is one number of parameters
+draw_lengths(curves, folder, …)   what a token costs by the length of the text, of models with several inputs
 """
 
 from __future__ import annotations
@@ -67,6 +68,23 @@ def draw_tokens(
     axes.xaxis.set_major_formatter(lambda value, _: short(value))
     axes.set_xlabel("tokens")
     return _saved(figure, axes, entropy, folder, "tokens")
+
+
+def draw_lengths(
+    curves: Mapping[str, Sequence[Curve]], folder: Path, title: str, entropy: float | None = None
+) -> list[Path]:
+    """`lengths.png` and `.svg`: what a token costs by the length of the text, a line for each seed."""
+    figure, axes = _figure(title)
+    for number, (model, several) in enumerate(curves.items()):
+        for seed, curve in enumerate(several):
+            axes.plot(
+                *zip(*curve, strict=True), color=COLOURS[number % len(COLOURS)], linewidth=1.6,
+                marker=MARKS[number % len(MARKS)], markersize=5, label=model if not seed else None,
+            )  # fmt: skip
+    axes.set_ylim(bottom=0)
+    axes.set_xlim(left=0)
+    axes.set_xlabel("length of the text (tokens)")
+    return _saved(figure, axes, entropy, folder, "lengths")
 
 
 def _figure(title: str) -> tuple[Any, Any]:

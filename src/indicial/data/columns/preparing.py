@@ -76,7 +76,10 @@ def prepare_columns(
         kept_back = bind(slots, validation, columns or {})
     codings = None if known is None else load_codings(known)
     whole_words = made is not None and vocabulary is None
-    wishes = Wishes(tokens, vocabulary, cut or Cut(), sizes or {}, whole_words)
+    # The other sizes change nothing here, and the data need not be prepared anew for them.
+    axes = {name for slot in slots for name in slot.axes}
+    asked_sizes = {name: size for name, size in (sizes or {}).items() if name in axes}
+    wishes = Wishes(tokens, vocabulary, cut or Cut(), asked_sizes, whole_words)
     asked = [(slot.name, slot.kind, slot.vocabulary, slot.predicted, slot.fixed) for slot in slots]
     taken = None if codings is None else {n: c.to_json() for n, c in codings.items()}
     other = kept_back if isinstance(kept_back, float) else kept_back.stamp()
