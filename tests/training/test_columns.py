@@ -198,6 +198,28 @@ def test_each_form_brings_its_scores(pairs: list[str], kind: str, text: str, sco
     assert half.summary is not None and half.summary.best is not None
 
 
+CHOICE = """
+input x[t] in U
+input w[n,s] in V
+input n in N
+f[j] = mean_t e[x[t],j]
+g[n,j] = mean_s a[w[n,s],j]
+P(n | x) = softmax_n f[J] g[n,J]
+"""
+
+
+def test_retrieval_among_the_rows_of_a_batch(pairs: list[str]) -> None:
+    Path("m.eq").write_text(CHOICE, encoding="utf-8")
+    terms = {**TERMS, "max_steps": 50, "eval_every": 25}
+    run = train("m.eq", data=pairs, out="run", **terms)
+    assert run.summary is not None and run.summary.best is not None
+    assert run.summary.best.figures["accuracy"] > 2 / 16  # by chance it is 1/16
+    half = train("m.eq", data=pairs, out="half", watchers=[StopAt(30)], **terms)
+    rest = train(resume=half, quiet=True)
+    one, other = weights(run), weights(rest)
+    assert all(torch.equal(one[name], other[name]) for name in one)
+
+
 def test_fine_tuning_takes_tokens_and_weights(pairs: list[str]) -> None:
     train("bag.eq", data=pairs, out="first", **TERMS)
     Path("b.de").write_text("hund mag hund\n" * 30)

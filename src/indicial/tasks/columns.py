@@ -28,8 +28,9 @@ from indicial.data.shuffle import key, shuffled
 from indicial.data.tokenizers import Ints
 from indicial.program.messages import IndicialError
 from indicial.program.program import Program
-from indicial.tasks.forms import NUMBERS, POINTS, Form, form_of
+from indicial.tasks.forms import CHOICE, NUMBERS, POINTS, Form, form_of
 from indicial.tasks.predictions import SURPRISE, Measure
+from indicial.tasks.retrieval import Retrieving
 from indicial.tasks.scoring import Classes, Nothing, Right, Squares
 from indicial.tasks.task import About, Batch, Scores
 from indicial.tasks.terms import loss_terms
@@ -61,6 +62,7 @@ class ColumnTask:
         self.buckets = Buckets(kept, len(rows), batch_size, seed)
         self.checked = self._lengths(data.validation)
         self._measure: Measure | None = None
+        self._parts_of: Retrieving | None = None
 
     @property
     def _parts(self) -> dict[str, Part]:
@@ -138,7 +140,10 @@ class ColumnTask:
     def lengths(self) -> dict[str, int]:
         """The names of sizes that differ from row to row, and what they are on average."""
         lengths = self._lengths(self.data.train)
-        return {name: max(1, round(float(values.mean()))) for name, values in lengths.items()}
+        found = {name: max(1, round(float(values.mean()))) for name, values in lengths.items()}
+        if self.form.candidates is not None and self.form.candidates.count is not None:
+            found[self.form.candidates.count] = 1  # each row has the work of one
+        return found
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -188,8 +193,9 @@ class ColumnTask:
         return Batch(inputs, lengths, sum(int(long.sum()) for long in texts) or len(rows))
 
     def loss(self, module: Any, batch: Batch) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
-        name = self.program.code.loss
-        assert name is not None
+        name = self.form.loss
+        if self.form.candidates is not None:
+            return self._retrieving(module)(batch.inputs, batch.lengths, [name])[name], {}
         found = module(**batch.inputs, lengths=batch.lengths or None, want=[name, *self.terms])
         return found[name], {term: found[term].detach().mean() for term in self.terms}
 
@@ -215,6 +221,8 @@ class ColumnTask:
         """-ln P of all that a batch predicts, or its loss for each row, added up; `tally` gets what
         the scores are made of."""
         found = self.form.prediction
+        if self.form.candidates is not None:
+            return self._measured_choice(module, batch, tally)
         if found is None:
             return self._measured_loss(module, batch, tally)
         if self._measure is None or self._measure.module is not module:
@@ -239,6 +247,22 @@ class ColumnTask:
             true, made = batch.inputs[pair.input].double(), found[pair.output].double()
             self.scoring.add(tally, _flat(true, inside), _flat(made, inside))
         return float(found[loss].double()) * self.predicted(batch)
+
+    def _measured_choice(self, module: ProgramModule, batch: Batch, tally: Ints) -> float:
+        assert self.form.prediction is not None
+        P = self.form.prediction.distribution.name
+        with torch.no_grad():
+            found = self._retrieving(module)(batch.inputs, batch.lengths, [P])[P]
+        own = torch.arange(len(found), device=found.device)
+        self.scoring.add(tally, _flat(own, None), _flat(found.argmax(-1), None))
+        return float(-found.double()[own, own].log().sum())
+
+    def _retrieving(self, module: Any) -> Retrieving:
+        inner = getattr(module, "module", module)  # of a replica
+        assert self.form.candidates is not None
+        if self._parts_of is None or self._parts_of.module is not inner:
+            self._parts_of = Retrieving(inner, self.form.candidates)
+        return self._parts_of
 
     def predicted(self, batch: Batch) -> int:
         """How many things are predicted in a batch."""
@@ -295,7 +319,7 @@ def _scoring(form: Form, data: Columns) -> Nothing:
         return Classes(coding.names)
     if form.kind == NUMBERS:
         return Squares()
-    return Right() if form.kind == POINTS else Nothing()
+    return Right() if form.kind in (POINTS, CHOICE) else Nothing()
 
 
 def _flat(values: torch.Tensor, inside: torch.Tensor | None) -> Ints:

@@ -4,6 +4,7 @@
     P(y | x)                        label       classification
     P(y_t | x)                      tags        a label for each place
     P(head_t = s | x)               places      pointing: a place for each place
+    P(n | q), n numbering d[n,s]    choice      retrieval: one of the candidates of the batch
     loss = (y - ŷ)²                 numbers     regression: y is an input, ŷ is computed
     any other loss                  loss        trained on its loss, which is all that is said of it
 
@@ -19,9 +20,10 @@ from indicial.data.columns.slots import LABEL, PLACES, TEXT, UNITS, Slot, slots
 from indicial.program.ir import Apply, Code, Expression, Read
 from indicial.program.program import Program
 from indicial.tasks.predictions import Prediction, prediction
+from indicial.tasks.retrieval import Candidates, candidates, of_one
 
-SEQUENCE, TAGS, CLASS, POINTS, NUMBERS, LOSS = (
-    "sequence", "tags", "label", "places", "numbers", "loss",
+SEQUENCE, TAGS, CLASS, POINTS, NUMBERS, CHOICE, LOSS = (
+    "sequence", "tags", "label", "places", "numbers", "choice", "loss",
 )  # fmt: skip
 KINDS = {TEXT: SEQUENCE, UNITS: TAGS, LABEL: CLASS, PLACES: POINTS}
 WORDS = {
@@ -50,6 +52,8 @@ class Form:
     loss: str
     prediction: Prediction | None = None
     compared: Compared | None = None
+    candidates: Candidates | None = None
+    """What one is chosen from, by retrieval: the slots have one in each row."""
 
     @property
     def target(self) -> Slot | None:
@@ -70,6 +74,12 @@ class Form:
     @property
     def says(self) -> str:
         """What the equations are for, in a line."""
+        if self.candidates is not None:
+            among = " and ".join(tensor.name for tensor in self.candidates.given)
+            rest = [
+                s.name for s in self.slots if s.name not in {t.name for t in self.candidates.given}
+            ]
+            return f"which {among} belongs to {' and '.join(rest)}, of those of a batch: retrieval"
         if self.target is None:
             return (
                 "the equations say no probability of an input, and compare none with what they "
@@ -89,6 +99,10 @@ def form_of(program: Program) -> Form:
         pair = _compared(code)
         kind = LOSS if pair is None else NUMBERS
         return Form(kind, slots(code), code.loss, compared=pair)
+    chosen = candidates(code, found)
+    if chosen is not None:
+        columns = slots(of_one(code, chosen))
+        return Form(CHOICE, columns, code.loss, found, candidates=chosen)
     every = slots(code, {found.token.name})
     target = next(slot for slot in every if slot.predicted)
     return Form(KINDS[target.kind], every, code.loss, found)

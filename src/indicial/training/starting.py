@@ -93,8 +93,13 @@ def begin(
     cut = Cut(**processes.share(asdict(defaults.cut(settings, device))))
     if data is None:
         if found.task == "columns":
-            slots = form_of(found.program).slots
-            data = read_columns(settings, slots, found.sizes, tell, cut_as, processes, cut)
+            form = form_of(found.program)
+            if form.candidates is not None and processes.of > 1:
+                raise IndicialError(
+                    "retrieval chooses among the rows of a batch, and several processes would divide "
+                    "them: start it with one"
+                )
+            data = read_columns(settings, form.slots, found.sizes, tell, cut_as, processes, cut)
         else:
             data = read_data(settings, tell, cut_as, processes, cut)
     begun = clock.now()  # from here on the minutes count

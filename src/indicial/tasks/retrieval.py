@@ -1,0 +1,250 @@
+"""Retrieval: which of several candidates belongs to a question.
+
+    input q[t] in V
+    input d[n,s] in V           candidates, numbered by n
+    input n in N                the one that belongs to q
+    P(n | q) = softmax_n f[J] g[n,J]
+
+The candidates are those of the other rows of the batch: the equation says so, as n numbers them. A program
+that computes every candidate for every question would do the work of a batch once for each of its rows, so it
+is taken apart:
+
+>>> towers = Towers.of(code, found)
+>>> towers.rows      f[j] from q[t], g[j] from d[s]: row by row, each with its own lengths
+>>> towers.top       P[n] and the loss from f[j] and g[n,j]
+
+Both have the parameters of the module that is trained.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from indicial.compile.module.module import ProgramModule
+from indicial.program.ir import (
+    Affine,
+    Axis,
+    Code,
+    Expression,
+    Index,
+    Place,
+    Read,
+    Reduce,
+    SizeValue,
+    Softmax,
+    Statement,
+    Tensor,
+)
+from indicial.program.meaning.differing import dependent
+from indicial.program.messages import IndicialError
+from indicial.program.rewrite import rebuild, tensors_read
+from indicial.tasks.predictions import Prediction
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The inputs of a program that retrieves."""
+
+    answer: Tensor
+    """`n`, which numbers the candidates."""
+    given: tuple[Tensor, ...]
+    """`d[n,s]`: what is there of each of them."""
+
+    @property
+    def count(self) -> str | None:
+        """The name of the size that says how many there are: N."""
+        return self.given[0].axes[0].extent.name
+
+
+def candidates(code: Code, found: Prediction | None) -> Candidates | None:
+    """What a program chooses among, if what it predicts numbers an axis of other inputs."""
+    if found is None or found.token.axes or found.token.values is None:
+        return None
+    count = found.token.values
+    inputs = [t for t in code.tensors.values() if t.role == "input"]
+    given = tuple(t for t in inputs if t.axes and t.axes[0].extent == count)
+    return Candidates(found.token, given) if given else None
+
+
+def of_one(code: Code, found: Candidates) -> Code:
+    """The program as the data see it: one candidate in each row, and no answer."""
+    tensors = {n: t for n, t in code.tensors.items() if t is not found.answer}
+    for tensor in found.given:
+        tensors[tensor.name] = replace(tensor, axes=tensor.axes[1:])
+    return replace(code, tensors=tensors)
+
+
+@dataclass(frozen=True)
+class Towers:
+    """The two parts of a program that retrieves."""
+
+    rows: Code
+    top: Code
+    between: tuple[str, ...]
+    """What the first part gives, and the second reads."""
+
+    @staticmethod
+    def of(code: Code, found: Candidates) -> Towers:
+        return _Parting(code, found).towers()
+
+
+class _Parting:
+    def __init__(self, code: Code, found: Candidates) -> None:
+        self.code, self.found = code, found
+        self.count = found.given[0].axes[0].extent
+        inputs = {t.name for t in code.tensors.values() if t.role == "input"}
+        names = {t.name for t in found.given}
+        theirs = dependent(code, frozenset(names))
+        ours = dependent(code, frozenset(inputs - names - {found.answer.name}))
+        # What does not number its candidates chooses among them, as P does.
+        self.theirs = {n for n in theirs - ours if self._numbers(code.tensors[n])}
+        self.ours = ours - theirs
+        apart = self.theirs | self.ours
+        self.below = [s for s in code.statements if s.target in apart or s.target not in theirs]
+        self.top = [s for s in code.statements if s.target not in apart]
+        self.cuts: dict[tuple[str, tuple[Place, ...]], Tensor] = {}
+        self.statements: list[Statement] = []
+
+    def _numbers(self, tensor: Tensor) -> bool:
+        return bool(tensor.axes) and tensor.axes[0].extent == self.count
+
+    def towers(self) -> Towers:
+        tops = [self._top(statement) for statement in self.top]
+        below = [*(self._single(s) for s in self.below), *self.statements]
+        rows = dict(of_one(self.code, self.found).tensors)
+        for name in self.theirs:
+            rows[name] = replace(self.code.tensors[name], axes=self.code.tensors[name].axes[1:])
+        tensors = dict(self.code.tensors)
+        for (name, _), tensor in self.cuts.items():
+            own = tensor.axes[1:] if name in self.theirs else tensor.axes
+            rows[tensor.name] = replace(tensor, axes=own)
+            tensors[tensor.name] = replace(tensor, role="input")
+        return Towers(
+            self._code(rows, below, None),
+            self._code(tensors, tops, self.code.loss),
+            tuple(tensor.name for tensor in self.cuts.values()),
+        )
+
+    def _code(
+        self, tensors: Mapping[str, Tensor], statements: Sequence[Statement], loss: str | None
+    ) -> Code:
+        """A program of its own: these statements, what they read, and the sizes of that."""
+        named = {s.target for s in statements} | tensors_read(statements)
+        kept = {n: t for n, t in tensors.items() if n in named}
+        sizes: set[str] = set()
+        for tensor in kept.values():
+            sizes |= tensor.values.names if tensor.values is not None else set()
+            for axis in tensor.axes:
+                sizes |= axis.lower.names | axis.extent.names
+        for statement in statements:
+            for node in statement.body.walk():
+                sizes |= node.size.names if isinstance(node, SizeValue) else set()
+        return replace(
+            self.code,
+            tensors=kept,
+            statements=tuple(statements),
+            sizes={n: v for n, v in self.code.sizes.items() if n in sizes},
+            constants={n: v for n, v in self.code.constants.items() if n in kept},
+            draws=tuple(d for d in self.code.draws if d.tensor in kept),
+            tests=(),
+            loss=loss,
+            generated=None,
+        )
+
+    # ------------------------------------------------------------------ row by row
+
+    def _single(self, statement: Statement) -> Statement:
+        """Without the number of the candidate."""
+        result = replace(statement, body=rebuild(statement.body, leaf=self._unnumbered))
+        if statement.target not in self.theirs:
+            return result
+        first = statement.left[0]
+        gone = first.terms[0][0] if isinstance(first, Affine) and first.terms else None
+        indices = tuple(i for i in statement.indices if i.name != gone)
+        return replace(result, left=statement.left[1:], indices=indices)
+
+    def _unnumbered(self, node: Expression) -> Expression:
+        names = self.theirs | {t.name for t in self.found.given}
+        if isinstance(node, Read) and node.tensor in names:
+            return replace(node, places=node.places[1:])
+        return node
+
+    # ------------------------------------------------------------------ from row to row
+
+    def _top(self, statement: Statement) -> Statement:
+        """Reads what the rows give instead of their tensors."""
+        ranges = {i.name: i for i in statement.indices}
+        for node in statement.body.walk():
+            if isinstance(node, Reduce | Softmax):
+                ranges |= {i.name: i for i in node.indices}
+
+        def leaf(node: Expression) -> Expression:
+            if isinstance(node, Read) and node.tensor in self.theirs | self.ours:
+                return self._cut(node, ranges)
+            return node
+
+        return replace(statement, body=rebuild(statement.body, leaf=leaf))
+
+    def _cut(self, node: Read, ranges: Mapping[str, Index]) -> Read:
+        """`k[n,S-1,J]` → a tensor of the rows that is that, read at n and J."""
+        places = node.places
+        if any(not isinstance(place, Affine) for place in places):
+            raise IndicialError(f"{node.tensor} is read at a token where candidates are compared")
+        used = list(dict.fromkeys(n for p in places if isinstance(p, Affine) for n, _ in p.terms))
+        indices = [ranges[name] for name in used]
+        key = (node.tensor, places)
+        if key not in self.cuts:
+            name = f"{node.tensor}^{{({len(self.cuts) + 1})}}"
+            axes = tuple(Axis(i.name, i.lower, i.extent) for i in indices)
+            self.cuts[key] = Tensor(name, axes, "defined")
+            theirs = node.tensor in self.theirs
+            own = tuple(indices[1:] if theirs else indices)
+            if theirs and (not indices or indices[0].extent != self.count):
+                raise IndicialError(
+                    f"{node.tensor} is read at other than the number of a candidate"
+                )
+            body = self._unnumbered(node)
+            self.statements.append(Statement(name, tuple(map(Affine.of, own)), own, body))
+        return replace(node, tensor=self.cuts[key].name, places=tuple(map(Affine.of, indices)))
+
+
+class Retrieving:
+    """Losses and choices of a module on rows whose candidates are those of the other rows."""
+
+    def __init__(self, module: ProgramModule, found: Candidates) -> None:
+        self.module, self.answer = module, found.answer.name
+        self.towers = Towers.of(module.code, found)
+        sizes = module.sizes.known
+        self.parts = [
+            ProgramModule(
+                code,
+                {n: v for n, v in sizes.items() if n in code.sizes},
+                title=module.title,
+                device="meta",
+            )
+            for code in (self.towers.rows, self.towers.top)
+        ]
+
+    def __call__(
+        self,
+        inputs: Mapping[str, torch.Tensor],
+        lengths: Mapping[str, torch.Tensor],
+        want: Sequence[str],
+    ) -> Mapping[str, torch.Tensor]:
+        """Tensors of the second part, its loss for example; they depend on the module's parameters."""
+        rows, top = self.parts
+        for part in self.parts:
+            part.train(self.module.training)
+            for name, key in part.state_keys.items():
+                part.register_parameter(key, self.module.parameter(name))
+            part.register_buffer("_like", self.module._like, persistent=False)
+        between: Any = rows(**inputs, lengths=lengths or None, want=list(self.towers.between))
+        given = dict(between)
+        count = len(next(iter(inputs.values())))
+        given[self.answer] = torch.arange(count, device=next(iter(inputs.values())).device)
+        found: Mapping[str, torch.Tensor] = top(**given, want=list(want))
+        return found
