@@ -28,6 +28,7 @@ SECTIONS = {
     "novel": "layers",
     "library": "layers",
     "rate": "layers",
+    "matrices": "matrices",
     "language": "language",
     "tokens": "tokens",
     "compiling": "compiling",

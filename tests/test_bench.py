@@ -13,11 +13,13 @@ import pytest
 import torch
 
 import indicial
-from bench import cells, document, machine, same
+from bench import cells, document, machine, matrices, same
 from bench.__main__ import arguments
 from bench.cells import Problem, Size
 from bench.peers.layer import TorchLayer
 from bench.peers.loops import HoistedLoop, NaiveLoop
+from bench.peers.matrix_states import Chunked
+from bench.peers.matrix_states import HoistedLoop as MatrixLoop
 from bench.peers.modules import Module
 from bench.peers.nanogpt import NanoGPT
 from bench.peers.products import Products
@@ -259,3 +261,12 @@ def test_the_table_of_tiny_shakespeare_has_medians_and_every_seed() -> None:
     ).splitlines()
     assert lines[2] == "| plain | 1.850 (1.800, 1.900) | 65 (70, 60) |  |  |"
     assert lines[3] == "| ours | 1.600 (1.500, 1.700) | 21 (20, 22) | 4.5 (4.0, 5.0) |  |"
+
+
+@pytest.mark.parametrize("name", matrices.MODELS)
+def test_layers_whose_state_is_a_matrix_compute_the_same(name: str) -> None:
+    given = matrices.problem(name, Size(2, 70, 5))  # more steps than a chunk has
+    ours = matrices.Compiled(name, *given)
+    matrices.check(name, ours, MatrixLoop(name, *given))
+    if name in matrices.IN_CHUNKS:
+        matrices.check(name, ours, Chunked(name, *given))

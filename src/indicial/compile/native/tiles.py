@@ -13,7 +13,7 @@ index (`Σ_i k[t,i] S[t-1,i,j]`), a tile has all of its values, and lies in the 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from indicial.compile.native.scan import Unsupported
 from indicial.compile.passes.algebra import ONE, times
@@ -226,6 +226,10 @@ class _Analysis:
         if kind == "low" and loop is None:
             return self.add_final(statement, left, body)
         item = Item(kind, name, left, body, scale)
+        if kind == "sum" and loop is None and (other := self.equal(item)) is not None:
+            self.after.append(replace(statement, body=Read(other.target, statement.left)))
+            late.add(name)
+            return True
         self.roles[name] = left
         if kind == "local" and not has_functions(body):
             self.temporaries[name] = item
@@ -234,6 +238,11 @@ class _Analysis:
         if loop is not None:
             self.inside[name] = loop.direction
         return True
+
+    def equal(self, item: Item) -> Item | None:
+        """A sum that is there already, and says the same."""
+        own = (i for i in self.items.values() if i.kind == "sum" and i.left == item.left)
+        return next((i for i in own if (i.body, i.scale) == (item.body, item.scale)), None)
 
     def walks(self, statement: Statement) -> bool:
         """Whether a statement is of all steps, and not a start."""
@@ -353,13 +362,30 @@ class _Analysis:
                 yield self.tile(vec, row, outer, False, across, given)
             return
         one, two = pair
-        upright = {vec: [i for i in ends if self.suits(i, vec, pair)] for vec in (two, one)}
-        first = two if len(upright[two]) >= len(upright[one]) else one
-        other = one if first == two else two
-        across = [i for i in upright[other] if i not in upright[first]]
-        yield self.tile(other, first, outer, False, [i for i in ends if i not in across])
-        if across:
-            yield self.tile(first, other, outer, False, across)
+        groups = {vec: [i for i in ends if not self.suits(i, other, pair)]
+                  for vec, other in ((two, one), (one, two))}  # fmt: skip
+        if not all(groups.values()):
+            vec = next((vec for vec, some in groups.items() if some), two)
+            yield self.tile(one if vec == two else two, vec, outer, False, ends)
+            return
+        for item in ends:
+            if not any(item in some for some in groups.values()):
+                min(
+                    groups.values(), key=lambda some: self.cost([*some, item]) - self.cost(some)
+                ).append(item)
+        yield self.tile(one, two, outer, False, groups[two])
+        yield self.tile(two, one, outer, False, groups[one])
+
+    def cost(self, ends: Sequence[Item]) -> int:
+        """How many tensors of all indices a kernel computes for some sums, those twice that it saves."""
+        own = [self.items[n] for n in self.needed(ends, ())]
+        wide = [i for i in own if i.kind in ("state", "local")]
+        meet = any(len({self.direction(r) for r in self.read_by(i)} - {0}) > 1 for i in own)
+        return len(wide) + meet * len([i for i in wide if self.direction(i) != self.later])
+
+    def read_by(self, item: Item) -> list[Item]:
+        read = (n.tensor for n in item.body.walk() if isinstance(n, Read))
+        return [self.items[name] for name in read if name in self.items]
 
     def suits(self, item: Item, vec: str, pair: Sequence[str]) -> bool:
         """Whether a sum leaves the vectors as they are; one over both indices suits any."""
@@ -426,11 +452,7 @@ class _Analysis:
         """The way that an item goes: its loop's, or that of the later sweep that it reads; 0: any."""
         if item.target in self.inside:
             return self.inside[item.target]
-        read = {
-            self.direction(self.items[n.tensor])
-            for n in item.body.walk()
-            if isinstance(n, Read) and n.tensor in self.items
-        } - {0}
+        read = {self.direction(other) for other in self.read_by(item)} - {0}
         if len(read) < 2:
             return next(iter(read), 0)
         return self.later

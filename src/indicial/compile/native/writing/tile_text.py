@@ -355,7 +355,7 @@ class _Text(TileValues):
             self.line(f"for (int p = 0; p < P; p++) a_{self.names[item.target]}[p] = {begin};")
         for item in level:
             if tile.row not in item.left:
-                self.line(f"vec h_{self.names[item.target]} = {{0}};")
+                self.line(f"vec h_{self.names[item.target]}[P] = {{0}};")
         with self.row_loop():
             for item in level:
                 if tile.row in item.left:
@@ -386,7 +386,10 @@ class _Text(TileValues):
         for item in level:
             if tile.row not in item.left:
                 name = self.names[item.target]
-                self.line(f"*({self.element(item)}) += {self.scaled(item, f'across(h_{name})')};")
+                self.line(f"for (int p = 1; p < P; p++) h_{name}[0] += h_{name}[p];")
+                self.line(
+                    f"*({self.element(item)}) += {self.scaled(item, f'across(h_{name}[0])')};"
+                )
         self.put_down(items)
 
     def put_down(self, items: Sequence[Item]) -> None:
@@ -424,7 +427,9 @@ class _Text(TileValues):
         if tile.vec not in item.left and not self.even:
             value = f"first_of({value}, columns - p * V)"
         if TIME in item.left:
-            self.line(f"{f'a_{name}[p]' if tile.vec in item.left else f'h_{name}'} += {value};")
+            sum_ = f"a_{name}[p]" if tile.vec in item.left else f"h_{name}"
+            own = "[p]" if tile.vec not in item.left and tile.row not in item.left else ""
+            self.line(f"{sum_}{own} += {value};")
             return
         at = "r * P + p" if {tile.row, tile.vec} <= set(item.left) else (
             "p" if tile.vec in item.left else "r" if tile.row in item.left else "0")  # fmt: skip
