@@ -24,6 +24,7 @@ from pathlib import Path
 
 import pytest
 
+from indicial.designs.written import written_design
 from tests.forked import Forked
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -92,6 +93,8 @@ def run_document(text: str, name: str, folder: Path, commands: str = "") -> int:
             run_pycon(block, name, namespace)
         elif block.kind == "console":
             run_console(block, name, folder, commands)
+        elif block.kind == "design":
+            run_design(block, name, namespace)
         else:
             continue
         count += 1
@@ -101,6 +104,14 @@ def run_document(text: str, name: str, folder: Path, commands: str = "") -> int:
 def run_python(block: Block, name: str, namespace: dict[str, object]) -> None:
     # The empty lines give tracebacks the line numbers of the document.
     exec(compile("\n" * (block.line - 1) + block.text, name, "exec"), namespace)
+
+
+def run_design(block: Block, name: str, namespace: dict[str, object]) -> None:
+    """As a cell `%%indicial design position` does: tried, and known by the name of its task."""
+    made = written_design(block.text, *block.words[1:])
+    if not made.check(block.words[1]).passed:
+        raise SnippetError(f"{name}:{block.line}: {made.check(block.words[1])}")
+    namespace[block.words[1]] = made
 
 
 def run_pycon(block: Block, name: str, namespace: dict[str, object]) -> None:

@@ -44,12 +44,11 @@ from indicial.notation.syntax import (
 from indicial.notation.verbatim import fence
 from indicial.program.messages import IndicialError
 from indicial.program.sections import Block, divide
-from indicial.sheets.pieces import DESIGN
+from indicial.sheets.pieces import DESIGN, MARK
 
 _FENCE = re.compile(r"^(?:`{3,}|~{3,})[^\n]*$", re.MULTILINE)
 _PARAGRAPH = re.compile(r"[^\n]*\S[^\n]*(?:\n[^\n]*\S[^\n]*)*")
 _QUESTION = re.compile(r"\*\*\((?P<label>[a-z])\)\*\*")
-_MARK = re.compile(r"\s*<!--\s*(?P<word>given|answer|gap)\b:?(?P<rest>[^>]*?)-->[ \t]*\n?")
 _BY_CLAIMS = re.compile(r"\s+by\s+claims\s*$")
 _POINTS = re.compile(r"\((?P<number>\d+(?:\.\d+)?)\s+points?\)")
 _SECOND = re.compile(r"^#{2,6}[ \t]", re.MULTILINE)
@@ -107,7 +106,7 @@ class _Asker:
         above = second.start() if second else 0
         for kind, start, end, language, body in _units(text):
             said, mark = mark, Mark()
-            if kind == "prose" and (found := _MARK.match(text, start, end)):
+            if kind == "prose" and (found := MARK.match(text, start, end)):
                 mark = _read_mark(found)
                 if not text[found.end() : end].strip():
                     continue

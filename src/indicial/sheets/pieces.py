@@ -26,6 +26,8 @@ from indicial.notation.verbatim import fence
 
 DESIGN = "design"
 """The language of blocks that hold the matrices of a design."""
+MARK = re.compile(r"<!--\s*(?P<word>given|answer|gap)\b:?(?P<rest>[^>]*?)-->[ \t]*\n*")
+"""A comment that says what becomes of a paragraph in an exercise (`exercises/asking.py`)."""
 _OPENING = re.compile(r"^(?:`{3,}|~{3,})[^\n]*$", re.MULTILINE)
 _HEADING = re.compile(r"^#{1,6}[ \t]", re.MULTILINE)
 _SHELL = re.compile(r"[|<>;&$`*]")
@@ -77,7 +79,8 @@ def pieces(text: str) -> list[Piece]:
 
 
 def _prose(texts: list[str]) -> list[Piece]:
-    return [Piece("prose", text.strip("\n")) for text in texts if text.strip()]
+    shown = [MARK.sub("", text) for text in texts]
+    return [Piece("prose", text.strip("\n")) for text in shown if text.strip()]
 
 
 def _at_headings(before: str, text: str) -> list[str]:
