@@ -19,7 +19,7 @@ from indicial.inspect.structures import Head, Share
 from indicial.lab import pool
 from indicial.lab.pool import Outcome
 from indicial.lab.results import Result
-from indicial.lab.studies import heads, repetition, run_time, shaping
+from indicial.lab.studies import heads, loops, repetition, run_time, shaping
 from indicial.lab.studies.running import Train, run_study
 from indicial.lab.studies.study import Study
 from indicial.lab.studies.trainings import training
@@ -244,6 +244,15 @@ def test_operations_and_exponents() -> None:
     )
 
 
+def test_loops(here: Path) -> None:
+    plan = replace(loops.QUICK, texts=4, words=50)
+    done, said = run(loops.Loops(plan), here / "l")
+    assert done and "ugrnn, J = 8, 4 steps" in said
+    assert {path.name for path in (here / "l").iterdir()} >= FILES
+    assert loops.entered([5, 9, *[1, 2] * 20]) == loops.Loop(2, 2)
+    assert loops.entered(list(range(40))) is None
+
+
 def test_repetition(here: Path) -> None:
     plan = replace(repetition.QUICK, texts=6, words=60, temperatures=(0, 1))
     done, said = run(repetition.Repetition(plan), here / "r")
@@ -271,7 +280,7 @@ def test_repetition(here: Path) -> None:
 # ---------------------------------------------------------------------- the command
 
 
-@pytest.mark.parametrize("name", ["", "shaping", "heads", "run_time", "repetition"])
+@pytest.mark.parametrize("name", ["", "shaping", "heads", "run_time", "repetition", "loops"])
 def test_help_fits(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     if name:
         with pytest.raises(SystemExit):

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from indicial.decode.session import Session
     from indicial.decode.settings import Decoding
     from indicial.decode.text import Speaker, Text
+    from indicial.training.run import Run
 
 GENERATE = """\
 Lets the model of a run go on from a prompt, or begin from nothing. The text
@@ -33,6 +34,11 @@ meanings are those of Hugging Face.
   indicial generate runs/people --num-beams 4         beam search
   indicial generate runs/people --interactive         write a text in turns
 
+A model that was trained to fill in blanks (--task blank) is given a text with
+blanks, and says which words fit, and how likely they are:
+
+  indicial generate runs/blanks --text "the ___ of Lund is" --alternatives 3
+
 A model that reads other inputs as well is given them by name: texts, files with
 a row in each line, tables, images. Its answers come in the order of the rows,
 the likeliest unless you say --temperature:
@@ -45,8 +51,8 @@ the likeliest unless you say --temperature:
 
 Each token is drawn from the model's distribution, unless --temperature is 0
 or there are beams. The order is: repetition penalty, repeated n-grams,
-temperature, top-k, top-p, min-p. The same --seed gives the same text, whatever else is asked for
-beside it. A model with learned positions that has used all of them goes on
+temperature, top-k, top-p, min-p. The same --seed gives the same text, whatever
+else is asked for beside it. A model with learned positions that has used all of them goes on
 from the later half of what it saw.
 
 exit status: 0, 2 for a wrong call, 130 if it was interrupted.
@@ -56,7 +62,7 @@ OTHER_NAMES = {
     "max-length": "max-new-tokens", "max-tokens": "max-new-tokens", "length": "max-new-tokens",
     "n": "num-return-sequences", "num-samples": "num-return-sequences", "temp": "temperature",
     "t": "temperature", "k": "top-k", "p": "top-p", "beams": "num-beams", "start": "prompt",
-    "text": "prompt", "do-sample": "temperature", "source": "input",
+    "do-sample": "temperature", "source": "input",
 }  # fmt: skip
 """What others call it; only used to say how it is called here."""
 
@@ -85,6 +91,10 @@ def _add_prompts(parser: argparse.ArgumentParser) -> None:
                        "- is standard input; a table whose columns are the inputs needs no NAME")  # fmt: skip
     group.add_argument("--column", action="append", default=[], metavar="NAME=COLUMN",
                        help="the column of a table that an input reads")  # fmt: skip
+    group.add_argument("--text", action="append", default=[], metavar="TEXT", dest="texts",
+                       help="a text with blanks (___) for a model that fills them; may be repeated")  # fmt: skip
+    group.add_argument("--alternatives", type=int, default=5, metavar="N",
+                       help="words to show for each blank (5)")  # fmt: skip
     group.add_argument("--interactive", action="store_true",
                        help="write a text in turns: Ctrl-C ends an answer, Ctrl-D everything")  # fmt: skip
     group.add_argument("--checkpoint", choices=["best", "last"], default="best",
@@ -152,6 +162,8 @@ def _generate(options: argparse.Namespace) -> int:
                 f"--{flag} is for a model that reads other inputs than its own words; this one goes "
                 "on from a --prompt"
             )
+    if options.texts:
+        return _fill(options, run)
     speaker = Speaker.of(run, checkpoint=options.checkpoint)
     for damaged in run.checkpoints.damaged:
         print(f"note: {damaged}", file=sys.stderr)
@@ -164,6 +176,30 @@ def _generate(options: argparse.Namespace) -> int:
         texts = _streamed(speaker, settings, prompts)
     for number, text in enumerate(texts, 1):
         _remark(text, f"text {number}" if len(texts) > 1 else "the text")
+    return 0
+
+
+def _fill(options: argparse.Namespace, run: Run) -> int:
+    """Texts with blanks: each filled, and below it the words that fit."""
+    from indicial.decode.blanks import fill
+    from indicial.program.messages import IndicialError
+
+    if options.alternatives < 1:
+        raise IndicialError(
+            f"--alternatives takes a number of at least 1; got {options.alternatives}"
+        )
+    found = [
+        fill(run, text, alternatives=options.alternatives, checkpoint=options.checkpoint)
+        for text in options.texts
+    ]
+    if options.json:
+        print(json.dumps([one.to_json() for one in found], ensure_ascii=False, indent=2))
+        return 0
+    for number, one in enumerate(found):
+        print("\n" * (number > 0) + one.result)
+        for blank in one.blanks:
+            words = ", ".join(f"{word.strip()} {chance:.3f}" for word, chance in blank.words)
+            print(f"  ___ {words}")
     return 0
 
 

@@ -105,7 +105,8 @@ class Speaker:
         if self.fills:
             raise IndicialError(
                 "this model was trained to fill in blanks, from the words on both sides, so it cannot "
-                "write a text from left to right; `indicial evaluate` and `indicial inspect` take it"
+                'write a text from left to right: give it a text with blanks, --text "the ___ is"; '
+                "`indicial evaluate` and `indicial inspect` take it too"
             )
 
     def generate(
