@@ -141,6 +141,8 @@ OUTSIDE: dict[str, tuple[str, str]] = {
     "sums that are left out": (r"y_{il} = x_{ijkl} a_{jk}", "letters below"),
     "a convolution": (r"(f * g)(t) = \sum_\tau f(\tau) g(t - \tau)", "functions"),
     "a random variable": (r"H(X) = -\sum_i p_i \log p_i", "argument"),
+    "a vector of ones": (r"\mathbf s = \mathbf X \mathbf 1", "ones"),
+    "two places that are computed": (r"PE_{(pos, 2i)} = \sin(pos / c^{2i})", "computed"),
     "a step in place": (r"x \leftarrow x - \mu", "itself"),
     "a place or a label": (r"z_L = \alpha^L c", "place"),
     "a determinant": (r"s = \log |\Sigma| + x^\top \Sigma^{-1} x", "determinant"),
@@ -271,3 +273,24 @@ def test_layers_above_and_the_last_of_them(tmp_path: Path) -> None:
     )
     assert deep.axes == {"H": {4}, "W_x": {3}, "W_h": {3}}
     assert out.axes == {"O": {3}, "H": {4}, "W_q": {2}}
+
+
+def test_a_law_that_no_equation_gives_refutes_nothing(tmp_path: Path) -> None:
+    law, use = readings(
+        tmp_path,
+        r"R_m^\top R_n = R_{n-m}",
+        r"q_m^\top k_n = (R_m W_q x_m)^\top (R_n W_k x_n) = x_m^\top W_q^\top R_{n-m} W_k x_n",
+    )
+    assert not law.mistakes and not use.mistakes
+
+
+def test_a_prime_that_transposes(tmp_path: Path) -> None:
+    (found,) = readings(tmp_path, r"b = (X'X)^{-1} X'y")
+    assert found.axes == {"b": {1}, "X": {2}, "y": {1}}
+
+
+def test_a_loss_of_vectors_is_a_number(tmp_path: Path) -> None:
+    (found,) = readings(
+        tmp_path, r"l(\mathbf y, \hat{\mathbf y}) = -\sum_{j=1}^q y_j \log \hat y_j"
+    )
+    assert found.axes.pop("l") == {0} and list(found.axes.values()) == [{1}, {1}]

@@ -70,7 +70,8 @@ class Doubts:
         if not concerned or message.code in CERTAIN or _as_written(message):
             return False
         if message.code == "step" and all(
-            in_matrices(s) or (_of_numbers(s, outline) and not _statistics(s, outline))
+            (in_matrices(s) and not at_a_distance(s))
+            or (_of_numbers(s, outline) and not _statistics(s, outline))
             for s in concerned
         ):
             return False
@@ -133,6 +134,17 @@ def in_matrices(statement: Statement) -> bool:
 def _as_written(message: Message) -> bool:
     """Whether it is a slip that shows in what is written, which `slips.py` tells as a warning."""
     return message.severity == "warning" and message.code in CODES
+
+
+def at_a_distance(statement: Statement) -> bool:
+    """Whether a step uses a law of a name that no equation gives: `R_m^⊤ R_n = R_{n-m}`."""
+    names = [n for n in statement.walk() if isinstance(n, Name) and n.sub]
+    far = {n.base for n in names for i in n.sub if isinstance(i, Add) and _letters_of(i) > 1}
+    return any(n.base in far for n in names for i in n.sub if isinstance(i, Name))
+
+
+def _letters_of(item: Expression) -> int:
+    return len({n.base for n in item.walk() if isinstance(n, Name)})
 
 
 def in_full(statement: Statement, outline: Outline, misspelt: Span | None = None) -> bool:

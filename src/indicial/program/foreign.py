@@ -13,6 +13,7 @@ hole, and is read.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
@@ -27,6 +28,7 @@ from indicial.notation.syntax import (
     Expression,
     Fraction,
     Group,
+    Hadamard,
     Index,
     Name,
     Negative,
@@ -35,6 +37,7 @@ from indicial.notation.syntax import (
     Product,
     Reduction,
     Statement,
+    TupleLiteral,
     is_condition,
 )
 from indicial.program.doubts import indexed
@@ -80,6 +83,25 @@ def without_names(statement: Statement, outline: Outline) -> Statement:
     )
 
 
+def without_arguments(statement: Statement, outline: Outline) -> Statement:
+    """`l(y, ŷ) = -Σ_j y_j log ŷ_j`: a number, of vectors whose elements stand on the right."""
+    left = statement.sides[0] if isinstance(statement, Equation) else None
+    if not isinstance(statement, Equation) or not isinstance(left, Call) or left.given is not None:
+        return statement
+    function, nodes = left.function, [n for st in outline.statements for n in st.walk()]
+    called = sum(isinstance(n, Call) and n.function == function for n in nodes)
+    if not isinstance(function, Name) or function.base in PROBABILITY | BUILT_IN or called > 1:
+        return statement
+    elements = {
+        (n.base, n.accents)
+        for side in statement.sides[1:] for n in side.walk() if isinstance(n, Name) and n.sub
+    }  # fmt: skip
+    plain = [a for a in left.arguments if isinstance(a, Name) and not a.sub]
+    if len(plain) < len(left.arguments) or any((a.base, a.accents) not in elements for a in plain):
+        return statement
+    return replace(statement, sides=(replace(function, span=left.span), *statement.sides[1:]))
+
+
 def _names(equation: Equation, number: int, outline: Outline) -> bool:
     """Whether a side is a function that nothing here defines, of names alone."""
     side = equation.sides[number]
@@ -96,6 +118,10 @@ def foreign(statement: Statement, outline: Outline) -> str:
     if not isinstance(statement, Equation):
         return ""
     nodes = list(statement.walk())
+    # In `S ⊙ (α 1^⊤)` a 1 says no more than that α goes with every column.
+    spread = {id(n) for node in nodes if isinstance(node, Hadamard) for n in node.walk()}
+    if any(_is_ones(n) for n in nodes if id(n) not in spread):
+        return "it uses a vector of ones"
     if any(isinstance(n, Name) and n.base in ("∂", "∇") for n in nodes):
         return ""  # it speaks about the others, which are read without it
     labels = in_scripts(statement) - _exponents(nodes)
@@ -118,6 +144,20 @@ def foreign(statement: Statement, outline: Outline) -> str:
     return _word(statement, outline)
 
 
+_BOLD_ONE = re.compile(r"\\(?:mathbf|boldsymbol|bm|mathbbm|mathds|mathbb)\s*\{?\s*$")
+
+
+def _is_ones(node: Node) -> bool:
+    """The `\\mathbf 1` of `X \\mathbf 1`; before a square bracket it is an indicator."""
+    if not isinstance(node, Number) or node.text != "1" or not node.span.source.text:
+        return False
+    text, start, end = node.span.source.text, node.span.start, node.span.end
+    behind = text[end : end + 12].lstrip("}").lstrip()
+    return bool(_BOLD_ONE.search(text[max(0, start - 14) : start])) and not behind.startswith(
+        ("[", "\\[", "\\left[", "\\big", "(", "\\left(", "_", "\\{", "\\left\\{")
+    )
+
+
 def _left(equation: Equation, outline: Outline) -> str:
     """Why the left side is nothing that an equation can define."""
     left = equation.sides[0]
@@ -125,6 +165,8 @@ def _left(equation: Equation, outline: Outline) -> str:
         return "its left side is a product of functions"
     if isinstance(left, Name) and left.base == "e" and left.sup and "e" not in outline.bracketed:
         return "its left side is a power"
+    if isinstance(left, Name) and any(isinstance(i, TupleLiteral | Product) for i in left.sub):
+        return f"{unicode(left)} stands at a place that is computed"
     if isinstance(left, Name) and (place := _raised_to(left, equation)):
         return f"{place} may be a place or a part of the name"
     if isinstance(left, Name):

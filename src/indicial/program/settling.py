@@ -15,7 +15,7 @@ from indicial.notation.faults import Skipped
 from indicial.notation.source import Span
 from indicial.notation.syntax import Equation, Statement
 from indicial.program.doubts import about
-from indicial.program.foreign import foreign, without_names
+from indicial.program.foreign import foreign, without_arguments, without_names
 from indicial.program.names.sorting import says_what
 from indicial.program.program import Program
 from indicial.program.sections import Part
@@ -135,7 +135,8 @@ def _draws(statement: Statement) -> bool:
 def _without_foreign(part: Part, found: set[Statement]) -> Part:
     """The part without what is not about tensors; that is added to what was `found`."""
     own = part.holding(part.statements).prose()
-    plain = {id(s): without_names(s, part.outline()) for s in own}
+    sketch = part.outline()
+    plain = {id(s): without_arguments(without_names(s, sketch), sketch) for s in own}
     if any(id(new) != old for old, new in plain.items()):
         home = {id(plain[key]): block for key, block in part.home.items() if key in plain}
         statements = [plain.get(id(s), s) for s in part.statements]

@@ -101,7 +101,7 @@ def _negative(node: s.Expression) -> bool:
 
 
 def transposed(statements: list[s.Statement]) -> list[s.Statement]:
-    """`x^T` is `x^⊤`: where T is nothing else, and beside something that it can be multiplied by."""
+    """`x^T` is `x^⊤`: where T is nothing else, and beside something that it can be multiplied by; `X'X` too."""
     scripts: set[int] = set()
     beside: set[int] = set()
     bracketed: set[s.Expression] = set()
@@ -117,6 +117,7 @@ def transposed(statements: list[s.Statement]) -> list[s.Statement]:
         for statement in statements for node in statement.walk()
     )  # fmt: skip
     top = s.Name("T")
+    primed = _primes_transpose(statements)
 
     def is_turned(name: s.Name) -> bool:
         if not name.sup or name.sup[-1] != top or name in bracketed:
@@ -129,6 +130,8 @@ def transposed(statements: list[s.Statement]) -> list[s.Statement]:
     def change(node: s.Expression) -> s.Expression:
         if isinstance(node, s.Name) and is_turned(node):
             return s.Transpose(replace(node, sup=node.sup[:-1]), span=node.span)
+        if primed and isinstance(node, s.Name) and node.primes == 1 and id(node) in beside:
+            return s.Transpose(replace(node, primes=0), span=node.span)
         if isinstance(node, s.Transpose) and isinstance(node.body, s.Name):
             return replace(node, body=_inverted(node.body))
         if (
@@ -140,6 +143,21 @@ def transposed(statements: list[s.Statement]) -> list[s.Statement]:
         return rebuilt(node, change)
 
     return [changed(statement, change) for statement in statements]
+
+
+def _primes_transpose(statements: list[s.Statement]) -> bool:
+    """`(X'X)^{-1} X'y`: a prime is a ⊤ for an author who writes `X'X`, and defines nothing with a prime."""
+    names = [n for st in statements for n in st.walk() if isinstance(n, s.Name) and n.primes]
+    defined = {n for st in statements if isinstance(st, s.Equation) for n in st.sides[0].walk()}
+    if not names or defined & set(names) or any(n.primes > 1 for n in names):
+        return False
+    products = [n for st in statements for n in st.walk() if isinstance(n, s.Product)]
+    return any(
+        is_capital(one.base) and replace(one, primes=0) == two
+        for product in products
+        for one, two in zip(product.factors, product.factors[1:], strict=False)
+        if isinstance(one, s.Name) and one.primes == 1
+    )
 
 
 def _inverted(name: s.Name) -> s.Name:
