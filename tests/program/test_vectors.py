@@ -288,9 +288,10 @@ def test_bare_matrices() -> None:
 def test_draws() -> None:
     assert rewritten("vector k[i,D], m[D]", "k_i ~ N(m, λ I)")[-1] == "k[i,d] ~ N(m[d], λ)"
     lines = ["k ~ N(m, λ I + m m^⊤)", "s = k^⊤ m"]
-    assert [m.code for m in program("vector k[D], m[D]", *lines).messages] == ["draw"]
-    found = program(*lines, document=True)
-    assert found.errors == [] and len(found.skipped) == 1
+    for found in (program("vector k[D], m[D]", *lines), program(*lines, document=True)):
+        assert found.errors == [] and found.skipped == ()
+        noise = [name for name, tensor in found.code.tensors.items() if tensor.role == "draw"]
+        assert noise == ["covariance1.noise"] and found.code.tensors["k"].role == "defined"
 
 
 # ---------------------------------------------------------------------- documents

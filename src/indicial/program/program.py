@@ -27,6 +27,7 @@ from indicial.program.messages import IndicialError, Message, Messages, in_order
 from indicial.program.names.cells import Resolver
 from indicial.program.names.complex import real
 from indicial.program.names.constants import with_constants
+from indicial.program.names.covariances import independent
 from indicial.program.names.fills import Networks, fill, overridden
 from indicial.program.names.given_starts import as_inputs, given_starts
 from indicial.program.names.inverses import regular
@@ -112,7 +113,7 @@ class Program:
         indexed = networks.put_in(self.reading.statements)
         # Steps with vectors use what the prose says of them: that they are orthogonal, of length 1.
         self._prose = document and self.reading.related
-        unrolled, in_place = unroll(indexed, document)
+        unrolled, in_place = unroll(independent(indexed), document)
         self.statements: tuple[Statement, ...] = tuple(unrolled)
         self.skipped = (*self.skipped, *derivatives, *in_matrices, *in_place)
 

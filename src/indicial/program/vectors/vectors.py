@@ -439,7 +439,7 @@ class _Rewriting:
         return use is not None and use.kind == "function" and self.kinds.defined(use)
 
     def _drawn(self, equation: s.Equation) -> tuple[s.Statement, Shape] | None:
-        """`k ~ N(μ, λ I)`: the variance of each element is λ; no other matrix can be used."""
+        """`k ~ N(μ, λ I)`: the variance of each element is λ; another matrix is a covariance."""
         left, right = equation.sides
         shape = self.conflicts.shape(left)
         if shape is None:
@@ -454,6 +454,8 @@ class _Rewriting:
             single = multiple(argument) if self.identity and found == MATRIX else argument
             if found is None:
                 return None
+            if found == MATRIX and single is None and shape == COLUMN and len(arguments) == 1:
+                single = argument  # a covariance: `covariances.py` draws with it
             if single is None:
                 if self.document:
                     self.skipped.append(
@@ -508,8 +510,11 @@ class _Rewriting:
         if isinstance(function, s.Name) and function.base in DISTRIBUTIONS:
             assert isinstance(right, s.Call)
             shapes = [self.conflicts.shape(a) for a in right.arguments]
+            across = (ends[0], self.dimensions.new(False)) if MATRIX in shapes[1:] else ends
             arguments = tuple(
-                self.emission.emit(a, ends if shape != NUMBER else CLOSED)
+                self.emission.emit(
+                    a, CLOSED if shape == NUMBER else across if shape == MATRIX else ends
+                )
                 for a, shape in zip(right.arguments, shapes, strict=True)
             )
             right = replace(right, arguments=arguments)
