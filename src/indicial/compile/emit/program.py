@@ -110,11 +110,21 @@ class Emission:
         )
         value = self.tensors.read(Read(name, places), env)
         zero = self.writing.graph.literal(-1 if value.node.kind == INT else 0)
-        for n in names:
+        for number, n in enumerate(names):
             mask = self.writing.ragged.within(env.own[n], env)
-            if mask is not None:
+            if mask is not None and not self._ends(name, number):
                 value = choose(self.torch, mask, value, zero, env)
         return aligned(self.torch, value, names)
+
+    def _ends(self, name: str, axis: int) -> bool:
+        """Whether a tensor is 0 beyond an axis, because what it is computed from is."""
+        statements = self.code.of(name)
+        if len(statements) != 1 or statements[0].guard is not None:
+            return False
+        (statement,) = statements
+        place = statement.left[axis]
+        index = next((i for i in statement.indices if place == Affine.of(i)), None)
+        return index is not None and self.tensors.vanishes(statement.body, index)
 
     def run(self, statement: Statement, order: int) -> None:
         name = self.target = statement.target

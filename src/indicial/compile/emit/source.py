@@ -47,18 +47,18 @@ def emit(
     summed: frozenset[str] = frozenset(),
     empty: frozenset[str] = frozenset(),
     patterns: Collection[str] = NAMES,
-    finite: bool = False,
+    zeros: Collection[str] | None = None,
 ) -> Source:
     """The text that computes the wanted tensors; those that are `summed`, over the batch.
 
     `patterns` are the library calls to look for, by name. Sizes are 1 or more but for those that
     are `empty`, which may be 0; then no library calls are looked for, as many want an element.
-    `finite`: beyond its length every input has something finite already.
+    `zeros` are inputs that are 0 beyond their lengths; the others are finite there then.
     """
     patterns = () if empty else patterns
     lifted, steps = lift(code, plan, want, ragged, draws, summed)
     lifted, steps = with_logs(lifted, steps, want)
-    module = _Module(lifted, steps, list(dict.fromkeys(want)), ragged, empty, patterns, finite)
+    module = _Module(lifted, steps, list(dict.fromkeys(want)), ragged, empty, patterns, zeros)
     text = module.text()
     return Source.of(text, module.emission.functions, tuple(module.findings))
 
@@ -74,10 +74,10 @@ class _Module:
         ragged: frozenset[str],
         empty: frozenset[str],
         patterns: Collection[str],
-        finite: bool,
+        zeros: Collection[str] | None,
     ) -> None:
         self.code = code
-        self.finite = finite
+        self.finite = zeros is not None
         self.want = want
         self.patterns = patterns
         self.findings: list[Finding] = []
@@ -88,6 +88,7 @@ class _Module:
         self.emission = Emission(
             code, plan, want, self.names, letters, sorted(ragged), empty, CONVOLUTION in patterns
         )
+        self.emission.tensors.zeros = frozenset(zeros or ())
 
     def text(self) -> str:
         emission = self.emission

@@ -30,6 +30,7 @@ from indicial.program.ir import (
     Index,
     Place,
     Read,
+    Reduce,
     Softmax,
 )
 from indicial.program.meaning.differing import stays_inside
@@ -46,6 +47,8 @@ class Tensors(Entries):
         self.ragged = ragged
         self.starts = starts
         self.stores: dict[str, Store] = {}
+        self.zeros: frozenset[str] = frozenset()
+        """Those of them that are 0 beyond their lengths."""
         self.given: dict[str, str] = {}
         """Tensors from outside that the text reads, with their identifiers."""
 
@@ -83,6 +86,15 @@ class Tensors(Entries):
         """Whether a product has a factor that is 0 beyond the range of an index, as a softmax is."""
         if isinstance(product, Apply) and product.function in ("*", "neg"):
             return any(self.vanishes(factor, index) for factor in product.arguments)
+        if isinstance(product, Reduce) and product.operator == "sum":
+            return self.vanishes(product.body, index)
+        if isinstance(product, Read) and product.tensor in self.zeros:
+            axes = self.code.tensors[product.tensor].axes
+            return any(
+                place == Affine.of(index)
+                and (axis.lower, axis.extent) == (index.lower, index.extent)
+                for place, axis in zip(product.places, axes, strict=True)
+            )
         if not isinstance(product, Read) or len(self.code.of(product.tensor)) != 1:
             return False
         (statement,) = self.code.of(product.tensor)

@@ -34,13 +34,15 @@ def arranged(
     ragged: Collection[str] = (),
     identity: str = "",
     tiles: bool = False,
+    zeros: Collection[str] = (),
 ) -> Routine:
     """The wanted tensors of a program in normal form, from its inputs and parameters.
 
     Inputs differ between members, and so does what reads them or knows a size that is `ragged`;
     parameters do not. `summed` are wanted as the sum over all members: gradients of what they share.
     What is made for the parts is stored under `identity`. With `tiles` the state is a matrix that
-    nobody wants to see, and kernels take tiles of it through time.
+    nobody wants to see, and kernels take tiles of it through time. `zeros` are inputs that are 0
+    beyond their lengths.
     """
     sums = frozenset(summed)
     # A sum over members must not be summed again by one that is only another name for it.
@@ -51,7 +53,7 @@ def arranged(
     if sums & tensors_read(code.statements):
         raise Unsupported("a sum over all members is read by one of them")
     plan = schedule(code, [n for n in want if n not in copies])
-    arrangement = _Arrangement(code, want, sums, ragged, identity)
+    arrangement = _Arrangement(code, want, sums, ragged, identity, zeros)
     parts = list(arrangement.tiled(plan)) if tiles else arrangement.parts(plan)
     return Routine(tuple(want), copies, _fixed(code, plan), parts)
 
@@ -60,7 +62,9 @@ def emitted(stretch: Stretch, ragged: frozenset[str]) -> Source:
     """The text of a stretch."""
     plan = Plan(tuple(Run(s) for s in stretch.code.statements))
     # What it is given was computed from inputs that are settled, or by kernels, which leave zeros.
-    return emit(stretch.code, plan, stretch.want, ragged=ragged, summed=stretch.summed, finite=True)
+    return emit(
+        stretch.code, plan, stretch.want, ragged=ragged, summed=stretch.summed, zeros=stretch.zeros
+    )
 
 
 def _fixed(code: Code, plan: Plan) -> tuple[str, ...]:
@@ -79,8 +83,10 @@ class _Arrangement:
         summed: frozenset[str],
         ragged: Collection[str],
         identity: str,
+        zeros: Collection[str],
     ) -> None:
         self.code = code
+        self.zeros = set(zeros)
         self.want = tuple(want)
         self.summed = summed
         self.identity = identity
@@ -146,6 +152,7 @@ class _Arrangement:
                 part.build("float", {}, frozenset())  # tells now if it cannot be done
                 yield part
                 known += keep
+                self.zeros |= set(keep)
             else:
                 own = [s for s in group if id(s) not in absorbed]
                 there = {*self.given, *known}
@@ -233,7 +240,9 @@ class _Arrangement:
             draws=(), tests=(), loss=None, generated=None,
         )  # fmt: skip
         roles = {n: t.role for n, t in kept.items() if t.role in ("input", "parameter")}
-        return Stretch(self.name(), Packed(code), roles, made, self.summed & set(made), others)
+        zeros = frozenset(n for n in roles if n in self.zeros)
+        summed = self.summed & set(made)
+        return Stretch(self.name(), Packed(code), roles, made, summed, others, zeros)
 
 
 def _copied(tensor: Tensor, source: str) -> Statement:

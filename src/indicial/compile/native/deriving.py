@@ -104,7 +104,9 @@ def backward(own: Recurrence, arguments: tuple[str, ...]) -> Routine | str:
     identity = f"{own.key} backward {','.join(arguments)}"
     try:
         code = _adjoint_code(own)
-        return arranged(code, want, summed, own.scan.ragged, identity, bool(own.scan.readers))
+        return arranged(
+            code, want, summed, own.scan.ragged, identity, bool(own.scan.readers), own.kept
+        )
     except (Unsupported, ScheduleError) as reason:
         return str(reason)
 

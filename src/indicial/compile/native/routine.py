@@ -47,6 +47,8 @@ class Stretch:
     summed: frozenset[str]
     known: dict[str, str] = field(default_factory=dict)
     """Other names for tensors of which it defines further elements."""
+    zeros: frozenset[str] = frozenset()
+    """Those of its inputs that are 0 beyond their lengths."""
     sources: dict[frozenset[str], Source] = field(default_factory=dict)
 
     @property
@@ -71,7 +73,7 @@ class Stretch:
 
         return emitted(self, ragged)
 
-    STORED = ("identity", "packed", "roles", "want", "summed", "known")
+    STORED = ("identity", "packed", "roles", "want", "summed", "known", "zeros")
 
 
 @dataclass
