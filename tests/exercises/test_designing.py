@@ -1,10 +1,12 @@
 """Matrices of a design as answers: any that get every case right, and where the fault is."""
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from indicial.cli import main
 from indicial.designs.hand import HAND, hand
 from indicial.designs.written import design_blocks, matrix, written_design
 from indicial.exercises.asking import ask
@@ -100,3 +102,19 @@ def test_a_line_that_is_no_matrix_is_told() -> None:
         written_design("W^X = [[1]]", "position")
     with pytest.raises(IndicialError, match="what the design is to do"):
         written_design(KEY)
+
+
+@pytest.mark.parametrize("name", ["a.md", "a.ipynb"])
+@pytest.mark.parametrize("strength, status", [("10", 0), ("-10", 1), ("x y", 1)])
+def test_check_tries_the_designs_of_sheets_and_notebooks(
+    name: str, strength: str, status: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = KEY.replace("10", strength)
+    cell = {"cell_type": "code", "source": f"%%indicial design position\n{lines}"}
+    text = f"# A\n\n```design position\n{lines}```\n"
+    path = tmp_path / name
+    path.write_text(text if name == "a.md" else json.dumps({"cells": [cell]}), encoding="utf-8")
+    assert main(["check", str(path)]) == status
+    out = capsys.readouterr().out
+    assert ("all 120 sequences are right" in out) == (status == 0)
+    assert ("1 error" in out) == (status == 1)

@@ -117,8 +117,14 @@ def _check(options: argparse.Namespace) -> int:
     errors = sum(1 for m in found if m.severity == "error")
     errors += sum(1 for verdict in verdicts if not verdict.as_stated)
     warnings = sum(1 for m in found if m.severity == "warning")
+    designs = list(_designs(files))
+    errors += sum(1 for _, passed in designs if not passed)
     if options.json:
         rows = [m.to_json() for m in found] + [verdict.to_json() for verdict in verdicts]
+        rows += [
+            {"code": "design", "severity": "note" if passed else "error", "message": told}
+            for told, passed in designs
+        ]
         print(json.dumps(rows, ensure_ascii=False, indent=2))
         return 1 if errors else 0
     for message in found:
@@ -128,8 +134,7 @@ def _check(options: argparse.Namespace) -> int:
             print()  # a message stands apart
         print(verdict.line() if verdict.as_stated else verdict.message().render())
     print(end="\n" if verdicts else "")
-    for told, passed in _designs(files):
-        errors += not passed
+    for told, _ in designs:
         print(told, end="\n\n")
     if options.notes:
         for one in skipped:
@@ -175,20 +180,25 @@ def _claims(
 def _designs(files: list[str]) -> Iterator[tuple[str, bool]]:
     """What came of the designs in sheets, of which every case is tried."""
     for file in files:
-        if not file.lower().endswith((".md", ".markdown")) or not Path(file).is_file():
+        notebook = file.lower().endswith(".ipynb")
+        if (
+            not (notebook or file.lower().endswith((".md", ".markdown")))
+            or not Path(file).is_file()
+        ):
             continue
         text = Path(file).read_text(encoding="utf-8", errors="replace")
-        if "```design" not in text:
+        if ("%%indicial design" if notebook else "```design") not in text:
             continue
-        from indicial.designs.written import design_blocks
+        from indicial.designs.written import design_blocks, design_cells
         from indicial.program.messages import IndicialError
 
-        for block in design_blocks(text):
+        for block in (design_cells if notebook else design_blocks)(text):
+            place = f"{file}#cell{block.line}" if notebook else f"{file}:{block.line}"
             try:
                 found = block.design().check(block.task)
-                yield f"{file}:{block.line}: design: {found}", found.passed
+                yield f"{place}: design: {found}", found.passed
             except IndicialError as error:
-                yield f"{file}:{block.line}: error: this design cannot be tried: {error}", False
+                yield f"{place}: error: this design cannot be tried: {error}", False
 
 
 def _count(number: int, word: str) -> str:

@@ -29,7 +29,9 @@ from indicial.designs.tasks import Task
 from indicial.designs.tasks import task as named_task
 from indicial.library.loading import load
 from indicial.notation.literals import numbers
+from indicial.notation.notebooks import MAGIC, all_cells
 from indicial.notation.parse import parse_text
+from indicial.notation.source import Source
 from indicial.notation.syntax import Declaration, Equation
 from indicial.notation.verbatim import fence
 from indicial.program.messages import IndicialError
@@ -44,7 +46,7 @@ _SIZE = re.compile(r"^\s*size\s+(?P<name>\w+)\s*=\s*(?P<value>\d{1,4})\s*$")
 
 @dataclass(frozen=True)
 class DesignBlock:
-    """A block of a text: its line, what stands behind `design`, and its inside."""
+    """A block of a text: its line (of a notebook, its cell), what stands behind `design`, its inside."""
 
     line: int
     words: tuple[str, ...]
@@ -70,6 +72,14 @@ def design_blocks(text: str) -> Iterator[DesignBlock]:
         yield DesignBlock(
             text.count("\n", 0, opening.start()) + 1, words, text[block.first : block.last]
         )
+
+
+def design_cells(text: str) -> Iterator[DesignBlock]:
+    """The designs of a notebook: its cells `%%indicial design position`, by their numbers."""
+    for number, (kind, cell) in enumerate(all_cells(Source("notebook", text))[0], start=1):
+        words, _, inside = cell.lstrip().partition("\n")
+        if kind == "code" and words.split()[:2] == [MAGIC, DESIGN] and len(words.split()) > 2:
+            yield DesignBlock(number, tuple(words.split()[2:]), inside)
 
 
 def written_design(text: str, what: str | Task = "", model: str = MODEL) -> Design:

@@ -167,7 +167,9 @@ def _bare(line: str) -> str:
 def _braced(text: str, command: str) -> Iterator[tuple[str, str]]:
     r"""`\answer{a1}{\frac{1}{2}}`: braces inside it are matched."""
     behind = 0
-    for match in re.finditer(rf"\\{command}\{{([^{{}}\n]{{1,12}})\}}\s?\{{", text):
+    for match in re.finditer(
+        rf"\\{command}(?:\[[^][\n]{{0,12}}\])?\{{([^{{}}\n]{{1,12}})\}}\s?\{{", text
+    ):
         line = text.rfind("\n", 0, match.start()) + 1
         before = text[max(line, match.start() - 200) : match.start()]
         if match.start() < behind or "newcommand" in before or re.search(r"(?<!\\)%", before):

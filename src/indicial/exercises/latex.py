@@ -35,9 +35,9 @@ BEGINNING = r"""\documentclass[11pt,fleqn]{article}
 \sloppy
 \providecommand{\cev}[1]{\overleftarrow{#1}}
 % Write answers between the last braces: \answer{a1}{2JT}
-\newcommand{\answer}[2]{\ensuremath{%
-  \boxed{\ifx\relax#2\relax\rule[-0.6ex]{0pt}{2.6ex}\hspace{7em}\else\,#2\,\fi}%
-  \;{}_{\text{\sffamily\scriptsize #1}}}}
+\newcommand{\answer}[3][2.6ex]{\ensuremath{%
+  \boxed{\ifx\relax#3\relax\rule[-0.6ex]{0pt}{#1}\hspace{7em}\else\,#3\,\fi}%
+  \;{}_{\text{\sffamily\scriptsize #2}}}}
 % and words here: \words{a}{Each step waits for the one before.}
 \newcommand{\words}[2]{\par\textit{In words, (#1):} \ifx\relax#2\relax\par\vspace{5.5em}\else #2\par\fi}
 """
@@ -48,6 +48,8 @@ A box before a colon takes \emph{true} or \emph{false}. A bound should be as sha
 There are %s in all."""
 
 HOLE = "indicialgap"
+MANY = 8
+"""Columns of a table that is set small."""
 _INLINE = re.compile(
     r"(?P<math>\$[^$]+\$)|(?P<code>`[^`]+`)|(?P<bold>\*\*(?P<bolded>[^*]+)\*\*)"
     r"|(?P<italic>\*(?P<emphasised>[^*]+)\*)|!\[[^]]*\]\((?P<picture>[^()\s]+)\)"
@@ -146,7 +148,8 @@ def _flush(row: str) -> str:
 
 def _box(gap: Gap, answers: Mapping[str, str]) -> str:
     said = answers.get(gap.label, "")
-    return rf"\answer{{{gap.label}}}{{{_answer(gap, said)}}}"
+    room = "[9ex]" if gap.kind == "matrix" else ""
+    return rf"\answer{room}{{{gap.label}}}{{{_answer(gap, said)}}}"
 
 
 def _answer(gap: Gap, said: str) -> str:
@@ -214,7 +217,8 @@ def _table(lines: list[str]) -> str:
     if rules:
         body.insert(1, r"\hline")
     inside = "\n".join(body)
-    return f"{{\\small\\begin{{tabular}}{{{columns}}}\n{inside}\n\\end{{tabular}}}}"
+    small = "small" if len(columns) < MANY else "footnotesize\\setlength{\\tabcolsep}{3pt}"
+    return f"{{\\{small}\\begin{{tabular}}{{{columns}}}\n{inside}\n\\end{{tabular}}}}"
 
 
 def prose(text: str) -> str:
@@ -226,7 +230,8 @@ def prose(text: str) -> str:
         if match["math"]:
             found += f"${math(match['math'][1:-1])}$"
         elif match["code"]:
-            found += rf"\texttt{{{code_line(match['code'][1:-1])}}}"
+            said = code_line(match["code"][1:-1]).replace("~", " ")  # it may be broken here
+            found += rf"\texttt{{{said}}}"
         elif match["bold"]:
             found += rf"\textbf{{{prose(match['bolded'])}}}"
         elif match["italic"]:
@@ -281,7 +286,11 @@ def verbatim(text: str) -> str:
     lines = [
         rf"\texttt{{{code_line(line)}}}" if line.strip() else "~" for line in text.splitlines()
     ]
-    return "{\\small\\setlength{\\parskip}{0pt}\\raggedright\n" + "\\par\n".join(lines) + "\\par}"
+    return (
+        "{\\footnotesize\\setlength{\\parskip}{0pt}\\raggedright\n"
+        + "\\par\n".join(lines)
+        + "\\par}"
+    )
 
 
 def code_line(text: str) -> str:
