@@ -49,7 +49,7 @@ Trains `transformer` on the built-in world people, then `transformer focus` and
 and measures the loss of the validation part without the term, the entropy of
 the heads, and how far they look. A seed has the same first weights and batches
 for every λ, so losses are compared seed by seed. With --few the model sees two
-thousand sentences some thirty times over, and learns them by heart in part.
+thousand sentences about ten times over.
 """
 
 HEADS = """\
