@@ -210,7 +210,8 @@ def _attend(options: argparse.Namespace) -> int:
         print(json.dumps(_looks_json(subject, looks), ensure_ascii=False))
         return 0
     if options.figure:
-        print(f"{len(looks)} {'matrix' if len(looks) == 1 else 'matrices'} in {options.figure}")
+        one, many = ("matrix", "matrices") if seen.picture is None else ("word", "words")
+        print(f"{len(looks)} {one if len(looks) == 1 else many} in {options.figure}")
         return 0
     if all(look.at is not None for look in looks):
         lines = picture_blocks(looks, colour=_colour(), width=screen_width())

@@ -94,6 +94,15 @@ def test_training_has_the_verbs_and_objects_of_new_sentences_with_others_only() 
     assert words & {"admire", "admires"} and words & {"librarian", "librarians"}
 
 
+def test_training_has_every_word() -> None:
+    """Of the world, which has few words in few sentences only; a rare one may not have come up."""
+    book = Phrasebook(world("village"))
+    train = {word for row in book.rows("train", 1500) for word in f"{row['x']} {row['w']}".split()}
+    for part in ("validation", "new"):
+        for row in book.rows(part, 60):
+            assert set(f"{row['x']} {row['w']}".split()) <= train
+
+
 def test_a_translation_is_right_or_not() -> None:
     row = {"w": "Izmir lies in Turkey ."}
     assert is_right(" Izmir lies in Turkey .\n", row)
