@@ -138,7 +138,7 @@ def test_texts_of_different_lengths(name: str) -> None:
 def test_many_steps_in_float32(name: str) -> None:
     """More steps than a chunk has, columns that fill no vector, decays near 0 and near 1."""
     ways = ways_of(TEXTS[name])
-    sizes = {**dict.fromkeys(ways.code.sizes, 2), "T": 150, "I": 18, "J": 37}
+    sizes = {**dict.fromkeys(ways.code.sizes, 2), "T": 300, "I": 18, "J": 37}
     given = Given(ways.code, sizes, 2)
     for scale in (1.0, 8.0):
         given.inputs["k"] = (

@@ -13,6 +13,13 @@ typedef real quarter_vec __attribute__((vector_size(16)));
 static inline __attribute__((always_inline)) vec load(const real *at) { return *(const vec *)at; }
 static inline __attribute__((always_inline)) void store(real *at, vec x) { *(vec *)at = x; }
 
+/* How many steps of a tile of so many vectors wait for the sweep back: what is a part of the cache,
+   and then no more, as each chunk begins with a checkpoint. */
+static inline __attribute__((unused)) long chunk_of(long vectors) {
+  const long steps = 256 * 1024 / (64 * vectors);
+  return steps < 4 ? 4 : steps > 256 ? 256 : steps;
+}
+
 /* The sum of a vector's elements. */
 static inline __attribute__((always_inline, unused)) real across(vec x) {
   half_vec a, b;

@@ -19,12 +19,9 @@ from indicial.compile.native.scan import Unsupported
 from indicial.compile.native.tiles import TIME, Item, Sweep, Tile
 from indicial.compile.native.writing.c import Sizes
 from indicial.compile.native.writing.storage import row_major, times, total
-from indicial.compile.native.writing.tile_values import TILE, TileValues, deeper
+from indicial.compile.native.writing.tile_values import NOTHING, TILE, TileValues, deeper
 from indicial.compile.passes.algebra import ONE
 from indicial.program.ir import Code, Read
-
-IN_REGISTERS, IN_CACHE = 64 * 1024, 256 * 1024
-"""Bytes of states that wait for the sweep back, by where the tile itself is."""
 
 
 def write_tile(
@@ -117,9 +114,11 @@ class _Text(TileValues):
             self.line(f"const long at_{name} = need;")
             self.line(f"need += padded({length});")
         self.line("real *scratch = allocate((need + 16) * sizeof(real));")
-        self.line("for (long i = 0; i < need; i++) scratch[i] = 0;")
         for name, _ in self.scratch:
             self.line(f"real *{name} = scratch + at_{name}; (void){name};")
+        for name, length in self.scratch:
+            if name == NOTHING:
+                self.line(f"for (long i = 0; i < {length}; i++) {name}[i] = 0;")
         with self.block("for (long item = first; item < last; item++)"):
             parts = self.sizes.variable(PARTS)
             self.line(f"const long b = item / {parts}, piece = item % {parts}; (void)piece;")
@@ -223,22 +222,18 @@ class _Text(TileValues):
     def with_checkpoints(self, length: str) -> None:
         """Forward with checkpoints; then, chunk by chunk from the end, forward again and back."""
         first, second = self.tile.sweeps
-        one = f"{self.rows} * P" if self.tile.coupled else f"{TILE}"
         kept = [i for i in first.items if i.kind == "state"]
-        each = f"({one} * 64 * {len(self.saved)})"
-        room = IN_CACHE if self.tile.coupled else IN_REGISTERS
-        self.line(f"long chunk = {room} / {each};")
-        self.line("chunk = chunk < 4 ? 4 : chunk > 64 ? 64 : chunk;")
-        self.line(f"const long chunks = ({length} + chunk - 1) / chunk;")
         widest = f"{self.rows_all()} * P" if self.tile.coupled else f"{TILE}"
+        steps = f"chunk_of({widest} * {len(self.saved)})"
+        self.line(f"const long chunk = {steps}, chunks = ({length} + chunk - 1) / chunk;")
         whole = self.c(self.tile.ranges[TIME][1], False)
         for item in self.saved:
             name = self.names[item.target]
-            self.want(f"w_{name}", f"66 * {widest} * V")
+            self.want(f"w_{name}", f"({steps} + 2) * {widest} * V")
             self.line(f"vec *w{name} = (vec *)w_{name};")
         for item in kept:
             name = self.names[item.target]
-            self.want(f"c_{name}", f"({whole} / 4 + 1) * {widest} * V")
+            self.want(f"c_{name}", f"({whole} / {steps} + 1) * {widest} * V")
             self.line(f"vec *c{name} = (vec *)c_{name};")
         tile = f"{self.rows} * P"
         self.begin(first)

@@ -33,6 +33,8 @@ from indicial.program.sizes import Size
 ROW, VEC = 1, 2
 TILE = 16
 """How many vectors of one state a tile has."""
+NOTHING = "nothing"
+"""The memory of zeros that is read beyond the steps."""
 BYTES = {"float": 4, "double": 8}
 
 
@@ -359,7 +361,7 @@ class TileValues:
 
     def nothing(self) -> str:
         return self.want(
-            "nothing", f"{self.rows_all()} * P * V" if self.tile.coupled else f"{TILE} * V"
+            NOTHING, f"{self.rows_all()} * P * V" if self.tile.coupled else f"{TILE} * V"
         )
 
     def scalar(
