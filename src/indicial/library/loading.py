@@ -31,7 +31,7 @@ from indicial.notation.parse import Parsed, parse_text
 from indicial.notation.sentences import Prose, contradictions
 from indicial.notation.source import Span
 from indicial.notation.syntax import Statement
-from indicial.program.checks.slips import slips
+from indicial.program.checks.slips import Heading, slips
 from indicial.program.messages import IndicialError, Message
 from indicial.program.names.batches import without_batch
 from indicial.program.names.fills import hole, no_hole
@@ -174,7 +174,11 @@ def _in_document(
     ]  # fmt: skip
     if section or first or last:
         blocks = chosen(blocks, section, first, last)
-    blocks = [_with_slips(block, together) for block, together in under_headings(blocks)]
+    headings: dict[int, Heading] = {}
+    blocks = [
+        _with_slips(block, headings.setdefault(id(together), Heading(together)))
+        for block, together in under_headings(blocks)
+    ]
     prose = Prose(document.source, [f for f in document.formulas if f.surface == "latex"])
     faults = (*document.faults, *contradictions(prose))
     return programs(blocks, faults, _silencer([document]), mend)
@@ -189,7 +193,7 @@ def _filled(programs: list[Program], fills: Mapping[str, str]) -> list[Program]:
     return [p.filled(mine) if mine else p for p, mine in zip(programs, own, strict=True)]
 
 
-def _with_slips(block: Block, together: Sequence[Statement]) -> Block:
+def _with_slips(block: Block, together: Heading) -> Block:
     """A display of prose with the slips that it shows, whether or not it is read."""
     if block.strict:
         return block

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import pairwise
 
 from indicial.notation.faults import Fault
@@ -51,8 +52,30 @@ CODES = frozenset(
 """What is said here is certain; of a sum, more is known where it is read."""
 
 
-def slips(display: Sequence[Statement], section: Sequence[Statement]) -> list[Fault]:
-    """The slips of a display; `section` is all that stands under the same heading."""
+class Heading:
+    """All that stands under a heading; what is asked of it for each display is found once."""
+
+    def __init__(self, statements: Sequence[Statement]) -> None:
+        self.statements = statements
+
+    @cached_property
+    def written(self) -> Counter[tuple[str, tuple[str, ...]]]:
+        """How often each letter stands there with its accents."""
+        return Counter((n.base, n.accents) for st in self.statements for n in st.every(Name))
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        return frozenset(unicode(n) for st in self.statements for n in st.every(Name))
+
+    @cached_property
+    def above(self) -> dict[int, Equation]:
+        """The equation before each other one, by its id."""
+        rows = [st for st in self.statements if isinstance(st, Equation)]
+        return {id(row): before for before, row in pairwise(rows)}
+
+
+def slips(display: Sequence[Statement], section: Heading) -> list[Fault]:
+    """The slips of a display under a heading."""
     found: list[Fault] = []
     for statement in display:
         if isinstance(statement, Equation):
@@ -290,24 +313,18 @@ def _two_meanings(display: Sequence[Statement]) -> Iterator[Fault]:
             return
 
 
-def _lost_accents(display: Sequence[Statement], section: Sequence[Statement]) -> Iterator[Fault]:
+def _lost_accents(display: Sequence[Statement], section: Heading) -> Iterator[Fault]:
     """`s_t[i] = … ĝ_t[i]^2`, `Φ_{t+1}[i] = … g_t[i] …`: a g that stands nowhere else under the heading."""
-    everywhere = Counter(
-        (n.base, n.accents)
-        for statement in section
-        for n in statement.walk()
-        if isinstance(n, Name)
-    )
     rows = [st for st in display if isinstance(st, Equation)]
     for row in rows:
-        for node in row.walk():
-            if not isinstance(node, Index) or not isinstance(node.base, Name) or node.base.accents:
+        for node in row.every(Index):
+            if not isinstance(node.base, Name) or node.base.accents:
                 continue
             name = node.base
             if (
                 not name.sub
                 or name.primes
-                or everywhere[name.base, ()] != 1
+                or section.written[name.base, ()] != 1
                 or row.sides[0] == node
             ):
                 continue
@@ -346,13 +363,13 @@ def _joined_names(display: Sequence[Statement]) -> Iterator[Fault]:
             yield _warning("joined-name", text, name.span)
 
 
-def _copied_labels(display: Sequence[Statement], section: Sequence[Statement]) -> Iterator[Fault]:
+def _copied_labels(display: Sequence[Statement], section: Heading) -> Iterator[Fault]:
     """`i_t = σ(W_i x_t + b_i)` and `f_t = σ(W_f x_t + b_i)`: all labels were changed but one."""
-    rows = [st for st in section if isinstance(st, Equation)]
-    mine = {id(st) for st in display}
-    names = {unicode(n) for st in section for n in st.walk() if isinstance(n, Name)}
-    for before, row in pairwise(rows):
-        pairs = _side_by_side(before, row) if id(row) in mine else None
+    for row in display:
+        before = section.above.get(id(row))
+        if before is None or not isinstance(row, Equation):
+            continue
+        pairs = _side_by_side(before, row)
         if not pairs:
             continue
         changes = Counter((a, b) for a, b, _ in pairs if a != b)
@@ -363,7 +380,7 @@ def _copied_labels(display: Sequence[Statement], section: Sequence[Statement]) -
         left = [name for a, name in kept if a == old]
         if count > 1 and len(left) == 1:
             meant = unicode(_relabelled(left[0], new))
-            if meant not in names:
+            if meant not in section.names:
                 text = f"{unicode(left[0])} is that of the line above; did you mean {meant}?"
                 yield _warning("copied-label", text, left[0].span, before.span)
 
