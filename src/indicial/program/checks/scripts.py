@@ -67,7 +67,10 @@ def _pairs(equation: Equation) -> Iterator[_Pair]:
                 and isinstance(script[0], Name)
                 and _summed(weight) & _summed(factor)
             ):
-                yield _Pair(weight, script[0].base, factor)
+                # In `W^{h,R}[j,I] G^r[t,I] h[t-1,I]` a gate stands between the weight and its h.
+                met = [f for f in factors if _summed(weight) & _summed(f)]
+                own = (f for f in met if isinstance(f.base, Name) and f.base.base == script[0].base)
+                yield _Pair(weight, script[0].base, next(own, factor))
 
 
 def _summed(node: Index) -> set[str]:
