@@ -105,6 +105,9 @@ def _try_in(step: Step, scope: Scope, how: Try) -> Finding:
         return how(step, scope, Budget(MOST_WORK))
     except Exhausted:
         return Finding(step, UNTRIED, "it takes too long to try")
+    except Exception:
+        # Whatever an author writes, the other steps of the document are tried.
+        return Finding(step, UNTRIED, "it is not understood")
 
 
 def _tried(step: Step, scope: Scope, budget: Budget) -> Finding:
