@@ -107,6 +107,27 @@ def test_bounds_are_sharp_or_half_or_of_no_use(grader: Grader) -> None:
     assert shares(grader, "a4", ["2/2", "1.5", "10^9", "0.9"]) == [1, 0.5, 0, 0]
 
 
+CHAIN = """\
+# C
+
+## A
+
+```indicial
+input x[t]
+α[t] = softmax_t x[t]
+claim 0 ≤ α[t] ≤ 1
+claim α[t] + α[t'] ≤ 1 for t ≠ t'
+```
+"""
+
+
+def test_bounds_of_a_chain_and_with_a_condition() -> None:
+    chain = Grader(ask(CHAIN, "c.md"))
+    assert shares(chain, "2.1", ["0 + 0", "-1", "0.1"]) == [1, 0.5, 0]
+    assert shares(chain, "2.2", ["0 + 1", "2", "α[t] + 0"]) == [1, 0.5, 0]
+    assert shares(chain, "2.3", ["2/2", "1.5", "0.9"]) == [1, 0.5, 0]
+
+
 def test_verdicts_are_told_with_the_values_that_show_them(grader: Grader) -> None:
     assert grader.grade("a5", "does not hold").share == 1
     wrong = grader.grade("a5", "true")

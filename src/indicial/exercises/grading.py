@@ -39,12 +39,17 @@ from indicial.library.loading import resolve
 from indicial.notation.literals import numbers
 from indicial.notation.source import Source, Span
 from indicial.notation.syntax import (
+    Add,
     Claim,
     Comparison,
     Declaration,
     Derivative,
     Expression,
+    Group,
     Growth,
+    Negative,
+    Number,
+    Product,
     Quantity,
     Statement,
     Statistic,
@@ -177,10 +182,10 @@ class Grader:
         ):
             if _has(read.answer, what) and not _has(key, what):
                 raise Unread(f"the answer is to be worked out: it may not hold {name}")
-        others = [o for n, o in enumerate(gap.statement.comparison.operands) if n != gap.side]
-        if any(n == o for o in others for n in read.answer.walk()) and not any(
-            n == o for o in others for n in key.walk()
-        ):
+        operands = gap.statement.comparison.operands
+        other = operands[gap.side - 1 if gap.side else 1]
+        repeated = not isinstance(other, Number) and other in read.answer.walk()
+        if repeated and other not in key.walk():
             return Grade(0.0, "this says again what stands on the other side")
         tests = [t for t in program.code.tests if t.span.source is read.source]
         test = tests[0 if gap.side == 0 else -1]
@@ -404,7 +409,6 @@ def _sharper(gap: Gap, read: Read) -> Sequence[Claim]:
     other = operands[gap.side - 1] if behind else operands[1]
     sign = operators[gap.side - 1] if behind else operators[0]
     upper = (sign in ("≤", "<")) == behind
-    from indicial.notation.syntax import Add, Group, Negative, Number, Product
 
     def minus(a: Expression, b: Expression) -> Expression:
         low, high = (b, a) if upper else (a, b)
@@ -415,7 +419,8 @@ def _sharper(gap: Gap, read: Read) -> Sequence[Claim]:
         made = Comparison((left, right), (relation,))
         return Claim(made, None, gap.statement.guard, span=span)  # type: ignore[union-attr]
 
-    sharp = claim(read.answer, "≤" if upper else "≥", key, "sharp")
+    # Both sides with the other operand: it has the indices that a condition may speak of.
+    sharp = claim(minus(read.answer, other), "≤", minus(key, other), "sharp")
     far = Product((Number(f"{MUCH:g}"), minus(key, other)))
     return [sharp, claim(minus(read.answer, other), ">", far, "far")]
 
@@ -466,7 +471,7 @@ def _where(verdict: Verdict) -> str:
     assert verdict.broken is not None
     broken = verdict.broken
     values = ", ".join(f"{n} = {v}" for n, v in broken.draw.items())
-    return f"{broken.left}, where {broken.right} would do,{broken.where}" + (
+    return f"it is off by {broken.left}, where {broken.right} can be reached,{broken.where}" + (
         f"\nwith {values}" if values else ""
     )
 
