@@ -30,6 +30,7 @@ SECTIONS = {
     "rate": "layers",
     "matrices": "matrices",
     "language": "language",
+    "translation": "translation",
     "tokens": "tokens",
     "compiling": "compiling",
     "memory": "memory",

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 import indicial
-from bench import cells, document, machine, matrices, same
+from bench import cells, document, machine, matrices, same, translation
 from bench.__main__ import arguments
 from bench.cells import Problem, Size
 from bench.peers.layer import TorchLayer
@@ -270,3 +270,11 @@ def test_layers_whose_state_is_a_matrix_compute_the_same(name: str) -> None:
     matrices.check(name, ours, MatrixLoop(name, *given))
     if name in matrices.IN_CHUNKS:
         matrices.check(name, ours, Chunked(name, *given))
+
+
+@pytest.mark.parametrize("name", ["bahdanau", "encoder_decoder_prenorm"])
+def test_peers_in_translation_compute_what_the_equations_say(name: str) -> None:
+    torch.manual_seed(0)
+    rows = translation.Rows.drawn(words=11, rows=3, least=2, most=4)
+    theirs = translation.peer(name, 11, 32, 4)
+    translation.checked(name, theirs, rows, translation.sizes(name, 11, 32, 4))
