@@ -23,7 +23,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
 
 
 COMMANDS = [
-    "", "check", "models", "notebook", "exercise", "grade", "explain", "try", "train", "generate", "evaluate",
+    "", "check", "models", "notebook", "plot", "exercise", "grade", "explain", "try", "train", "generate", "evaluate",
     "compare",
     "inspect", "attend", "trace", "design", "study", "study shaping", "study heads",
     "study run_time", "study repetition", "export",
