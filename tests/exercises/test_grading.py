@@ -107,6 +107,12 @@ def test_bounds_are_sharp_or_half_or_of_no_use(grader: Grader) -> None:
     assert shares(grader, "a4", ["2/2", "1.5", "10^9", "0.9"]) == [1, 0.5, 0, 0]
 
 
+def test_a_constant_that_is_a_factor_is_given() -> None:
+    gaps = ask(PROBLEMS / "temperature.md").gaps
+    assert [label for label, gap in gaps.items() if gap.kind == "constant"] == []
+    assert gaps["e1"].key == "M (P[w] - [w = 0])"
+
+
 CHAIN = """\
 # C
 

@@ -340,6 +340,7 @@ def _compared_constants(statements: tuple[Statement, ...]) -> set[str]:
         name
         for s in statements
         if isinstance(s, Claim) and s.comparison.operators in (("=",), ("≈",))
+        if _is_read(s.comparison.operands[1])  # and not `M (P[w] - 1)`
         for name in _bare(s.comparison.operands[1])
     }
     return declared & compared
