@@ -76,8 +76,34 @@ class Stretch:
     STORED = ("identity", "packed", "roles", "want", "summed", "known", "zeros")
 
 
+class Built:
+    """A part that a kernel runs: one for each type and each set of sizes that are fixed."""
+
+    identity: str
+    kernels: dict[object, Kernel]
+
+    def kernel(
+        self,
+        dtype: torch.dtype,
+        sizes: Mapping[str, int],
+        ragged: frozenset[str],
+        fixed: Collection[str],
+    ) -> Kernel:
+        """The kernel for some sizes; made when it is first asked for."""
+        constant = {name: sizes[name] for name in fixed if name not in ragged}
+        key = (dtype, tuple(constant.items()), ragged)
+        if key not in self.kernels:
+            asked = (type(self).__name__, self.identity, REALS[dtype], constant, sorted(ragged))
+            make = functools.partial(self.build, REALS[dtype], constant, ragged)
+            self.kernels[key] = stored(asked, make)
+        return self.kernels[key]
+
+    def build(self, real: str, fixed: Mapping[str, int], ragged: frozenset[str]) -> Kernel:
+        raise NotImplementedError
+
+
 @dataclass
-class Native:
+class Native(Built):
     """A loop that a kernel runs."""
 
     identity: str
@@ -107,22 +133,6 @@ class Native:
         members = next((t.shape[0] for n, t in given.items() if n not in self.same), 1)
         wide, views = self.side_by_side(some, members, sizes, lengths)
         return {**kernel(given, sizes, members, lengths, views), **wide}
-
-    def kernel(
-        self,
-        dtype: torch.dtype,
-        sizes: Mapping[str, int],
-        ragged: frozenset[str],
-        fixed: Collection[str],
-    ) -> Kernel:
-        """The kernel for some sizes; made when it is first asked for."""
-        constant = {name: sizes[name] for name in fixed if name not in ragged}
-        key = (dtype, tuple(constant.items()), ragged)
-        if key not in self.kernels:
-            asked = ("kernel", self.identity, REALS[dtype], constant, sorted(ragged))
-            make = functools.partial(self.build, REALS[dtype], constant, ragged)
-            self.kernels[key] = stored(asked, make)
-        return self.kernels[key]
 
     def side_by_side(
         self, like: torch.Tensor, members: int, sizes: Mapping[str, int], ragged: Collection[str]
@@ -159,7 +169,7 @@ class Native:
 
 
 @dataclass
-class Tiled:
+class Tiled(Built):
     """A kernel that takes tiles of a matrix state through time (`tiles.py`)."""
 
     identity: str
@@ -206,22 +216,6 @@ class Tiled:
                 found[name] = found[name][0]
         return found
 
-    def kernel(
-        self,
-        dtype: torch.dtype,
-        sizes: Mapping[str, int],
-        ragged: frozenset[str],
-        fixed: Collection[str],
-    ) -> Kernel:
-        """The kernel for some sizes; made when it is first asked for."""
-        constant = {name: sizes[name] for name in fixed if name not in ragged}
-        key = (dtype, tuple(constant.items()), ragged)
-        if key not in self.kernels:
-            asked = ("tile", self.identity, REALS[dtype], constant, sorted(ragged))
-            make = functools.partial(self.build, REALS[dtype], constant, ragged)
-            self.kernels[key] = stored(asked, make)
-        return self.kernels[key]
-
     def build(self, real: str, fixed: Mapping[str, int], ragged: frozenset[str]) -> Kernel:
         from indicial.compile.native.building import build_tile  # only where nothing is stored
 
@@ -249,13 +243,13 @@ class Routine:
         known = sizes.keys() >= {name for name in self.fixed if name not in ragged}
         if known and dtype in REALS:
             for part in self.parts:
-                if isinstance(part, Native | Tiled):
+                if isinstance(part, Built):
                     part.kernel(dtype, sizes, ragged, self.fixed).start()
 
     def run(self, given: Values, sizes: Mapping[str, int], lengths: Values) -> Values:
         known = dict(given)
         for part in self.parts:
-            if isinstance(part, Native | Tiled):
+            if isinstance(part, Built):
                 known |= part.run(known, sizes, lengths, self.fixed)
             elif not isinstance(part, Stretch):
                 known |= part.run(known, sizes)
