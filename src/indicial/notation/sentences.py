@@ -226,7 +226,9 @@ _ALMOST = re.compile(
 def approximately(prose: Prose) -> Iterator[Fault]:
     """`is approximately reduced to $c = a$`."""
     for formula in prose.formulas:
-        said = _ALMOST.search(prose.words[: formula.span.start])
+        # In the words right before it: all of the text for each formula would take too long.
+        begin = formula.span.start
+        said = _ALMOST.search(prose.words, max(0, begin - 200), begin)
         text = formula.body.text
         equal = re.search(r"(?<![<>!:])=", text)
         if said is not None and equal is not None and not re.search(r"\\approx|\\simeq|≈", text):
