@@ -273,3 +273,12 @@ def test_looking_inside(pairs: list[str]) -> None:
     assert not isinstance(found.neighbours, str)
     with pytest.raises(IndicialError, match="leave --data out"):
         run.inspect(["a.de"])
+
+
+def test_one_text_may_be_named_by_its_input(pairs: list[str]) -> None:
+    told = {"model": "ugrnn", "max_steps": 1, "documents": "lines", "set": {"J": "4"}}
+    plain = begin(Settings.read({**told, "data": "a.de", "out": "plain"}))
+    named = begin(Settings.read({**told, "data": "w=a.de", "out": "named"}))
+    assert torch.equal(named.task.batch(0).inputs["w"], plain.task.batch(0).inputs["w"])
+    with pytest.raises(IndicialError, match="have no input z"):
+        begin(Settings.read({**told, "data": "a.de", "column": {"z": "german"}, "out": "other"}))

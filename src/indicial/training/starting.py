@@ -16,12 +16,15 @@ from pathlib import Path
 import torch
 
 from indicial.compile.module.module import ProgramModule
+from indicial.data.columns.binding import named
 from indicial.data.columns.parts import Columns
 from indicial.data.corpus import Data
 from indicial.data.making import Cut
+from indicial.notation.parse import canonical_name
 from indicial.program.messages import IndicialError
 from indicial.program.program import Program
 from indicial.tasks.forms import form_of
+from indicial.tasks.predictions import token_inputs
 from indicial.tasks.programs import Trainable, trainable
 from indicial.tasks.registry import make_task
 from indicial.tasks.task import Task
@@ -82,6 +85,8 @@ def begin(
     found = trainable(model or kept or settings.model, settings.set, settings.task)
     for message in found.program.mistakes:  # warnings: an error would have ended it
         tell(message.render())
+    if found.task != "columns":
+        settings = _of_one_text(settings, found.program)
     given = found.sizes
     device = best_device(settings.device, processes.of)
     origin = Origin.of(settings, found) if settings.from_ is not None else None
@@ -127,6 +132,24 @@ def begin(
     )
     run = Run.create(folder, description, data)
     return Ready(task, module, choices, run, make_plan(task, module, choices, folder, per_step))
+
+
+def _of_one_text(settings: Settings, program: Program) -> Settings:
+    """`--data w=book.txt` and `--column w=text` of a program that reads one text."""
+    inputs = [tensor.name for tensor in token_inputs(program.code)]
+    if odd := next((n for n in settings.column if canonical_name(n) not in inputs), None):
+        raise IndicialError(
+            f"--column {odd}={settings.column[odd]}: the equations have no input {odd}; they read "
+            f"{', '.join(inputs)}"
+        )
+    validation = settings.validation
+    return replace(
+        settings,
+        data=tuple(named(item, inputs)[1] for item in settings.data),
+        validation=validation and tuple(named(item, inputs)[1] for item in validation),
+        field=settings.field or next(iter(settings.column.values()), None),
+        column={},
+    )
 
 
 def _folder(settings: Settings, processes: Processes) -> Path:

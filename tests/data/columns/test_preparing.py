@@ -121,6 +121,8 @@ def test_inputs_without_a_column_are_shown_with_what_to_say(tmp_path: Path) -> N
         bind(translation(), [f"x={tmp_path}/a.de"], {})
     with pytest.raises(IndicialError, match="has no column deutsch; it has german, english"):
         bind(translation(), [f"{tmp_path}/a.tsv"], {"x": "deutsch"})
+    with pytest.raises(IndicialError, match=r"--data v=.*a\.de: the equations have no input v"):
+        bind(translation(), [f"v={tmp_path}/a.de"], {})
     with pytest.raises(IndicialError, match="the equations have no input v"):
         bind(translation(), [f"{tmp_path}/a.tsv"], {"v": "german"})
 

@@ -154,9 +154,15 @@ class Bound:
 def named(item: str, inputs: Sequence[str]) -> tuple[str | None, str]:
     """`x=train.de` → `("x", "train.de")`, where x is an input; `pairs.tsv` → `(None, "pairs.tsv")`."""
     name, equals, path = item.partition("=")
-    name = canonical_name(name.strip()) if equals and name.strip() else ""
-    if name in inputs and not os.path.exists(item):
+    if not equals or os.path.exists(item):
+        return None, item
+    name = canonical_name(name.strip()) if name.strip() else ""
+    if name in inputs:
         return name, path
+    if os.path.exists(Path(path).expanduser()):
+        raise IndicialError(
+            f"--data {item}: the equations have no input {name}; they have {', '.join(inputs)}"
+        )
     return None, item
 
 
