@@ -330,8 +330,8 @@ def test_names_without_a_transpose_stay_numbers(text: str) -> None:
 @pytest.mark.skipif(not SEEDS.exists(), reason="the first customers' documents are not here")
 def test_first_document_in_this_style() -> None:
     programs = load_document(next(SEEDS.glob("001_*")))
-    mistakes = [(m.span.line, m.code) for p in programs for m in p.mistakes]
-    assert mistakes == [(81, "bracket"), (174, "rank"), (186, "rank"), (186, "rank")]
+    errors = [(m.span.line, m.code) for p in programs for m in p.errors]
+    assert errors == [(81, "bracket"), (174, "rank"), (186, "rank"), (186, "rank")]
     for found in programs:
         for size in (2, 3):
             if found.equations and not found.errors:

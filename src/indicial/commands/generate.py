@@ -52,8 +52,8 @@ the likeliest unless you say --temperature:
 Each token is drawn from the model's distribution, unless --temperature is 0
 or there are beams. The order is: repetition penalty, repeated n-grams,
 temperature, top-k, top-p, min-p. The same --seed gives the same text, whatever
-else is asked for beside it. A model with learned positions that has used all of them goes on
-from the later half of what it saw.
+else is asked for beside it. A model with learned positions that has used all
+of them goes on from the later half of what it saw.
 
 exit status: 0, 2 for a wrong call, 130 if it was interrupted.
 """

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from indicial.training.watchers import Summary
 
 TEXT = """\
-Train a model of the library, or equations of your own, on text, or on columns of
-data that are the inputs of the equations.
+Train a model of the library, or equations of your own, on text, or on columns
+of data that are the inputs of the equations.
 
 What is not said is chosen by the model, the data and the time, and told before
 the first step. Everything that the run needs later is kept in its folder:
@@ -35,10 +35,10 @@ examples:
   a loss with another term; a blank language model:
     indicial train transformer focus --set λ=0.1 --data people
     indicial train encoder --data people
-  translation, of a built-in world, from files side by side or from a table; captions:
+  translation, of a world, from files side by side or from a table; captions:
     indicial train bahdanau --data phrasebook
     indicial train bahdanau --data x=train.de --data w=train.en
-    indicial train bahdanau --data pairs.tsv --column x=german --column w=english
+    indicial train bahdanau --data pairs.tsv --column x=german --column w=text
     indicial train captioning --data scenes
     indicial train captioning --data I=photos/ --data w=captions.tsv
   go on; fine-tune:
