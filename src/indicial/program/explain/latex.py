@@ -61,7 +61,13 @@ def latex_document(parts: Sequence[Part]) -> str:
             lines.append(f"\\section*{{{escaped(part.title)}}}")
         lines += [f"{paragraph}\n" for paragraph in part.prose]
         if part.statements:
-            rows = [row for statement in part.statements for row in broken_rows(statement)]
+            # All left sides take the room of the widest of them.
+            left = max(map(_left, part.statements))
+            rows = [
+                row
+                for statement in part.statements
+                for row in broken_rows(statement, left - _left(statement))
+            ]
             lines += [r"\begin{align*}", " \\\\\n".join(rows), r"\end{align*}"]
     return "\n".join([*lines, END])
 
@@ -91,11 +97,19 @@ def _formula(word: str) -> str:
     return f"${latex(parsed.statements[0]).rpartition(' = ')[0]}${word[len(core) :]}"
 
 
-def broken_rows(statement: Statement) -> Iterator[str]:
-    """The rows of an alignment that a statement takes; the first has its sign of relation marked."""
+def broken_rows(statement: Statement, indented: float = 0) -> Iterator[str]:
+    """The rows of an alignment that a statement takes; the first has its sign of relation marked.
+
+    `indented` is how many characters stand empty before it.
+    """
     for number, row in enumerate(_listed(statement)):
         marked = row if "&" in row or number else f"& {row}"
-        yield from _broken(marked, _width(statement))
+        yield from _broken(marked, _width(statement), WIDEST - indented)
+
+
+def _left(statement: Statement) -> float:
+    """How many characters are seen before the sign of relation."""
+    return max(0, _listed(statement)[0].find("&")) * _width(statement)
 
 
 def _listed(statement: Statement) -> list[str]:
@@ -111,10 +125,10 @@ def _width(statement: Statement) -> float:
     return min(1.0, seen / max(map(len, rows)))
 
 
-def _broken(row: str, share: float) -> Iterator[str]:
+def _broken(row: str, share: float, widest: float) -> Iterator[str]:
     """A row in pieces that fit."""
-    while len(row) * share > WIDEST:
-        limit = WIDEST / share
+    while len(row) * share > widest:
+        limit = widest / share
         places = [place for place in _openings(row) if place <= limit]
         if not places:
             places = [place for place in _openings(row) if place > limit][:1]
