@@ -41,6 +41,8 @@ from indicial.program.names.letters import index_name
 from indicial.program.names.naming import Naming, Reference
 
 NEVER = frozenset({"∂", "∇", "d"})
+LONGEST = 60
+"""Characters that the name of a number has at most in a sentence that says it is one."""
 
 
 @dataclass(frozen=True)
@@ -307,12 +309,16 @@ class Scope:
         """All of the text that the statements stand in."""
         return "\n".join({s.span.source.text for s in (*self.statements, *self.spoken)})
 
+    @cached_property
+    def _said_numbers(self) -> list[str]:
+        """What stands before “is an integer” wherever the text says so; only the end of it."""
+        said = re.finditer(r"\$? is an? [^.$]{0,30}\b(integer|number|scalar|constant)\b", self.text)
+        return [self.text[max(0, match.start() - LONGEST) : match.start()] for match in said]
+
     def is_number(self, key: str) -> bool:
         """Whether the text says so: “M is a large positive integer”."""
-        said = (
-            rf"(?<!\w){re.escape(key)}\$? is an? [^.$]{{0,30}}\b(integer|number|scalar|constant)\b"
-        )
-        return re.search(said, self.text) is not None
+        ends = (before.removesuffix(key) for before in self._said_numbers if before.endswith(key))
+        return any(not re.search(r"\w$", rest) for rest in ends)
 
     def recurrent(self, key: str) -> bool:
         """Whether a name is computed from itself at an earlier step."""
