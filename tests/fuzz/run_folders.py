@@ -117,7 +117,7 @@ def use(folder: Path, text: Path, rng: random.Random) -> str:
             draw_curves(run.metrics, folder)
         elif kind < 0.2:
             with run.claimed():
-                run.mend_tokenizer(run.tokenizer())
+                run.mend(run.tokenizer())
         elif kind < 0.25:
             from indicial.training.resuming import resume
             from indicial.training.settings import Settings

@@ -220,7 +220,7 @@ def test_the_name_of_a_model_means_the_model(
         (["rnn", "--data", "text.txt", "--workers", "0"], "--workers takes a number of at least 1"),
         (["rnn", "--data", "text.txt", "--out", "."], "holds other things"),
         (["rnn", "blank_rnn", "--data", "text.txt"], "rnn predicts a word from those before it, "
-         "blank_rnn from those on both sides: their losses are of different things"),
+         "blank_rnn a word from those on both sides: their losses are of different things"),
         (["rnn", "own.eq", "--data", "text.txt"], "own says a loss but no probability of a word"),
     ],
 )  # fmt: skip

@@ -48,7 +48,7 @@ def test_a_link_in_the_place_of_the_tokenizer_is_not_written_through(tmp_path: P
     for name in ("tokenizer.json", ".run.json"):
         (tmp_path / "run" / name).unlink(missing_ok=True)
         (tmp_path / "run" / name).symlink_to(tmp_path / "mine")
-    run.mend_tokenizer(tokenizer)
+    run.mend(tokenizer)
     run.keep_setting("patience", 3)
     assert (tmp_path / "mine").read_text() == "mine"
     assert Run.open(tmp_path / "run").tokenizer().size == tokenizer.size

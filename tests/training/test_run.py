@@ -102,7 +102,7 @@ def test_the_tokenizer_of_another_run(tmp_path: Path) -> None:
     run = Run.create(tmp_path / "run", made, make_tokenizer("characters", ["abba"]))
     with pytest.raises(IndicialError, match=r"tokenizer.json has 4 tokens, .* trained with 5"):
         run.tokenizer()
-    run.mend_tokenizer(make_tokenizer("characters", ["abc"]))
+    run.mend(make_tokenizer("characters", ["abc"]))
     assert run.tokenizer().size == 5
 
 
@@ -193,3 +193,17 @@ def test_two_cannot_train_in_one_folder(tmp_path: Path) -> None:
         raise AssertionError("both have it")
     with Run.open(tmp_path / "run").claimed():
         pass
+
+
+def test_a_folder_that_was_left_while_a_file_was_written_is_a_beginning(tmp_path: Path) -> None:
+    for beside in (["tokenizer.json"], ["columns.json"], []):
+        folder = tmp_path / "-".join(["run", *beside])
+        folder.mkdir()
+        for name in (".indicial-x7.json", ".run.json", *beside):
+            (folder / name).write_text("{}")
+        assert Run.create(folder, description()).folder == folder
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "notes.txt").write_text("mine")
+    with pytest.raises(IndicialError, match="holds other things"):
+        Run.create(mine, description())

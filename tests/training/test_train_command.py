@@ -290,7 +290,7 @@ def test_settings_in_a_file(here: Path, capsys: pytest.CaptureFixture[str]) -> N
         (["ugrnn", "--data", "text.txt", "--world-size", "50"], "--world-size is for a built-in world"),
         (["ugrnn", "--data", "text.txt", "--seed", str(2**32)], "--seed takes a number up to 4,294,967,295"),
         (["ugrnn", "--data", "text.txt", "--learning-rate", "0"], "--learning-rate takes a number of at least 1e-12"),
-        (["ugrnn", "--data", "text.txt", "--set", "V=5"], "leave it out (with --tokens bpe"),
+        (["ugrnn", "--data", "text.txt", "--set", "V=5"], "leave it out (how many tokens bpe makes"),
         (["ugrnn", "--data", "text.txt", "--set", "T=5"], "use --context 5"),
         (["ugrnn", "--data", "text.txt", "--set", "J=99999999"], "the memory of this machine holds"),
         (["ugrnn", "--data", "text.txt", "--batch-size", "99999999"], "99,999,999 x 128 tokens is more than"),

@@ -69,9 +69,12 @@ class Derivations:
 
     def amend(self, program: Program, messages: list[Message]) -> list[Message]:
         """The messages of a program, with what was found of its steps."""
-        decided = [f for f in self.findings if f.status != UNTRIED]
+        # Where both refute a step in brackets, the program's message has the author's indices.
+        sure = [m for m in messages if m.code in STEPS and m.severity == "error"]
+        agreed = [f for f in self.findings if f.status == REFUTED and _told(f, sure)]
+        decided = [f for f in self.findings if f.status != UNTRIED and f not in agreed]
         kept = [m for m in messages if m.code not in STEPS or not _about(m.span, decided)]
-        own = [f for f in self.findings if self._home(f) is program]
+        own = [f for f in self.findings if self._home(f) is program and f not in agreed]
         return kept + [m for f in own if (m := self._message(f)) is not None]
 
     def _home(self, finding: Finding) -> Program:
@@ -117,6 +120,11 @@ class Derivations:
 
 def _about(span: Span, findings: Sequence[Finding]) -> bool:
     return any(_same(span, f.step.sides[0].span) for f in findings)
+
+
+def _told(finding: Finding, messages: Sequence[Message]) -> bool:
+    left, right = (side.span for side in finding.step.sides)
+    return "[" in left.text + right.text and any(_same(m.span, left) for m in messages)
 
 
 def _same(one: Span, other: Span) -> bool:

@@ -21,6 +21,8 @@ from typing import Any
 
 from indicial.program.messages import IndicialError
 
+UNFINISHED = ".indicial-"
+"""How the name of a file begins while it is written."""
 MADE = "made by Indicial"
 LOOK = 1 << 13
 """How many bytes from both ends of a file are looked at for its mark."""
@@ -66,7 +68,7 @@ def written(path: str | os.PathLike[str]) -> Iterator[Path]:
         if target.exists() and not target.is_file():  # a pipe or a device has nothing beside it
             yield target
             return
-        handle, name = tempfile.mkstemp(prefix=".", suffix=target.suffix, dir=target.parent)
+        handle, name = tempfile.mkstemp(prefix=UNFINISHED, suffix=target.suffix, dir=target.parent)
         os.close(handle)
         beside = Path(name)
         yield beside

@@ -66,6 +66,9 @@ class Scores:
     tally: tuple[float, ...] = ()
     """What the figures are made of: sums that several processes add up (`scoring.py`)."""
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tally", tuple(self.tally))  # a list, if it comes from JSON
+
     @property
     def per_token(self) -> float:
         """The log loss, nats per token; or the loss of the program, where it says no P."""

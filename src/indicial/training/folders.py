@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from indicial.program.messages import IndicialError
-from indicial.program.outputs import write_text
+from indicial.program.outputs import UNFINISHED, write_text
 
 
 def write_json(path: Path, told: Mapping[str, Any]) -> None:
@@ -37,16 +37,18 @@ def finish(path: Path) -> None:
     os.replace(_begun(path), path)
 
 
-def check_mine(folder: Path, file: str, what: str, beside: str | None = None) -> None:
+def check_mine(folder: Path, file: str, what: str, beside: Iterable[str] = ()) -> None:
     """A folder that is not there, is empty, has `file`, or was left while `file` was made.
 
-    `beside` is written between `begin_json` and `finish`, and may be there too.
+    `beside` are written between `begin_json` and `finish`, and may be there too.
     """
     if not folder.exists() or (folder / file).exists():
         return
     begun = _begun(folder / file).name
     found = {path.name for path in folder.iterdir()} if folder.is_dir() else {"a file"}
-    if found and not (begun in found and found <= {begun, beside}):
+    # A process that is killed while it writes leaves what it had, not yet in its place.
+    found = {name for name in found if not name.startswith(UNFINISHED)}
+    if found and not (begun in found and found <= {begun, *beside}):
         raise IndicialError(
             f"{folder} holds other things and is not a {what}; choose another --out"
         )

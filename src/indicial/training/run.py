@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 FORMAT = 1
 FILE = "run.json"
 TOKENIZER = "tokenizer.json"
+COLUMNS = "columns.json"
 METRICS = "metrics.jsonl"
 CHECKPOINTS = "checkpoints"
 CLAIM = ".claim"
@@ -144,7 +145,7 @@ def check_free(folder: Path) -> None:
             f"there is already a run in {folder}. To continue it: --resume {folder}; for a new "
             "one choose another --out"
         )
-    check_mine(folder, FILE, "run", beside=TOKENIZER)
+    check_mine(folder, FILE, "run", beside=(TOKENIZER, COLUMNS))
 
 
 class Kept(Protocol):
