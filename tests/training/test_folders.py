@@ -70,6 +70,6 @@ def test_what_is_not_ours(tmp_path: Path, names: list[str]) -> None:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("years of work")
     with pytest.raises(IndicialError, match="holds other things and is not a run"):
-        check_mine(tmp_path, "run.json", "run", beside="tokenizer.json")
+        check_mine(tmp_path, "run.json", "run", beside=["tokenizer.json"])
     with pytest.raises(IndicialError, match="holds other things and is not a run"):
         check_mine(tmp_path / names[0], "run.json", "run")
