@@ -54,12 +54,7 @@ def draw_tokens(
 ) -> list[Path]:
     """`tokens.png` and `.svg`: validation as training goes on, a line for each seed."""
     figure, axes = _figure(title)
-    for number, (model, several) in enumerate(curves.items()):
-        for seed, curve in enumerate(several):
-            axes.plot(
-                *zip(*curve, strict=True), color=COLOURS[number % len(COLOURS)], linewidth=1.6,
-                marker=MARKS[number % len(MARKS)], markersize=4, label=model if not seed else None,
-            )  # fmt: skip
+    _draw_curves(axes, curves)
     late = [y for several in curves.values() for curve in several for _, y in curve[1:] or curve]
     low = min([*late, *([entropy] if entropy is not None else [])])
     margin = 0.05 * max(max(late) - low, 1e-3)
@@ -75,16 +70,21 @@ def draw_lengths(
 ) -> list[Path]:
     """`lengths.png` and `.svg`: what a token costs by the length of the text, a line for each seed."""
     figure, axes = _figure(title)
-    for number, (model, several) in enumerate(curves.items()):
-        for seed, curve in enumerate(several):
-            axes.plot(
-                *zip(*curve, strict=True), color=COLOURS[number % len(COLOURS)], linewidth=1.6,
-                marker=MARKS[number % len(MARKS)], markersize=5, label=model if not seed else None,
-            )  # fmt: skip
+    _draw_curves(axes, curves)
     axes.set_ylim(bottom=0)
     axes.set_xlim(left=0)
     axes.set_xlabel("length of the text (tokens)")
     return _saved(figure, axes, entropy, folder, "lengths")
+
+
+def _draw_curves(axes: Any, curves: Mapping[str, Sequence[Curve]]) -> None:
+    """A colour and a mark for each model, a line for each of its seeds."""
+    for number, (model, several) in enumerate(curves.items()):
+        for seed, curve in enumerate(several):
+            axes.plot(
+                *zip(*curve, strict=True), color=COLOURS[number % len(COLOURS)], linewidth=1.6,
+                marker=MARKS[number % len(MARKS)], markersize=4, label=model if not seed else None,
+            )  # fmt: skip
 
 
 def _figure(title: str) -> tuple[Any, Any]:

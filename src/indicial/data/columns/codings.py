@@ -69,7 +69,7 @@ def _line(cell: object) -> str:
     return str(cell)
 
 
-def _listed(cell: object) -> list[Any]:
+def parts_of(cell: object) -> list[Any]:
     """The parts of a cell: of a list, or of a text between blanks."""
     if isinstance(cell, str):
         return cell.split()
@@ -151,7 +151,7 @@ class Units(Names):
     kind = "units"
 
     def encode(self, cell: object) -> Ints:
-        names = [str(item) for item in _listed(cell)]
+        names = [str(item) for item in parts_of(cell)]
         if not names:
             raise Refused("it is empty")
         return np.array([self.number(name) for name in names], self.dtype)
@@ -164,7 +164,7 @@ class Places(Coding):
     dtype = np.dtype(np.uint32)
 
     def encode(self, cell: object) -> Ints:
-        listed = _listed(cell)
+        listed = parts_of(cell)
         try:
             found = np.array([int(item) for item in listed])
         except (ValueError, TypeError):

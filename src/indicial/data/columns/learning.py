@@ -24,6 +24,7 @@ from indicial.data.columns.codings import (
     is_picture,
     moments,
     names_of,
+    parts_of,
 )
 from indicial.data.columns.slots import IMAGE, LABEL, NUMBERS, PLACES, TEXT, UNITS, Slot
 from indicial.data.columns.tables import Bad
@@ -122,7 +123,7 @@ def _names(slot: Slot, cell: object) -> list[str]:
     if slot.kind == LABEL:
         name = str(cell).strip()
         return [name] if name else []
-    return cell.split() if isinstance(cell, str) else [str(item) for item in cell]  # type: ignore[attr-defined]
+    return [str(item) for item in parts_of(cell)]
 
 
 def _tokenizer(texts: Sequence[str], wishes: Wishes) -> Tokenizer:
