@@ -30,6 +30,7 @@ ORDER = [
     "designs",
     "exercises",
     "lab",
+    "editor",
 ]
 
 # The front door: a `Program` compiles itself, by an import inside the function.

@@ -3,6 +3,7 @@
 $ indicial check notes.tex
 $ indicial check problems.md --seed 1      # tries its claims on other draws
 $ indicial check docs/problems             # all texts in a folder
+$ indicial check notes --format github     # annotations in a pull request
 $ indicial models
 """
 
@@ -13,6 +14,7 @@ import json
 import shutil
 import textwrap
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +28,7 @@ from indicial.commands.arguments import (
     stretch,
     with_constants,
 )
+from indicial.editor.formats import FORMATS, shown
 
 if TYPE_CHECKING:
     from indicial.claims.verdict import Verdict
@@ -58,7 +61,17 @@ def add(commands: Commands[Any]) -> None:
         "files", nargs="+", metavar="FILE", help="a file, a folder, or the name of a model"
     )
     check.add_argument("--join", action="store_true", help="read all files as one program")
-    check.add_argument("--json", action="store_true", help="messages as JSON, for editors")
+    check.add_argument(
+        "--format", choices=FORMATS, default="text",
+        help="messages as text, as JSON, as annotations of GitHub, or as SARIF (text)",
+    )  # fmt: skip
+    check.add_argument(
+        "--json",
+        action="store_const",
+        const="json",
+        dest="format",
+        help="the same as --format json",
+    )
     check.add_argument(
         "--notes", action="store_true", help="also what is in doubt, and what is not read and why"
     )
@@ -118,14 +131,18 @@ def _check(options: argparse.Namespace) -> int:
     errors += sum(1 for verdict in verdicts if not verdict.as_stated)
     warnings = sum(1 for m in found if m.severity == "warning")
     designs = list(_designs(files))
-    errors += sum(1 for _, passed in designs if not passed)
-    if options.json:
+    errors += sum(1 for design in designs if not design.passed)
+    equations = sum(len(p.equations) for p in programs)
+    tried = f"{_count(len(verdicts), 'claim')} (seed {options.seed})" if verdicts else ""
+    summary = _summary(equations, len(programs), tried, errors, warnings, len(skipped))
+    if options.format != "text":
         rows = [m.to_json() for m in found] + [verdict.to_json() for verdict in verdicts]
-        rows += [
-            {"code": "design", "severity": "note" if passed else "error", "message": told}
-            for told, passed in designs
-        ]
-        print(json.dumps(rows, ensure_ascii=False, indent=2))
+        rows += [design.to_json() for design in designs]
+        if options.format == "github":  # who reads a pull request is told of mistakes alone
+            rows = [row for row in rows if options.notes or row["severity"] != "note"]
+        print(shown(rows, options.format), end="\n" if rows or options.format != "github" else "")
+        if options.format == "github":
+            print(summary)
         return 1 if errors else 0
     for message in found:
         print(message.render(), end="\n\n")
@@ -134,14 +151,12 @@ def _check(options: argparse.Namespace) -> int:
             print()  # a message stands apart
         print(verdict.line() if verdict.as_stated else verdict.message().render())
     print(end="\n" if verdicts else "")
-    for told, _ in designs:
-        print(told, end="\n\n")
+    for design in designs:
+        print(design.line(), end="\n\n")
     if options.notes:
         for one in skipped:
             print(f"{one.span.source.name}:{one.span.line}: not read: {one.reason}")
-    equations = sum(len(p.equations) for p in programs)
-    tried = f"{_count(len(verdicts), 'claim')} (seed {options.seed})" if verdicts else ""
-    print(_summary(equations, len(programs), tried, errors, warnings, len(skipped)))
+    print(summary)
     return 1 if errors else 0
 
 
@@ -177,7 +192,25 @@ def _claims(
     return try_claims(programs, sizes=sizes, seed=options.seed, draws=options.draws)
 
 
-def _designs(files: list[str]) -> Iterator[tuple[str, bool]]:
+@dataclass(frozen=True)
+class _Design:
+    """What came of a design in a sheet: `of` is the line of its block or the number of its cell."""
+
+    file: str
+    of: int
+    told: str
+    passed: bool
+
+    def line(self) -> str:
+        mark = "#cell" if self.file.lower().endswith(".ipynb") else ":"
+        return f"{self.file}{mark}{self.of}: {self.told}"
+
+    def to_json(self) -> dict[str, Any]:
+        row = {"code": "design", "severity": "note" if self.passed else "error"}
+        return {**row, "message": self.line(), "file": self.file, "line": self.of}
+
+
+def _designs(files: list[str]) -> Iterator[_Design]:
     """What came of the designs in sheets, of which every case is tried."""
     for file in files:
         notebook = file.lower().endswith(".ipynb")
@@ -193,12 +226,12 @@ def _designs(files: list[str]) -> Iterator[tuple[str, bool]]:
         from indicial.program.messages import IndicialError
 
         for block in (design_cells if notebook else design_blocks)(text):
-            place = f"{file}#cell{block.line}" if notebook else f"{file}:{block.line}"
             try:
                 found = block.design().check(block.task)
-                yield f"{place}: design: {found}", found.passed
+                yield _Design(file, block.line, f"design: {found}", found.passed)
             except IndicialError as error:
-                yield f"{place}: error: this design cannot be tried: {error}", False
+                told = f"error: this design cannot be tried: {error}"
+                yield _Design(file, block.line, told, False)
 
 
 def _count(number: int, word: str) -> str:

@@ -74,8 +74,16 @@ class Derivations:
         agreed = [f for f in self.findings if f.status == REFUTED and _told(f, sure)]
         decided = [f for f in self.findings if f.status != UNTRIED and f not in agreed]
         kept = [m for m in messages if m.code not in STEPS or not _about(m.span, decided)]
-        own = [f for f in self.findings if self._home(f) is program and f not in agreed]
+        own = [f for f in self._at_home.get(id(program), ()) if f not in agreed]
         return kept + [m for f in own if (m := self._message(f)) is not None]
+
+    @cached_property
+    def _at_home(self) -> dict[int, list[Finding]]:
+        """The findings by the identity of the program that they stand in."""
+        found: dict[int, list[Finding]] = {}
+        for finding in self.findings:
+            found.setdefault(id(self._home(finding)), []).append(finding)
+        return found
 
     def _home(self, finding: Finding) -> Program:
         """The program that a step stands in, or else the first of the document."""

@@ -56,29 +56,18 @@ class Message:
 
     def to_json(self) -> dict[str, Any]:
         """What an editor needs; lines and columns count from 1, the end is exclusive."""
-        end_line, end_column = self.span.source.place(self.span.end)
-        return {
-            "file": self.span.source.name,
-            "line": self.span.line,
-            "column": self.span.column,
-            "end_line": end_line,
-            "end": end_column,
+        row: dict[str, Any] = {
+            **_place(self.span),
             "severity": self.severity,
             "code": self.code,
             "message": self.text,
             "hint": self.hint,
             "details": list(self.details),
-            "sites": [
-                {
-                    "file": s.source.name,
-                    "line": s.line,
-                    "column": s.column,
-                    "text": s.text,
-                    "remark": r,
-                }
-                for s, r in self.sites
-            ],
+            "sites": [{**_place(s), "text": s.text, "remark": r} for s, r in self.sites],
         }
+        if self.fix is not None:
+            row["fix"] = {**_place(self.fix[0]), "text": self.fix[1]}
+        return row
 
     def render(self, width: int = 80) -> str:
         """The message as a person reads it in a terminal."""
@@ -93,6 +82,14 @@ class Message:
         if self.hint:
             lines.extend(wrapped(f"  hint: {self.hint}", width, "        "))
         return "\n".join(lines)
+
+
+def _place(span: Span) -> dict[str, Any]:
+    end_line, end = span.source.place(span.end)
+    line, column = span.source.place(span.start)
+    return {
+        "file": span.source.name, "line": line, "column": column, "end_line": end_line, "end": end,
+    }  # fmt: skip
 
 
 def wrapped(text: str, width: int, hang: str) -> list[str]:

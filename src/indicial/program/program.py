@@ -198,7 +198,7 @@ class Program:
             or (m.severity == "error" and m.span.line == line and m.about not in known)
             for m in after
         )
-        return replace(message, hint=message.otherwise) if still else message
+        return replace(message, hint=message.otherwise, fix=None) if still else message
 
     def judged(self) -> list[Message]:
         """Everything, with the severity that it deserves; what is silenced too."""

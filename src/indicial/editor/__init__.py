@@ -1,0 +1,1 @@
+"""The language server, and messages in the formats of other tools."""
