@@ -135,7 +135,8 @@ def stretch(options: argparse.Namespace) -> dict[str, Any]:
 def filling(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", dest="settings",
-        help="a size (J=256), a constant (λ=0.1) or what fills a hole (CELL=lstm); may be repeated",
+        help="a size (J=256), a constant (λ=0.1) or what fills a hole (CELL=lstm, CELL=cell.eq); "
+        "may be repeated",
     )  # fmt: skip
 
 

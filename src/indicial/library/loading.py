@@ -34,8 +34,9 @@ from indicial.notation.syntax import Statement
 from indicial.program.checks.slips import Heading, slips
 from indicial.program.messages import IndicialError, Message
 from indicial.program.names.batches import without_batch
-from indicial.program.names.fills import hole, no_hole
-from indicial.program.program import Mend, Program
+from indicial.program.names.cells import Resolver
+from indicial.program.names.fills import hole, is_word, no_hole
+from indicial.program.program import Fill, Mend, Program
 from indicial.program.sections import Block, Part, chosen, divide, under_headings
 from indicial.program.settling import settle
 
@@ -45,14 +46,15 @@ _NAMES = {"tex": "text.tex", "prose": "text.md"}
 
 def load(
     *what: str | os.PathLike[str] | Program,
-    fills: Mapping[str, str] | None = None,
+    fills: Mapping[str, Fill] | None = None,
     constants: Mapping[str, str | float] | None = None,
     one_example: bool = False,
 ) -> Program:
     """One program from one or several texts: names of the library, paths, equations, or programs.
 
     `load("transformer", "focus")` joins the two: what one defines, the other may read.
-    `load("stacked", fills={"CELL": "lstm"})` fills a hole, and `constants={"λ": 0.5}` sets a constant.
+    `load("stacked", fills={"CELL": "lstm"})` fills a hole, with a name of the library, a path or a program,
+    and `constants={"λ": 0.5}` sets a constant.
     With `one_example` the index b of a batch is left out: `h[b,t,j]` is `h[t,j]`.
     """
     if not what:
@@ -76,10 +78,11 @@ def load(
 def _joined(
     what: Sequence[str | os.PathLike[str] | Program],
     read: Sequence[Document | Program],
-    fills: Mapping[str, str] | None,
+    fills: Mapping[str, Fill] | None,
     constants: Mapping[str, str | float] | None,
     mend: Mend | None,
     one_example: bool,
+    inside: tuple[Path, ...] = (),
 ) -> Program:
     parts = [_read_again(one) if isinstance(one, Program) else _read_text(one) for one in read]
     statements = [s for part in parts for s in part.statements]
@@ -89,12 +92,21 @@ def _joined(
         faults=[f for part in parts for f in part.faults],
         skipped=[s for part in parts for s in part.skipped],
         document=any(part.document for part in parts),
-        resolve=resolve,
+        resolve=_resolver_of(what, inside),
         fills=fills,
         constants=constants,
         silencer=lambda message: any(part.silenced(message) for part in parts),
         mend=mend,
     )
+
+
+def _resolver_of(
+    what: Sequence[str | os.PathLike[str] | Program], inside: tuple[Path, ...]
+) -> Resolver:
+    """What fills the holes of these texts; a program brings its own with it."""
+    brought = {n: c for one in what if isinstance(one, Program) for n, c in one.cells.items()}
+    found = resolver([folder for one in what for folder in _beside(one)], inside)
+    return lambda name: brought.get(name) or found(name)
 
 
 def _replaced(span: Span, text: str) -> str:
@@ -138,7 +150,7 @@ def load_document(
     section: str = "",
     first: str = "",
     last: str = "",
-    fills: Mapping[str, str] | None = None,
+    fills: Mapping[str, Fill] | None = None,
 ) -> list[Program]:
     """All programs of a document, one for each heading; an `.eq` file is one program.
 
@@ -150,18 +162,19 @@ def load_document(
     if _is_equations(document):
         return [load(path, fills=fills)]
     stretch = (section, first, last)
+    known = resolver(_beside(path))
 
     def mend(span: Span, text: str) -> list[Message] | None:
         if span.source is not document.source or document.flavour == "notebook":
             return None
         again = read_text(_replaced(span, text), document.source.name)
-        return [m for p in _in_document(again, *stretch, None) for m in p.messages]
+        return [m for p in _in_document(again, *stretch, None, known) for m in p.messages]
 
-    return _filled(_in_document(document, *stretch, mend), fills or {})
+    return _filled(_in_document(document, *stretch, mend, known), fills or {})
 
 
 def _in_document(
-    document: Document, section: str, first: str, last: str, mend: Mend | None
+    document: Document, section: str, first: str, last: str, mend: Mend | None, known: Resolver
 ) -> list[Program]:
     """The programs of a document, or of a stretch of it."""
     blocks = [
@@ -181,10 +194,10 @@ def _in_document(
     ]
     prose = Prose(document.source, [f for f in document.formulas if f.surface == "latex"])
     faults = (*document.faults, *contradictions(prose))
-    return programs(blocks, faults, _silencer([document]), mend)
+    return programs(blocks, faults, _silencer([document]), mend, known)
 
 
-def _filled(programs: list[Program], fills: Mapping[str, str]) -> list[Program]:
+def _filled(programs: list[Program], fills: Mapping[str, Fill]) -> list[Program]:
     """The programs of a document, each with those of its holes filled that were asked for."""
     own = [{h: v for h, v in fills.items() if hole(h, p.written)} for p in programs]
     for name in fills:
@@ -244,6 +257,7 @@ def programs(
     faults: Sequence[Fault],
     silencer: Callable[[Message], bool],
     mend: Mend | None = None,
+    known: Resolver | None = None,
 ) -> list[Program]:
     """The programs that the blocks of a document make; its faults stand with the first of them."""
 
@@ -255,7 +269,7 @@ def programs(
             skipped=part.skipped,
             document=True,
             sketch=part.sketch,
-            resolve=resolve,
+            resolve=known or resolve,
             silencer=silencer,
             prose=part.prose(),
             mend=mend,
@@ -283,13 +297,34 @@ def resolve(name: str) -> list[Statement] | None:
     return list(parse_text(library.path(name).read_text(encoding="utf-8"), f"{name}.eq").statements)
 
 
+def resolver(beside: Sequence[Path] = (), inside: tuple[Path, ...] = ()) -> Resolver:
+    """Who knows what fills a hole: files beside the text, then in INDICIAL_PATH, then the library.
+
+    `inside` are the files that are being read to fill a hole: one that is filled with itself has no end.
+    """
+    listed = os.environ.get("INDICIAL_PATH", "").split(os.pathsep)
+    folders = [*beside, *(Path(folder) for folder in listed if folder)]
+
+    def known(name: str) -> list[Statement] | None:
+        file = f"{name}{library.SUFFIX}" if is_word(name) else name
+        places = [*([] if is_word(name) else [Path(name)]), *(folder / file for folder in folders)]
+        path = next((place for place in places if place.is_file()), None)
+        if path is None:
+            return resolve(name)
+        if path.resolve() in inside:
+            raise IndicialError(f"{path} fills a hole with itself; name another cell there")
+        cell = _joined([path], [read(path)], None, None, None, False, (*inside, path.resolve()))
+        return cell.as_filling()
+
+    return known
+
+
 def _document(what: str | os.PathLike[str]) -> Document:
     """A name of the library, else a file, else text that holds an equation."""
-    if isinstance(what, str):
-        if what in library.names():
-            return read_text(library.path(what).read_text(encoding="utf-8"), f"{what}.eq")
-        if "=" in what or "\n" in what:
-            return read_text(what, _NAMES.get(by_looks(what), "text.eq"))
+    if isinstance(what, str) and what in library.names():
+        return read_text(library.path(what).read_text(encoding="utf-8"), f"{what}.eq")
+    if isinstance(what, str) and _is_text(what):
+        return read_text(what, _NAMES.get(by_looks(what), "text.eq"))
     path = Path(what)
     if not path.exists():
         import difflib
@@ -302,8 +337,20 @@ def _document(what: str | os.PathLike[str]) -> Document:
     return read(path)
 
 
+def _beside(what: str | os.PathLike[str] | Program) -> list[Path]:
+    """The folder of a text that is a file."""
+    if isinstance(what, Program) or _is_text(what) or what in library.names():
+        return []
+    return [Path(what).parent]
+
+
+def _is_text(what: str | os.PathLike[str]) -> bool:
+    """Whether it is equations, and no name of them."""
+    return isinstance(what, str) and ("=" in what or "\n" in what)
+
+
 def _title(what: str | os.PathLike[str]) -> str:
-    if isinstance(what, str) and ("=" in what or "\n" in what):
+    if _is_text(what):
         return "text"
     return Path(what).stem
 

@@ -9,10 +9,11 @@ array([1.])
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from indicial.notation.faults import Fault, Skipped
 from indicial.notation.parse import Parsed, canonical_name, parse_text
@@ -28,7 +29,7 @@ from indicial.program.names.cells import Resolver
 from indicial.program.names.complex import real
 from indicial.program.names.constants import with_constants
 from indicial.program.names.covariances import independent
-from indicial.program.names.fills import Networks, fill, overridden
+from indicial.program.names.fills import Networks, fill, named, overridden
 from indicial.program.names.given_starts import as_inputs, given_starts
 from indicial.program.names.inverses import regular
 from indicial.program.names.letters import capital
@@ -48,6 +49,9 @@ Mend = Callable[[Span, str], "list[Message] | None"]
 """The messages about a text in which a span is replaced; None if it cannot be read again."""
 
 
+Fill: TypeAlias = "str | os.PathLike[str] | Program"
+"""What fills a hole: the name of a model, the path of a text, or a program."""
+
 MOST_NODES = 50_000
 """Of the equations of a program that is compiled."""
 
@@ -56,10 +60,10 @@ class Program:
     """Equations, what is wrong with them, and what they mean.
 
     `document` says that the equations come from prose, where nobody declares inputs; then roles are
-    guessed by convention. `fills` says what each hole is filled with: `{"CELL": "lstm"}`, `constants`
-    which constants have another value than the text gives: `{"λ": 0.5}`. `sketch` is the outline of
-    the statements, if somebody has it already. `prose` are the statements that stand in prose: what is
-    not certain about them is a note (`doubts.py`).
+    guessed by convention. `fills` says what each hole is filled with: `{"CELL": "lstm"}`, the path of a
+    text, or another program; `constants` which constants have another value than the text gives:
+    `{"λ": 0.5}`. `sketch` is the outline of the statements, if somebody has it already. `prose` are
+    the statements that stand in prose: what is not certain about them is a note (`doubts.py`).
     """
 
     def __init__(
@@ -72,7 +76,7 @@ class Program:
         document: bool = False,
         sketch: Outline | None = None,
         resolve: Resolver = lambda name: None,
-        fills: Mapping[str, str] | None = None,
+        fills: Mapping[str, Fill] | None = None,
         constants: Mapping[str, str | float] | None = None,
         silencer: Silencer = lambda message: False,
         prose: Sequence[Statement] = (),
@@ -88,7 +92,18 @@ class Program:
         )  # fmt: skip
         self._mend = mend
         stated = as_inputs(with_constants(statements, constants or {}))
-        self.written = overridden(stated, fills or {})
+        own = {hole: _own(value) for hole, value in (fills or {}).items()}
+        names, resolve = named(own, resolve)
+        self.written = overridden(stated, names)
+        self.cells: dict[str, list[Statement]] = {}
+        """What holes are filled with, by the names that stand in the text."""
+
+        def known(name: str) -> list[Statement] | None:
+            found = resolve(name)
+            if found is not None:
+                self.cells[name] = found
+            return found
+
         self.skipped = tuple(skipped)
         self.document = document
         self._sketch = sketch
@@ -103,8 +118,8 @@ class Program:
         equations, derivatives = _without_derivatives(given_starts(self.written))
         if document:
             equations = outset(equations)
-        equations, networks = Networks.split(equations, resolve)
-        filled = fill(equations, self._messages, document, resolve)
+        equations, networks = Networks.split(equations, known)
+        filled = fill(equations, self._messages, document, known)
         filled = regular(real(filled, self._messages, document), self._messages)
         in_matrices: list[Skipped] = []
         self.reading = vectors.rewrite(filled, self._messages, document, in_matrices)
@@ -121,9 +136,19 @@ class Program:
         """The same equations with other values of constants: `{"λ": 0.5}`."""
         return self._made(constants=constants)
 
-    def filled(self, fills: Mapping[str, str]) -> Program:
+    def filled(self, fills: Mapping[str, Fill]) -> Program:
         """The same equations with holes filled: `{"CELL": "lstm"}`."""
         return self._made(fills=fills)
+
+    def as_filling(self) -> list[Statement]:
+        """The equations to put into a hole, with a line for each input, guessed ones too."""
+        code, declared = self.code, self.analysis.outline.inputs
+        texts = [
+            f"input {name}[{','.join(axis.letter for axis in tensor.axes)}]"
+            for name, tensor in code.tensors.items()
+            if tensor.role == "input" and name not in declared
+        ]
+        return [*parse_text("\n".join(texts), "inputs").statements, *self.statements]
 
     @staticmethod
     def of_text(text: str, title: str = "text", latex: bool = False, **options: Any) -> Program:
@@ -394,6 +419,10 @@ class Program:
 
     def __repr__(self) -> str:
         return f"Program({self.title or 'untitled'}: {len(self.equations)} equations)"
+
+
+def _own(value: Fill) -> str | tuple[str, list[Statement]]:
+    return (value.title, value.as_filling()) if isinstance(value, Program) else os.fspath(value)
 
 
 def _left_names(statement: Statement) -> list[Name]:

@@ -17,10 +17,10 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any
 
-from indicial import library
 from indicial.library.loading import resolve
 from indicial.notation.documents import parse_document, read_text
 from indicial.notation.parse import parse_text
+from indicial.notation.printers import unicode
 from indicial.notation.source import NOWHERE, Source
 from indicial.notation.syntax import Equation, Name, Statement
 from indicial.program.messages import IndicialError
@@ -41,7 +41,7 @@ class Equations:
     fills: Mapping[str, str] = field(default_factory=dict)
     constants: Mapping[str, str] = field(default_factory=dict)
     cells: Mapping[str, str] = field(default_factory=dict)
-    """The texts of the library's models that holes are filled with."""
+    """The texts that holes are filled with, by name."""
 
     @staticmethod
     def of(program: Program) -> Equations:
@@ -149,10 +149,15 @@ def _constants(program: Program) -> dict[str, str]:
 
 
 def _cells(program: Program) -> dict[str, str]:
-    """The models of the library that a line like `CELL = gru` names."""
-    known = set(library.names())
-    found = [right for statement in program.written for _, right in _named(statement)]
-    return {name: library.path(name).read_text(encoding="utf-8") for name in found if name in known}
+    """What a line like `CELL = gru` names: as it was written if that reads the same, else printed."""
+    return {name: _text(statements) for name, statements in program.cells.items()}
+
+
+def _text(statements: list[Statement]) -> str:
+    sources = list({s.span.source for s in statements})
+    if len(sources) == 1 and list(parse_text(sources[0].text).statements) == statements:
+        return sources[0].text
+    return unicode(statements) + "\n"
 
 
 def _named(statement: Statement) -> list[tuple[str, str]]:

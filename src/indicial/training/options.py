@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -89,7 +90,7 @@ class Option:
         """A word or a number; YAML makes a truth value of `no`, and nothing of an empty line."""
         if isinstance(value, bool) or value is None:
             raise self._wrong(value, "takes a word: put it in quotes")
-        if isinstance(value, list | tuple | Mapping):
+        if not isinstance(value, str | int | float | os.PathLike):
             raise self._wrong(value, "takes one word")
         return str(value)
 
@@ -119,8 +120,8 @@ WHOLE, NUMBER, WORD, WORDS, FLAG, PAIRS = "whole", "number", "word", "words", "f
 MODEL = [
     Option("model", WORDS, "names of the library or .eq files; several are joined", "MODEL"),
     Option(
-        "set", PAIRS, "a size (J=256), a constant (λ=0.01) or what fills a hole (CELL=lstm); "
-        "may be repeated", "NAME=VALUE",
+        "set", PAIRS, "a size (J=256), a constant (λ=0.01) or what fills a hole (CELL=lstm, "
+        "CELL=cell.eq); may be repeated", "NAME=VALUE",
     ),
     Option(
         "task", WORD, "language: a word from those before it; blank: a word from all others"

@@ -46,7 +46,7 @@ def find_cell(name: str, span: Span, resolve: Resolver, messages: Messages) -> C
     statements = resolve(name)
     if statements is None:
         messages.error("unknown-cell", f"unknown model {name}", span,
-                       hint="`indicial models` lists them: rnn, ugrnn, gru, lstm, …")  # fmt: skip
+                       hint=_hint(name))  # fmt: skip
         return None
     inner = outline(statements, messages, document=False)
     over = recurrences(inner)
@@ -59,6 +59,15 @@ def find_cell(name: str, span: Span, resolve: Resolver, messages: Messages) -> C
     time = next(iter(over))
     state = "h" if "h" in inner.defined else inner.definitions[-1].key
     return Cell(name, inner, state, tuple(inner.inputs), time)
+
+
+def _hint(name: str) -> str:
+    if not name.replace("_", "").isalnum():
+        return "there is no such file"
+    return (
+        f"`indicial models` lists those of the library: rnn, ugrnn, gru, lstm, …; {name}.eq beside this text, "
+        "or in a folder of INDICIAL_PATH, is one too"
+    )
 
 
 class Filling:

@@ -1,7 +1,9 @@
-"""Holes that a line fills with a model of the library.
+"""Holes that a line fills with a model of the library, or with equations of one's own.
 
     CELL = ugrnn
     h[t,J] = CELL_Φ(h[t-1,J], x[t,K])       →   the equations of ugrnn in the place of the call
+
+    CELL = mgu                              →   those of mgu.eq, which stands beside the text
 
     h = mlp
     … h_Φ(a[t,I], b[t,I])[J] …              →   h(x[I])[j] = W^2[j,N] tanh(…), called with a and b joined
@@ -13,8 +15,10 @@ printed like anything else.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import PurePath
 from typing import TypeGuard
 
 from indicial.notation import syntax as s
@@ -34,7 +38,7 @@ def fill(
     resolve: Resolver,
 ) -> list[s.Statement]:
     """The statements with every hole filled that a line like `CELL = lstm` names a cell for."""
-    statements = _with_functions(statements)
+    statements = _with_functions(with_words(statements))
     if not any(_may_fill(statement) for statement in statements):
         return statements
     sketch = outline(statements, Messages(), document)
@@ -59,6 +63,58 @@ def fill(
     return result
 
 
+def with_words(statements: Iterable[s.Statement]) -> list[s.Statement]:
+    """`CELL = my_cell`: the whole word names a model, though scripts are written like this too."""
+    result = list(statements)
+    called = _called(result)
+    for n, statement in enumerate(result):
+        if isinstance(statement, s.Equation) and len(statement.sides) == 2:
+            left, right = statement.sides
+            word = _word(right) if isinstance(left, s.Name) and left.base in called else None
+            if word is not None:
+                result[n] = replace(statement, sides=(left, word))
+    return result
+
+
+def _word(node: s.Expression) -> s.Name | None:
+    """`my_cell` as one name; None for what has other scripts, or none."""
+    if not isinstance(node, s.Name) or not replace(node, sub=()).bare:
+        return None
+    parts = [part.base for part in node.sub if isinstance(part, s.Name) and part.bare]
+    if not parts or len(parts) < len(node.sub) or any(len(part) < 2 for part in parts):
+        return None
+    return s.Name("_".join((node.base, *parts)), span=node.span)
+
+
+Own = tuple[str, list[s.Statement]]
+"""Equations that fill a hole, and what they are called."""
+
+
+def named(fills: Mapping[str, str | Own], resolve: Resolver) -> tuple[dict[str, str], Resolver]:
+    """What fills each hole by a name that an equation can hold, and who knows these names.
+
+    `{"CELL": "cells/mgu.eq"}` → `{"CELL": "mgu"}`, and a resolver to which mgu is that file.
+    """
+    names: dict[str, str] = {}
+    own: dict[str, list[s.Statement]] = {}
+    for key, value in fills.items():
+        path, found = (value, None) if isinstance(value, str) else value
+        if found is None and not is_word(path):
+            found = resolve(path)
+        if found is None:
+            names[key] = path
+            continue
+        stem = re.sub(r"\W", "_", PurePath(path).stem) or "cell"
+        names[key] = stem if stem not in own else f"{stem}{len(own) + 1}"
+        own[names[key]] = found
+    return names, lambda name: own.get(name) or resolve(name)
+
+
+def is_word(name: str) -> bool:
+    """Whether it is a name, as `ugrnn` is, and no path."""
+    return re.fullmatch(r"\w+", name) is not None
+
+
 @dataclass(frozen=True)
 class Networks:
     """The functions that lines like `h = mlp` fill, by name: the model's own definition of it."""
@@ -70,6 +126,7 @@ class Networks:
         statements: Sequence[s.Statement], resolve: Resolver
     ) -> tuple[list[s.Statement], Networks]:
         """The statements without such lines, and what they say."""
+        statements = with_words(statements)
         called = _called(statements)
         heads: dict[str, s.Equation] = {}
         rest: list[s.Statement] = []
