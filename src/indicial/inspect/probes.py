@@ -20,7 +20,7 @@ from indicial.compile.emit.source import emit
 from indicial.compile.module.module import ProgramModule
 from indicial.compile.module.wanted import carried, same_step
 from indicial.compile.passes.hoist import hoist
-from indicial.compile.passes.names import derived_name
+from indicial.compile.passes.new_tensors import derived_name
 from indicial.compile.schedule.plan import Loop, Step
 from indicial.compile.schedule.schedule import schedule
 from indicial.program.ir import (

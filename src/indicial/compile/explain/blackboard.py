@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction as Ratio
 
 from indicial.compile.passes.algebra import ZERO
-from indicial.compile.passes.names import index_name
+from indicial.compile.passes.new_tensors import index_name
 from indicial.notation import syntax
 from indicial.notation.syntax import Name, Number
 from indicial.notation.typesetting.expressions import Typesetter

@@ -18,13 +18,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from indicial.compile.explain.blackboard import element, equation
-from indicial.compile.module.lengths import one_length
-from indicial.compile.module.wanted import outcomes
+from indicial.compile.module.wanted import one_length, outcomes
 from indicial.compile.passes.adjoint import Adjoint, adjoint
 from indicial.compile.passes.elements import Elements
-from indicial.compile.passes.layout import shifts
-from indicial.compile.passes.names import barred
-from indicial.compile.passes.tidy import needed, reads, renamed
+from indicial.compile.passes.new_tensors import barred, shifts
+from indicial.compile.passes.reach import needed, reads, renamed
 from indicial.compile.schedule.plan import Loop, Step
 from indicial.compile.schedule.schedule import schedule
 from indicial.notation.parse import parse_text

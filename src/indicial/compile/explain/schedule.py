@@ -26,11 +26,9 @@ from typing import TYPE_CHECKING
 from indicial.compile.emit.doubling import Handed
 from indicial.compile.emit.source import emit
 from indicial.compile.explain.blackboard import equation, letters
-from indicial.compile.explain.findings import finding_lines
 from indicial.compile.explain.gradient import folded, sentence
-from indicial.compile.explain.steps import kernel_rows
-from indicial.compile.module.lengths import one_length
-from indicial.compile.module.wanted import outcomes
+from indicial.compile.explain.steps import finding_lines, kernel_rows
+from indicial.compile.module.wanted import one_length, outcomes
 from indicial.compile.native.recurrence import Recurrence
 from indicial.compile.prepare import Ready, prepare
 from indicial.compile.schedule.linear import Linear

@@ -9,6 +9,21 @@
 
 Under `torch.compile` and `torch.export` nothing is checked, so that sizes can stay unknown; under
 `torch.func.vmap` tokens and lengths are not, since their values cannot be looked at.
+
+Values that are drawn anew in every call: dropout masks and noise.
+
+    dropout(x[t,j], p)     while training, dropout_1[t,j] is 0 or 1/(1-p), drawn for each example
+    ε[t,j] ~ N(0, 1)       drawn in every call
+
+`module(x=x, draws={"dropout_1": mask})` sets them. The generator is that of PyTorch, so
+`torch.manual_seed` makes a call repeatable.
+
+What a module returns: tensors by name, in any spelling.
+
+>>> result = module(x=x, want=["alpha"])
+>>> result["α"] is result["alpha"] is result[r"\alpha"]
+True
+>>> result.loss.backward()
 """
 
 from __future__ import annotations
@@ -21,11 +36,14 @@ import torch
 
 from indicial.compile.emit.derivatives import followed
 from indicial.compile.module import checks
-from indicial.compile.module.draws import drawn_tensors
 from indicial.compile.module.names import resolve
-from indicial.compile.module.sizes import Sizes
-from indicial.program.ir import Code
-from indicial.program.meaning.arrays import BATCH, InterpretError
+from indicial.compile.module.sizes import Formula, Sizes
+from indicial.compile.torch_inside import register_container
+from indicial.notation.parse import canonical_name
+from indicial.program.ir import Code, Draw
+from indicial.program.meaning.arrays import BATCH, InterpretError, stored_extents
+from indicial.program.meaning.interpret import evaluate
+from indicial.program.messages import IndicialError
 
 Lengths = Mapping[str, Any] | Sequence[int] | torch.Tensor
 
@@ -176,3 +194,115 @@ class Reader:
             elif drawn.distribution != "dropout" or (training and not drawn.idle):
                 found[drawn.name] = drawn.values(sizes, front, like)
         return found, shared
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """One tensor that is drawn: how large it is, and from what."""
+
+    name: str
+    distribution: str
+    arguments: tuple[float, ...]
+    extents: tuple[Formula, ...]
+
+    @property
+    def idle(self) -> bool:
+        """A dropout that drops nothing."""
+        return self.distribution == "dropout" and self.arguments == (0.0,)
+
+    def shape(self, sizes: Mapping[str, int], batch: tuple[int, ...]) -> tuple[int, ...]:
+        return (*batch, *(extent.at(sizes) for extent in self.extents))
+
+    def values(
+        self, sizes: Mapping[str, int], batch: tuple[int, ...], like: torch.Tensor
+    ) -> torch.Tensor:
+        """New values, other ones for each example."""
+        empty = like.new_empty(self.shape(sizes, batch))
+        match self.distribution, self.arguments:
+            case "dropout", (rate,):
+                return empty.bernoulli_(1 - rate).mul_(1 / (1 - rate) if rate < 1 else 0.0)
+            case "N", (mean, variance):
+                return empty.normal_(mean, variance**0.5)
+            case "N", ():
+                return empty.normal_()
+            case "uniform", (low, high):
+                return empty.uniform_(low, high)
+            case "uniform", ():
+                return empty.uniform_()
+            case "bernoulli", (probability,):
+                return empty.bernoulli_(probability)
+        raise IndicialError(
+            f"{self.name} is drawn from {self.distribution}, which is not drawn here; "
+            f'give it: draws={{"{self.name}": …}}'
+        )
+
+
+def drawn_tensors(code: Code, sizes: Mapping[str, int]) -> list[Drawn]:
+    """All that a program draws, apart from parameters, whose draw is where they start."""
+    return [
+        Drawn(
+            draw.tensor,
+            draw.distribution,
+            _arguments(code, draw, sizes),
+            tuple(Formula(extent) for extent in stored_extents(code.tensors[draw.tensor])),
+        )
+        for draw in code.draws
+        if code.tensors[draw.tensor].role == "draw"
+    ]
+
+
+def _arguments(code: Code, draw: Draw, sizes: Mapping[str, int]) -> tuple[float, ...]:
+    try:
+        return tuple(evaluate(code, a, {}, {}, {}, sizes=sizes) for a in draw.arguments)
+    except (InterpretError, KeyError) as error:
+        raise IndicialError(
+            f"what {draw.tensor} is drawn from has to be known beforehand: {error}"
+        ) from error
+
+
+class Result(dict[str, torch.Tensor]):
+    """A dictionary by the names of the equations; other spellings are looked up as well."""
+
+    loss_name: str | None = None
+
+    @property
+    def loss(self) -> torch.Tensor:
+        """What the program minimises: one number, the mean over the batch."""
+        if self.loss_name is None:
+            raise IndicialError("the program has no loss")
+        return self[self.loss_name]
+
+    def __missing__(self, spelling: str) -> torch.Tensor:
+        name = canonical_name(spelling)
+        if name in self.keys():
+            return self[name]
+        held = ", ".join(self) or "nothing"
+        raise KeyError(f'{spelling} was not asked for (want=["{spelling}"]); this holds {held}')
+
+    def __contains__(self, spelling: object) -> bool:
+        return dict.__contains__(self, spelling) or (
+            isinstance(spelling, str) and canonical_name(spelling) in self.keys()
+        )
+
+    def __repr__(self) -> str:
+        shapes = ", ".join(f"{name}: {tuple(value.shape)}" for name, value in self.items())
+        return f"Result({shapes})"
+
+
+def result(values: dict[str, torch.Tensor], loss: str | None) -> Result:
+    found = Result(values)
+    found.loss_name = loss
+    return found
+
+
+def _flatten(found: Result) -> tuple[list[Any], Any]:
+    return list(found.values()), (tuple(found), found.loss_name)
+
+
+def _unflatten(values: Any, context: Any) -> Result:
+    names, loss = context
+    return result(dict(zip(names, values, strict=True)), loss)
+
+
+# So that torch.export and torch.func look into it.
+register_container(Result, _flatten, _unflatten, "indicial.compile.module.call.Result")

@@ -24,17 +24,15 @@ from torch.utils.hooks import RemovableHandle
 
 from indicial.compile.emit.running import empty_sizes
 from indicial.compile.module import checks
-from indicial.compile.module.call import Call, Lengths, Reader
-from indicial.compile.module.hooks import BackwardHooks, Hook, added
-from indicial.compile.module.lengths import one_length
+from indicial.compile.module.around import BackwardHooks, Hook, added, own_precision
+from indicial.compile.module.call import Call, Lengths, Reader, Result, result
 from indicial.compile.module.mapping import WeightMap
 from indicial.compile.module.names import attribute_names, resolve, with_indices
 from indicial.compile.module.nans import check_found, check_given
-from indicial.compile.module.precision import own_precision
 from indicial.compile.module.prepared import Expected, Key, Prepared, prepared, wanted
-from indicial.compile.module.result import Result, result
 from indicial.compile.module.sizes import Room, Sizes, parameters, settle
 from indicial.compile.module.starts import Start, deviations, fill, stated
+from indicial.compile.module.wanted import one_length
 from indicial.program.inputs import memory
 from indicial.program.ir import Code, Tensor
 from indicial.program.meaning.differing import dependent

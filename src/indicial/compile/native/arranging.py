@@ -20,7 +20,7 @@ from indicial.compile.native.projections import Gathered, projections, side_by_s
 from indicial.compile.native.routine import Native, Part, Routine, Stretch, Tiled
 from indicial.compile.native.scan import Unsupported, varying
 from indicial.compile.native.tiles import tiling
-from indicial.compile.passes.names import derived_name
+from indicial.compile.passes.new_tensors import derived_name
 from indicial.compile.schedule.plan import Loop, Plan, Run
 from indicial.compile.schedule.schedule import schedule
 from indicial.program.ir import Affine, Code, Index, Read, Statement, Tensor

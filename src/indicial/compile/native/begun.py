@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from indicial.compile.native.scan import Unsupported
-from indicial.compile.passes.names import derived_name
+from indicial.compile.passes.new_tensors import derived_name
 from indicial.program.ir import Affine, Axis, Code, Expression, Index, Read, Statement, Tensor
 from indicial.program.rewrite import rebuild, tensors_read
 

@@ -22,12 +22,8 @@ from indicial.compile.native.routine import Routine
 from indicial.compile.native.scan import Scan, Unsupported, varying
 from indicial.compile.native.tiles import wide_states
 from indicial.compile.passes.adjoint import Adjoint, adjoint
-from indicial.compile.passes.factors import with_factors
-from indicial.compile.passes.inline import inlined
 from indicial.compile.passes.normal import normal
-from indicial.compile.passes.nothing import without_nothing
-from indicial.compile.passes.shared import shared
-from indicial.compile.passes.split import split
+from indicial.compile.passes.simplify import inlined, shared, split, with_factors, without_nothing
 from indicial.compile.schedule.schedule import ScheduleError, schedule
 from indicial.program.ir import Code
 from indicial.program.rewrite import tensors_read

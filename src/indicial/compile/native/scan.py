@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from indicial.compile.passes.names import derived_name
+from indicial.compile.passes.new_tensors import derived_name
 from indicial.compile.schedule.graph import needs
 from indicial.compile.schedule.plan import Loop, Run, Slice
 from indicial.program.ir import (

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field, replace
 
 from indicial.compile.native.scan import Unsupported
 from indicial.compile.passes.algebra import ONE, times
-from indicial.compile.passes.factors import is_function
 from indicial.compile.passes.forms import Pointwise, Product, form
+from indicial.compile.passes.simplify import is_function
 from indicial.compile.schedule.plan import Loop, Plan
 from indicial.program.ir import (
     Affine,

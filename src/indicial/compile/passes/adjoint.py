@@ -42,12 +42,10 @@ from indicial.compile.passes.flows import (
     product_flows,
 )
 from indicial.compile.passes.forms import Distribution, Pointwise, Product, Reduction
-from indicial.compile.passes.layout import laid_out, shifts
-from indicial.compile.passes.names import Names
+from indicial.compile.passes.new_tensors import Names, laid_out, shifts
 from indicial.compile.passes.normal import normal
-from indicial.compile.passes.reach import Reach
+from indicial.compile.passes.reach import Reach, final, needed, renamed
 from indicial.compile.passes.solving import in_range
-from indicial.compile.passes.tidy import final, needed, renamed
 from indicial.program.ir import (
     Affine,
     Code,

@@ -23,7 +23,7 @@ from indicial.compile.passes.algebra import (
     times,
 )
 from indicial.compile.passes.flows import Flow
-from indicial.compile.passes.names import index_name
+from indicial.compile.passes.new_tensors import index_name
 from indicial.compile.passes.solving import (
     Solution,
     apart,

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from indicial.compile.passes.names import derived_name
+from indicial.compile.passes.new_tensors import derived_name
 from indicial.compile.schedule.plan import Loop, Plan, Run, Step
 from indicial.program.cost.conditions import add
 from indicial.program.ir import (

@@ -18,18 +18,26 @@ from dataclasses import replace
 from functools import reduce
 
 from indicial.compile.passes.algebra import ONE, is_total, plus, quotient, signed, times
-from indicial.compile.passes.contraction import (
+from indicial.compile.passes.new_tensors import (
+    Names,
+    Scope,
+    free_in,
+    indices_of,
+    key_of,
+    laid_out,
+    shifts,
+    within,
+)
+from indicial.compile.passes.taking_apart import (
+    Limits,
     alone_in,
     contracts,
     factors_of,
     first_contraction,
+    length,
+    parts,
     together,
 )
-from indicial.compile.passes.joins import length, parts
-from indicial.compile.passes.layout import laid_out, shifts
-from indicial.compile.passes.limits import Limits
-from indicial.compile.passes.names import Names
-from indicial.compile.passes.scopes import Scope, free_in, indices_of, key_of, within
 from indicial.program.ir import (
     Affine,
     Apply,

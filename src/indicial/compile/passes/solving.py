@@ -15,7 +15,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from indicial.compile.passes.algebra import compare
-from indicial.compile.passes.names import index_name
+from indicial.compile.passes.new_tensors import index_name
 from indicial.program.ir import (
     Affine,
     Apply,

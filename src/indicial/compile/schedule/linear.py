@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 
 from indicial.compile.passes.algebra import ZERO, negative, plus, times
 from indicial.compile.passes.derivative import derivative
-from indicial.compile.passes.inline import inlined
-from indicial.compile.passes.names import derived_name
+from indicial.compile.passes.new_tensors import derived_name
+from indicial.compile.passes.simplify import inlined
 from indicial.compile.schedule.plan import Loop
 from indicial.compile.schedule.schedule import ScheduleError, schedule
 from indicial.program.ir import Affine, Apply, Code, Expression, Read, Select, Statement, Tensor

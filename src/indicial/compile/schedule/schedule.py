@@ -14,8 +14,7 @@ import itertools
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from indicial.compile.schedule.align import aligned
-from indicial.compile.schedule.graph import Need, components, needs
+from indicial.compile.schedule.graph import Need, aligned, components, needs
 from indicial.compile.schedule.plan import Loop, Plan, Run, Step
 from indicial.notation.source import NOWHERE
 from indicial.program.cost.chain import Scan, longer, scans

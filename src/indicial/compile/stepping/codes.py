@@ -18,8 +18,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from indicial.compile.emit.lift import simplified
-from indicial.compile.stepping.causal import Causal, causal, unknown_end
-from indicial.compile.stepping.keys import with_keys
+from indicial.compile.stepping.causal import Causal, causal, unknown_end, with_keys
 from indicial.compile.stepping.moment import Moment
 from indicial.compile.stepping.slots import Ago, Many, Slots, long_axis, without
 from indicial.compile.stepping.support import with_support

@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from indicial.compile.stepping.bounds import conjuncts, joined, says_only, upper
 from indicial.compile.stepping.causal import Causal, unknown_end
 from indicial.compile.stepping.slots import Slots
+from indicial.compile.stepping.support import conjuncts, joined, says_only, upper
 from indicial.program.cost.conditions import add
 from indicial.program.ir import (
     Affine,

@@ -19,7 +19,7 @@ import torch
 
 from indicial.compile.emit.derivatives import differentiating
 from indicial.compile.emit.source import Source, emit
-from indicial.compile.module.precision import own_precision
+from indicial.compile.module.around import own_precision
 from indicial.compile.prepare import prepare
 from indicial.compile.schedule.schedule import ScheduleError, needed
 from indicial.compile.stepping import slots

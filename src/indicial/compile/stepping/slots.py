@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from indicial.compile.passes.names import derived_name
+from indicial.compile.passes.new_tensors import derived_name
 from indicial.compile.stepping.causal import Causal, reads
 from indicial.program.ir import Affine, Axis, Place, Statement, Tensor
 from indicial.program.sizes import Size

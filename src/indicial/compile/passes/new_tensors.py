@@ -1,19 +1,35 @@
-"""Names for tensors that a pass introduces, made from the name of what they belong to.
+"""What a pass needs for a tensor that it introduces: a name, axes, the indices it depends on.
+
+Names for tensors that a pass introduces, made from the name of what they belong to.
 
 >>> with_superscript("R", "(1)"), with_superscript("W^{h,R}", "in"), with_superscript("h_{in}", "in")
 ('R^{(1)}', 'W^{h,R,in}', 'h_{in}^{in}')
 >>> barred("h"), barred("CELL.W^{h,R}"), barred("Query"), barred("h̃")
 ('h̄', 'CELL.W̄^{h,R}', '∂Query', '∂h̃')
+
+Axes and left side of a new tensor that belongs to a statement.
+
+For `α[ℓ+1,t_1,t_2] = …` and the indices ℓ, t_1:   new[ℓ+1,t_1], its first axis from 1
+
+So what belongs to a layer has the layer's number.
+
+The indices that are bound at a point of a statement, and which of them an expression needs.
+
+>>> scope = {"t": t, "j": j}
+>>> indices_of(Read("h", (Affine.of("t", -1),)), scope)
+(t,)
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping, Sequence
 from itertools import count
 
 from indicial.notation.signs import MARK_OF
-from indicial.program.ir import Index
+from indicial.program.ir import Affine, Axis, Expression, Index, Statement, Tensor
+from indicial.program.moving import canonical, moved_size
+from indicial.program.rewrite import free_indices, size_indices
 
 
 class Names:
@@ -91,3 +107,59 @@ def _split(name: str) -> tuple[str, str, str]:
         if sign == "^" and depth == 0:
             return name[:place], "^", name[place + 1 :]
     return name, "", ""
+
+
+def shifts(statement: Statement) -> dict[str, int]:
+    """What a statement adds to its indices on the left: `{"ℓ": 1, "t": 0}`."""
+    found = [p.shift for p in statement.left if isinstance(p, Affine)]
+    return {shift[0]: shift[1] for shift in found if shift is not None}
+
+
+def laid_out(
+    name: str, indices: Sequence[Index], by: Mapping[str, int]
+) -> tuple[Tensor, tuple[Affine, ...]]:
+    """A tensor with an axis for each index, and the places of its elements."""
+    back = {index.name: Affine.of(index, -by.get(index.name, 0)) for index in indices}
+    axes = tuple(
+        Axis(
+            index.name,
+            moved_size(index.lower, back) + by.get(index.name, 0),
+            moved_size(index.extent, back),
+        )
+        for index in indices
+    )
+    places = tuple(Affine.of(index, by.get(index.name, 0)) for index in indices)
+    return Tensor(name, axes, "defined"), places
+
+
+Scope = dict[str, Index]
+"""Indices by name, each after those that its range needs."""
+
+
+def within(scope: Scope, indices: tuple[Index, ...]) -> Scope:
+    return {**scope, **{index.name: index for index in indices}}
+
+
+def free_in(expression: Expression, scope: Scope) -> frozenset[str]:
+    return frozenset(free_indices(expression) & scope.keys())
+
+
+def indices_of(expression: Expression, scope: Scope) -> tuple[Index, ...]:
+    """The indices that the expression needs, those included that their ranges need."""
+    names: set[str] = set()
+    waiting = list(free_in(expression, scope))
+    while waiting:
+        name = waiting.pop()
+        if name not in names:
+            names.add(name)
+            index = scope[name]
+            waiting += (size_indices(index.lower) | size_indices(index.extent)) & scope.keys()
+    return tuple(index for name, index in scope.items() if name in names)
+
+
+def key_of(body: Expression, indices: tuple[Index, ...]) -> object:
+    """The same for two expressions that differ in the names of their indices only."""
+    order = [index.name for index in indices]
+    places = {name: Affine.of(f"${number}") for number, name in enumerate(order)}
+    ranges = tuple((moved_size(i.lower, places), moved_size(i.extent, places)) for i in indices)
+    return canonical(body, order), ranges

@@ -1,0 +1,259 @@
+"""Small passes from Code to Code; what each does is shown first.
+
+An elementwise equation that one other reads, at its own place, is written into that one.
+
+R^{in}[t,j] = p[t,j] - B[j],  R[t,j] = tanh(q[t,j] + R^{in}[t,j])
+→  R[t,j] = tanh(q[t,j] + p[t,j] - B[j])
+
+A read that meets no definition, whatever the sizes are, is 0.
+
+    s[j] = Σ_i W[i,j] c[-1,i] + b[j], where c begins at 0      →      s[j] = Σ_i W[i,j] * 0 + b[j]
+
+So what reads nothing needs nothing first.
+
+Equations that say the same are computed once.
+
+Ḡ^{(1)}[t,j] = Ḡ[t,j] * G[t,j] * (1 + -G[t,j])
+Ḡ^{in}[t,j]  = Ḡ[t,j] * G[t,j] * (1 + -G[t,j])      →      Ḡ^{in}[t,j] = Ḡ^{(1)}[t,j]
+
+A single element that is only ever read by its number becomes a tensor of its own.
+
+    h̄[-1,j] = …, h̄[t,j] = …, s̄[j] = h̄[-1,j]      →      h̄^{at}[j] = …, h̄[t,j] = …, s̄[j] = h̄^{at}[j]
+
+So what a recurrence runs into at its end is no part of the recurrence.
+
+What a state is multiplied with, as tensors: a function of fewer indices is computed once.
+
+    S[t,i,j] = σ(z[t,i]) S[t-1,i,j] + k[t,i] v[t,j]
+
+    S^{(1)}[t,i] = σ(z[t,i])                            once, not for every j
+    S[t,i,j]     = S^{(1)}[t,i] S[t-1,i,j] + k[t,i] v[t,j]
+
+A function of all indices, `exp(-Δ[t,j] A[j,n])`, has a name then as well, by which its gradient knows it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import replace
+
+from indicial.compile.passes.forms import Pointwise, form
+from indicial.compile.passes.new_tensors import Names, derived_name, indices_of, laid_out, shifts
+from indicial.compile.schedule.graph import needs
+from indicial.program.ir import (
+    Affine,
+    Apply,
+    Code,
+    Constant,
+    Expression,
+    Read,
+    Select,
+    Statement,
+    Tensor,
+)
+from indicial.program.moving import moved
+from indicial.program.rewrite import rebuild
+
+
+def inlined(code: Code, names: Collection[str]) -> Code:
+    """The program without those of the named tensors that can be written into their reader."""
+    for name in names:
+        code = _without(code, name)
+    return code
+
+
+def _without(code: Code, name: str) -> Code:
+    reads = Counter(
+        id(s)
+        for s in code.statements
+        for part in (s.body, s.guard)
+        if part is not None
+        for node in part.walk()
+        if isinstance(node, Read) and node.tensor == name
+    )
+    own = code.of(name)
+    if len(own) != 1 or sum(reads.values()) != 1:
+        return code
+    (statement,) = own
+    if not isinstance(form(statement), Pointwise) or statement.guard is not None:
+        return code
+    letters = [p.shift for p in statement.left if isinstance(p, Affine)]
+    if len(letters) != len(statement.left) or any(x is None or x[1] != 0 for x in letters):
+        return code
+    result: list[Statement] = []
+    for other in code.statements:
+        if other is statement:
+            continue
+        moved = _written_in(other, statement) if reads[id(other)] else other
+        if moved is None:
+            return code
+        result.append(moved)
+    tensors = {n: t for n, t in code.tensors.items() if n != name}
+    return replace(code, tensors=tensors, statements=tuple(result))
+
+
+def _written_in(reader: Statement, inner: Statement) -> Statement | None:
+    """The reader with the inner statement's right side, if it reads it over the same ranges."""
+    ranges = {i.name: (i.lower, i.extent) for i in reader.indices}
+    own = {i.name: (i.lower, i.extent) for i in inner.indices}
+    places: dict[str, Affine] = {}
+    for node in reader.body.walk():
+        if isinstance(node, Read) and node.tensor == inner.target:
+            for left, place in zip(inner.left, node.places, strict=True):
+                assert isinstance(left, Affine) and left.shift is not None
+                if not isinstance(place, Affine) or place.shift is None or place.shift[1] != 0:
+                    return None
+                if ranges.get(place.shift[0]) != own[left.shift[0]]:
+                    return None
+                places[left.shift[0]] = place
+    if not places and inner.left:
+        return None
+    value = moved(inner.body, places)
+
+    def leaf(node: Expression) -> Expression:
+        if isinstance(node, Read) and node.tensor == inner.target:
+            return value
+        if isinstance(node, Apply) and node.function == "+":
+            return replace(node, arguments=tuple(_terms(node.arguments)))
+        return node
+
+    return replace(reader, body=rebuild(reader.body, leaf=leaf))
+
+
+def _terms(arguments: tuple[Expression, ...]) -> list[Expression]:
+    """A sum in a sum is one sum."""
+    result: list[Expression] = []
+    for argument in arguments:
+        if isinstance(argument, Apply) and argument.function == "+":
+            result += argument.arguments
+        else:
+            result.append(argument)
+    return result
+
+
+def without_nothing(code: Code) -> Code:
+    """The program with 0 in the place of such reads."""
+    met = {(id(need.reader), need.edge.read) for need in needs(code)}
+    statements = []
+    for statement in code.statements:
+
+        def leaf(node: Expression, reader: int = id(statement)) -> Expression:
+            if not isinstance(node, Read) or not code.of(node.tensor):
+                return node
+            token = code.tensors[node.tensor].values is not None
+            return node if token or (reader, node) in met else Constant(0.0, span=node.span)
+
+        nodes = list(statement.body.walk())
+        if any(leaf(node) is not node for node in nodes):
+            statement = replace(statement, body=rebuild(statement.body, leaf=leaf))
+        statements.append(statement)
+    return replace(code, statements=tuple(statements))
+
+
+def shared(code: Code) -> Code:
+    """The program with the later one of two equal statements reading the earlier one."""
+    first: dict[object, Statement] = {}
+    result = []
+    for statement in code.statements:
+        alone = len(code.of(statement.target)) == 1
+        plain = all(isinstance(p, Affine) and len(p.terms) == 1 for p in statement.left)
+        if alone and plain and statement.guard is None and not isinstance(statement.body, Read):
+            key = (statement.left, statement.indices, statement.body, _axes(code, statement.target))
+            if key in first:
+                places = tuple(p for p in statement.left if isinstance(p, Affine))
+                statement = replace(statement, body=Read(first[key].target, places))
+            else:
+                first[key] = statement
+        result.append(statement)
+    return replace(code, statements=tuple(result))
+
+
+def _axes(code: Code, name: str) -> tuple[object, ...]:
+    return tuple((axis.lower, axis.extent) for axis in code.tensors[name].axes)
+
+
+def split(code: Code) -> Code:
+    """The program with such elements taken out."""
+    found = needs(code)
+    for statement in code.statements:
+        if len(code.of(statement.target)) < 2:
+            continue
+        for axis, place in enumerate(statement.left):
+            if isinstance(place, Affine) and not place.terms:
+                readers = [need for need in found if need.definer is statement]
+                if all(need.edge.read.places[axis] == place for need in readers):
+                    return split(_taken_out(code, statement, axis, place))
+    return code
+
+
+def _taken_out(code: Code, statement: Statement, axis: int, place: Affine) -> Code:
+    old = code.tensors[statement.target]
+    name = derived_name(code.tensors, old.name, "at")
+    axes = tuple(a for n, a in enumerate(old.axes) if n != axis)
+
+    def leaf(node: Expression) -> Expression:
+        if isinstance(node, Read) and node.tensor == old.name and node.places[axis] == place:
+            places = tuple(p for n, p in enumerate(node.places) if n != axis)
+            return replace(node, tensor=name, places=places)
+        return node
+
+    def renamed(s: Statement) -> Statement:
+        if s is statement:
+            left = tuple(p for n, p in enumerate(s.left) if n != axis)
+            s = replace(s, target=name, left=left)
+        guard = rebuild(s.guard, leaf=leaf) if s.guard is not None else None
+        return replace(s, body=rebuild(s.body, leaf=leaf), guard=guard)
+
+    tensors = {**code.tensors, name: Tensor(name, axes, "defined", span=old.span)}
+    return replace(code, tensors=tensors, statements=tuple(renamed(s) for s in code.statements))
+
+
+ARITHMETIC = ("+", "*", "neg")
+
+
+def with_factors(code: Code, states: Collection[str], inside: Collection[str]) -> Code:
+    """The program with a tensor for each function in the states' equations that is ready before.
+
+    `inside` are the tensors that are computed step by step, states and others.
+    """
+    names, tensors = Names(code.tensors), dict(code.tensors)
+    statements: list[Statement] = []
+    known: dict[object, Read] = {}
+
+    def taken(node: Expression, statement: Statement) -> Expression:
+        own = _with_children(node, tuple(taken(c, statement) for c in _children(node)))
+        if not is_function(own) or any(
+            isinstance(n, Read) and n.tensor in inside for n in own.walk()
+        ):
+            return own
+        indices = indices_of(own, {i.name: i for i in statement.indices})
+        key = own, indices
+        if key not in known:
+            name = names.part(statement.target)
+            tensor, left = laid_out(name, indices, shifts(statement))
+            tensors[name] = tensor
+            statements.append(Statement(name, left, indices, own))
+            known[key] = Read(name, left)
+        return known[key]
+
+    for statement in code.statements:
+        if statement.target in states and statement.guard is None:
+            statement = replace(statement, body=taken(statement.body, statement))
+        statements.append(statement)
+    return replace(code, tensors=tensors, statements=tuple(statements))
+
+
+def is_function(node: Expression) -> bool:
+    """Whether it costs more than a sum or a product, and is no number."""
+    if not isinstance(node, Apply | Select) or not any(isinstance(n, Read) for n in node.walk()):
+        return False
+    return isinstance(node, Select) or node.function not in ARITHMETIC
+
+
+def _children(node: Expression) -> tuple[Expression, ...]:
+    return node.arguments if isinstance(node, Apply) else ()
+
+
+def _with_children(node: Expression, children: tuple[Expression, ...]) -> Expression:
+    return replace(node, arguments=children) if isinstance(node, Apply) else node

@@ -1,0 +1,225 @@
+"""How the normal form takes statements apart: products, joins, and what stands under a condition.
+
+The factors of a summed product, and which of them belong together by the indices they have.
+
+    Σ_I W[j,I] G[t,I] h[t-1,I]      {j,I} {t,I} {t,I}   G and h vary together: one operand
+    Σ_{I,J} e[v,I] W[I,J] h[t,J]    {v,I} {I,J} {t,J}   first Σ_J W h, then Σ_I with e
+
+A factor is fixed if it is a parameter: that is kept as it is, so that a product has one parameter
+and one operand.
+
+A statement with a join as one statement for each part.
+
+z[t,C] = join{C}({I} a[t,I]; {J} b[t,J])   →   z[t,I] = a[t,I]
+                                               z[t,J+I] = b[t,J]
+
+Within a recurrence, conditions go along with what is taken out from under them.
+
+A[t,r]       = softmax{r where r < t}(sum{J}(c[t-1,J] * c[r,J]))
+
+A^{(1)}[t,r] = sum{J where r < t}(c[t-1,J] * c[r,J])      without it, c would be needed ahead of itself
+A[t,r]       = softmax{r where r < t}(A^{(1)}[t,r])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cached_property
+from itertools import combinations
+
+from indicial.compile.passes.algebra import ONE, both, numeral, otherwise_zero, quotient, times
+from indicial.compile.schedule.plan import Loop
+from indicial.compile.schedule.schedule import ScheduleError, schedule
+from indicial.program.ir import (
+    Affine,
+    Apply,
+    Code,
+    Expression,
+    Index,
+    Join,
+    Read,
+    Reduce,
+    Softmax,
+    Statement,
+)
+from indicial.program.moving import moved, moved_affine
+from indicial.program.rewrite import free_in_place, free_indices
+from indicial.program.sizes import Size
+
+Indices = frozenset[str]
+
+
+def together(factors: Sequence[Indices], fixed: Collection[int]) -> tuple[int, int] | None:
+    """Two of three or more factors whose product has no more indices than one of them."""
+    if len(factors) < 3:
+        return None
+    pairs = [
+        (one, two)
+        for one, two in combinations(range(len(factors)), 2)
+        if one not in fixed and two not in fixed
+        if factors[one] <= factors[two] or factors[two] <= factors[one]
+    ]
+    return min(pairs, key=lambda p: len(factors[p[0]] | factors[p[1]]), default=None)
+
+
+def alone_in(
+    factors: Sequence[Indices], summed: Sequence[Index]
+) -> list[tuple[int, tuple[Index, ...]]]:
+    """For factors beside others, the summed indices that none of the others has: {j,K} {x,K} → x."""
+    found = []
+    for number, one in enumerate(factors):
+        others = frozenset[str]().union(*(f for n, f in enumerate(factors) if n != number))
+        alone = tuple(i for i in summed if i.name in one and i.name not in others)
+        if alone and len(factors) > 1:
+            found.append((number, alone))
+    return found
+
+
+def first_contraction(
+    factors: Sequence[Indices], summed: Collection[str], fixed: Collection[int]
+) -> tuple[int, int, Indices] | None:
+    """Two of three or more factors, and the indices to sum in their product before the others.
+
+    The pair whose result has the fewest indices; of several the last, and rather one with a factor
+    that is not fixed.
+    """
+    if len(factors) < 3:
+        return None
+    best: tuple[tuple[int, bool, int, int], tuple[int, int, Indices]] | None = None
+    for one, two in combinations(range(len(factors)), 2):
+        others = frozenset[str]().union(*(f for n, f in enumerate(factors) if n not in (one, two)))
+        union = factors[one] | factors[two]
+        inner = union & frozenset(summed) - others
+        rank = (len(union - inner), one in fixed and two in fixed, -one, -two)
+        if inner and (best is None or rank < best[0]):
+            best = rank, (one, two, inner)
+    return None if best is None else best[1]
+
+
+def factors_of(expression: Expression, names: set[str]) -> list[Expression]:
+    """The factors of a product, a minus as -1, a square of what depends on the names as two."""
+    match expression:
+        case Apply("*", arguments):
+            return [factor for a in arguments for factor in factors_of(a, names)]
+        case Apply("neg", (argument,)):
+            return [times(Apply("neg", (ONE,))), *factors_of(argument, names)]
+        case Apply("/", (above, below)) if numeral(above) != 1:
+            return [*factors_of(above, names), quotient(ONE, below)]
+        case Apply("^", (base, exponent)) if numeral(exponent) == 2 and free_indices(base) & names:
+            return [*factors_of(base, names), *factors_of(base, names)]
+    return [] if expression == ONE else [expression]
+
+
+def contracts(body: Apply, indices: tuple[Index, ...]) -> bool:
+    """Whether a term is a product that has more indices than each of its factors."""
+    names = {index.name for index in indices}
+    for term in body.arguments:
+        sets = [free_indices(factor) for factor in factors_of(term, names)]
+        if len(sets) > 1 and all(set().union(*sets) - one for one in sets):
+            return True
+    return False
+
+
+def length(join: Join) -> Size:
+    """How many elements all parts have together."""
+    total = Size()
+    for part in join.parts:
+        total = total + part.index.extent
+    return total
+
+
+def parts(statement: Statement) -> Iterator[Statement]:
+    """The statements for the parts; the statement itself if it is no join along its left side."""
+    join = statement.body
+    if not isinstance(join, Join) or not _splits(statement, join):
+        yield statement
+        return
+    ((name, _),) = join.place.terms
+    others = {index.name for index in statement.indices} - {name}
+    start = Size()
+    for part in join.parts:
+        index = part.index
+        while index.name in others:
+            index = replace(index, name=index.name + "'")
+        body = moved(part.body, {part.index.name: Affine.of(index)})
+        places = {name: Affine(((index.name, 1),), start - index.lower)}
+        yield replace(
+            statement,
+            left=tuple(
+                moved_affine(p, places) if isinstance(p, Affine) else p for p in statement.left
+            ),
+            indices=tuple(index if i.name == name else i for i in statement.indices),
+            body=moved(body, places),
+            guard=None if statement.guard is None else moved(statement.guard, places),
+        )
+        start = start + index.extent
+
+
+def _splits(statement: Statement, join: Join) -> bool:
+    """Whether the join runs along an index on the left, over all of its parts."""
+    shift = join.place.shift
+    if shift is None or shift[1]:
+        return False
+    whole = Index(shift[0], Size(), length(join))
+    return whole in statement.indices and any(
+        isinstance(p, Affine) and p.terms == ((shift[0], 1),) for p in statement.left
+    )
+
+
+class Limits:
+    """The conditions that hold at a point of an expression."""
+
+    def __init__(self, code: Code) -> None:
+        self.code = code
+        self.conditions: tuple[Expression, ...] = ()
+
+    @contextmanager
+    def under(self, condition: Expression | None, indices: Sequence[Index]) -> Iterator[None]:
+        """Inside a reduction over some indices, where a condition holds."""
+        before = self.conditions
+        bound = {index.name for index in indices}
+        kept = [c for c in before if not free_indices(c) & bound]
+        self.conditions = (*kept, condition) if condition is not None else tuple(kept)
+        yield
+        self.conditions = before
+
+    def limited(self, body: Expression, target: str, indices: Collection[Index]) -> Expression:
+        """A body that is taken out of a statement, with the conditions that say what it may read."""
+        names = {index.name for index in indices}
+        known = [c for c in self.conditions if free_indices(c) <= names]
+        steps = self._steps_read(body, target) if known else set()
+        return _where(both(*(c for c in known if free_indices(c) & steps)), body)
+
+    def _steps_read(self, body: Expression, target: str) -> set[str]:
+        """The indices that say which steps of its own recurrence a body reads."""
+        return {
+            name
+            for loop in self._loops
+            if target in loop.axes
+            for node in body.walk()
+            if isinstance(node, Read) and node.tensor in loop.axes
+            for name in free_in_place(node.places[loop.axes[node.tensor]])
+        }
+
+    @cached_property
+    def _loops(self) -> list[Loop]:
+        try:
+            return list(schedule(self.code).loops())
+        except ScheduleError:
+            return []
+
+
+def _where(condition: Expression | None, body: Expression) -> Expression:
+    if condition is None:
+        return body
+    match body:
+        case Reduce():
+            return replace(body, condition=both(condition, body.condition))
+        case Apply("*" | "neg", (*others, Reduce() as core)):
+            return replace(body, arguments=(*others, _where(condition, core)))
+        case Softmax() | Join():
+            return body
+        case _:
+            return otherwise_zero(condition, body)
