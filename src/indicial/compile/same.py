@@ -40,7 +40,7 @@ from indicial.compile.module.sizes import data_lengths, parameters
 from indicial.notation.parse import canonical_name
 from indicial.program.explain.facts import tie
 from indicial.program.ir import Code, Tensor
-from indicial.program.meaning.arrays import stored_shape
+from indicial.program.meaning.arrays import InterpretError, lifted_names, solve_sizes, stored_shape
 from indicial.program.meaning.sample import least_sizes
 from indicial.program.messages import IndicialError
 from indicial.program.program import Program
@@ -120,10 +120,11 @@ def same(
     `weights` says which tensor of a module each parameter is (see `mapping.py`). `outputs` turns
     what the reference returns into tensors by name; a single tensor is taken for the program's
     outcome, a dictionary for tensors by name. `inputs` are used in place of random ones. Sizes that
-    are given stay; the others change from trial to trial.
+    are given, or that these inputs have, stay; the others change from trial to trial.
     """
-    fixed = program.sizes({**(sizes or {}), **named})
+    said = program.sizes({**(sizes or {}), **named})
     comparison = _Comparison(program, reference, weights, outputs, inputs or {}, dtype)
+    fixed = comparison.sizes(said)
     found: dict[tuple[str, str], Difference] = {}
     for trial in range(trials):
         every = trial_sizes(program.code, fixed, trial)
@@ -179,7 +180,8 @@ class _Comparison:
         self.program = program
         self.code = program.code
         self.outputs = outputs
-        self.given = {program.name(name): value for name, value in inputs.items()}
+        self.given = {program.name(name): torch.as_tensor(value) for name, value in inputs.items()}
+        self.batch = BATCH
         self.dtype = dtype
         self.weights: WeightMap | None = None
         if weights is not None:
@@ -193,6 +195,16 @@ class _Comparison:
                     "Say weights='W[j,k] <- weight[j,k]', a line for each parameter"
                 )
 
+    def sizes(self, said: Mapping[str, int]) -> dict[str, int]:
+        """The sizes that were said, and those of the inputs that were given, the batch too."""
+        try:
+            lifted = lifted_names(self.code, self.given)
+            found = solve_sizes(self.code, self.given, lifted, said, set())
+        except InterpretError as error:
+            raise IndicialError(str(error)) from error
+        self.batch = next((self.given[name].shape[0] for name in lifted), BATCH)
+        return found
+
     def trial(self, sizes: Mapping[str, int], seed: int, gradients: bool) -> list[Difference]:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
@@ -205,7 +217,7 @@ class _Comparison:
             theirs = self.run_reference(module, inputs)
             ours = self.run_program(module, inputs, list(theirs.values))
             directions = {name: torch.randn_like(value) for name, value in ours.values.items()}
-        shown = ", ".join(f"{n} = {v}" for n, v in {"B": BATCH, **sizes}.items())
+        shown = ", ".join(f"{n} = {v}" for n, v in {"B": self.batch, **sizes}.items())
         found = [compared("value", n, ours.values[n], v, shown) for n, v in theirs.values.items()]
         if gradients and not any(d.problem for d in found):
             left = self.in_their_names(module, ours.gradients(directions))
@@ -215,9 +227,9 @@ class _Comparison:
 
     def input(self, tensor: Tensor, sizes: Mapping[str, int]) -> torch.Tensor:
         if tensor.name in self.given:
-            value = torch.as_tensor(self.given[tensor.name])
+            value = self.given[tensor.name]
             return value.to(self.dtype) if tensor.values is None else value.long()
-        shape = (BATCH, *stored_shape(tensor, sizes))
+        shape = (self.batch, *stored_shape(tensor, sizes))
         if tensor.values is not None:
             return torch.randint(tensor.values.value(sizes), shape)
         return torch.randn(shape, dtype=self.dtype)

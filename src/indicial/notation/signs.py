@@ -46,6 +46,7 @@ _USUAL_WORDS = {
     "layer_norm": "layernorm", "rmsnorm": "rmsnorm", "softmax": "softmax", "tanh": "tanh",
     "softplus": "softplus", "dropout": "dropout", "onehot": "onehot", "one-hot": "onehot",
     "argmax": "argmax", "argmin": "argmin", "silu": "SiLU", "swish": "SiLU", "elu": "ELU",
+    "swiglu": "swiglu", "rope": "rope", "logsigmoid": "logsigmoid", "logsoftmax": "logsoftmax",
 }  # fmt: skip
 
 

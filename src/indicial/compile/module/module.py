@@ -61,6 +61,24 @@ def _check_memory(owned: Sequence[Tensor], sizes: Sizes, like: torch.Tensor) -> 
         )
 
 
+def _nothing(device: Any, dtype: Any) -> torch.Tensor:
+    """An empty tensor of that kind, or what is wrong with it."""
+    known = getattr(torch, dtype.removeprefix("torch."), dtype) if isinstance(dtype, str) else dtype
+    known = torch.float64 if known is float else known
+    if known is not None and not (isinstance(known, torch.dtype) and known.is_floating_point):
+        raise IndicialError(
+            f"dtype={dtype}: a program computes in numbers with a point, such as torch.float32, "
+            "torch.float64 or torch.bfloat16"
+        )
+    try:
+        return torch.empty(0, device=device, dtype=known)
+    except (RuntimeError, AssertionError, TypeError) as error:
+        raise IndicialError(
+            f"device={device}: torch finds no such device here; leave it out for the processor, or name "
+            "one such as cpu, cuda, cuda:1 or mps"
+        ) from error
+
+
 class ProgramModule(nn.Module):
     """What `Program.compile` returns."""
 
@@ -82,7 +100,7 @@ class ProgramModule(nn.Module):
         self.start = {resolve(code, n, ("parameter",)): s for n, s in (start or {}).items()}
         # Empty, and it moves with the parameters: it knows their type and device without them.
         self._like: torch.Tensor
-        self.register_buffer("_like", torch.empty(0, device=device, dtype=dtype), persistent=False)
+        self.register_buffer("_like", _nothing(device, dtype), persistent=False)
         owned = parameters(code)
         # The parameters' names with their keys in a state dict: {"W^{h,R}": "W_hR"}.
         self.state_keys = attribute_names([t.name for t in owned], taken={*dir(self), "state_keys"})

@@ -32,6 +32,9 @@ PRELUDE = """
 layernorm(x[J])[j] =
     (x[j] - mean_{j'} x[j']) / sqrt(mean_{j'} (x[j'] - mean_{j''} x[j''])^2 + 0.00001)
 rmsnorm(x[J])[j] = x[j] / sqrt(mean_{j'} x[j']^2 + 0.00001)
+swiglu(x[I])[j] = Σ_n W[j,n] SiLU(G[n,I] x[I]) (U[n,I] x[I])
+rope(x[I], t)[i] = x[i] cos(t / 10000^{2 floor(i/2)/I}) +
+    (x[i-1] [2 floor(i/2) < i] - x[i+1] [2 floor(i/2) = i]) sin(t / 10000^{2 floor(i/2)/I})
 """
 """Functions of vectors that are there without being written, as equations like any other."""
 
@@ -45,7 +48,12 @@ def _elu(x: ir.Expression) -> ir.Expression:
     return ir.Apply("+", (ir.Apply("max", (x, ZERO)), below, ir.Constant(-1.0)), span=x.span)
 
 
-COMPOSED = {"SiLU": _silu, "ELU": _elu}
+def _log_sigmoid(x: ir.Expression) -> ir.Expression:
+    minus = ir.Apply("neg", (x,), span=x.span)
+    return ir.Apply("neg", (ir.Apply("softplus", (minus,), span=x.span),), span=x.span)
+
+
+COMPOSED = {"SiLU": _silu, "ELU": _elu, "logsigmoid": _log_sigmoid}
 """Functions of a number that are made of others."""
 
 
@@ -76,10 +84,13 @@ def call(lowering: Lowering, use: Use, scope: Scope, node: s.Expression) -> Term
         return _dropout(lowering, use.call, scope, node.span)
     if key == "onehot":
         return _onehot(lowering, use, scope, node.span)
-    if key == "softmax":
+    if key in ("softmax", "logsoftmax"):
         body = s.Group(use.call.arguments[0], span=node.span)
-        return lowering.lower(s.Reduction("softmax", (), None, body, span=node.span), scope)
-    if key in prelude():
+        share = s.Reduction("softmax", (), None, body, span=node.span)
+        if key == "softmax":
+            return lowering.lower(share, scope)
+        return lowering.lower(s.Call(s.Name("ln"), (share,), span=node.span), scope)
+    if key in prelude() and len(prelude()[key].parameters) == len(use.call.arguments):
         return inline(lowering, prelude()[key], use, scope, node.span)
     return hole(lowering, use, scope, node.span)
 

@@ -31,11 +31,15 @@ from indicial.program.ir import ELEMENTWISE
 from indicial.program.names.letters import index_expression, index_name, is_capital, is_letter
 from indicial.program.names.naming import FUNCTION_LETTERS, Naming, Reference
 
-ALIASES = {"log": "ln", "sg": "stop"}
+ALIASES = {
+    "log": "ln", "sg": "stop", "log_σ": "logsigmoid", "ln_σ": "logsigmoid",
+    "log_{softmax}": "logsoftmax", "ln_{softmax}": "logsoftmax",
+}  # fmt: skip
 """Functions that have a second name."""
 BUILT_IN = frozenset(
-    [*ELEMENTWISE, *ALIASES, "onehot", "dropout", "softmax", "layernorm", "rmsnorm", "SiLU", "ELU"]
-)
+    [*ELEMENTWISE, *ALIASES, *ALIASES.values(), "onehot", "dropout", "softmax", "layernorm", "rmsnorm",
+     "SiLU", "ELU", "swiglu", "rope"]
+)  # fmt: skip
 PROBABILITY = frozenset({"P", "p", "Pr", "ℙ", "𝒫"})
 
 
