@@ -19,6 +19,7 @@ from indicial.tasks.columns import ColumnTask
 from indicial.tasks.forms import form_of
 from indicial.tasks.predictions import Measure
 from indicial.training.front import train
+from indicial.training.resuming import resume
 from indicial.training.run import Run
 from indicial.training.settings import Settings
 from indicial.training.shared_data import open_any, read_columns
@@ -74,6 +75,39 @@ def test_a_run_that_was_stopped_goes_on_bit_for_bit(pairs: list[str]) -> None:
     assert one.keys() == other.keys()
     assert all(torch.equal(one[name], other[name]) for name in one)
     assert Run.open("half").codings().keys() == {"x", "w"}
+
+
+SEES = """
+input I[x,y,c]
+input z in Z
+parameter v[x,y,j]
+h[j] = mean_{x,y} tanh(W[j,C] I[x,y,C] + v[x,y,j])
+P(z | I) = softmax_z U[z,J] h[J]
+loss = -ln P(z | I)
+"""
+
+
+def test_pictures_vary_from_step_to_step_and_as_before_when_it_goes_on(pairs: list[str]) -> None:
+    from PIL import Image
+
+    drawn = random.Random(1)
+    for number in range(12):
+        folder = Path("photos", "even" if number % 2 else "odd")
+        folder.mkdir(parents=True, exist_ok=True)
+        points = bytes(drawn.randrange(256) for _ in range(6 * 6 * 3))
+        Image.frombytes("RGB", (6, 6), points).save(folder / f"{number}.png")
+    Path("sees.eq").write_text(SEES, encoding="utf-8")
+    said = {"model": "sees.eq", "data": "I=photos", "column": {"z": "folder"}, "validation": 0.5}
+    said |= {"batch_size": 4, "set": {"J": "4", "X": "6", "Y": "6"}, "max_steps": 3, "out": "run"}
+    varied = begin(Settings.read({**said, "mirror": True, "shift": 1})).task
+    plain = begin(Settings.read({**said, "out": "plain"})).task
+    again = resume("run", Settings()).task
+    for step in range(3):
+        batch, same, other = (task.batch(step).inputs["I"] for task in (varied, again, plain))
+        assert torch.equal(batch, same) and not torch.equal(batch, other)
+    assert all(map(torch.equal, *([b.inputs["I"] for b in t.blocks()] for t in (varied, plain))))
+    with pytest.raises(IndicialError, match="--mirror and --shift are for pictures"):
+        begin(Settings.read({"model": "bag.eq", "data": pairs, "out": "texts", "mirror": True}))
 
 
 def test_it_learns_and_the_run_stands_alone(pairs: list[str]) -> None:

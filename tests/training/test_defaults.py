@@ -95,6 +95,20 @@ def corpus(lengths: list[int]) -> Corpus:
     return Corpus(np.zeros(sum(lengths), np.uint16), starts, 1, 1, 1, 0, "")
 
 
+def test_longer_trainings_see_more_of_a_world(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(defaults, "_cores", lambda kind: 2)
+
+    def size(*data: str, **said: object) -> int | None:
+        return defaults.world_size(Settings.read({"data": data, **said}), "cpu")
+
+    usual = size("scenes")
+    assert usual is not None and size("scenes", max_steps=9) == usual == size("scenes", minutes=1)
+    sizes = [size("scenes", minutes=minutes) for minutes in (5, 10, 20, 40, 400)]
+    assert sizes == [usual, 2 * usual, 4 * usual, 8 * usual, 8 * usual]
+    assert size("scenes", minutes=60, world_size=77) == 77
+    assert size("x=a.de", "w=a.en", minutes=60) is None
+
+
 def test_rows_follow_the_data() -> None:
     said = Settings(minutes=60)
     assert defaults.text_rows(corpus([10] * 10000), said, "cpu", ATTENTION) == (

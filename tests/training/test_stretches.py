@@ -180,6 +180,23 @@ def test_it_ends_when_it_no_longer_helps(tmp_path: Path, monkeypatch: pytest.Mon
     assert WORSE == 2 and run.checkpoint("last").facts["stretch"]["ending"]
 
 
+def test_noise_is_no_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No look is better than the first, but nothing is learned by heart either."""
+    FakeTime(monkeypatch, lambda step: 0.5)
+    looks: list[float] = []
+
+    def validate(training: Training) -> Scores:
+        looks.append(len(looks) * 1e-3)  # far below the loss of what is read
+        return Scores(looks[-1], 1)
+
+    monkeypatch.setattr(Training, "validate", validate)
+    last = Last()
+    summary, run = trained(tmp_path / "run", last)
+    assert summary.reason == "finished" and len(looks) > 2 * WORSE
+    assert not run.checkpoint("last").facts["stretch"]["ending"]
+    assert not any("of the time are left" in line for line in summary_lines(summary))
+
+
 def test_steps_that_were_said_are_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without `seconds` no clock is asked, and nothing ends it before."""
     FakeTime(monkeypatch, slower)

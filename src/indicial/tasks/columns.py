@@ -21,9 +21,10 @@ import torch
 from indicial.compile.module.module import ProgramModule
 from indicial.compile.module.sizes import parameters, size_names
 from indicial.data.columns.buckets import Buckets, in_order
-from indicial.data.columns.codings import Names, Text
+from indicial.data.columns.codings import Image, Names, Text
 from indicial.data.columns.parts import Columns, Part
 from indicial.data.columns.slots import Slot
+from indicial.data.columns.varying import ASIS, Variation
 from indicial.data.shuffle import key, shuffled
 from indicial.data.tokenizers import Ints
 from indicial.program.messages import IndicialError
@@ -42,9 +43,16 @@ class ColumnTask:
     name = "columns"
 
     def __init__(
-        self, program: Program, data: Columns, *, context: int, batch_size: int, seed: int = 0
+        self,
+        program: Program,
+        data: Columns,
+        *,
+        context: int,
+        batch_size: int,
+        seed: int = 0,
+        variation: Variation = ASIS,
     ) -> None:
-        self.program, self.data = program, data
+        self.program, self.data, self.variation = program, data, variation
         self.batch_size, self.context, self.seed = batch_size, context, seed
         self.form: Form = form_of(program)
         self.slots = self.form.slots
@@ -178,7 +186,18 @@ class ColumnTask:
 
     def batch(self, step: int, rank: int = 0, of: int = 1) -> Batch:
         rows = self._rows["training"][self.buckets.batch(step, rank, of)]
-        return self.inputs(self.data.train, rows)
+        batch = self.inputs(self.data.train, rows)
+        if self.variation:
+            for name in self.pictures:
+                drawn = key(self.seed, step, name)
+                varied = self.variation.of(batch.inputs[name].numpy(), drawn, rank, of)
+                batch.inputs[name] = torch.from_numpy(varied)
+        return batch
+
+    @property
+    def pictures(self) -> list[str]:
+        """The inputs that are pictures."""
+        return [name for name, coding in self.data.codings.items() if isinstance(coding, Image)]
 
     def inputs(self, part: Part, rows: Ints) -> Batch:
         """What the program reads of some rows."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 
 from indicial.data.columns.parts import Columns
+from indicial.data.columns.varying import ASIS, Variation
 from indicial.data.corpus import Data
 from indicial.program.messages import IndicialError
 from indicial.program.program import Program
@@ -27,10 +28,18 @@ def make_task(
     context: int,
     batch_size: int,
     seed: int = 0,
+    variation: Variation = ASIS,
 ) -> Task:
     """A task on data; the program is one that `programs.trainable` gave."""
     if isinstance(data, Columns):
-        return ColumnTask(program, data, context=context, batch_size=batch_size, seed=seed)
+        return ColumnTask(
+            program,
+            data,
+            context=context,
+            batch_size=batch_size,
+            seed=seed,
+            variation=variation,
+        )
     return text_task(name, program, data, context=context, batch_size=batch_size, seed=seed)
 
 

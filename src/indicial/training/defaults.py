@@ -22,6 +22,7 @@ import numpy as np
 from indicial.compile.module.sizes import data_lengths
 from indicial.compile.schedule.schedule import schedule
 from indicial.data.columns.parts import Columns
+from indicial.data.columns.worlds import SIZES
 from indicial.data.corpus import Corpus, Data
 from indicial.data.making import LARGEST, SMALL, Cut
 from indicial.program.explain.facts import tied_sizes
@@ -70,6 +71,10 @@ RATES = {
     ("adamw", True): 0.02,
 }
 """The best of a few for 600 steps of models 64 to 128 wide, by optimizer and whether they recur."""
+WORLD_MINUTES = 10.0
+"""Minutes of one core that the usual rows of a world are for."""
+MOST_ROWS = 8.0
+"""Times those, however long it takes."""
 LOOKS = 20
 LONG = 256
 """Tokens of a text in a row of columns that are not too many, however few rows have so many."""
@@ -98,6 +103,17 @@ def core_minutes(settings: Settings, device: str) -> float:
     if kind != "cpu" or (settings.minutes is None and settings.max_steps is not None):
         return math.inf
     return (settings.minutes or MINUTES) * _cores(kind)
+
+
+def world_size(settings: Settings, device: str) -> int | None:
+    """How many rows of a world with columns are made: more for a longer training, since new rows
+    teach more than old ones. None: it is said, or there is no such world."""
+    name = next((name for name in settings.data if name in SIZES), None)
+    if settings.world_size is not None or name is None:
+        return settings.world_size
+    time = core_minutes(settings, device)
+    longer = 1.0 if math.isinf(time) else min(MOST_ROWS, max(1.0, time / WORLD_MINUTES))
+    return SIZES[name] << round(math.log2(longer))
 
 
 def rows(data: Data | Columns, settings: Settings, device: str, model: str) -> tuple[int, int]:

@@ -145,13 +145,21 @@ class _Course:
             progress.step, progress.seconds, choices.seconds, places, choices.most_steps
         )
         read = progress.tokens / max(1, self.training.task.about.tokens)
-        if not new.ending and choices.patience is None and progress.worse >= WORSE and read >= 1:
+        learned = not new.ending and choices.patience is None and progress.worse >= WORSE
+        if learned and read >= 1 and self._by_heart():
             new = new.ended(progress.step, places)
             self.watchers.note(
                 f"note: validation got no better since step {progress.best_step:,}, so the learning "
                 f"rate is brought down until step {new.end:,}, the last one"
             )
         self.training.go_along(Stretch(**self.training.processes.share(asdict(new))))
+
+    def _by_heart(self) -> bool:
+        """Whether what was read is known better than what was not. Where it is not, two looks
+        without a better one are the noise of a high learning rate, and more data are no other."""
+        progress = self.progress
+        read = progress.smoothed / max(progress.weight, 1e-9)
+        return self.last is not None and read < self.last.per_token
 
     def _patient(self) -> bool:
         patience = self.choices.patience

@@ -148,6 +148,8 @@ DATA = [
     Option("vocabulary", WHOLE, "how many tokens bpe makes (by data and time)", "N", least=2),
     Option("validation", WORDS, "a part of the data, or files of their own (0.1)", "PART"),
     Option("world_size", WHOLE, "sentences or rows of a world that are made (by the world)", "N", least=10),
+    Option("mirror", FLAG, "mirror half of the pictures, left and right, anew each time they are seen"),
+    Option("shift", WHOLE, "move each picture by up to so many points, anew each time (0)", "N", least=0),
     Option("context", WHOLE, "tokens in a row of a batch (by the data)", "N", least=2),
 ]  # fmt: skip
 AMOUNT = [

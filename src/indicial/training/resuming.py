@@ -27,7 +27,7 @@ from indicial.training.rehearsal import FEW, rehearse
 from indicial.training.run import Description, Run
 from indicial.training.settings import Settings
 from indicial.training.shared_data import Tell, read_run_columns, read_run_data
-from indicial.training.starting import Ready
+from indicial.training.starting import Ready, variation_of
 
 
 def resume(
@@ -79,6 +79,7 @@ def resume(
         context=choices.context,
         batch_size=choices.batch_size,
         seed=choices.seed,
+        variation=variation_of(kept),
     )
     torch.manual_seed(choices.seed)
     device = processes.device(choices.device)

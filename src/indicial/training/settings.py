@@ -44,6 +44,8 @@ class Settings:
     vocabulary: int | None = None
     validation: tuple[str, ...] | None = None
     world_size: int | None = None
+    mirror: bool | None = None
+    shift: int | None = None
     context: int | None = None
 
     minutes: float | None = None

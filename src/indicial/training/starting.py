@@ -18,11 +18,13 @@ import torch
 from indicial.compile.module.module import ProgramModule
 from indicial.data.columns.binding import named
 from indicial.data.columns.parts import Columns
+from indicial.data.columns.varying import Variation
 from indicial.data.corpus import Data
 from indicial.data.making import Cut
 from indicial.notation.parse import canonical_name
 from indicial.program.messages import IndicialError
 from indicial.program.program import Program
+from indicial.tasks.columns import ColumnTask
 from indicial.tasks.forms import form_of
 from indicial.tasks.predictions import token_inputs
 from indicial.tasks.programs import Trainable, trainable
@@ -104,6 +106,8 @@ def begin(
                     "retrieval chooses among the rows of a batch, and several processes would divide "
                     "them: start it with one"
                 )
+            size = processes.share(defaults.world_size(settings, device))
+            settings = replace(settings, world_size=size)
             data = read_columns(settings, form.slots, found.sizes, tell, cut_as, processes, cut)
         else:
             data = read_data(settings, tell, cut_as, processes, cut)
@@ -117,6 +121,8 @@ def begin(
     task = _task(found, data, settings, device, processes)
     for note in (*notes, *task.notes):
         tell(f"note: {note}")
+    if variation_of(settings) and not (isinstance(task, ColumnTask) and task.pictures):
+        raise IndicialError("--mirror and --shift are for pictures, and no input is one")
     _check_sizes(given, task)
     task.batch(0)  # there are as many tokens as a row has
     module = _module(found, task, settings, processes.device(device))
@@ -177,7 +183,13 @@ def _task(
         context=context,
         batch_size=processes.rows(batch_size, said=settings.batch_size is not None),
         seed=settings.seed or 0,
+        variation=variation_of(settings),
     )
+
+
+def variation_of(settings: Settings) -> Variation:
+    """How the pictures of a batch are changed."""
+    return Variation(bool(settings.mirror), settings.shift or 0)
 
 
 def _check_known(data: Data, settings: Settings) -> None:
