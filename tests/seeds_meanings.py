@@ -166,6 +166,8 @@ MEANT: dict[tuple[str, int], dict[str, Callable[[Values], Any]]] = {
     ("002", 104): {"R": lambda v: np.tanh(window(v, "W^{L,R}", "B^R"))},
     ("002", 106): {"G": lambda v: sigmoid(window(v, "W^{L,G}", "B^G"))},
     ("002", 108): {"L": lambda v: np.concatenate([v["L"][:1], v["G"] * v["L"][:-1] + (1 - v["G"]) * v["R"]])},
+    ("003", 18): {"k": lambda v: np.array([[1, 2, 0], [0, 3, 4], [5, 0, 0], [0, 0, 1]])},
+    ("003", 20): {"v": lambda v: np.array([[2, 0, 1], [1, 4, 3], [0, -1, 4], [1, 0, -1]])},
     ("003", 25): {"q": lambda v: np.array([1.0, 1.0, 2.0])},
     ("004", 91): {"P": lambda v: softmax(dot("wi,ti->tw", v["e"], before(v["h"], 0)))},
     ("004", 101): {

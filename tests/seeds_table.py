@@ -76,8 +76,6 @@ RESTATED: dict[Place, str] = {
     ("001", 239): "⇒ (u_d^⊤ + u_b^⊤) u_d ≫ (u_c^⊤ + u_b^⊤) u_d",
     ("001", 240): "⇒ u_d^⊤ u_d ≫ 0 ⇒ β^2 ≫ 0",
     ("002", 64): "P_Φ(w_1, …, w_{T_{out}} | h[0,J], M[T_{in},J])",
-    ("003", 18): "{[1, 2, 0], [0, 3, 4], [5, 0, 0], [0, 0, 1]}",
-    ("003", 20): "{[2, 0, 1], [1, 4, 3], [0, -1, 4], [1, 0, -1]}",
     ("004", 168): "tanh(x) ∈ (-1, 1), σ(x) ∈ (0, 1)",
     ("004", 210): "w_0, …, w_{T_{in}} ⇒ w̃_0, …, w̃_{T_{out}}",
     ("004", 220): "P_Φ(w̃_0, …, w̃_{T_{out}} | w_0, …, w_{T_{in}})",
@@ -104,6 +102,7 @@ FOUND: dict[tuple[str, int, str], str] = {
     ("004", 21, "cut-word"): "y is drawn from Pop, which has become P_{op}",
     ("004", 222, "cut-word"): "the same P_{op} for Pop",
     ("002", 15, "softmax-variable"): "the softmax is over w_{t+1}; w_t is predicted",
+    ("002", 44, "sizes-joined"): "h' is the gated state: h[b,t-1,j], not x[b,t,j]",
     ("002", 48, "unknown-name"): "h̃ is defined nowhere; the gated state h' of line 44 is meant",
     ("002", 48, "script-factor"): "W^{x,R} multiplies x, not h'",
     ("002", 100, "index-order"): "listed as […,j,j'], used as […,j',j]",
@@ -127,7 +126,6 @@ NOT_FOUND: dict[Place, str] = {
     ("001", 125): "∞/∞^2 of the line before has become 1/∞^2",
     ("001", 139): "only i = a is to be left out",
     ("001", 140): "only i = b is to be left out",
-    ("002", 44): "h' is the gated state: h[b,t-1,j], not x[b,t,j]",
 }
 """Slips that a reader sees and no message names."""
 

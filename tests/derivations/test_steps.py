@@ -312,3 +312,20 @@ def test_a_step_that_is_not_tried_is_listed_with_its_reason(
     text: str, reason: str, check: Any
 ) -> None:
     assert f"this step was not tried: {reason}" in [m.text for m in check(text)]
+
+
+# ---------------------------------------------------------------------- joined vectors
+
+
+JOINED = [
+    "$$z_i = [x_i, p_i]$$\n\n$$s_{ij} = z_i^\\top z_j = %s$$",
+    "$$z_i = [x_i; p_i]$$\n\n$$s_{ij} = z_i^\\top z_j = %s$$",
+    "$$s_{ij} = [x_i, p_i]^\\top [x_j, p_j] = %s$$",
+]
+
+
+@pytest.mark.parametrize("text", JOINED)
+def test_a_product_of_joined_vectors_is_the_sum_of_the_products(text: str, check: Any) -> None:
+    assert check(text % r"x_i^\top x_j + p_i^\top p_j") == []
+    (error,) = errors(check(text % r"x_i^\top x_j + p_i^\top x_j"))
+    assert "does not follow" in error

@@ -254,7 +254,7 @@ def test_a_bad_row_leaves_the_others() -> None:
         (r"\tanh(x) \in (-1, 1)", "range"),
         (r"P(w_0, w_1)", "no equation"),
         (r"a \le b", "inequality"),
-        (r"\text{Keys: } \{ \begin{bmatrix} 1 \\ 2 \end{bmatrix} \}", "no equation"),
+        (r"\text{Answer: } \{ \begin{bmatrix} 1 \\ 2 \end{bmatrix} \}", "no equation"),
     ],
 )
 def test_skipped(latex: str, reason: str) -> None:

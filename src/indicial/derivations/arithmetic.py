@@ -130,6 +130,15 @@ def hadamard(values: list[Value]) -> Value:
     return made
 
 
+def stacked(values: list[Value]) -> Array:
+    """`[x, p]`: columns one above the other, or rows side by side."""
+    arrays = [np.full((1, 1), v) if isinstance(v, float) else v for v in values]
+    for axis in (0, 1):
+        if len({array.shape[1 - axis] for array in arrays}) == 1:
+            return np.concatenate(arrays, axis)
+    raise Misfit("a list of arrays that differ")
+
+
 def times(a: Value, b: Value) -> Value:
     if isinstance(a, float) or isinstance(b, float):
         return a * b

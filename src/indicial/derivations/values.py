@@ -40,6 +40,7 @@ from indicial.derivations.arithmetic import (
     shifted,
     slope_of,
     softmax,
+    stacked,
     times,
     total,
 )
@@ -56,6 +57,8 @@ from indicial.notation.syntax import (
     Group,
     Hadamard,
     Index,
+    Join,
+    ListLiteral,
     Name,
     Negative,
     Norm,
@@ -170,6 +173,8 @@ class Evaluation:
                 return self._limit(node, env)
             case TupleLiteral() if len(node.items) == 2 and node.span.text[:1] in ("⟨", "\\"):
                 return inner_product(*(self.value(i, env) for i in node.items))
+            case ListLiteral(items=parts) | Join(parts=parts):
+                return stacked([self.value(part, env) for part in parts])
         raise Unread(f"“{node.span.text}” has no value here")
 
     def _number(self, node: Number) -> float:

@@ -34,6 +34,9 @@ from indicial.notation.syntax import (
 )
 from indicial.notation.tokens import Token
 
+_ENCLOSED = frozenset({"bmatrix", "pmatrix"})
+"""Matrices with brackets of their own: behind a brace they are elements of a set, and no cases."""
+
 
 class BracketGrammar(NameGrammar):
     """Factors that an opening sign begins."""
@@ -61,7 +64,7 @@ class BracketGrammar(NameGrammar):
         if text not in ("(", "[", "{", "\\{", "⟨"):
             raise self.unexpected(token, "an expression")
         self.i += 1
-        if text == "\\{" and self.peek().kind == "begin":
+        if text == "\\{" and self.peek().kind == "begin" and self.peek().text not in _ENCLOSED:
             result = self.environment(self.peek(), cases=True)
             if not self.at("null"):
                 self.expect("\\}")
@@ -237,10 +240,21 @@ def bracket(opener: str, items: tuple[Expression, ...], span: Span) -> Expressio
     if opener in ("⟨", "("):
         return Group(only, span=span)
     if opener == "[":
-        number = only.body if isinstance(only, Negative) else only
-        if several or isinstance(number, Number | ListLiteral):
+        if several or isinstance(_plain(only), Number | ListLiteral):
             return ListLiteral(items, span=span)
         return Group(only, "[", span=span)
+    vectors = [i.items if isinstance(i, TupleLiteral | ListLiteral) else () for i in items]
+    if all(v and all(isinstance(_plain(n), Number) for n in v) for v in vectors):
+        # `{[1, 2], [0, 3]}`: vectors in an order, which the values beside the keys share.
+        return ListLiteral(
+            tuple(ListLiteral(v, span=i.span) for v, i in zip(vectors, items, strict=True)),
+            span=span,
+        )
     if several or isinstance(only, Name | Number | Dots):
         return SetLiteral(items, span=span)
     return Group(only, "{", span=span)
+
+
+def _plain(node: Expression) -> Expression:
+    """Without its sign."""
+    return node.body if isinstance(node, Negative) else node

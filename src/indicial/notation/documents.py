@@ -232,6 +232,8 @@ def _parsed(
         parsed = Parsed(())
         if number == 0:
             parsed = parse(tokens, display.surface == "latex", display.claims)
+            if not parsed.statements and not parsed.faults:
+                parsed = _labelled(display, tokens, parsed)
             parsed = replace(parsed, faults=(*faults, *parsed.faults))
             if display.kind == "said" and says_given(display):
                 parsed = Parsed(tuple(_given(tokens, display.surface == "latex")))
@@ -239,6 +241,21 @@ def _parsed(
                 said = [s for s in parsed.statements if isinstance(s, Declaration)]
                 parsed = Parsed(tuple(s for s in said if s.keyword == SPACE))
         yield display, parsed
+
+
+_LABEL = re.compile(r"\b([A-Z]?[a-z]+)[ \t\xa0]*:[*_\s]*$")
+
+
+def _labelled(display: Display, tokens: list[Token], parsed: Parsed) -> Parsed:
+    """`Keys: $$\\{…\\}$$`: the word before a display is its label, where that makes it say something."""
+    source, end = display.span.source, display.span.start
+    word = _LABEL.search(source.text, max(0, end - 80), end)
+    if word is None or display.surface != "latex":
+        return parsed
+    label = Token("text", word.group(1), Span(source, word.start(1), word.end(1)))
+    colon = Token("sign", ":", Span(source, word.end(1), word.end(1) + 1))
+    again = parse([label, colon, *tokens], latex=True, claims=display.claims)
+    return again if again.statements and not again.faults else parsed
 
 
 def _given(tokens: list[Token], latex: bool) -> Iterator[Declaration]:

@@ -13,6 +13,7 @@ from dataclasses import replace
 from indicial.notation.claims import ClaimParser
 from indicial.notation.expressions import FUNCTION_NAMES, ExpressionParser
 from indicial.notation.faults import GAP, Refusal, Skipped
+from indicial.notation.literals import numbers
 from indicial.notation.lookahead import (
     begins_guard,
     is_relation,
@@ -44,6 +45,7 @@ from indicial.notation.syntax import (
     Equation,
     Expression,
     Index,
+    ListLiteral,
     Name,
     Product,
     Statement,
@@ -56,6 +58,12 @@ _NAME_STARTS = frozenset({"letter", "word", "text"})
 _CONNECTIVES = frozenset({"with", "so", "then", "thus", "hence", "while", "where", "such that"})
 """Words of `\\text` between two equations of a row."""
 _SPELT = {"in": "∈", "notin": "∉"}
+_LETTERS = {
+    **{word: word[0] for word in ("key", "keys", "value", "values", "query", "queries")},
+    **{word: word[0] for word in ("weight", "weights", "bias")},
+    **dict.fromkeys(("input", "inputs"), "x"),
+    **dict.fromkeys(("target", "targets"), "y"),
+}
 _NO_LABEL = frozenset(REDUCTIONS) | FUNCTION_NAMES
 
 
@@ -217,7 +225,8 @@ class RowParser:
         self.tokens = side_by_side(without_idle_spaces(self.tokens))
         relations = {_SPELT.get(t.text, t.text) for t in top_level(self.tokens) if is_relation(t)}
         if not relations:
-            self.skip("it states no equation")
+            if not self.listed(label):
+                self.skip("it states no equation")
         elif not relations & EQUATION_SIGNS:
             if "∈" not in relations or not self.spaces():
                 self.skip("it states a range" if "∈" in relations else "it is an inequality")
@@ -226,6 +235,23 @@ class RowParser:
             while not parser.done():
                 self.equation(parser, label)
                 label = ""
+
+    def listed(self, label: str) -> bool:
+        """`Keys: {[1, 2], [0, 3]}`: numbers behind a word that everyone has a letter for are its values."""
+        letter = _LETTERS.get("".join(label.lower().split()[-1:]))
+        if letter is None:
+            return False
+        parser = ExpressionParser(self.tokens, self.latex)
+        try:
+            values = parser.factor()
+            numbers(values)
+        except (Refusal, TypeError):
+            return False
+        if not parser.done() or not isinstance(values, ListLiteral):
+            return False
+        name = Name(letter, span=values.span)
+        self.statements.append(Equation((name, values), ("=",), None, label, span=values.span))
+        return True
 
     def spaces(self) -> bool:
         """`W ∈ ℝ^{m×n}, x and y ∈ ℝ^n`: what the names are; False if it says something else."""

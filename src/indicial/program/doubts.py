@@ -45,6 +45,7 @@ SLIPS = frozenset(
     {
         "index-count", "unbound-index", "unknown-name", "index-order", "batch-index", "softmax-index",
         "looks-ahead", "term-index", "step", "axis-order", "weights-axis", "similar-names",
+        "sizes-joined",
         "shared-layers", "first-layer", "sum-index", "cycle", "left-alone", "unknown-function",
         "defined-twice", "script-factor",
     }

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import unicodedata
 
+from indicial.notation.printers import name_key, unicode
 from indicial.notation.source import Span
+from indicial.notation.syntax import Index, Name
 from indicial.program import ir
 from indicial.program.checks.lists import check_list, near_name
 from indicial.program.checks.orders import exchanged
@@ -284,11 +286,54 @@ def _joined_letters(context: Context) -> None:
                 others = sorted(set(letters) - {letter})
                 if letters.count(letter) == 1 and len(letters) > 2 and len(others) == 1:
                     span = next(s for s, f in reads if f == letter)
-                    context.messages.note(
+                    if any(f != letter and _beside(context, s, span) for s, f in reads):
+                        continue  # `x_i^⊤ x_j`: two places of one sequence
+                    meant = _to_be_changed(context, info, span, letter)
+                    say = context.messages.warning if meant else context.messages.note
+                    say(
                         "sizes-joined",
                         f"{info.key} is read with {others[0]} elsewhere and with {letter} here: "
                         f"the two become one size",
-                        (span, f"{letter} here"), (reads[0][0] if reads[0][1] != letter else reads[1][0],
-                                                   f"{others[0]} here"),
-                        hint=f"did you really mean {info.key} here?",
+                        (span, f"{letter} here"), (_nearest(reads, span, others[0]), f"{others[0]} here"),
+                        hint=f"did you mean {meant}?" if meant else
+                        f"did you mean another tensor, or the index {others[0]}?",
                     )  # fmt: skip
+
+
+def _nearest(reads: list[tuple[Span, str]], place: Span, letter: str) -> Span:
+    """The read with that letter that stands nearest to a place."""
+    found = [span for span, other in reads if other == letter]
+    return min(found, key=lambda span: abs(span.start - place.start))
+
+
+def _beside(context: Context, one: Span, other: Span) -> bool:
+    """Whether two places are in one equation."""
+    return any(
+        _within(one, st.span) and _within(other, st.span) for st in context.outline.statements
+    )
+
+
+def _to_be_changed(context: Context, info: TensorInfo, place: Span, letter: str) -> str:
+    """The h of `h'[t,j] = G[t,j] x[t,j]`, if it goes by j and is not read there: then it was to be changed."""
+    for definition in context.outline.definitions:
+        left = definition.left.base if isinstance(definition.left, Index) else definition.left
+        if not _within(place, definition.span) or not isinstance(left, Name):
+            continue
+        plain = name_key(Name(left.base, sup=left.sup))
+        other = context.tensors.get(plain)
+        if (
+            other is None
+            or plain in (definition.key, info.key)
+            or len(other.axes) != len(info.axes)
+        ):
+            continue
+        if any(_within(span, definition.span) for span, _, _ in other.reads):
+            continue
+        lefts = [d.items[-1:] for d in context.outline.definitions if d.key == plain]
+        if any(unicode(item).lower() == letter for items in lefts for item in items):
+            return plain
+    return ""
+
+
+def _within(span: Span, outer: Span) -> bool:
+    return span.source is outer.source and outer.start <= span.start < outer.end

@@ -206,12 +206,12 @@ def _undetermined(code: ir.Code, test: ir.Test, document: bool) -> set[str]:
     In a document such a name (the Z of `softmax s = 1/Z e^s`) may be what the prose says it is.
     """
     direct = [{node.tensor for node in side.every(ir.Read)} for side in (test.left, test.right)]
+    left, right = _open_names(code, test.left), _open_names(code, test.right)
     open_here = {n for n in direct[0] ^ direct[1] if n in code.tensors and _is_open(code, n)}
-    if document and open_here:
+    if document and open_here - (left & right):
         return open_here
     if direct[0] <= direct[1] or direct[1] <= direct[0]:
         return set()
-    left, right = _open_names(code, test.left), _open_names(code, test.right)
     return set() if left <= right or (right <= left and not right - left) else left ^ right
 
 

@@ -172,7 +172,9 @@ class Machine(Demand, Indexing):
             value = None if element is None else self.stored(read.tensor, element)
         if element is None or value is None:
             return None
-        values = self.code.tensors[read.tensor].values
+        tensor = self.code.tensors[read.tensor]
+        # What is computed (argmax_i) is an element of its range, wherever that begins.
+        values = tensor.values if tensor.role != "defined" else None
         name = _element(read.tensor, element)
         if not float(value).is_integer():
             raise InterpretError(f"{name} is {value}, which is not an index", [read.span])

@@ -10,6 +10,7 @@ f(z) = tanh(W z + b)     →  tanh(W x + b)          at every f(x)
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -80,6 +81,7 @@ def told_apart(statements: list[s.Statement]) -> list[s.Statement]:
     vectors = {(n.base, n.accents) for n in bold if not n.sub} & pairs
     both |= {n for n in (*bold, *plain) if (n.base, n.accents) in vectors and len(n.sub) < 2
              and _pair(n.sub) is None}  # fmt: skip
+    both -= _written_out(statements)
     if not both:
         return statements
 
@@ -99,6 +101,16 @@ def told_apart(statements: list[s.Statement]) -> list[s.Statement]:
         return changed(statement, change)
 
     return [all_of(statement) for statement in statements]
+
+
+def _written_out(statements: list[s.Statement]) -> set[s.Name]:
+    """`\\mathbf q = [1, 1, 2]` beside a q that nothing defines: whoever writes k^⊤ q means the same."""
+    given = [st.sides for st in statements if isinstance(st, s.Equation)]
+    fonts = Counter(side[0] for side in given if isinstance(side[0], s.Name))
+    return {
+        side[0] for side in given
+        if isinstance(side[0], s.Name) and isinstance(side[-1], s.ListLiteral) and fonts[side[0]] == 1
+    }  # fmt: skip
 
 
 # ---------------------------------------------------------------------- stars

@@ -31,6 +31,7 @@ from indicial.program.vectors.dimensions import Dimensions
 from indicial.program.vectors.emission import CLOSED, Emission, Open
 from indicial.program.vectors.kinds import Kinds, values_of
 from indicial.program.vectors.leaves import Leaf, full_counts
+from indicial.program.vectors.listed import listed
 from indicial.program.vectors.matrices import (
     drawn_one_by_one,
     draws_with_identity,
@@ -83,7 +84,7 @@ def rewrite(
     statements: list[s.Statement], messages: Messages, document: bool, skipped: list[Skipped]
 ) -> Rewritten:
     """The statements in index notation; what cannot be said in it is skipped or reported."""
-    statements = kronecker(regular.lists(statements))
+    statements = kronecker(listed(regular.lists(statements)))
     turned = regular.transposed(statements)
     if not in_vector_style(turned):
         plain = [st for st in statements if not _is_space(st)]
