@@ -42,6 +42,11 @@ A text that is longer than the context is read in rows that overlap: each row
 counts --stride tokens, and the tokens before them are there to predict from.
 A smaller stride gives better numbers and takes longer.
 
+Questions with answers, of a model that has learned such: --match counts the
+answers that are exactly right, and tells what the others are like:
+
+  indicial evaluate runs/answers --data birth_dev.tsv --match
+
 In the phrasebook and in scenes the truth is known: how much of what the model
 says is right, and how often it looks where it should.
 
@@ -72,8 +77,12 @@ def add(commands: Commands[Any]) -> None:
                         help="compare texts in small letters")  # fmt: skip
     parser.add_argument("--no-texts", action="store_true",
                         help="of a model that makes texts, only the probabilities of the true ones")  # fmt: skip
-    parser.add_argument("--texts-out", metavar="FILE",
-                        help="write the texts that it makes, a line for each row")  # fmt: skip
+    parser.add_argument("--texts-out", "--predictions", metavar="FILE",
+                        help="write the texts or answers that it makes, a line for each row")  # fmt: skip
+    parser.add_argument("--match", action="store_true",
+                        help="questions with answers: how many are exactly right")  # fmt: skip
+    parser.add_argument("--plot", metavar="FILE.png",
+                        help="with --match: how sure it is of its answers, and how often right")  # fmt: skip
     parser.add_argument("--field", metavar="NAME", help="the field or column that holds the text")
     parser.add_argument("--documents", metavar="UNIT",
                         help="what a document is: auto, file, lines, blank-lines (as in training)")  # fmt: skip
@@ -105,6 +114,12 @@ def _evaluate(options: argparse.Namespace) -> int:
         paths = [Path(options.tokens_out)]
         check_outputs(options, {"tokens_out": paths}, tokens_out=COLUMNS.encode())
     run = Run.open(options.run_folder)
+    if options.match:
+        from indicial.commands.matching import matched
+
+        return matched(options, run)
+    if options.plot is not None:
+        raise IndicialError("--plot shows how sure answers are: it goes with --match")
     if run.description.task == "columns":
         return _examine(options, run)
     for name in ("num_beams", "length_penalty", "column", "lowercase", "no_texts", "texts_out"):
@@ -113,7 +128,7 @@ def _evaluate(options: argparse.Namespace) -> int:
                 f"--{name.replace('_', '-')} is for a model that reads several inputs, and this one "
                 "reads only its own words"
             )
-    with _progress("tokens") as progress, _table(options.tokens_out, run) as each:
+    with progress_of("tokens") as progress, _table(options.tokens_out, run) as each:
         found = evaluate_text(
             run,
             options.data,
@@ -154,7 +169,7 @@ def _examine(options: argparse.Namespace, run: Run) -> int:
     if options.texts_out is not None:
         check_outputs(options, {"texts_out": [Path(options.texts_out)]})
     names = ("num_beams", "length_penalty")
-    with _progress("rows") as progress:
+    with progress_of("rows") as progress:
         found = examine(
             run,
             options.data,
@@ -250,7 +265,7 @@ def _count(number: int, word: str) -> str:
 
 
 @contextmanager
-def _progress(unit: str) -> Iterator[Callable[[int, int], object] | None]:
+def progress_of(unit: str) -> Iterator[Callable[[int, int], object] | None]:
     """A line that says how far it is, where a person is looking."""
     if not sys.stderr.isatty():
         yield None

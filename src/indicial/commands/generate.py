@@ -39,6 +39,12 @@ blanks, and says which words fit, and how likely they are:
 
   indicial generate runs/blanks --text "the ___ of Lund is" --alternatives 3
 
+A model that has learned questions answers them; ⁇ in a prompt stands for what
+is left out of a text, and behind the text for "what was it?":
+
+  indicial generate runs/answers --prompt "Where was Khatchig Mouradian born?"
+  indicial generate runs/spans --prompt "Anna Lind was born in ⁇ .⁇"
+
 A model that reads other inputs as well is given them by name: texts, files with
 a row in each line, tables, images. Its answers come in the order of the rows,
 the likeliest unless you say --temperature:
@@ -145,6 +151,8 @@ def _add_ends(parser: argparse.ArgumentParser) -> None:
 
 
 def _generate(options: argparse.Namespace) -> int:
+    from dataclasses import replace
+
     prompts = _prompts(options)
     settings = _settings(options)
     from indicial.decode.text import Speaker
@@ -165,6 +173,10 @@ def _generate(options: argparse.Namespace) -> int:
     if options.texts:
         return _fill(options, run)
     speaker = Speaker.of(run, checkpoint=options.checkpoint)
+    # An answer is the likeliest one, unless somebody says otherwise.
+    asked = speaker.asks and bool(options.prompt)
+    if asked and options.temperature is None and settings.num_beams == 1:
+        settings = replace(settings, temperature=0.0)
     for damaged in run.checkpoints.damaged:
         print(f"note: {damaged}", file=sys.stderr)
     if options.interactive:
@@ -269,7 +281,8 @@ def _streamed(speaker: Speaker, settings: Decoding, prompts: Sequence[str]) -> l
         return texts
 
     def begin(number: int) -> None:
-        _write(_heading(number, len(prompts) * copies) + prompts[number // copies])
+        shown = speaker.shown(prompts[number // copies])
+        _write(_heading(number, len(prompts) * copies) + shown)
 
     order = InOrder(begin, _write)
 

@@ -14,6 +14,7 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from indicial.data.encode import reported, write_tokens
 from indicial.data.parts import Parts
 from indicial.data.sources import Sentences, Source
 from indicial.data.split import survey
-from indicial.data.tokenizers import Tokenizer, make_tokenizer
+from indicial.data.tokenizers import MARK, Marked, Tokenizer, make_tokenizer
 from indicial.program.messages import IndicialError
 
 COUNTS = "counts.json"
@@ -61,6 +62,8 @@ class Making:
     known: Tokenizer | None = None
     """One that is taken as it is, if there is one already: that of a trained model."""
     cut: Cut = field(default_factory=Cut)
+    marked: bool = False
+    """Whether the tokenizer has a token for what is left out."""
 
     def __call__(self, folder: Path) -> None:
         stamp = self.parts.stamp()
@@ -87,11 +90,16 @@ class Making:
         """Learned from the training part."""
         if self.known is not None:
             return self.known
+        made = self._made(train)
+        return Marked(made) if self.marked else made
+
+    def _made(self, train: Source) -> Tokenizer:
         if self.parts.world and self.tokens == "auto":
             # A world has few words, and knows those that did not happen to come up too.
             words = [" ".join(self.parts.world.vocabulary)]
             return make_tokenizer("bpe", words, whole_words=True)
-        texts = (piece.text for piece in train.pieces())
+        whole = (piece.text for piece in train.pieces())
+        texts = chain.from_iterable(text.split(MARK) for text in whole) if self.marked else whole
         if self.tokens in ("bytes", "characters"):
             return make_tokenizer(self.tokens, texts)
         characters = survey(train.pieces()).characters

@@ -10,11 +10,12 @@ may in anything that is said anew; the entropy of the world is that of such sent
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
+from indicial.data.questions import Together, open_together
 from indicial.data.sources import Files, Sentences, Source, open_source
 from indicial.data.split import split
 from indicial.data.world import World
@@ -25,8 +26,8 @@ from indicial.program.messages import IndicialError
 class Parts:
     """Where the training part comes from, and the validation part, if not from there as well."""
 
-    train: Files | Sentences
-    validation: Files | Sentences | float
+    train: Files | Sentences | Together
+    validation: Files | Sentences | Together | float
     seed: int
     notes: tuple[str, ...] = ()
 
@@ -41,7 +42,8 @@ class Parts:
     @property
     def unit(self) -> str:
         """What a document of plain text is."""
-        return self.train.unit if isinstance(self.train, Files) else "auto"
+        found = self.train.texts if isinstance(self.train, Together) else self.train
+        return found.unit if isinstance(found, Files) else "auto"
 
     def stamp(self) -> object:
         """JSON that changes when the data do."""
@@ -53,6 +55,8 @@ class Parts:
     def divided(self) -> tuple[Source, Source, str]:
         """Both parts, and in words how they were divided."""
         if isinstance(self.validation, float):
+            if isinstance(self.train, Together) and self.train.asked:
+                return self.train.split(self.validation, self.seed)
             return split(self.train, self.validation, self.seed)
         how = "sentences" if isinstance(self.validation, Sentences) else "files"
         return self.train, self.validation, f"{how} of their own"
@@ -67,8 +71,11 @@ def find_parts(
     seed: int,
     world_size: int,
     raw: bool,
+    columns: Mapping[str, str] | None = None,
 ) -> Parts:
     """Both parts of the data that were asked for; complains about what does not fit together."""
+    if columns:
+        return _of_questions(what, field, documents, validation, seed, raw, columns)
     found = open_source(what, field, documents, raw)
     kept_back = _fraction_or_names(validation)
     if isinstance(found, World):
@@ -88,6 +95,24 @@ def find_parts(
         )
     found, other = found.without(other), replace(other, unit=found.unit)
     return Parts(found, other, seed, (*found.notes, *other.notes))
+
+
+def _of_questions(
+    what: Sequence[str],
+    field: str | None,
+    documents: str,
+    validation: float | Sequence[str],
+    seed: int,
+    raw: bool,
+    columns: Mapping[str, str],
+) -> Parts:
+    """Tables with questions and answers, and texts beside them."""
+    train = open_together(what, columns, field, documents, raw)
+    kept_back = _fraction_or_names(validation)
+    if isinstance(kept_back, float):
+        return Parts(train, kept_back, seed, train.notes)
+    other = open_together(kept_back, columns, field, documents, raw)
+    return Parts(train, other, seed, (*train.notes, *other.notes))
 
 
 def _of_world(world: World, fraction: float, seed: int, size: int) -> Parts:

@@ -23,7 +23,7 @@ from indicial.data.encode import token_type
 from indicial.data.making import COUNTS, Cut, Making
 from indicial.data.parts import Parts, find_parts
 from indicial.data.store import checksums, find, stored
-from indicial.data.tokenizers import FILE, KINDS, Tokenizer, load_tokenizer
+from indicial.data.tokenizers import FILE, KINDS, MARK, Marked, Tokenizer, load_tokenizer
 from indicial.data.world import world
 from indicial.program.messages import IndicialError
 
@@ -49,6 +49,8 @@ def prepare_data(
     world_size: int = WORLD_SIZE,
     tokenizer: Path | None = None,
     cut: Cut | None = None,
+    marked: bool = False,
+    columns: Mapping[str, str] | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> Data:
     """The data that `what` names, ready to make batches of.
@@ -57,7 +59,8 @@ def prepare_data(
     `validation` is a fraction (0.1) or files. `seed` decides which documents are kept back and
     which sentences a world says; runs that are compared want the same one. `tokenizer` is a folder
     with one that is to be used as it is, that of a run; `cut` says which one to make, if `tokens` and
-    `vocabulary` do not. `tell` hears how far the work is, every few
+    `vocabulary` do not. `marked`: with a token for what is left out; `columns` are those of tables that
+    hold questions and answers. `tell` hears how far the work is, every few
     seconds.
     """
     tokens = _checked_kind(tokens, vocabulary)
@@ -70,12 +73,20 @@ def prepare_data(
         seed=seed,
         world_size=world_size,
         raw="bytes" in (tokens, known and known.kind),
+        columns=columns,
     )
     taken = [] if tokenizer is None else [(tokenizer / FILE).read_text(encoding="utf-8")]
     cut = cut or Cut()
+    if known is not None and marked and not isinstance(known, Marked):
+        raise IndicialError(
+            "its tokens have no sign for what is left out, so it can learn no questions and no spans: "
+            "train it anew with --objective language"
+        )
+    if marked and known is None:
+        taken = [MARK]
     made_from = json.dumps([FORMAT, parts.stamp(), tokens, vocabulary, asdict(cut), *taken])
     key = hashlib.sha256(made_from.encode()).hexdigest()
-    folder = stored(key, Making(parts, tokens, vocabulary, tell, known, cut), cache)
+    folder = stored(key, Making(parts, tokens, vocabulary, tell, known, cut, marked), cache)
     return _described(open_data(folder, {}), parts, cut)
 
 

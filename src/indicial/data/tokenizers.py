@@ -37,6 +37,8 @@ EOS = 0
 END = "<EOS>"
 CHARACTERS = 0x110000 - 0x800
 """All that Unicode has room for."""
+MARK = "⁇"
+"""How the sign of `Marked` is written."""
 KINDS = ("bytes", "characters", "bpe")
 
 
@@ -171,6 +173,38 @@ class Characters(Tokenizer):
         return {"alphabet": self.alphabet}
 
 
+class Marked(Tokenizer):
+    """Another tokenizer with one token more, the sign `⁇`: for what is left out of a text, and between a
+    question and its answer. What stands behind it begins as a text of its own does."""
+
+    def __init__(self, inner: Tokenizer) -> None:
+        self.inner, self.kind = inner, inner.kind  # type: ignore[misc]
+        self.mark, self.size = inner.size, inner.size + 1
+        self.unknown, self.unknown_nats = inner.unknown, inner.unknown_nats
+
+    def check(self, text: str) -> None:
+        self.inner.check(text.replace(MARK, ""))
+
+    def numbers(self, text: str, begins: bool = True) -> Ints:
+        first, *rest = text.split(MARK)
+        found = [self.inner.numbers(first, begins)]
+        for part in rest:
+            found += [np.array([self.mark], np.uint32), self.inner.numbers(part)]
+        return np.concatenate(found)
+
+    def token(self, number: int) -> str:
+        return MARK if number == self.mark else self.inner.token(number)
+
+    def _text(self, ids: list[int]) -> str:
+        parts: list[list[int]] = [[]]
+        for number in ids:
+            parts.append([]) if number == self.mark else parts[-1].append(number)
+        return MARK.join(map(self.inner.decode, parts))
+
+    def _content(self) -> dict[str, Any]:
+        return {**self.inner._content(), "mark": True}
+
+
 def make_tokenizer(
     kind: str, documents: Iterable[str], vocabulary: int | None = None, whole_words: bool = False
 ) -> Tokenizer:
@@ -212,8 +246,9 @@ def tokenizer_of(content: Mapping[str, Any], where: str) -> Tokenizer:
         rest = dict(content)
         version, kind = rest.pop("format"), rest.pop("kind")
         if version == FORMAT:
+            marked = rest.pop("mark", False)
             made: Tokenizer = {"bytes": Bytes, "characters": Characters, "bpe": BPE}[kind](**rest)
-            return made
+            return Marked(made) if marked else made
     except IndicialError:
         raise
     except Exception as error:  # those of the library that cuts words are of no kind of their own

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from indicial.data.tokenizers import Tokenizer
+from indicial.data.tokenizers import MARK, Tokenizer
 from indicial.decode.continuation import Continuation
 from indicial.decode.settings import Decoding
 from indicial.decode.stream import TextStream
@@ -63,6 +63,7 @@ class Speaker:
         leads: bool = False,
         ends_within: bool = False,
         fills: bool = False,
+        asks: bool = False,
     ) -> None:
         self.module = module
         self.tokenizer = tokenizer
@@ -72,6 +73,8 @@ class Speaker:
         """Whether texts began and ended anywhere in what the model saw in training."""
         self.fills = fills
         """Whether it was trained to fill in blanks, from the words on both sides."""
+        self.asks = asks
+        """Whether it has learned questions: what stands behind a prompt is its answer."""
 
     @staticmethod
     def of(
@@ -96,9 +99,18 @@ class Speaker:
 
     def encode(self, prompt: str) -> list[int]:
         """The tokens of a prompt, as the model was trained to see texts begin."""
+        if self._is_question(prompt):
+            prompt += MARK
         tokens = self.tokenizer.encode(prompt)
         leads = self.leads or (not tokens and self.ends_within)
         return [self.tokenizer.eos] * leads + tokens
+
+    def shown(self, prompt: str) -> str:
+        """A prompt before what is made of it; behind a question, an answer stands apart."""
+        return f"{prompt} " if self._is_question(prompt) else prompt
+
+    def _is_question(self, prompt: str) -> bool:
+        return self.asks and bool(prompt) and MARK not in prompt
 
     def check_writes(self) -> None:
         """Complain about a model that cannot go on from the words before alone."""
@@ -128,7 +140,7 @@ class Speaker:
             self.module, tokens, self.tokenizer.eos, settings, told=told if heard else None
         )
         return [
-            Text(prompt, self._text(start, one.tokens), one)
+            Text(self.shown(prompt), self._text(start, one.tokens), one)
             for prompt, start, several in zip(prompts, tokens, found, strict=True)
             for one in several
         ]
@@ -146,6 +158,7 @@ def beginning(run: Run) -> dict[str, bool]:
         "leads": bool(said.get("begins_with_eos")),
         "ends_within": said.get("layout") == "stream" and several,
         "fills": run.description.task == "blank",
+        "asks": run.description.task == "texts" and bool(said.get("asks")),
     }
 
 

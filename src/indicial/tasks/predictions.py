@@ -149,14 +149,26 @@ class Measure:
         """Several tensors of the same pass, `SURPRISE` among them if it is asked for."""
         import torch
 
-        # Anew in every call: moving a module to another device may have given it others.
-        for name, parameter in self.module.named_parameters():
-            self.twin.register_parameter(name, parameter)
-        for name, buffer in self.module.named_buffers():
-            self.twin.register_buffer(name, buffer, persistent=False)
+        self._share()
         self.twin.eval()
         with torch.no_grad():
             found: Mapping[str, torch.Tensor] = self.twin(
                 **inputs, lengths=lengths or None, want=list(want)
             )
         return found
+
+    def learning(
+        self, inputs: Mapping[str, torch.Tensor], want: Sequence[str]
+    ) -> Mapping[str, torch.Tensor]:
+        """The same with dropout and gradients, which go to the parameters of the module."""
+        self._share()
+        self.twin.train(self.module.training)
+        found: Mapping[str, torch.Tensor] = self.twin(**inputs, want=list(want))
+        return found
+
+    def _share(self) -> None:
+        # Anew in every call: moving a module to another device may have given it others.
+        for name, parameter in self.module.named_parameters():
+            self.twin.register_parameter(name, parameter)
+        for name, buffer in self.module.named_buffers():
+            self.twin.register_buffer(name, buffer, persistent=False)

@@ -16,8 +16,9 @@ from indicial.tasks.blank import Blank
 from indicial.tasks.columns import ColumnTask
 from indicial.tasks.language import Language
 from indicial.tasks.task import Task
+from indicial.tasks.texts import Texts
 
-TASKS = {task.name: task for task in (Language, Blank)}
+TASKS = {task.name: task for task in (Language, Blank, Texts)}
 
 
 def make_task(
@@ -29,18 +30,15 @@ def make_task(
     batch_size: int,
     seed: int = 0,
     variation: Variation = ASIS,
+    objective: str | None = None,
 ) -> Task:
     """A task on data; the program is one that `programs.trainable` gave."""
+    rows = {"context": context, "batch_size": batch_size, "seed": seed}
     if isinstance(data, Columns):
-        return ColumnTask(
-            program,
-            data,
-            context=context,
-            batch_size=batch_size,
-            seed=seed,
-            variation=variation,
-        )
-    return text_task(name, program, data, context=context, batch_size=batch_size, seed=seed)
+        return ColumnTask(program, data, **rows, variation=variation)
+    if name == Texts.name:
+        return Texts(program, data, **rows, objective=objective)
+    return text_task(name, program, data, **rows)
 
 
 def text_task(

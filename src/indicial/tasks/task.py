@@ -31,6 +31,8 @@ class Batch:
     lengths: dict[str, torch.Tensor] = field(default_factory=dict)
     count: int = 0
     """The tokens in it."""
+    weights: torch.Tensor | None = None
+    """How much each token counts, where not all count alike."""
 
     def to(self, device: torch.device | str) -> Batch:
         """The same on another device."""
@@ -38,6 +40,7 @@ class Batch:
             {name: value.to(device, non_blocking=True) for name, value in self.inputs.items()},
             {name: value.to(device, non_blocking=True) for name, value in self.lengths.items()},
             self.count,
+            None if self.weights is None else self.weights.to(device, non_blocking=True),
         )
 
 
@@ -73,6 +76,13 @@ class Scores:
     def per_token(self) -> float:
         """The log loss, nats per token; or the loss of the program, where it says no P."""
         return self.nats / self.count if self.count else math.nan
+
+    def better(self, other: Scores) -> bool:
+        """Whether a step with these is the best: by exact matches, where such are counted."""
+        if not math.isfinite(self.per_token):
+            return False
+        mine, theirs = (-s.figures.get("match", 0.0) for s in (self, other))
+        return (mine, self.per_token) < (theirs, other.per_token)
 
     @property
     def perplexity(self) -> float | None:

@@ -25,6 +25,7 @@ from indicial.data.columns.parts import Columns
 from indicial.data.columns.worlds import SIZES
 from indicial.data.corpus import Corpus, Data
 from indicial.data.making import LARGEST, SMALL, Cut
+from indicial.data.tokenizers import Marked
 from indicial.program.explain.facts import tied_sizes
 from indicial.program.ir import Code
 from indicial.program.messages import IndicialError
@@ -121,15 +122,18 @@ def rows(data: Data | Columns, settings: Settings, device: str, model: str) -> t
     says of it."""
     if isinstance(data, Columns):
         return column_rows(data, settings, device, model)
-    return text_rows(data.train, settings, device, model)
+    return text_rows(data.train, settings, device, model, isinstance(data.tokenizer, Marked))
 
 
-def text_rows(corpus: Corpus, settings: Settings, device: str, model: str) -> tuple[int, int]:
-    """Of one text: how long each row is, and how many there are."""
+def text_rows(
+    corpus: Corpus, settings: Settings, device: str, model: str, own_rows: bool = False
+) -> tuple[int, int]:
+    """Of one text: how long each row is, and how many there are; with `own_rows` each is a document."""
     kind = device.partition(":")[0]
     time = (settings.minutes or MINUTES) * _cores(kind) if kind == "cpu" else math.inf
     context = settings.context or default_context(corpus, kind, time, model)
-    return context, settings.batch_size or default_batch(context, len(corpus), kind, time, model)
+    row = min(context, max(1, len(corpus) // corpus.documents)) if own_rows else context
+    return context, settings.batch_size or default_batch(row, len(corpus), kind, time, model)
 
 
 def sizes(

@@ -210,8 +210,8 @@ class _Course:
                 "loss is infinite, and no step can be the best"
             )
         self.watchers.validated(report, scores)
-        better = math.isfinite(scores.per_token) and (
-            self.best is None or scores.per_token < self.best.per_token
+        better = (
+            scores.better(self.best) if self.best is not None else math.isfinite(scores.per_token)
         )
         if better:
             self.best, progress.best, progress.best_step = scores, asdict(scores), progress.step

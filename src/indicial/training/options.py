@@ -127,6 +127,10 @@ MODEL = [
         "task", WORD, "language: a word from those before it; blank: a word from all others"
         "; columns: what several inputs say (by the equations)", choices=("language", "blank", "columns"),
     ),
+    Option(
+        "objective", WORD, "what is learned of a text: language, spans, blank, question, or several with "
+        "shares, language=1,spans=2 (by the data)", "NAMES",
+    ),
     Option("from", WORD, "start from the weights of another run: fine-tuning", "RUN"),
 ]  # fmt: skip
 DATA = [

@@ -42,7 +42,8 @@ class Origin:
                     f"which are used here as well; leave --{name} out"
                 )
         run = Run.open(settings.from_)
-        if run.description.task != found.task:
+        texts = {"language", "texts"}
+        if run.description.task != found.task and not {run.description.task, found.task} <= texts:
             raise IndicialError(
                 f"{settings.from_} was trained for the task {run.description.task}, and this is "
                 f"{found.task}: its tokens are others"
@@ -69,6 +70,7 @@ class Origin:
         run = Run.open(settings.from_)
         kept = Settings.kept(run.description.settings)
         task = settings.task or run.description.task
+        task = "language" if task == "texts" else task
         return replace(settings, model=kept.model, task=task), (run.program,)
 
     def fill(self, module: ProgramModule) -> str:

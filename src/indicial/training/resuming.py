@@ -80,6 +80,7 @@ def resume(
         batch_size=choices.batch_size,
         seed=choices.seed,
         variation=variation_of(kept),
+        objective=kept.objective,
     )
     torch.manual_seed(choices.seed)
     device = processes.device(choices.device)

@@ -34,6 +34,7 @@ class Settings:
     model: tuple[str, ...] = ()
     set: dict[str, str] = field(default_factory=dict)
     task: str | None = None
+    objective: str | None = None
     from_: str | None = None  # `from` is a word of Python
 
     data: tuple[str, ...] = ()

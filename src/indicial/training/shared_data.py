@@ -36,8 +36,10 @@ def read_data(
     tokenizer: Path | None = None,
     processes: Processes = ALONE,
     cut: Cut | None = None,
+    marked: bool = False,
 ) -> Data:
-    """The data that the settings name; cut as in another run, if its folder is given."""
+    """The data that the settings name; cut as in another run, if its folder is given. `marked`: with a
+    token for what is left out, as objectives and questions need it."""
 
     def prepare() -> Data:
         return prepare_data(
@@ -50,6 +52,8 @@ def read_data(
             world_size=settings.world_size or WORLD_SIZE,
             tokenizer=tokenizer,
             cut=cut,
+            marked=marked,
+            columns=settings.column,
             tell=tell,
         )
 
@@ -140,8 +144,9 @@ def read_run_data(
     gone = [name for name in names if is_gone(name)]
     kept = run.description.data.get("cut")
     cut = Cut(**kept) if kept is not None else None  # as there was time for when it began
+    marked = run.description.task == "texts"
     if said.data or ("-" not in names and not gone):
-        return read_data(settings, tell, tokenizer, processes, cut)
+        return read_data(settings, tell, tokenizer, processes, cut, marked)
 
     def prepare() -> Data:
         found = find_data(run.description.data)
@@ -157,7 +162,7 @@ def read_run_data(
         try:
             if sys.stdin is None or sys.stdin.isatty():
                 raise IndicialError("there is a terminal")
-            return read_data(settings, tell, tokenizer, cut=cut)
+            return read_data(settings, tell, tokenizer, cut=cut, marked=marked)
         except IndicialError as error:
             raise IndicialError(
                 f"{run.folder} was trained on standard input, and its tokens are no longer in the "

@@ -21,15 +21,18 @@ from indicial.data.columns.parts import Columns
 from indicial.data.columns.varying import Variation
 from indicial.data.corpus import Data
 from indicial.data.making import Cut
+from indicial.data.questions import NAMES as QUESTIONS
 from indicial.notation.parse import canonical_name
 from indicial.program.messages import IndicialError
 from indicial.program.program import Program
 from indicial.tasks.columns import ColumnTask
 from indicial.tasks.forms import form_of
+from indicial.tasks.objectives import QUESTION, shares
 from indicial.tasks.predictions import token_inputs
 from indicial.tasks.programs import Trainable, trainable
 from indicial.tasks.registry import make_task
 from indicial.tasks.task import Task
+from indicial.tasks.texts import Texts
 from indicial.training import clock, defaults
 from indicial.training.choices import Choices
 from indicial.training.devices import best_device
@@ -88,7 +91,13 @@ def begin(
     for message in found.program.mistakes:  # warnings: an error would have ended it
         tell(message.render())
     if found.task != "columns":
-        settings = _of_one_text(settings, found.program)
+        found = _with_objectives(settings, found, processes)
+        settings = _of_one_text(settings, found)
+    elif settings.objective is not None:
+        raise IndicialError(
+            f"--objective {settings.objective} is for equations that read one text; these say themselves "
+            "what they predict from several inputs"
+        )
     given = found.sizes
     device = best_device(settings.device, processes.of)
     origin = Origin.of(settings, found) if settings.from_ is not None else None
@@ -110,7 +119,8 @@ def begin(
             settings = replace(settings, world_size=size)
             data = read_columns(settings, form.slots, found.sizes, tell, cut_as, processes, cut)
         else:
-            data = read_data(settings, tell, cut_as, processes, cut)
+            marked = found.task == Texts.name
+            data = read_data(settings, tell, cut_as, processes, cut, marked)
     begun = clock.now()  # from here on the minutes count
     notes = list(data.description.get("notes", ()))
     if isinstance(data, Data):
@@ -140,9 +150,31 @@ def begin(
     return Ready(task, module, choices, run, make_plan(task, module, choices, folder, per_step))
 
 
-def _of_one_text(settings: Settings, program: Program) -> Settings:
+def _with_objectives(settings: Settings, found: Trainable, processes: Processes) -> Trainable:
+    """Whether documents are made into other texts, or questions are learned: another task."""
+    asked = settings.column.keys() & {*QUESTIONS}
+    if found.task == "blank" and settings.objective == "blank" and not asked:
+        return found
+    if settings.objective is None and not asked:
+        return found
+    if found.task == "blank":
+        raise IndicialError(
+            f"{found.program.title} predicts a word from later ones as well: objectives and questions are "
+            "for a model that reads from left to right"
+        )
+    if processes.of > 1:
+        raise IndicialError(
+            "objectives and questions are learned by one process: start it with one"
+        )
+    shares(settings.objective or QUESTION)
+    return replace(found, task=Texts.name)
+
+
+def _of_one_text(settings: Settings, found: Trainable) -> Settings:
     """`--data w=book.txt` and `--column w=text` of a program that reads one text."""
-    inputs = [tensor.name for tensor in token_inputs(program.code)]
+    inputs = [tensor.name for tensor in token_inputs(found.program.code)]
+    if found.task == Texts.name:
+        inputs += QUESTIONS
     if odd := next((n for n in settings.column if canonical_name(n) not in inputs), None):
         raise IndicialError(
             f"--column {odd}={settings.column[odd]}: the equations have no input {odd}; they read "
@@ -153,8 +185,9 @@ def _of_one_text(settings: Settings, program: Program) -> Settings:
         settings,
         data=tuple(named(item, inputs)[1] for item in settings.data),
         validation=validation and tuple(named(item, inputs)[1] for item in validation),
-        field=settings.field or next(iter(settings.column.values()), None),
-        column={},
+        field=settings.field
+        or next((c for n, c in settings.column.items() if n not in QUESTIONS), None),
+        column=settings.column if found.task == Texts.name else {},
     )
 
 
@@ -184,6 +217,7 @@ def _task(
         batch_size=processes.rows(batch_size, said=settings.batch_size is not None),
         seed=settings.seed or 0,
         variation=variation_of(settings),
+        objective=settings.objective,
     )
 
 
@@ -287,7 +321,8 @@ def _choices(
     whole = 60 * (settings.minutes or defaults.MINUTES)
     left = processes.share(max(whole - (clock.now() - begun), whole / 2))
     parameters = sum(p.numel() for p in module.parameters())
-    most = defaults.most_steps(parameters, about.tokens, tokens)
+    by_heart = isinstance(task, Texts)
+    most = None if by_heart else defaults.most_steps(parameters, about.tokens, tokens)
     amount = defaults.amount(
         settings, per_step, tokens, about.validation_tokens, seconds=left, most_steps=most
     )

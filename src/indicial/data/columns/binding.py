@@ -192,7 +192,7 @@ def bind(slots: Sequence[Slot], data: Sequence[str | Table], said: Mapping[str, 
     for name, paths in sources.items():
         if name in folders:
             continue
-        tables = tuple(_open(path, folders) for path in paths)
+        tables = tuple(open_by(path, columns.values(), folders) for path in paths)
         joined = _joined(tables[0], folders)
         wanted = inputs if name is None else [name]
         strand = _strand(tables, wanted, columns, joined, alone=name is not None)
@@ -211,12 +211,16 @@ def _images(path: str) -> Images:
     return table
 
 
-def _open(path: str, folders: Mapping[str, Images]) -> Table:
-    """A table; one whose first line names an image of a folder has no line of names."""
+def open_by(
+    path: str, columns: Collection[str], folders: Mapping[str, Images] | None = None
+) -> Table:
+    """A table whose `columns` are asked for; it has no line of names if these are numbers, from 0 on, or
+    if its first line names an image of a folder."""
     table = open_table(path)
     if isinstance(table, Separated):
-        known = {name for folder in folders.values() for name in folder.names}
-        if known & set(table.columns):
+        known = {name for folder in (folders or {}).values() for name in folder.names}
+        numbers = bool(columns) and all(column.isdecimal() for column in columns)
+        if known & set(table.columns) or (numbers and not set(columns) & set(table.columns)):
             return open_table(path, header=False)
     return table
 

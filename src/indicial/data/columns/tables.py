@@ -97,7 +97,7 @@ class Lines(Table):
 
 @dataclass(frozen=True)
 class Separated(Table):
-    """TSV and CSV; without names in the first line the columns are called 1, 2, …"""
+    """TSV and CSV; without names in the first line the columns are called 0, 1, …"""
 
     file: File
     kind: str
@@ -114,7 +114,7 @@ class Separated(Table):
     def columns(self) -> tuple[str, ...]:
         cells = self._first[1]
         if not self.header:
-            return tuple(str(number) for number in range(1, len(cells) + 1))
+            return tuple(str(number) for number in range(len(cells)))
         names = tuple(cell.strip() for cell in cells)
         if twice := next((name for name in names if names.count(name) > 1), None):
             raise IndicialError(

@@ -1,0 +1,250 @@
+"""The task of a language model that learns documents and questions, each in a row of its own.
+
+>>> task = Texts(program, data, context=64, batch_size=32, objective="language=1,question=2")
+>>> batch = task.batch(0)
+>>> batch.inputs["w"].shape, batch.weights.shape      # the rows of a batch are about as long
+(torch.Size([32, 24]), torch.Size([32, 24]))
+
+What is minimised is -ln P of the tokens that count, divided by how many these are (`objectives.py`). Each step has
+one objective, as often as its share says. Validation looks at questions where there are some: how many answers the
+likeliest tokens spell exactly, which is what greedy answers would be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from indicial.compile.module.module import ProgramModule
+from indicial.data.corpus import Corpus, Data
+from indicial.data.shuffle import key, shuffled
+from indicial.data.tokenizers import Ints, Marked
+from indicial.program.messages import IndicialError
+from indicial.program.program import Program
+from indicial.tasks.language import Language
+from indicial.tasks.objectives import LANGUAGE, MAKERS, QUESTION, Made, shares
+from indicial.tasks.predictions import SURPRISE, Measure
+from indicial.tasks.task import About, Batch, Scores
+
+POOL = 8
+"""Batches whose rows are drawn together and sorted by their lengths."""
+CYCLE = 60
+"""Steps in which each objective comes as often as its share says."""
+STEP = 8
+"""Rows are filled up to a multiple of this, so that there are few lengths."""
+
+
+class Texts(Language):
+    """Documents in rows of their own; some of their tokens count."""
+
+    name = "texts"
+    by_heart = True
+    """To know what a text says is to learn it by heart: more of the time is not too much."""
+
+    def __init__(
+        self,
+        program: Program,
+        data: Data,
+        *,
+        context: int,
+        batch_size: int,
+        seed: int = 0,
+        objective: str | None = None,
+    ) -> None:
+        super().__init__(program, data, context=context, batch_size=batch_size, seed=seed)
+        if self.prediction is None or self.terms:
+            what = "adds other terms to it" if self.terms else "says no probability of a word"
+            raise IndicialError(
+                f"objectives and questions are learned by -ln P of the words that count, and {program.title} "
+                f"{what}"
+            )
+        self.most = self.rows.context
+        self._marked = {
+            part: self._with_sign(corpus)
+            for part, corpus in (("train", data.train), ("validation", data.validation))
+        }
+        self.objective = self._objective(objective)
+        self._order = _schedule(self.objective)
+        self._pools: dict[str, tuple[int, list[list[Made]]]] = {}
+
+    @property
+    def mark(self) -> int:
+        assert isinstance(self.data.tokenizer, Marked)
+        return self.data.tokenizer.mark
+
+    def _with_sign(self, corpus: Corpus) -> Ints:
+        """Which documents have the sign in them: questions."""
+        where = np.flatnonzero(np.asarray(corpus.tokens) == self.mark)
+        found = np.zeros(corpus.documents, bool)
+        found[np.searchsorted(corpus.starts, where, side="right") - 1] = True
+        return found
+
+    def _objective(self, said: str | None) -> dict[str, float]:
+        """What was said, where there are documents for it; else all there are documents for."""
+        asked, texts = self._marked["train"].any(), (~self._marked["train"]).any()
+        if said is None:
+            return {n: 1.0 for n, there in ((LANGUAGE, texts), (QUESTION, asked)) if there}
+        return shares(said)
+
+    @property
+    def about(self) -> About:
+        told = super().about
+        listed = ", ".join(f"{name} {share:g}" for name, share in self.objective.items())
+        lengths = np.diff(np.append(self.data.train.starts, len(self.data.train)))
+        rows = float(np.minimum(lengths, self.most).mean())
+        return About(
+            told.data, told.tokenizer, told.tokens, told.validation_tokens,
+            tokens_per_row=rows, says=f"objectives: {listed}",
+        )  # fmt: skip
+
+    def describe(self) -> Mapping[str, Any]:
+        return {
+            "context": self.context,
+            "begins_with_eos": self.leads,
+            "layout": "documents",
+            "asks": QUESTION in self.objective,
+        }
+
+    # ------------------------------------------------------------------ batches
+
+    def batch(self, step: int, rank: int = 0, of: int = 1) -> Batch:
+        round_, place = divmod(step, len(self._order))
+        name = self._order[place]
+        number = round_ * self._order.count(name) + self._order[:place].count(name)
+        rows = self._pool(name, number // POOL)[number % POOL]
+        first, last = (n * self.batch_size // of for n in (rank, rank + 1))
+        return self._filled(rows[first:last])
+
+    def _pool(self, name: str, group: int) -> list[list[Made]]:
+        """The rows of some batches of an objective, a function of the seed and their number alone."""
+        if self._pools.get(name, (-1, []))[0] != group:
+            random = np.random.default_rng([self.seed, list(MAKERS).index(name), group])
+            own = np.flatnonzero(self._marked["train"] == (name == QUESTION))
+            numbers = np.arange(POOL * self.batch_size) + group * POOL * self.batch_size
+            made = [
+                MAKERS[name](self._document(self.data.train, d), self.most, self.mark, random)
+                for d in self._shuffled(own, numbers, name).tolist()
+            ]
+            made.sort(key=lambda one: len(one.tokens))
+            size = self.batch_size
+            batches = [made[n * size : (n + 1) * size] for n in range(POOL)]
+            self._pools[name] = group, [batches[n] for n in random.permutation(POOL)]
+        return self._pools[name][1]
+
+    def _shuffled(self, own: Ints, numbers: Ints, name: str) -> Ints:
+        """Every document once, in an order of its own each time."""
+        if not len(own):
+            what = "questions" if name == QUESTION else "texts"
+            raise IndicialError(f"--objective {name}: there are no {what} in {self.data.name}")
+        found = np.empty_like(numbers)
+        for epoch in set((numbers // len(own)).tolist()):
+            here = numbers // len(own) == epoch
+            order = shuffled(numbers[here] % len(own), len(own), key(self.seed, epoch, name))
+            found[here] = own[order]
+        return found
+
+    @staticmethod
+    def _document(corpus: Corpus, number: int) -> Ints:
+        end = corpus.starts[number + 1] if number + 1 < corpus.documents else len(corpus)
+        return np.asarray(corpus.tokens[corpus.starts[number] : end], np.int64)
+
+    def _filled(self, rows: Sequence[Made]) -> Batch:
+        longest = max(len(row.tokens) for row in rows)
+        length = min(-(-longest // STEP) * STEP, self.most)
+        tokens = np.zeros((len(rows), length), np.int64)
+        weights = np.zeros((len(rows), length), np.float32)
+        for place, row in enumerate(rows):
+            tokens[place, : len(row.tokens)] = row.tokens
+            weights[place, : len(row.tokens)] = row.weights
+        count = sum(len(row.tokens) for row in rows)
+        return Batch(self.inputs(tokens, 0), count=count, weights=torch.from_numpy(weights))
+
+    def loss(self, module: Any, batch: Batch) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+        inner = getattr(module, "module", module)  # of a replica
+        found = self._surprise(self.measure(inner), batch)
+        assert batch.weights is not None
+        return (found * batch.weights).sum() / batch.weights.sum(), {}
+
+    def _surprise(self, measure: Measure, batch: Batch) -> torch.Tensor:
+        found = measure.learning(batch.inputs, [SURPRISE])[SURPRISE]
+        return found[:, 1:] if self.leads else found
+
+    # ------------------------------------------------------------------ validation
+
+    def validate(
+        self, module: ProgramModule, most: int | None = None, rank: int = 0, of: int = 1
+    ) -> Scores:
+        nats, count, tally, seen = 0.0, 0, np.zeros(2), 0
+        training, device = module.training, next(module.parameters()).device
+        module.eval()
+        for number, (batch, asked) in enumerate(self.checks()):
+            if number % of == rank:
+                found, right = self.counted_nats(module, batch.to(device))
+                nats += float(found.double().sum())
+                tally += [int(right.sum()) * asked, len(right) * asked]
+                assert batch.weights is not None
+                count += int((batch.weights > 0).sum())
+            seen += batch.count
+            if most is not None and seen >= most:
+                break
+        module.train(training)
+        return self.scores(nats, count, tuple(tally.tolist()))
+
+    def checks(self) -> Iterator[tuple[Batch, bool]]:
+        """The validation part: its questions if it has any, or else its texts."""
+        corpus, marked = self.data.validation, self._marked["validation"]
+        asked = bool(marked.any())
+        random = np.random.default_rng(0)
+        make = MAKERS[QUESTION if asked else LANGUAGE]
+        made = [
+            make(self._document(corpus, number), self.most, self.mark, random)
+            for number in np.flatnonzero(marked == asked).tolist()
+        ]
+        order = sorted(range(len(made)), key=lambda n: len(made[n].tokens))
+        batches = [order[n : n + self.batch_size] for n in range(0, len(order), self.batch_size)]
+        for several in (batches[n] for n in random.permutation(len(batches))):
+            yield self._filled([made[n] for n in several]), asked
+
+    def counted_nats(
+        self, module: ProgramModule, batch: Batch
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """-ln P of what counts in each row, and whether the likeliest tokens are just that."""
+        assert self.prediction is not None and batch.weights is not None
+        P = self.prediction.distribution.name
+        found = self.measure(module).tensors(batch.inputs, None, [SURPRISE, P])
+        skip = int(self.leads)
+        likeliest = found[P][:, skip:].argmax(-1)
+        counts = batch.weights > 0
+        tokens = batch.inputs[self.token.name][:, skip:]
+        right = ((likeliest == tokens) | ~counts).all(1)
+        return (found[SURPRISE][:, skip:] * batch.weights).sum(1), right
+
+    def nan_in_validation(self, module: ProgramModule) -> Batch | None:
+        device = next(module.parameters()).device
+        for batch, _ in self.checks():
+            there = batch.to(device)
+            if self.counted_nats(module, there)[0].isnan().any():
+                return there
+        return None
+
+    def scores(self, nats: float, count: int, tally: tuple[float, ...] = ()) -> Scores:
+        right, asked = tally or (0, 0)
+        figures = {"match": right / asked} if asked else {}
+        return Scores(nats, count, figures=figures, tally=tally)
+
+
+def _schedule(objective: dict[str, float]) -> list[str]:
+    """The objectives of the steps, over and over: each comes when it has waited longest for its share."""
+    total = sum(objective.values())
+    due = dict.fromkeys(objective, 0.0)
+    order: list[str] = []
+    for _ in range(1 if len(objective) == 1 else CYCLE):
+        for name, share in objective.items():
+            due[name] += share / total
+        name = max(due, key=lambda one: due[one])
+        due[name] -= 1
+        order.append(name)
+    return order
