@@ -21,6 +21,11 @@ PROGRAMS = {
         h[t,k] = c[k] h[t-1,k] + x[t,k]
         y[t,k] = h[t,k]^2
     """,
+    "windows as long as the text": """
+        y[t,k] = Σ_{s ≤ t} K[t-s,k] x[s,k]
+        z[t,k] = Σ_{s=0}^{t} K[s,k] x[t-s,k]
+        u[t,k] = Σ_{s < t} x[t-s,0] x[s,k]
+    """,
     "a guard in a recurrence": """
         h[t,k] = x[t,k] for t < 2
         h[t,k] = tanh(h[t-1,k] + h[t-2,k])
@@ -185,6 +190,10 @@ CONVOLUTIONS = {
         range Δv = 0..1
         y[u,v,j] = Σ_{Δu,Δv,c} W[Δu,Δv,c,j] M[u+Δu,v-Δv,c]
     """,
+    "as long as the text": "y[t,k] = Σ_{s ≤ t} K[t-s,k] x[s,k]",
+    "as long, by how far back": "y[t,k] = 1/2 Σ_{s=0}^{t} K[s,k] x[t-s,k]",
+    "as long, what came before": "y[t,k] = Σ_{s < t} K[t-s] x[s,k]",
+    "as long, itself": "y[t,k] = Σ_s x[t+s-1,k] x[s,0]",
     "two at once": "range Δt = -1..1\ny[t,k] = Σ_{Δt} W[Δt] x[t+Δt,k] x[t-Δt,k]",
 }
 

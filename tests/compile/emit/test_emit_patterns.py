@@ -6,8 +6,11 @@ import pytest
 import torch
 from awkward import CONVOLUTIONS, text
 from emitting import LEAST, agree, batch, code, defined, draw, model, tensors
+from hypothesis import given
+from hypothesis import strategies as st
 
 from indicial import library
+from indicial.compile.emit.helpers import slide
 from indicial.compile.emit.patterns.pattern import Finding
 from indicial.compile.emit.source import Source, emit
 from indicial.compile.schedule.schedule import schedule
@@ -57,13 +60,30 @@ def test_convolutions(name: str) -> None:
     reasons = {"one for each channel": "weights of its own", "two at once": "more than data"}
     assert reasons[name] in found.reason if name in reasons else found.recognised
     called, plain = emitted(program, ["y"]), emitted(program, ["y"], patterns=False)
-    assert ("F.conv" in called.text) == found.recognised
-    assert "F.conv" not in plain.text
-    for size in (1, 4):
+    calls = ("F.conv", "slide(")
+    assert any(call in called.text for call in calls) == found.recognised
+    assert not any(call in plain.text for call in calls)
+    for size in (1, 4, 40) if "slide(" in called.text else (1, 4):
         drawn = draw(program, size)
         given = tensors(program, drawn.parameters), tensors(program, batch([drawn.inputs]))
         results = [s.run(*given, drawn.sizes, {}, {})["y"] for s in (called, plain)]
         torch.testing.assert_close(*results, rtol=1e-9, atol=1e-9)
+
+
+@given(st.data())
+def test_slide_is_the_sum(data: st.DataObject) -> None:
+    """By Fourier transforms and without, for all places that can be asked for and some beyond."""
+    places = data.draw(st.integers(0, 90), "places")
+    span = data.draw(st.integers(1, 90), "span")
+    first = data.draw(st.integers(-20, places + span), "first")
+    count = data.draw(st.integers(1, 120), "count")
+    x, w = torch.randn(2, places, dtype=torch.float64), torch.randn(span, dtype=torch.float64)
+    before = 20
+    whole = torch.zeros(2, 400, dtype=torch.float64)
+    for s in range(span):
+        whole[:, before + s : before + s + places] += w[s] * x
+    expected = whole[:, before + first : before + first + count]
+    torch.testing.assert_close(slide(x, w, first, count), expected, rtol=1e-9, atol=1e-9)
 
 
 EXPECTED = {

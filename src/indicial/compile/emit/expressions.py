@@ -16,7 +16,7 @@ from indicial.compile.emit.logs import log_name
 from indicial.compile.emit.operations import Torch
 from indicial.compile.emit.picks import Pick
 from indicial.compile.emit.ragged import Ragged
-from indicial.compile.emit.reads import Array, Where, read
+from indicial.compile.emit.reads import Array, Bounds, Where, read
 from indicial.compile.emit.reductions import Reductions
 from indicial.compile.emit.values import Environment, Value, aligned, expanded, merged
 from indicial.program.cost.conditions import linear
@@ -52,6 +52,7 @@ class Evaluator:
         reader: Reader,
         usual: dict[str, int],
         vanishes: Callable[[Expression, Index], bool],
+        bounds: Callable[[str], Sequence[Bounds]],
         convolves: Callable[[object], bool],
     ) -> None:
         self.torch = torch
@@ -59,7 +60,7 @@ class Evaluator:
         self.reader = reader
         self.elementwise = Elementwise(torch, ragged, usual, self.evaluate, self.condition)
         self.reductions = Reductions(
-            self.elementwise, self.evaluate, self.condition, vanishes, convolves
+            self.elementwise, self.evaluate, self.condition, vanishes, bounds, convolves
         )
         self.rules: dict[type[Expression], Callable[[Any, Environment], Value]] = {
             Constant: lambda e, env: Value(self.torch.graph.literal(e.value)),

@@ -28,6 +28,29 @@ def log_likelihood(scores: Tensor, w: Tensor) -> Tensor:
     return -losses.reshape(w.shape)
 
 
+def slide(x: Tensor, w: Tensor, first: int, count: int) -> Tensor:
+    """`Σ_s x[t - s] w[s]` along the last axis, for t from `first` on; by FFT if w is long."""
+    places, span = x.shape[-1], w.shape[-1]
+    end = size = places + span - 1
+    if places < 1:
+        found = x.new_zeros(*torch.broadcast_shapes(x.shape[:-1], w.shape[:-1]), end)
+    elif span < 32:
+        found = F.pad(x, (span - 1, span - 1)).unfold(-1, span, 1) * w.flip(-1).unsqueeze(-2)
+        found = found.sum(-1)
+    else:
+        # What is wrapped around must not be where it is asked for.
+        least = max(end - max(first, 0), min(first + count, end), 32)
+        power = (least - 1).bit_length()
+        size = min(n << power - k for n, k in ((1, 0), (3, 2), (5, 3)) if n << power - k >= least)
+        kind = torch.promote_types(x.dtype, torch.float32)  # there is no transform of bfloat16
+        spectrum = torch.fft.rfft(x.to(kind), size) * torch.fft.rfft(w.to(kind), size)
+        found = torch.fft.irfft(spectrum, size).to(x.dtype)
+    start, stop = min(max(first, 0), size), max(min(first + count, size), 0)
+    if stop <= start:
+        return found.new_zeros(*found.shape[:-1], count)
+    return F.pad(found[..., start:stop], (start - first, first + count - stop))
+
+
 def window(x: Tensor, dim: int, start: int, length: int) -> Tensor:
     """`x[start : start + length]` along an axis; what lies outside is 0, or no token."""
     before, after = max(0, -start), max(0, start + length - x.shape[dim])
@@ -129,7 +152,7 @@ def settled(x: Tensor, dim: int, lengths: Tensor, member: int = 0) -> Tensor:
 HELPERS = {
     function.__name__: function
     for function in (
-        embedding, linear_relu, log_likelihood, window, element, take, masked_softmax,
+        embedding, linear_relu, log_likelihood, slide, window, element, take, masked_softmax,
         masked_log_softmax, log_sum_exp, largest, smallest, largest_place, smallest_place,
         stack, batched, settled,
     )

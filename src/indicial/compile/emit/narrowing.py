@@ -2,6 +2,7 @@
 
 Σ_{t ≥ 1} x[t]                      x[:, 1:].sum(1)
 Σ_{s < t} h[s], at step t           stack(h, 0, t, …).sum(1): what exists, and no more
+Σ_{s ≤ t} k[t-s] x[s]               of k what is at 0 or more
 """
 
 from __future__ import annotations
@@ -10,7 +11,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from indicial.compile.emit.ragged import Ragged
+from indicial.compile.emit.reads import Bounds
+from indicial.compile.emit.sizes import SizeTexts
 from indicial.compile.emit.values import Environment
+from indicial.program.cost.conditions import add, constraints
 from indicial.program.ir import Affine, Apply, Constant, Expression, Index, IndexValue, SizeValue
 from indicial.program.sizes import Size
 
@@ -29,8 +33,40 @@ def narrowed(
             left.append(part)
         else:
             result[bound.name] = bound
-    rest = None if not left else left[0] if len(left) == 1 else Apply("and", tuple(left))
-    return list(result.values()), rest
+    return list(result.values()), _all(left)
+
+
+def within(
+    place: Affine, bounds: Bounds, condition: Expression | None, sizes: SizeTexts
+) -> tuple[Bounds, Expression | None]:
+    """What a condition leaves of the places that are read, and what is left of the condition."""
+    lower, extent = bounds
+    left = []
+    for part in _parts(condition):
+        told, exact = constraints(part)
+        form = told[0].form if exact and len(told) == 1 and not told[0].differs else None
+        upper = lower + extent - 1
+        least = None if form is None else _number(add(place, form))  # form ≤ 0: place ≥ least
+        most = None if form is None else _number(add(place, form, -1))
+        if least is not None and sizes.certain(lower - least):
+            continue
+        if most is not None and sizes.certain(most - upper):
+            continue
+        if least is not None and sizes.certain(least - lower) and sizes.certain(upper - least + 1):
+            lower, extent = least, upper - least + 1
+        elif most is not None and sizes.certain(upper - most) and sizes.certain(most - lower + 1):
+            extent = most - lower + 1
+        else:
+            left.append(part)
+    return (lower, extent), _all(left)
+
+
+def _number(form: Affine) -> Size | None:
+    return None if form.terms else form.offset
+
+
+def _all(parts: Sequence[Expression]) -> Expression | None:
+    return None if not parts else parts[0] if len(parts) == 1 else Apply("and", tuple(parts))
 
 
 def _parts(condition: Expression | None) -> Iterator[Expression]:

@@ -59,6 +59,7 @@ class Emission:
             self.tensors.read,
             _usual(code),
             self.tensors.vanishes,
+            self.tensors.bounds,
             self.convolves,
         )
         self.definitions = Definitions(self.writing, evaluator)
@@ -76,7 +77,7 @@ class Emission:
         if isinstance(found, Missed):
             reason = found.reason
         elif isinstance(found, Convolution):
-            call = f"conv{len(found.windows)}d"
+            call = "fft" if found.slides else f"conv{len(found.windows)}d"
         self.findings.append(Finding(CONVOLUTION, call, self.target, reason))
         return not reason
 

@@ -15,11 +15,12 @@ from indicial.compile.emit.contract import Factor
 from indicial.compile.emit.convolve import convolved
 from indicial.compile.emit.elementwise import Elementwise, Evaluate
 from indicial.compile.emit.graph import BOOL, FLOAT, INT, NUMBER, Node
-from indicial.compile.emit.narrowing import narrowed
+from indicial.compile.emit.narrowing import narrowed, within
 from indicial.compile.emit.patterns import convolution
 from indicial.compile.emit.picks import choose
+from indicial.compile.emit.reads import Bounds
 from indicial.compile.emit.values import Environment, Value, aligned, expanded
-from indicial.program.ir import Apply, Expression, Index, IndexValue, Reduce, Softmax
+from indicial.program.ir import Affine, Apply, Expression, Index, IndexValue, Reduce, Softmax
 from indicial.program.rewrite import free_indices
 
 _NEUTRAL = {"prod": 1.0, "max": -math.inf, "min": math.inf, "lse": -math.inf}
@@ -34,9 +35,11 @@ class Reductions:
         evaluate: Evaluate,
         condition: Evaluate,
         vanishes: Callable[[Expression, Index], bool],
+        bounds: Callable[[str], Sequence[Bounds]],
         convolves: Callable[[object], bool],
     ) -> None:
         self.elementwise = elementwise
+        self.bounds = bounds
         self.convolves = convolves
         self.vanishes = vanishes
         self.torch = elementwise.torch
@@ -90,13 +93,12 @@ class Reductions:
             return self.evaluate(Apply("+", terms, span=node.span), env)
         gone = [i for i in node.indices if node.operator == "sum" and self.vanishes(node.body, i)]
         cut = not node.operator.startswith("arg")  # nothing has no place
+        if node.operator == "sum":
+            value = self.convolution(node, env, gone)
+            if value is not None:
+                return value
         inner, mask = self.inside(node.indices, node.condition, env, gone, cut)
         names = [i.name for i in node.indices]
-        if node.operator == "sum" and mask is None:
-            found = convolution.match(node, inner)
-            if found is not None and self.convolves(found):
-                assert isinstance(found, convolution.Convolution)
-                return convolved(found, inner, self.elementwise, self.evaluate)
         if node.operator in ("sum", "mean"):
             return self.sum(node, names, mask, inner, env)
         extreme = self.extreme(node, names, mask, inner)
@@ -106,6 +108,30 @@ class Reductions:
         return self.elementwise.harmless(extreme, node, env, 0)
 
     # ---- sums and means ----
+
+    def convolution(self, node: Reduce, env: Environment, gone: Collection[Index]) -> Value | None:
+        """The sum as a convolution, if it is one; a condition must speak of its window or weights."""
+        found = convolution.match(node, env.bind(node.indices))
+        condition, bounds = node.condition, None
+        if isinstance(found, convolution.Convolution) and found.slides:
+            axis = found.windows[0].axis
+            place = env.place(found.data.places[axis])
+            assert isinstance(place, Affine)
+            bounds, condition = within(
+                place, self.bounds(found.data.tensor)[axis], condition, self.torch.sizes
+            )
+        inner, mask = self.inside(node.indices, condition, env, gone)
+        found = convolution.match(node, inner)
+        if mask is not None:
+            if bounds is None or not isinstance(found, convolution.Convolution):
+                return None
+            weights = free_indices(found.weights)
+            if not set(mask.dims) <= weights | {self.elementwise.ragged.member}:
+                return None
+        if found is None or not self.convolves(found):
+            return None
+        assert isinstance(found, convolution.Convolution)
+        return convolved(found, bounds, mask, inner, self.elementwise, self.evaluate)
 
     def sum(
         self,

@@ -2,14 +2,17 @@
 
     Σ_{Δt,i'} W[Δt,i',i] x[2t+Δt,i']      F.conv1d(x.mT, W.permute(2, 1, 0), stride=2, padding=1)
 
+    Σ_{s ≤ t} k[t-s,j] x[s,j]             slide(k, x), by Fourier transforms
+
 The data are read at `s t ± d Δ + c` along one to three axes, the weights at Δ. What else is summed
-are channels; what only the data have is a batch; what only the weights have are the outputs.
+are channels; what only the data have is a batch; what only the weights have are the outputs. A window as
+long as the text, with nothing else that is summed, slides: there every example, or unit, may have weights of its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from indicial.compile.emit.patterns.pattern import Missed
 from indicial.compile.emit.values import Environment
@@ -20,6 +23,8 @@ from indicial.program.sizes import Size
 CONVOLUTION = "convolution"
 MOST = 3
 """PyTorch has convolutions along up to three axes."""
+LONG = 64
+"""A window of fewer places is short; of one that has no number yet, `slide` will ask."""
 
 
 @dataclass(frozen=True)
@@ -45,14 +50,16 @@ class Convolution:
     channels: tuple[str, ...]
     rest: tuple[Expression, ...]
     """Numbers that the sum is multiplied with."""
+    slides: bool = False
+    """Whether the window is long, and nothing else is summed."""
 
 
 def match(node: Reduce, env: Environment) -> Convolution | Missed | None:
-    """The convolution that a sum is, with the indices of the sum in scope."""
+    """The convolution that a sum is, its condition apart, with the indices of the sum in scope."""
     summed = {i.name for i in node.indices}
-    reads, rest = _factors(node.body)
+    reads, rest = factors(node.body)
     moving = [r for r in reads if _windows(r, summed, env)]
-    if not moving or node.condition is not None:
+    if not moving:
         return None
     if len(moving) > 1 or len(reads) != 2:
         return Missed("more than data and weights are multiplied")
@@ -66,14 +73,15 @@ def match(node: Reduce, env: Environment) -> Convolution | Missed | None:
     return _checked(Convolution(data, weights, windows, channels, tuple(rest)), summed, env)
 
 
-def _factors(body: Expression) -> tuple[list[Read], list[Expression]]:
+def factors(body: Expression) -> tuple[list[Read], list[Expression]]:
+    """The tensors that are multiplied, and what else is."""
     if isinstance(body, Read):
         return [body], []
     if isinstance(body, Apply) and body.function == "*":
         reads: list[Read] = []
         rest: list[Expression] = []
         for argument in body.arguments:
-            some, others = _factors(argument)
+            some, others = factors(argument)
             reads += some
             rest += others
         return reads, rest
@@ -121,9 +129,18 @@ def _checked(found: Convolution, summed: set[str], env: Environment) -> Convolut
         return Missed("the weights are the same all over the window")
     if not set(found.channels) <= set(data) & set(weights):
         return Missed("an index that is summed is in the data or in the weights only")
+    if not found.channels and _slides(found.windows, env):
+        return replace(found, slides=True)
     if (set(data) & set(weights)) - summed:
         return Missed("each example, or group, has weights of its own")
     return found
+
+
+def _slides(windows: Sequence[Window], env: Environment) -> bool:
+    if len(windows) > 1 or windows[0].stride != 1 or windows[0].dilation != 1:
+        return False
+    extent = env.ranges[windows[0].within].extent.number
+    return extent is None or extent >= LONG
 
 
 def _plain(places: Sequence[object]) -> list[str] | None:
