@@ -29,6 +29,7 @@ SECTIONS = {
     "library": "layers",
     "rate": "layers",
     "matrices": "matrices",
+    "convolutions": "convolutions",
     "language": "language",
     "translation": "translation",
     "tokens": "tokens",
