@@ -39,7 +39,8 @@ class Convolution(Layer):
         """Along the last axis, where transforms are quickest; twice as long, so that nothing wraps around."""
         steps = self.x.shape[1]
         spectrum = torch.fft.rfft(self.x.mT, 2 * steps) * torch.fft.rfft(self.k.mT, 2 * steps)
-        return torch.fft.irfft(spectrum, 2 * steps)[..., :steps].mT
+        h: torch.Tensor = torch.fft.irfft(spectrum, 2 * steps)[..., :steps].mT
+        return h
 
 
 class Compiled(Convolution):

@@ -33,7 +33,7 @@ def slide(x: Tensor, w: Tensor, first: int, count: int) -> Tensor:
     places, span = x.shape[-1], w.shape[-1]
     end = size = places + span - 1
     if places < 1:
-        found = x.new_zeros(*torch.broadcast_shapes(x.shape[:-1], w.shape[:-1]), end)
+        found = F.pad(x, (0, end)) * w[..., :1]
     elif span < 32:
         found = F.pad(x, (span - 1, span - 1)).unfold(-1, span, 1) * w.flip(-1).unsqueeze(-2)
         found = found.sum(-1)
