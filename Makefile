@@ -22,7 +22,7 @@ FUZZ_RUNS ?= 10000
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup run test check machines notebooks fuzz mutants bench notes format clean
+.PHONY: help setup run test check machines notebooks page fuzz mutants bench notes format clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | \
@@ -63,6 +63,14 @@ SHEETS ?= $(filter-out docs/problems/README.md,$(wildcard docs/problems/*.md))
 notebooks: $(STAMP) ## make the notebooks of docs/problems again (SHEETS=docs/problems/heads.md for one)
 	$(BIN)/indicial notebook $(SHEETS) --run
 
+# Nothing else needs Node: what is built lies in the package. A test finds a bundle that was not built again.
+web/node_modules/.package-lock.json: web/package.json web/package-lock.json
+	cd web && npm ci --silent --no-fund --no-audit --ignore-scripts
+
+page: $(STAMP) web/node_modules/.package-lock.json ## type-check, test and bundle the page of `indicial lab` (needs Node)
+	$(BIN)/python -m indicial.page.protocol > web/src/protocol.ts
+	cd web && npm run --silent types && node build.mjs --test && node build.mjs
+
 # The second half is guided by coverage; it is left out where its tool cannot be installed.
 fuzz: $(STAMP) ## look long for texts and run folders that break it (FUZZ_SECONDS for each of four searches)
 	HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest -n auto -m hypothesis $(PYTEST_ARGS)
@@ -99,5 +107,5 @@ format: $(STAMP) ## rewrite the code as `make check` wants it
 	$(BIN)/ruff check --fix .
 
 clean: ## remove .venv, caches and build products
-	rm -rf $(VENV) $(BENCH) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .fuzz
+	rm -rf $(VENV) $(BENCH) web/node_modules build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .fuzz
 	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +

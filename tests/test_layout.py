@@ -31,6 +31,7 @@ ORDER = [
     "exercises",
     "lab",
     "editor",
+    "page",
 ]
 
 # The front door: a `Program` compiles itself, by an import inside the function.

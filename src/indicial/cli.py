@@ -24,6 +24,7 @@ from indicial.commands import (
     export,
     generate,
     inspect,
+    lab,
     notebook,
     plot,
     study,
@@ -44,6 +45,7 @@ examples:
   indicial train ugrnn --data people   train a model, here on a built-in world
   indicial generate runs/people        text from a trained model
   indicial compare rnn gru --data people   models on equal terms, side by side
+  indicial lab transformer             equations and costs in the browser
 """
 
 COMMANDS = [
@@ -61,6 +63,7 @@ COMMANDS = [
     design,
     study,
     export,
+    lab,
 ]
 """In the order in which `--help` lists them; each adds its commands to the parser."""
 

@@ -9,6 +9,7 @@ y[j]  4, from -0.9 to 1.2
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from indicial.inspect.heatmap import SLICES, heatmap
@@ -20,6 +21,8 @@ from indicial.program.meaning.sample import least_sizes, sample
 from indicial.program.messages import IndicialError
 
 if TYPE_CHECKING:
+    from indicial.program.meaning.interpret import Result
+    from indicial.program.meaning.sample import Array
     from indicial.program.program import Program
 
 LIMIT = 20_000_000
@@ -44,25 +47,21 @@ def small(code: ir.Code, given: Mapping[str, int]) -> dict[str, int]:
     return sizes
 
 
-def trial(
-    program: Program,
-    *,
-    sizes: Mapping[str, int] | None = None,
-    seed: int = 0,
-    everything: bool = False,
-    colour: bool = False,
-    width: int = 80,
-) -> list[str]:
-    """The lines that show a program without errors at work.
+@dataclass(frozen=True)
+class Ran:
+    """A program, run: at which sizes, on what, and what came out."""
 
-    `everything` also shows inputs and parameters, and all slices.
-    """
-    facts = read(program, sizes)
+    sizes: dict[str, int]
+    given: Mapping[str, Array]
+    result: Result
+
+
+def run(program: Program, sizes: Mapping[str, int] | None = None, seed: int = 0) -> Ran:
+    """Runs a program without errors on small random values."""
     code = program.code
     chosen = small(code, program.sizes(sizes or {}))
-    work = facts.program.cost.work
     try:
-        operations = work.value(chosen)
+        operations = program.cost.work.value(chosen)
     except (KeyError, ValueError):
         operations = 0
     if operations > LIMIT:
@@ -78,12 +77,30 @@ def trial(
         )  # fmt: skip
     except InterpretError as error:
         raise IndicialError(str(error)) from error
+    return Ran(chosen, {**drawn.inputs, **drawn.parameters, **drawn.draws}, result)
+
+
+def trial(
+    program: Program,
+    *,
+    sizes: Mapping[str, int] | None = None,
+    seed: int = 0,
+    everything: bool = False,
+    colour: bool = False,
+    width: int = 80,
+) -> list[str]:
+    """The lines that show a program without errors at work.
+
+    `everything` also shows inputs and parameters, and all slices.
+    """
+    facts = read(program, sizes)
+    ran = run(program, sizes, seed)
+    chosen = ran.sizes
     lines = _intro(facts, chosen, seed, width)
-    given = {**drawn.inputs, **drawn.parameters, **drawn.draws}
     for named in facts.names:
         if named.made and not everything:
             continue
-        known = result if named.role == "defined" else given if everything else {}
+        known = ran.result if named.role == "defined" else ran.given if everything else {}
         if named.name not in known:
             continue
         lines.append("")
@@ -91,8 +108,8 @@ def trial(
             known[named.name],
             named.name,
             named.letters,
-            lowers=_lowers(named.tensor, chosen),
-            remark=_remark(code, named.tensor),
+            lowers=lowers(named.tensor, chosen),
+            remark=remark(program.code, named.tensor),
             whole=named.tensor.values is not None,
             colour=colour,
             width=width,
@@ -127,11 +144,13 @@ def _folded(line: str, width: int) -> list[str]:
     return pieces
 
 
-def _lowers(tensor: ir.Tensor, sizes: Mapping[str, int]) -> list[int]:
+def lowers(tensor: ir.Tensor, sizes: Mapping[str, int]) -> list[int]:
+    """The index values of its first elements."""
     return [axis.lower.value(sizes) for axis in tensor.axes]
 
 
-def _remark(code: ir.Code, tensor: ir.Tensor) -> str:
+def remark(code: ir.Code, tensor: ir.Tensor) -> str:
+    """`a distribution over t_2`, where that is certain."""
     if tensor.probability:
         return f"a distribution over {tensor.axes[-1].letter}" if tensor.axes else "a probability"
     for statement in code.of(tensor.name):

@@ -74,14 +74,19 @@ class Message:
         span = self.span
         known = bool(self.sites) and span.source is not NOWHERE.source
         place = f"{span.source.name}:{span.line}:{span.column}: " if known else ""
-        lines = wrapped(f"{place}{self.severity}: {self.text} [{self.code}]", width, "    ")
+        head = wrapped(f"{place}{self.severity}: {self.text} [{self.code}]", width, "    ")
+        return "\n".join([*head, *self.excerpt(width)])
+
+    def excerpt(self, width: int = 80) -> list[str]:
+        """What stands below the first sentence: the lines involved with their carets, details, the hint."""
+        lines: list[str] = []
         for excerpt in _excerpts(self.sites, width):
             lines.extend(excerpt.lines(width, self.span.source))
         for detail in self.details:
             lines.extend(wrapped(f"  {detail}", width, "    "))
         if self.hint:
             lines.extend(wrapped(f"  hint: {self.hint}", width, "        "))
-        return "\n".join(lines)
+        return lines
 
 
 def _place(span: Span) -> dict[str, Any]:

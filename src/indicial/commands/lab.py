@@ -1,0 +1,87 @@
+"""The command `lab`: equations in the browser.
+
+$ indicial lab
+$ indicial lab model.eq
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import socket
+from typing import Any
+
+from indicial.commands.arguments import Commands, command
+
+LAB = """\
+Opens a page in the browser: equations with their messages, costs and heat maps
+as one types.
+
+  indicial lab                       an empty text
+  indicial lab model.eq              that text; the file itself is never changed
+  indicial lab transformer           a model of the library
+  indicial lab "http://127.0.0.1:8765/#eq=…"     a link that somebody copied
+
+The page is served on this machine only, to whoever has the link that is
+printed; nothing is fetched from anywhere else. Ctrl-C ends it.
+
+exit status: 0, 2 for a wrong call.
+"""
+PORT = 8765
+
+
+def add(commands: Commands[Any]) -> None:
+    """Adds `lab` to the parser of `indicial`."""
+    parser = command(commands, "lab", "open equations in the browser", LAB, _lab)
+    parser.add_argument("what", nargs="*", metavar="FILE|MODEL|LINK", help="what to show")
+    parser.add_argument("--port", type=int, metavar="N",
+                        help=f"where to serve ({PORT}, or another that is free)")  # fmt: skip
+    parser.add_argument("--no-browser", action="store_true", help="only print the link")
+
+
+def _lab(options: argparse.Namespace) -> int:
+    from indicial.program.messages import IndicialError
+
+    try:
+        from indicial.page.server import Lab, serve
+    except ImportError as error:
+        raise IndicialError(
+            f"the lab needs {error.name}, which is not installed: pip install 'indicial[lab]'"
+        ) from None
+    from indicial.page.starting import beginning
+    from indicial.page.workers import Workers
+
+    begun, folders, fragment = beginning(options.what)
+    port = _free(options.port)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    lab = Lab(begun, port, Workers(max(2, min(4, cores or 2)), folders=folders))
+    link = f"{lab.link}{fragment}"
+
+    def ready() -> None:
+        print(f"the lab is at {link}\nCtrl-C ends it", flush=True)
+        if not options.no_browser:
+            import webbrowser
+
+            webbrowser.open(link)
+
+    serve(lab, ready)
+    return 0
+
+
+def _free(wanted: int | None) -> int:
+    """The port that is wanted, or one that is free."""
+    from indicial.program.messages import IndicialError
+
+    if wanted is not None and not 1 <= wanted <= 65535:
+        raise IndicialError(f"a port is a number from 1 to 65535, not {wanted}")
+    for port in [wanted] if wanted is not None else [PORT, 0]:
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as door:
+            door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                door.bind(("127.0.0.1", port))
+            except OSError as error:
+                if wanted is not None:
+                    raise IndicialError(f"port {wanted} cannot be used: {error.strerror}") from None
+                continue
+            return int(door.getsockname()[1])
+    raise IndicialError("no port is free")

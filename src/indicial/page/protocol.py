@@ -1,0 +1,335 @@
+"""What the page and its server say to each other: one schema, of which the page's types are made.
+
+    POST /ask/read  {"page": "p1", "text": "y[j] = W[j,I] x[I]", …}   →   {"messages": [], …}
+
+A question is a `TypedDict` here; `checked` makes sure that what came over the wire is one. The same
+types in TypeScript are written by `python -m indicial.page.protocol > web/src/protocol.ts`.
+Places in a text are counted as browsers count them, in UTF-16 units (`places.py`).
+"""
+
+from __future__ import annotations
+
+import types
+from typing import Any, Literal, NotRequired, TypedDict, Union, get_args, get_origin, get_type_hints
+
+from indicial.program.messages import IndicialError
+
+Number = int | float
+View = Literal["schedule", "torch", "gradient", "graph"]
+
+# ---------------------------------------------------------------------- equations
+
+
+class AboutText(TypedDict):
+    """A text of equations or a document, and which of its programs is meant."""
+
+    text: str
+    program: int
+    sizes: dict[str, int]
+
+
+class ReadText(TypedDict):
+    text: str
+
+
+class Site(TypedDict):
+    start: int
+    end: int
+    remark: str
+
+
+class Told(TypedDict):
+    """A message about the text. `start` and `end` are the place of its first site."""
+
+    severity: Literal["error", "warning", "note"]
+    code: str
+    text: str
+    excerpt: list[str]
+    """The lines involved with carets below them, what was found, the hint: as in a terminal."""
+    start: int
+    end: int
+    sites: list[Site]
+    fix: NotRequired[Fix]
+
+
+class Fix(TypedDict):
+    """What the hint says to write, where the text is free of the message then."""
+
+    start: int
+    end: int
+    text: str
+
+
+class Mark(TypedDict):
+    """A name or an index where it stands in the text; `about` says where to look what it is."""
+
+    start: int
+    end: int
+    program: int
+    about: str
+
+
+class Section(TypedDict):
+    """One program of the text."""
+
+    title: str
+    start: int
+    end: int
+    errors: int
+    equations: int
+
+
+class Reading(TypedDict):
+    """What is said of a text while one types."""
+
+    messages: list[Told]
+    marks: list[Mark]
+    programs: list[Section]
+    skipped: list[Site]
+    """What was not read, and why."""
+
+
+class SizeOf(TypedDict):
+    name: str
+    fixed: int | None
+    """What the text fixes it to; nobody may change it then."""
+    taken_as: str | None
+    chosen: int
+    """What it is in the costs that come with it."""
+
+
+class Cost(TypedDict):
+    name: str
+    formula: str
+    number: int | None
+    shown: str
+    """The number as people read it: `12.3 M`."""
+    growth: str
+    exact: bool
+
+
+class Curve(TypedDict):
+    """A cost against one size, the others as they are."""
+
+    size: str
+    cost: str
+    at: list[int]
+    values: list[Number | None]
+
+
+class Facts(TypedDict):
+    """How a program without errors was read, and what it costs."""
+
+    title: str
+    rows: list[Row]
+    names: list[NameOf]
+    about: dict[str, list[str]]
+    """What hovering tells, line by line: `{"name h": ["h[t,j]", "defined by an equation", …]}`."""
+    notes: list[str]
+    sizes: list[SizeOf]
+    costs: list[Cost]
+    curves: list[Curve]
+
+
+class Row(TypedDict):
+    """A statement as a row of `aligned`, and where it stands in the text."""
+
+    latex: str
+    start: int
+    end: int
+
+
+class NameOf(TypedDict):
+    name: str
+    shown: str
+    role: str
+    guess: str
+
+
+class AskView(TypedDict):
+    text: str
+    program: int
+    what: View
+
+
+class Shown(TypedDict):
+    """A page of text, or a picture."""
+
+    text: str
+    svg: str
+
+
+class AskTry(TypedDict):
+    text: str
+    program: int
+    sizes: dict[str, int]
+    seed: int
+
+
+class Array(TypedDict):
+    """A tensor that is shown as heat maps; elements that are not finite are null."""
+
+    name: str
+    letters: list[str]
+    lowers: list[int]
+    shape: list[int]
+    values: list[Number | None]
+    role: str
+    remark: str
+    whole: bool
+
+
+class Trial(TypedDict):
+    sizes: dict[str, int]
+    arrays: list[Array]
+    left_out: list[str]
+    """What is too large to be sent."""
+
+
+class Verdict(TypedDict):
+    start: int
+    end: int
+    text: str
+    status: str
+    false: bool
+    """It is stated to be false."""
+    as_stated: bool
+    found: str
+    counterexample: list[str]
+
+
+class Claims(TypedDict):
+    verdicts: list[Verdict]
+
+
+class Model(TypedDict):
+    name: str
+    summary: str
+
+
+class Start(TypedDict):
+    """What the page begins with."""
+
+    version: str
+    file: str
+    text: str
+    view: str
+    models: list[Model]
+
+
+class Nothing(TypedDict):
+    pass
+
+
+class AskModel(TypedDict):
+    name: str
+
+
+class Text(TypedDict):
+    text: str
+
+
+QUESTIONS: dict[str, tuple[Any, Any]] = {
+    "read": (ReadText, Reading),
+    "facts": (AboutText, Facts),
+    "view": (AskView, Shown),
+    "try": (AskTry, Trial),
+    "claims": (AskTry, Claims),
+    "model": (AskModel, Text),
+    "start": (Nothing, Start),
+}
+"""What may be asked, with the types of question and answer."""
+
+
+# ---------------------------------------------------------------------- what comes over the wire
+
+
+def checked(kind: Any, value: Any, where: str = "the question") -> Any:
+    """The value, if it is of that type; whoever wrote the page made a mistake if it is not."""
+    origin, parts = get_origin(kind), get_args(kind)
+    if kind is Any:
+        return value
+    if origin in (Union, types.UnionType):
+        for part in parts:
+            try:
+                return checked(part, value, where)
+            except IndicialError:
+                continue
+    elif origin is Literal:
+        if value in parts:
+            return value
+    elif origin is list:
+        if isinstance(value, list):
+            return [checked(parts[0], one, f"{where}[{n}]") for n, one in enumerate(value)]
+    elif origin is dict:
+        if isinstance(value, dict):
+            return {str(k): checked(parts[1], v, f"{where}.{k}") for k, v in value.items()}
+    elif origin is NotRequired:
+        return checked(parts[0], value, where)
+    elif isinstance(kind, type) and issubclass(kind, dict):
+        if isinstance(value, dict):
+            return _fields(kind, value, where)
+    elif isinstance(kind, type) and type(value) is kind:
+        return value
+    raise IndicialError(f"{where} is not {_shown(kind)}")
+
+
+def _fields(kind: type, value: dict[str, Any], where: str) -> dict[str, Any]:
+    hints = get_type_hints(kind, include_extras=True)
+    for name in value:
+        if name not in hints:
+            raise IndicialError(f"{where} has a field {name} that means nothing here")
+    found = {}
+    for name, hint in hints.items():
+        if name in value:
+            found[name] = checked(hint, value[name], f"{where}.{name}")
+        elif get_origin(hint) is not NotRequired:
+            raise IndicialError(f"{where} has no {name}")
+    return found
+
+
+# ---------------------------------------------------------------------- the page's types
+
+_NAMES = {str: "string", int: "number", float: "number", bool: "boolean", type(None): "null"}
+
+
+def typescript() -> str:
+    """All of it as TypeScript."""
+    every = [
+        kind
+        for kind in globals().values()
+        if isinstance(kind, type) and issubclass(kind, dict) and kind.__module__ == __name__
+    ]
+    lines = ["// Made of src/indicial/page/protocol.py by `make page`; change that instead.", ""]
+    for kind in every:
+        lines.append(f"export interface {kind.__name__} {{")
+        for name, hint in get_type_hints(kind, include_extras=True).items():
+            open_ = get_origin(hint) is NotRequired
+            inner = get_args(hint)[0] if open_ else hint
+            lines.append(f"  {name}{'?' if open_ else ''}: {_shown(inner)};")
+        lines += ["}", ""]
+    lines += ["export interface Questions {"]
+    for name, (asked, told) in QUESTIONS.items():
+        lines.append(f"  {name}: [{asked.__name__}, {told.__name__}];")
+    return "\n".join([*lines, "}", ""])
+
+
+def _shown(kind: Any) -> str:
+    """A type as TypeScript writes it."""
+    origin, parts = get_origin(kind), get_args(kind)
+    if kind in _NAMES:
+        return _NAMES[kind]
+    if origin in (Union, types.UnionType):
+        return " | ".join(dict.fromkeys(map(_shown, parts)))
+    if origin is Literal:
+        return " | ".join(f'"{part}"' for part in parts)
+    if origin is list:
+        inner = _shown(parts[0])
+        return f"({inner})[]" if " | " in inner else f"{inner}[]"
+    if origin is dict:
+        return f"Record<string, {_shown(parts[1])}>"
+    return str(getattr(kind, "__name__", kind))
+
+
+if __name__ == "__main__":
+    print(typescript(), end="")

@@ -1,0 +1,215 @@
+"""The server of the page: on this machine only, for whoever has the link.
+
+    http://127.0.0.1:8765/?token=…      sets a cookie, and leads to the page
+    POST /ask/read                       {"page": "p1", "question": {…}}  →  {"answer": {…}}
+
+Everything is computed in worker processes (`workers.py`); nothing that comes over the wire is the
+name of a file. A question needs the cookie, this host and this origin. Pages of other sites can
+therefore neither ask nor read, whatever names they give this address.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from importlib.resources import files
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from indicial.page.protocol import QUESTIONS, Start
+from indicial.page.workers import Busy, Superseded, Workers
+
+LONGEST_QUESTION = 2 << 20
+STATIC = files("indicial.page") / "static"
+KINDS = {
+    "js": "text/javascript; charset=utf-8",
+    "css": "text/css; charset=utf-8",
+    "woff2": "font/woff2",
+    "svg": "image/svg+xml",
+}
+HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "X-Frame-Options": "DENY",
+}
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self' 'nonce-{nonce}'; font-src 'self'; "
+    "img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'"
+)
+REFUSED = """<!doctype html><meta charset="utf-8"><title>Indicial lab</title>
+<h1>This link is not complete</h1>
+<p>Open the link that <code>indicial lab</code> printed in its terminal: it ends in a token.</p>
+"""
+
+
+@dataclass
+class Lab:
+    """What one server shows, and to whom."""
+
+    start: Start
+    port: int
+    workers: Workers
+    token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
+
+    @property
+    def cookie(self) -> str:
+        """Cookies know no ports, so the name says which of several labs is meant."""
+        return f"indicial-lab-{self.port}"
+
+    @property
+    def link(self) -> str:
+        return f"http://127.0.0.1:{self.port}/?token={self.token}"
+
+    @property
+    def hosts(self) -> list[str]:
+        return [f"{name}:{self.port}" for name in ("127.0.0.1", "localhost", "[::1]")]
+
+
+def application(lab: Lab) -> Starlette:
+    """The server as an ASGI application."""
+
+    @asynccontextmanager
+    async def alive(_: Starlette) -> AsyncIterator[None]:
+        await lab.workers.start()
+        try:
+            yield
+        finally:
+            lab.workers.stop()
+
+    def guarded(
+        handler: Callable[[Lab, Request], Awaitable[Response]],
+    ) -> Callable[[Request], Awaitable[Response]]:
+        async def guard(request: Request) -> Response:
+            response = refused(lab, request) or await handler(lab, request)
+            for name, value in HEADERS.items():
+                response.headers.setdefault(name, value)
+            return response
+
+        return guard
+
+    return Starlette(
+        routes=[
+            Route("/", guarded(_page)),
+            Route("/static/{name:path}", guarded(_static)),
+            Route("/ask/{name}", guarded(_ask), methods=["POST"]),
+        ],
+        lifespan=alive,
+    )
+
+
+def refused(lab: Lab, request: Request) -> Response | None:
+    """Why this request is none of ours, if it is not."""
+    host = request.headers.get("host", "").lower()
+    if host not in lab.hosts:
+        return JSONResponse({"error": "this host is not served here"}, 421)
+    origin = request.headers.get("origin")
+    if origin is not None and origin.lower() != f"http://{host}":
+        return JSONResponse({"error": "this origin may not ask"}, 403)
+    own = request.headers.get("sec-fetch-site", "none") in ("none", "same-origin")
+    # A link on another page may lead here; what it brings along may not ask anything.
+    led = request.method == "GET" and request.headers.get("sec-fetch-mode") == "navigate"
+    return None if own or led else JSONResponse({"error": "this site may not ask"}, 403)
+
+
+def allowed(lab: Lab, request: Request) -> bool:
+    return secrets.compare_digest(request.cookies.get(lab.cookie, "").encode(), lab.token.encode())
+
+
+async def _page(lab: Lab, request: Request) -> Response:
+    token = request.query_params.get("token")
+    if token is not None and secrets.compare_digest(token.encode(), lab.token.encode()):
+        # The token leaves the address, so that a copied link does not hold it.
+        response: Response = RedirectResponse("/", 303)
+        response.set_cookie(lab.cookie, lab.token, httponly=True, samesite="strict")
+        response.headers["Cache-Control"] = "no-store"
+        return response
+    if not allowed(lab, request):
+        return HTMLResponse(REFUSED, 403)
+    nonce = secrets.token_urlsafe(16)
+    text = (STATIC / "index.html").read_text(encoding="utf-8").replace("NONCE", nonce)
+    headers = {
+        "Content-Security-Policy": POLICY.format(nonce=nonce),
+        "Cache-Control": "no-store",
+    }
+    return HTMLResponse(text, headers=headers)
+
+
+async def _static(lab: Lab, request: Request) -> Response:
+    """A file of the bundle, by its name alone."""
+    name = request.path_params["name"]
+    kind = KINDS.get(name.rpartition(".")[2])
+    if kind is None or name not in _bundled():
+        return JSONResponse({"error": "there is no such file"}, 404)
+    data = (STATIC / name).read_bytes()
+    return Response(data, media_type=kind, headers={"Cache-Control": "no-cache"})
+
+
+def _bundled() -> set[str]:
+    return {entry.name for entry in STATIC.iterdir() if entry.is_file()}
+
+
+async def _ask(lab: Lab, request: Request) -> Response:
+    if not allowed(lab, request):
+        return JSONResponse({"error": "open the link that the terminal shows"}, 403)
+    name = request.path_params["name"]
+    if name not in QUESTIONS:
+        return JSONResponse({"error": f"nobody knows the question {name}"}, 404)
+    if not request.headers.get("content-type", "").startswith("application/json"):
+        return JSONResponse({"error": "a question is JSON"}, 415)
+    body = b""
+    try:
+        async for piece in request.stream():
+            body += piece
+            if len(body) > LONGEST_QUESTION:
+                return JSONResponse({"error": "the text is too long for the page"}, 413)
+        asked = json.loads(body)
+        page, question = str(asked["page"])[:64], asked["question"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return JSONResponse({"error": "this is not a question"}, 400)
+    except ClientDisconnect:
+        return Response(status_code=400)
+    if name == "start":
+        return JSONResponse({"answer": lab.start})
+    try:
+        return JSONResponse(await lab.workers.ask(page, name, question))
+    except Superseded:
+        return JSONResponse({"superseded": True}, 409)
+    except Busy:
+        return JSONResponse({"error": "too many questions wait; try again"}, 503)
+
+
+def serve(lab: Lab, ready: Callable[[], Any]) -> None:
+    """Serves until Ctrl-C; `ready` is called once the page can be opened."""
+    import asyncio
+    import socket
+
+    import uvicorn
+
+    door = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    door.bind(("127.0.0.1", lab.port))
+    settings = uvicorn.Config(
+        application(lab), log_level="critical", access_log=False, server_header=False,
+        timeout_keep_alive=30, timeout_graceful_shutdown=1,
+    )  # fmt: skip
+    server = uvicorn.Server(settings)
+
+    async def main() -> None:
+        serving = asyncio.create_task(server.serve(sockets=[door]))
+        while not server.started and not serving.done():
+            await asyncio.sleep(0.01)
+        if server.started:
+            ready()
+        await serving
+
+    asyncio.run(main())

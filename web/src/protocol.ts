@@ -1,0 +1,187 @@
+// Made of src/indicial/page/protocol.py by `make page`; change that instead.
+
+export interface AboutText {
+  text: string;
+  program: number;
+  sizes: Record<string, number>;
+}
+
+export interface ReadText {
+  text: string;
+}
+
+export interface Site {
+  start: number;
+  end: number;
+  remark: string;
+}
+
+export interface Told {
+  severity: "error" | "warning" | "note";
+  code: string;
+  text: string;
+  excerpt: string[];
+  start: number;
+  end: number;
+  sites: Site[];
+  fix?: Fix;
+}
+
+export interface Fix {
+  start: number;
+  end: number;
+  text: string;
+}
+
+export interface Mark {
+  start: number;
+  end: number;
+  program: number;
+  about: string;
+}
+
+export interface Section {
+  title: string;
+  start: number;
+  end: number;
+  errors: number;
+  equations: number;
+}
+
+export interface Reading {
+  messages: Told[];
+  marks: Mark[];
+  programs: Section[];
+  skipped: Site[];
+}
+
+export interface SizeOf {
+  name: string;
+  fixed: number | null;
+  taken_as: string | null;
+  chosen: number;
+}
+
+export interface Cost {
+  name: string;
+  formula: string;
+  number: number | null;
+  shown: string;
+  growth: string;
+  exact: boolean;
+}
+
+export interface Curve {
+  size: string;
+  cost: string;
+  at: number[];
+  values: (number | null)[];
+}
+
+export interface Facts {
+  title: string;
+  rows: Row[];
+  names: NameOf[];
+  about: Record<string, string[]>;
+  notes: string[];
+  sizes: SizeOf[];
+  costs: Cost[];
+  curves: Curve[];
+}
+
+export interface Row {
+  latex: string;
+  start: number;
+  end: number;
+}
+
+export interface NameOf {
+  name: string;
+  shown: string;
+  role: string;
+  guess: string;
+}
+
+export interface AskView {
+  text: string;
+  program: number;
+  what: "schedule" | "torch" | "gradient" | "graph";
+}
+
+export interface Shown {
+  text: string;
+  svg: string;
+}
+
+export interface AskTry {
+  text: string;
+  program: number;
+  sizes: Record<string, number>;
+  seed: number;
+}
+
+export interface Array {
+  name: string;
+  letters: string[];
+  lowers: number[];
+  shape: number[];
+  values: (number | null)[];
+  role: string;
+  remark: string;
+  whole: boolean;
+}
+
+export interface Trial {
+  sizes: Record<string, number>;
+  arrays: Array[];
+  left_out: string[];
+}
+
+export interface Verdict {
+  start: number;
+  end: number;
+  text: string;
+  status: string;
+  false: boolean;
+  as_stated: boolean;
+  found: string;
+  counterexample: string[];
+}
+
+export interface Claims {
+  verdicts: Verdict[];
+}
+
+export interface Model {
+  name: string;
+  summary: string;
+}
+
+export interface Start {
+  version: string;
+  file: string;
+  text: string;
+  view: string;
+  models: Model[];
+}
+
+export interface Nothing {
+}
+
+export interface AskModel {
+  name: string;
+}
+
+export interface Text {
+  text: string;
+}
+
+export interface Questions {
+  read: [ReadText, Reading];
+  facts: [AboutText, Facts];
+  view: [AskView, Shown];
+  try: [AskTry, Trial];
+  claims: [AskTry, Claims];
+  model: [AskModel, Text];
+  start: [Nothing, Start];
+}
