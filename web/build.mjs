@@ -48,6 +48,11 @@ await build({
 });
 copyFileSync(join(here, "src/index.html"), join(out, "index.html"));
 
+// The problem sheets that the page leads to.
+for (const sheet of ["copying", "temperature", "argmax", "positions"]) {
+  copyFileSync(join(here, `../docs/problems/${sheet}.md`), join(out, `${sheet}.md`));
+}
+
 // What is in the bundle is free to use if its notices come along.
 const packages = new Set(Object.keys(metafile.inputs).map((file) => /^node_modules\/((@[^/]+\/)?[^/]+)/.exec(file)?.[1]).filter(Boolean));
 const notices = [...packages].sort().map((name) => {

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -131,6 +132,7 @@ def test_who_may_ask(client: Client, headers: dict[str, str], status: int) -> No
         ("/static//etc/passwd", None, 404),
         ("/static/index.html", None, 404),
         ("/static/page.js", None, 200),
+        ("/static/copying.md", None, 200),
         ("/static/KaTeX_Main-Regular.woff2", None, 200),
         ("/nothing", None, 404),
     ],
@@ -143,6 +145,10 @@ def test_the_bundle_is_small_and_whole() -> None:
     files = {entry.name: entry.read_bytes() for entry in STATIC.iterdir()}
     assert {"index.html", "page.js", "page.css", "LICENSES.txt"} <= set(files)
     assert sum(map(len, files.values())) < 1_500_000
+    for name in files:
+        if name.endswith(".md"):
+            sheet = Path(__file__).resolve().parents[2] / "docs" / "problems" / name
+            assert files[name] == sheet.read_bytes(), "a sheet has changed: run `make page`"
     for name in ("index.html", "page.css"):
         links = files[name].replace(b"http://www.w3.org/2000/svg", b"")
         assert b"http:" not in links

@@ -1,15 +1,20 @@
 // The page: a bar of views, and the one that is chosen.
+import { Attention } from "./attention/view.ts";
 import { ask, onConnection } from "./ask.ts";
 import { h, show } from "./dom.ts";
 import { Equations } from "./equations/view.ts";
+import { packed } from "./link.ts";
 import type { Start } from "./protocol.ts";
 
 interface Shown {
   node: HTMLElement;
 }
 
-const VIEWS: readonly (readonly [string, string, (start: Start) => Shown])[] = [
+type View = (start: Start) => Shown;
+
+const VIEWS: readonly (readonly [string, string, View])[] = [
   ["equations", "Equations", (start) => new Equations(start)],
+  ["attention", "Attention", () => new Attention((text) => void packed(text).then((letters) => (location.hash = `eq=${letters}`)))],
 ];
 
 const THEME = "indicial.theme";
@@ -57,10 +62,11 @@ async function main(): Promise<void> {
   let chosen = "";
   const route = (): void => {
     const [, word, rest] = /^#?([^=]*)=?(.*)$/s.exec(location.hash)!;
-    const name = word === "eq" ? "equations" : VIEWS.some(([n]) => n === word) ? word! : start.view;
+    const name = word === "eq" || word === "sheet" ? "equations" : VIEWS.some(([n]) => n === word) ? word! : start.view;
     const known = VIEWS.some(([n]) => n === name) ? name : "equations";
     const shown = view(known);
     if (word === "eq") void (shown as Equations).open(rest!);
+    if (word === "sheet") void (shown as Equations).openSheet(decodeURIComponent(rest!));
     if (known !== chosen) show(place, shown.node);
     chosen = known;
     VIEWS.forEach(([n], number) => {

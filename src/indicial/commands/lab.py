@@ -15,7 +15,7 @@ from indicial.commands.arguments import Commands, command
 
 LAB = """\
 Opens a page in the browser: equations with their messages, costs and heat maps
-as one types.
+as one types, and attention with vectors that one drags.
 
   indicial lab                       an empty text
   indicial lab model.eq              that text; the file itself is never changed

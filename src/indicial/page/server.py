@@ -32,7 +32,7 @@ KINDS = {
     "js": "text/javascript; charset=utf-8",
     "css": "text/css; charset=utf-8",
     "woff2": "font/woff2",
-    "svg": "image/svg+xml",
+    "md": "text/markdown; charset=utf-8",
 }
 HEADERS = {
     "X-Content-Type-Options": "nosniff",

@@ -13,6 +13,8 @@ export function columns(latex: string): [string, string] {
 function typeset(latex: string, node: HTMLElement): void {
   try {
     katex.render(latex, node, { displayMode: false, throwOnError: true, trust: false, maxExpand: 1000, maxSize: 20 });
+    // A few widths come as attributes, which the policy of the page ignores; set from here they count.
+    for (const part of node.querySelectorAll<SVGElement>("[style]")) part.style.cssText = part.getAttribute("style") ?? "";
   } catch {
     node.textContent = latex;
   }

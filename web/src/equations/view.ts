@@ -36,6 +36,8 @@ export class Equations {
   private tab: Tab = "costs";
   private facts: Facts | null = null;
   private reading: Reading | null = null;
+  /** The heading that was asked for, until the text is read. */
+  private wanted = "";
 
   constructor(start: Start) {
     const kept = this.kept();
@@ -85,8 +87,13 @@ export class Equations {
     else this.editor.text = text;
   }
 
-  set text(text: string) {
-    this.editor.text = text;
+  /** A problem sheet, and one of its headings: `copying/Averaging two`. */
+  async openSheet(place: string): Promise<void> {
+    const [name, title] = place.split("/");
+    const response = /^\w+$/.test(name!) ? await fetch(`/static/${name}.md`) : null;
+    if (!response?.ok) return this.say(`There is no sheet ${name}.`);
+    this.wanted = title ?? "";
+    this.editor.text = await response.text();
   }
 
   private async copyLink(): Promise<void> {
@@ -124,7 +131,10 @@ export class Equations {
       this.editor.read(reading);
       this.listMessages(reading);
       const several = reading.programs.length > 1;
-      const before = this.programs.selectedIndex;
+      const asked = reading.programs.findIndex((p) => p.title === this.wanted);
+      const before = asked >= 0 ? asked : this.programs.selectedIndex;
+      if (asked >= 0) this.editor.go(reading.programs[asked]!.start);
+      this.wanted = "";
       show(this.programs, ...reading.programs.map((p, n) => h("option", { value: n }, p.title || `program ${n + 1}`)));
       this.programs.hidden = !several;
       this.programs.selectedIndex = Math.max(0, Math.min(before, reading.programs.length - 1));
