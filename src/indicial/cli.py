@@ -25,6 +25,7 @@ from indicial.commands import (
     generate,
     inspect,
     lab,
+    lsp,
     notebook,
     plot,
     study,
@@ -64,6 +65,7 @@ COMMANDS = [
     study,
     export,
     lab,
+    lsp,
 ]
 """In the order in which `--help` lists them; each adds its commands to the parser."""
 

@@ -44,8 +44,12 @@ _NAMES = {"tex": "text.tex", "prose": "text.md"}
 """What a text that is no file is called, by its looks."""
 
 
+Text = str | os.PathLike[str] | Document
+"""What is read: a name of the library, a path, equations, or a document that was read already."""
+
+
 def load(
-    *what: str | os.PathLike[str] | Program,
+    *what: Text | Program,
     fills: Mapping[str, Fill] | None = None,
     constants: Mapping[str, str | float] | None = None,
     one_example: bool = False,
@@ -65,7 +69,7 @@ def load(
         if not any(isinstance(one, Document) and one.source is span.source for one in read):
             return None
         again = [
-            read_text(_replaced(span, text), one.source.name)
+            read_text(_replaced(span, text), one.source.name, one.path)
             if isinstance(one, Document) and one.source is span.source
             else one
             for one in read
@@ -76,7 +80,7 @@ def load(
 
 
 def _joined(
-    what: Sequence[str | os.PathLike[str] | Program],
+    what: Sequence[Text | Program],
     read: Sequence[Document | Program],
     fills: Mapping[str, Fill] | None,
     constants: Mapping[str, str | float] | None,
@@ -100,9 +104,7 @@ def _joined(
     )
 
 
-def _resolver_of(
-    what: Sequence[str | os.PathLike[str] | Program], inside: tuple[Path, ...]
-) -> Resolver:
+def _resolver_of(what: Sequence[Text | Program], inside: tuple[Path, ...]) -> Resolver:
     """What fills the holes of these texts; a program brings its own with it."""
     brought = {n: c for one in what if isinstance(one, Program) for n, c in one.cells.items()}
     found = resolver([folder for one in what for folder in _beside(one)], inside)
@@ -145,7 +147,7 @@ def _read_again(program: Program) -> _Part:
 
 
 def load_document(
-    path: str | os.PathLike[str],
+    path: Text,
     *,
     section: str = "",
     first: str = "",
@@ -167,7 +169,7 @@ def load_document(
     def mend(span: Span, text: str) -> list[Message] | None:
         if span.source is not document.source or document.flavour == "notebook":
             return None
-        again = read_text(_replaced(span, text), document.source.name)
+        again = read_text(_replaced(span, text), document.source.name, document.path)
         return [m for p in _in_document(again, *stretch, None, known) for m in p.messages]
 
     return _filled(_in_document(document, *stretch, mend, known), fills or {})
@@ -319,8 +321,10 @@ def resolver(beside: Sequence[Path] = (), inside: tuple[Path, ...] = ()) -> Reso
     return known
 
 
-def _document(what: str | os.PathLike[str]) -> Document:
+def _document(what: Text) -> Document:
     """A name of the library, else a file, else text that holds an equation."""
+    if isinstance(what, Document):
+        return what
     if isinstance(what, str) and what in library.names():
         return read_text(library.path(what).read_text(encoding="utf-8"), f"{what}.eq")
     if isinstance(what, str) and _is_text(what):
@@ -337,19 +341,23 @@ def _document(what: str | os.PathLike[str]) -> Document:
     return read(path)
 
 
-def _beside(what: str | os.PathLike[str] | Program) -> list[Path]:
+def _beside(what: Text | Program) -> list[Path]:
     """The folder of a text that is a file."""
+    if isinstance(what, Document):
+        return [] if what.path is None else [what.path.parent]
     if isinstance(what, Program) or _is_text(what) or what in library.names():
         return []
     return [Path(what).parent]
 
 
-def _is_text(what: str | os.PathLike[str]) -> bool:
+def _is_text(what: Text) -> bool:
     """Whether it is equations, and no name of them."""
     return isinstance(what, str) and ("=" in what or "\n" in what)
 
 
-def _title(what: str | os.PathLike[str]) -> str:
+def _title(what: Text) -> str:
+    if isinstance(what, Document):
+        return Path(what.source.name).stem
     if _is_text(what):
         return "text"
     return Path(what).stem

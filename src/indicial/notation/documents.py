@@ -96,6 +96,8 @@ class Document:
     flavour: Flavour = "plain"
     formulas: tuple[Display, ...] = ()
     """All formulas of the text itself, inside sentences too, in their order."""
+    path: Path | None = None
+    """The file that it was read from."""
 
     @property
     def displays(self) -> tuple[Display, ...]:
@@ -121,14 +123,16 @@ def read(where: str | Path | Source) -> Document:
     return _Reader(source, path, faults).document()
 
 
-def read_text(text: str, name: str = "text") -> Document:
-    """Read a text; the ending of the name says what it is, without one its looks do.
+def read_text(text: str, name: str = "text", path: Path | None = None) -> Document:
+    r"""Read a text; the ending of the name says what it is, without one its looks do.
 
     >>> [d.body.text for d in read_text("Here is $$a = b$$", "notes.md").displays]
     ['a = b']
+
+    `path` is the file that the text will be, if it is one: `\input` looks for others from there.
     """
     source, faults = files.clean(text, name)
-    return _Reader(source, None, faults).document()
+    return _Reader(source, path, faults).document()
 
 
 def parse_document(document: Document) -> list[tuple[Section, Display, Parsed]]:
@@ -340,6 +344,7 @@ class _Reader:
             tuple(self.reading),
             kind,
             tuple(self.formulas),
+            self.path,
         )
 
     def notebook(self) -> None:

@@ -1,0 +1,263 @@
+r"""Where the names of a text stand: every read, definition and declaration, in prose too.
+
+    h[t,j] = tanh(W[j,I] h[t-1,I])
+    →  h twice, the first defines it; W once; the letters t, j and i (its capital sums) wherever they stand
+
+A name is one thing where programs share its equations: what a section takes over from the one before
+is the same name there. `key` is how the program calls it, so `\tau`, `tau` and `τ` are one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from indicial import library
+from indicial.editor.findings import BUILT, FUNCTION, LETTER, MODEL, TENSOR, Occurrence
+from indicial.notation import syntax as s
+from indicial.notation.commands import interpret_commands
+from indicial.notation.documents import Document
+from indicial.notation.expressions import ExpressionParser
+from indicial.notation.faults import Refusal
+from indicial.notation.markup import Display
+from indicial.notation.printers import latex, plain, unicode
+from indicial.notation.rows import split_rows
+from indicial.notation.signs import DOUBLE_LETTERS
+from indicial.notation.source import Span
+from indicial.notation.tokens import tokenize
+from indicial.program.names.letters import family, index_name, is_capital
+from indicial.program.names.naming import Naming, Reference
+from indicial.program.names.outline import DISTRIBUTIONS
+from indicial.program.names.uses import BUILT_IN
+from indicial.program.program import Program
+
+_SPACES = frozenset(DOUBLE_LETTERS.values())
+
+
+@dataclass(frozen=True)
+class _Found:
+    name: s.Name
+    reference: Reference
+    key: str
+    kind: str
+    defines: bool
+
+
+def occurrences(document: Document, programs: Sequence[Program]) -> list[Occurrence]:
+    """All of them, in the order of the text."""
+    surfaces = sorted((d.body.start, d.body.end, d.surface == "latex") for d in _formulas(document))
+    found: dict[tuple[int, int], tuple[_Found, int]] = {}
+    same = _Same()
+    for number, program in enumerate(programs):
+        naming = Naming(program.written)
+        for one in _in_program(program, naming):
+            span = one.name.span
+            if span.source is not document.source or not span.text:
+                continue
+            place = (span.start, span.end)
+            if place in found and found[place][0].key == one.key:
+                same.join((found[place][1], one.kind, one.key), (number, one.kind, one.key))
+            found.setdefault(place, (one, number))
+    for number, one in _in_prose(document, programs, found):
+        found.setdefault((one.name.span.start, one.name.span.end), (one, number))
+    return [
+        _occurrence(one, number, same.number((number, one.kind, one.key)), _is_latex(surfaces, place[0]))
+        for place, (one, number) in sorted(found.items(), key=lambda item: item[0])
+    ]  # fmt: skip
+
+
+def _occurrence(one: _Found, number: int, thing: int, is_latex: bool) -> Occurrence:
+    name, span = one.name, one.name.span
+    scripted = bool(one.reference.items or one.reference.power or one.reference.group)
+    return Occurrence(
+        span.start, span.end, one.key, one.kind, thing, number, one.defines, is_latex,
+        _base(name), not scripted, one.kind == LETTER and is_capital(name.base),
+    )  # fmt: skip
+
+
+def _formulas(document: Document) -> list[Display]:
+    own = [d for d in document.displays if d.span.source is document.source]
+    return [*own, *document.formulas]
+
+
+def _is_latex(surfaces: Sequence[tuple[int, int, bool]], offset: int) -> bool:
+    return next((x for start, end, x in surfaces if start <= offset < end), False)
+
+
+def _base(name: s.Name) -> tuple[int, int] | None:
+    r"""Where the letter stands in what was written: the h of `\mathbf{h}_t`, the τ of `τ_1`."""
+    text = name.span.text
+    stem = text
+    for sign in "_^'′":
+        stem = stem.split(sign, 1)[0]
+    word = s.Name(name.base)
+    spellings = {name.base, unicode(word), plain(word), latex(word), f"\\{name.base}"}
+    for spelling in sorted(spellings, key=len, reverse=True):
+        at = stem.rfind(spelling)
+        if at >= 0 and spelling:
+            return name.span.start + at, name.span.start + at + len(spelling)
+    return None
+
+
+# ---------------------------------------------------------------------- one program
+
+
+def _in_program(program: Program, naming: Naming) -> Iterator[_Found]:
+    code = program.analysis.code
+    outline = program.analysis.outline
+    for statement in program.written:
+        heads = {id(head) for head in _heads(statement)}
+        fills = isinstance(statement, s.Equation) and _is_fill(statement)
+        drawn = {id(side) for side in _rights(statement)}
+        stack: list[tuple[s.Node, bool]] = [(statement, False)]
+        while stack:
+            node, inside = stack.pop()
+            if not isinstance(node, s.Name):
+                indexed = isinstance(node, s.Index)
+                below = isinstance(node, s.Reduction)
+                for child in node.children():
+                    of_items = indexed and child is not node.base  # type: ignore[attr-defined]
+                    of_under = below and child is not node.body  # type: ignore[attr-defined]
+                    stack.append((child, inside or of_items or of_under))
+                continue
+            reference = naming.read(node)
+            stack += [(item, True) for item in reference.items]
+            stack += [(n, False) for n in (reference.power, reference.group) if n is not None]
+            key, letter = reference.key, index_name(node)
+            if key in DISTRIBUTIONS and id(node) in drawn:
+                continue
+            if fills and id(node) not in heads:
+                yield _Found(node, reference, node.span.text.strip(), MODEL, False)
+            elif key in BUILT_IN and key not in code.tensors and not inside:
+                yield _Found(node, reference, key, BUILT, False)
+            elif letter is not None and (inside or key not in code.tensors):
+                yield _Found(node, reference, family(letter), LETTER, False)
+            elif key in code.tensors:
+                yield _Found(node, reference, key, TENSOR, id(node) in heads)
+            elif key in outline.functions or key in program.holes:
+                yield _Found(node, reference, key, FUNCTION, id(node) in heads)
+            elif node.base not in _SPACES:
+                yield _Found(node, reference, key, TENSOR, id(node) in heads)
+
+
+def _heads(statement: s.Statement) -> Iterator[s.Expression]:
+    """The names that a statement defines or declares."""
+    if isinstance(statement, s.Declaration):
+        yield from map(_head, statement.items)
+    elif isinstance(statement, s.Equation):
+        yield _head(statement.sides[0])
+
+
+def _rights(statement: s.Statement) -> Iterator[s.Expression]:
+    """What stands before brackets on the other sides: the N of `k[i] ~ N(0, 1)`."""
+    if isinstance(statement, s.Equation):
+        yield from map(_head, statement.sides[1:])
+
+
+def _head(side: s.Expression) -> s.Expression:
+    while isinstance(side, s.Index | s.Call):
+        side = side.base if isinstance(side, s.Index) else side.function
+    return side
+
+
+def _is_fill(statement: s.Equation) -> bool:
+    """`CELL = ugrnn`: the right side is a model of the library."""
+    right = statement.sides[-1].span.text.strip()
+    return len(statement.sides) == 2 and right.isidentifier() and right in library.names()
+
+
+# ---------------------------------------------------------------------- prose
+
+
+def _in_prose(
+    document: Document,
+    programs: Sequence[Program],
+    found: Mapping[tuple[int, int], tuple[_Found, int]],
+) -> Iterator[tuple[int, _Found]]:
+    """Names in formulas that no program has: those inside sentences, of the nearest program."""
+    if document.flavour not in ("prose", "tex"):
+        return
+    at_home: list[tuple[int, int, int]] = []
+    for number, program in enumerate(programs):
+        spans = [st.span for st in program.written if st.span.source is document.source]
+        if spans:
+            at_home.append((min(sp.start for sp in spans), max(sp.end for sp in spans), number))
+    read = sorted(found)
+    namings: dict[int, Naming] = {}
+    letters = {(number, one.key) for one, number in found.values() if one.kind == LETTER}
+    position = 0
+    for formula in document.formulas:
+        body = formula.body
+        while position < len(read) and read[position][1] <= body.start:
+            position += 1
+        if position < len(read) and read[position][0] < body.end:
+            continue  # a program has it
+        section = next(
+            (x.span for x in document.sections if x.span.start <= body.start < x.span.end), None
+        )
+        if section is None:
+            continue
+        near = [
+            (max(start - body.end, body.start - end, 0), number)
+            for start, end, number in at_home
+            if start < section.end and end > section.start
+        ]
+        if not near:
+            continue
+        number = min(near)[1]
+        program = programs[number]
+        naming = namings.setdefault(number, Naming(program.written))
+        for name in names_in(body, formula.surface == "latex"):
+            reference = naming.read(name)
+            if reference.key in program.analysis.code.tensors:
+                yield number, _Found(name, reference, reference.key, TENSOR, False)
+                below = [n for item in reference.items for n in item.every(s.Name)]
+            else:
+                below = [name]
+            for one in below:
+                letter = index_name(one)
+                if letter is not None and (number, family(letter)) in letters:
+                    yield number, _Found(one, naming.read(one), family(letter), LETTER, False)
+
+
+def names_in(body: Span, is_latex: bool) -> Iterator[s.Name]:
+    """Every name of a formula, whatever else it says: `$h_t$`, `$x_1, …, x_T$`, `$t = 1$`."""
+    tokens = [t for t in tokenize(body.source, body.start, body.end, is_latex) if t.kind != "comment"]  # fmt: skip
+    if any(t.kind == "endless" for t in tokens):
+        return
+    rows, _ = split_rows(interpret_commands(tokens, is_latex), is_latex)
+    for row in rows:
+        parser = ExpressionParser(row.tokens, is_latex)
+        while not parser.done():
+            start = parser.i
+            try:
+                token = parser.peek()
+                name, _ = parser.decorate(parser.base_name(), token)
+                yield name
+            except Refusal:
+                parser.i = start + 1
+                parser.depth = parser.script_depth = 0
+
+
+# ---------------------------------------------------------------------- what is the same
+
+
+class _Same:
+    """Which names of which programs are one."""
+
+    def __init__(self) -> None:
+        self._above: dict[tuple[int, str, str], tuple[int, str, str]] = {}
+        self._numbers: dict[tuple[int, str, str], int] = {}
+
+    def _root(self, thing: tuple[int, str, str]) -> tuple[int, str, str]:
+        while thing in self._above:
+            thing = self._above[thing]
+        return thing
+
+    def join(self, one: tuple[int, str, str], other: tuple[int, str, str]) -> None:
+        one, other = self._root(one), self._root(other)
+        if one != other:
+            self._above[other] = one
+
+    def number(self, thing: tuple[int, str, str]) -> int:
+        return self._numbers.setdefault(self._root(thing), len(self._numbers))

@@ -1,0 +1,129 @@
+"""A text → what an editor shows of it: all of it is what `check` and `explain` compute.
+
+>>> found = find("input x[i]\\ny[j] = W[j,I] x[I]", "y.eq")
+>>> [d.code for d in found.diagnostics], [n.key for n in found.names if n.defines]
+([], ['x', 'y'])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from indicial.editor.describing import Descriptions
+from indicial.editor.findings import TENSOR, Diagnostic, Equation, Findings, Occurrence, Shape
+from indicial.editor.occurrences import occurrences
+from indicial.library.loading import load_document
+from indicial.notation.documents import Document, read_text
+from indicial.notation.source import Span
+from indicial.program.messages import IndicialError, Message, in_order
+from indicial.program.program import Program
+
+
+def find(text: str, name: str, path: str = "", notes: bool = False) -> Findings:
+    """Reads a text; nothing that it holds makes this raise."""
+    try:
+        document = _document(text, name, path)
+        return _find(document, load_document(document), notes)
+    except IndicialError as error:
+        return Findings(failure=str(error))
+    except RecursionError:
+        return Findings(failure="this text is nested too deep; give inner parts names of their own")
+    except MemoryError:
+        return Findings(failure="there is not enough memory for this text")
+
+
+def _document(text: str, name: str, path: str) -> Document:
+    return read_text(text, name, Path(path) if path else None)
+
+
+def _find(document: Document, programs: Sequence[Program], notes: bool) -> Findings:
+    said = in_order({m: None for p in programs for m in p.messages})
+    said = [m for m in said if notes or m.severity != "note"]
+    names = occurrences(document, programs)
+    found = Findings([_diagnostic(m, document) for m in said], names)
+    descriptions = [Descriptions(program) for program in programs]
+    for one in names:
+        where = one.program, one.kind, one.key
+        if where not in found.about:
+            found.about[where] = descriptions[one.program].of(one.kind, one.key)
+    places: set[Span] = set()
+    for program, described in zip(programs, descriptions, strict=True):
+        for span, costs in ((s.span, described.costs(s)) for s in program.written):
+            if costs and span.source is document.source and span not in places:
+                places.add(span)  # what a later program takes over stands here once
+                found.equations.append(Equation(span.start, span.end, costs))
+    found.shapes = list(_shapes(document, names, descriptions))
+    found.sections = [
+        (s.span.start, s.span.end, s.title)
+        for s in document.sections
+        if s.title and s.span.source is document.source
+    ]
+    return found
+
+
+def _shapes(
+    document: Document, names: Sequence[Occurrence], descriptions: Sequence[Descriptions]
+) -> Iterable[Shape]:
+    """Behind the first place where a name stands in a formula of its own."""
+    text = document.source.text
+    displayed = [d.body for d in document.displays if d.body.source is document.source]
+    seen: set[int] = set()
+    for one in names:
+        if one.kind != TENSOR or one.thing in seen:
+            continue
+        if not any(body.start <= one.start < body.end for body in displayed):
+            continue
+        shape, reason = descriptions[one.program].shape(one.key)
+        if shape:
+            seen.add(one.thing)
+            yield Shape(_behind(text, one.end), f": {shape}", reason)
+
+
+def _behind(text: str, end: int) -> int:
+    """Where the brackets behind a name end: `h[t,j]▮`."""
+    if text[end : end + 1] != "[":
+        return end
+    close = text.find("]", end)
+    inner = text[end:close]
+    return close + 1 if 0 <= close < end + 80 and inner.count("[") == 1 else end
+
+
+def _diagnostic(message: Message, document: Document) -> Diagnostic:
+    """A message as it is shown in the text; one about another file stands at the beginning."""
+
+    def here(span: Span) -> bool:
+        return span.source is document.source
+
+    span = message.span
+    start, end = (span.start, span.end) if here(span) else (0, 0)
+    elsewhere = "" if here(span) or not span.source.name else f"{span.source.name}:{span.line}: "
+    fix = message.fix if message.hint and message.fix and here(message.fix[0]) else None
+    return Diagnostic(
+        start, end, message.severity, message.code,
+        "\n".join([elsewhere + message.text, *message.details]), message.hint,
+        tuple((s.start, s.end, remark) for s, remark in message.sites[1:] if here(s)),
+        (fix[0].start, fix[0].end, fix[1]) if fix else None,
+    )  # fmt: skip
+
+
+def try_the_claims(text: str, name: str, path: str = "") -> Findings:
+    """What came of the claims of a text: diagnostics, and how near those came that hold."""
+    from indicial.claims.trying import has_claims, try_claims
+
+    found = Findings()
+    try:
+        document = _document(text, name, path)
+        programs = load_document(document)
+        if not any(map(has_claims, programs)):
+            return found
+        for verdict in try_claims(programs):
+            span = verdict.test.span
+            if not verdict.as_stated:
+                found.diagnostics.append(_diagnostic(verdict.message(), document))
+            elif span.source is document.source:
+                word = "refuted" if verdict.false else "holds"
+                found.shapes.append(Shape(span.end, f" {word}", verdict.found))
+    except (IndicialError, RecursionError, MemoryError) as error:
+        found.failure = str(error)
+    return found
