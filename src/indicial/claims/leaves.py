@@ -111,8 +111,8 @@ class _Maker:
         needs = {
             node.tensor: self.noise[node.tensor]
             for statement in self.partly
-            for node in statement.body.walk()
-            if isinstance(node, Read) and node.tensor in self.noise
+            for node in statement.body.every(Read)
+            if node.tensor in self.noise
         }
         statements = _by_precedence([*self.partly, *self.code.statements])
         code = replace(

@@ -9,24 +9,19 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from indicial.program.explain.facts import tied_sizes
-from indicial.program.ir import Code, Expression, Read, Reduce, SizeValue, Softmax, Test
-from indicial.program.rewrite import tensors_read
+from indicial.program.ir import Code, Expression, Reduce, SizeValue, Softmax, Test
+from indicial.program.rewrite import reached, tensors_read
 from indicial.program.sizes import Size
 
 
 def part(code: Code, names: Iterable[str]) -> Code:
     """What the program needs to compute some tensors, draws included, without its claims."""
-    kept: set[str] = set()
-    waiting = list(names)
-    while waiting:
-        name = waiting.pop()
-        if name in kept:
-            continue
-        kept.add(name)
-        waiting += tensors_read(code.of(name))
-        for draw in code.draws:
-            if draw.tensor == name:
-                waiting += [n for argument in draw.arguments for n in read_in(argument)]
+
+    def read(name: str) -> set[str]:
+        drawn = [a for draw in code.draws if draw.tensor == name for a in draw.arguments]
+        return tensors_read(code.of(name)).union(*(argument.tensors() for argument in drawn))
+
+    kept = reached(names, read)
     return replace(
         code,
         tensors={name: tensor for name, tensor in code.tensors.items() if name in kept},
@@ -43,16 +38,12 @@ def claimed(code: Code, test: Test) -> Code:
     A second size of a letter is taken as the first also where the claim does not read the first.
     """
     sides = [e for e in (test.left, test.right, test.guard, test.tolerance) if e is not None]
-    found = replace(part(code, [n for side in sides for n in read_in(side)]), tests=(test,))
+    found = replace(part(code, [n for side in sides for n in side.tensors()]), tests=(test,))
     names: set[str] = set()
     for size in _sizes(found, sides):
         names |= size.names
     known = tied_sizes(code, {n: value for n, value in code.sizes.items() if value is not None})
     return replace(found, sizes={n: known.get(n) for n in code.sizes if n in names})
-
-
-def read_in(expression: Expression) -> Iterator[str]:
-    return (node.tensor for node in expression.walk() if isinstance(node, Read))
 
 
 def _sizes(code: Code, sides: list[Expression]) -> Iterator[Size]:
@@ -62,8 +53,8 @@ def _sizes(code: Code, sides: list[Expression]) -> Iterator[Size]:
             yield from (axis.lower, axis.extent)
         if tensor.values is not None:
             yield tensor.values
-    bodies = [s.body for s in code.statements] + [a for d in code.draws for a in d.arguments]
-    bodies += [s.guard for s in code.statements if s.guard is not None]
+    bodies = [p for s in code.statements for p in s.parts]
+    bodies += [a for d in code.draws for a in d.arguments]
     for node in (node for body in (*bodies, *sides) for node in body.walk()):
         if isinstance(node, SizeValue):
             yield node.size

@@ -1,8 +1,8 @@
-"""What all nodes of the syntax tree can do: be walked through, and be rebuilt with other parts.
+"""What all nodes of a tree can do: be walked through, and be rebuilt with other parts.
 
     G[t,j] h[t-1,j]   →   walk(): the Product, the Index G[t,j], the Name G, t, j, the Index h[…], …
 
-The kinds of nodes are in `syntax.py`.
+The kinds of nodes of the syntax are in `syntax.py`, those of the checked program in `program/ir.py`.
 """
 
 from __future__ import annotations
@@ -10,26 +10,32 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from operator import is_not
-from typing import Any, Self
+from operator import is_, is_not
+from typing import Any, Generic, Self, TypeVar
 
 from indicial.notation.kept import Kind, by_kind, kept
 from indicial.notation.source import NOWHERE, Span
+
+N = TypeVar("N", bound="Tree[Any]")
 
 PLAIN = frozenset({str, int, float, bool, type(None)})
 """What stands in a node and is no node."""
 
 
+class Holder:
+    """What is no node, but has nodes in its fields: the `w[t]` of the place in `e[w[t],i]`."""
+
+
 @dataclass(frozen=True)
-class Node:
-    """Anything in the tree."""
+class Tree(Generic[N]):
+    """A node, below which there are nodes of the same tree."""
 
     span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
 
     @kept
-    def children(self) -> tuple[Node, ...]:
+    def children(self) -> tuple[N, ...]:
         """The nodes directly below, in the order of writing."""
-        found: list[Node] = []
+        found: list[Any] = []
         for name in self.__dataclass_fields__:
             value = self.__dict__[name]
             if name != "span" and value and value.__class__ not in PLAIN:
@@ -37,9 +43,9 @@ class Node:
         return tuple(found)
 
     @kept
-    def descendants(self) -> tuple[Node, ...]:
+    def descendants(self) -> tuple[N, ...]:
         """All nodes below, in the order of writing; no recursion."""
-        found: list[Node] = []
+        found: list[Any] = []
         stack = [*self.children()[::-1]]
         while stack:
             node = stack.pop()
@@ -47,9 +53,10 @@ class Node:
             stack.extend(node.children()[::-1])
         return tuple(found)
 
-    def walk(self) -> Iterator[Node]:
+    def walk(self) -> Iterator[N]:
         """This node and all below it, in the order of writing."""
-        return chain((self,), self.descendants())
+        own: Any = self
+        return chain((own,), self.descendants())
 
     def every(self, *kinds: type[Kind]) -> Sequence[Kind]:
         """Those of them that are of one kind or of some: what most questions are about."""
@@ -64,41 +71,51 @@ class Node:
     def _by_kind(self) -> dict[type, list[Any]]:
         return by_kind(self.walk())
 
-
-def _collect(value: object, into: list[Node]) -> None:
-    if isinstance(value, Node):
-        into.append(value)
-    elif isinstance(value, tuple):
-        for item in value:
-            _collect(item, into)
-
-
-@dataclass(frozen=True)
-class Expression(Node):
-    """What can stand on a side of an equation."""
-
-    def rebuild(
-        self, change: Callable[[Expression], Expression], keep: Collection[str] = ()
-    ) -> Self:
-        """The same node with the expressions below it changed, except in the fields to keep.
+    def rebuild(self, change: Callable[[Any], Any], keep: Collection[str] = ()) -> Self:
+        """The same node with those directly below it changed, except in the fields to keep.
 
         Where nothing changes it is this node itself, with all that is known of it.
         """
-
-        def changed(value: Any) -> Any:
-            if isinstance(value, Expression):
-                return change(value)
-            if not isinstance(value, tuple):
-                return value
-            new = tuple([v if v.__class__ in PLAIN else changed(v) for v in value])
-            return new if any(map(is_not, new, value)) else value
-
         values = {name: self.__dict__[name] for name in self.__dataclass_fields__}
         new = {
-            name: changed(value)
+            name: _changed(value, change)
             for name, value in values.items()
             if value and value.__class__ not in PLAIN and name != "span" and name not in keep
         }
         if any(new[name] is not values[name] for name in new):
             return self.__class__(**(values | new))
         return self
+
+
+def _collect(value: object, into: list[Any]) -> None:
+    if isinstance(value, Tree):
+        into.append(value)
+    elif isinstance(value, tuple):
+        for item in value:
+            _collect(item, into)
+    elif isinstance(value, Holder):
+        for item in value.__dict__.values():
+            _collect(item, into)
+
+
+def _changed(value: Any, change: Callable[[Any], Any]) -> Any:
+    if isinstance(value, Tree):
+        return change(value)
+    if isinstance(value, tuple):
+        new = tuple([v if v.__class__ in PLAIN else _changed(v, change) for v in value])
+        return new if any(map(is_not, new, value)) else value
+    if isinstance(value, Holder):
+        fields = {name: _changed(part, change) for name, part in value.__dict__.items()}
+        same = all(map(is_, fields.values(), value.__dict__.values()))
+        return value if same else value.__class__(**fields)
+    return value
+
+
+@dataclass(frozen=True)
+class Node(Tree["Node"]):
+    """Anything in the tree of the syntax."""
+
+
+@dataclass(frozen=True)
+class Expression(Node):
+    """What can stand on a side of an equation."""

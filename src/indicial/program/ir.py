@@ -27,14 +27,13 @@ first statement whose left side it matches. An element outside is 0, or the tens
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, KeysView, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain
-from typing import Any, Union
+from typing import Union
 
-from indicial.notation.kept import Kind, by_kind, kept
-from indicial.notation.node import PLAIN
+from indicial.notation.kept import kept
+from indicial.notation.node import Holder, Tree
 from indicial.notation.source import NOWHERE, Span
 from indicial.program.sizes import Size
 
@@ -86,6 +85,19 @@ class Affine:
             return self.terms[0][0], int(number)
         return None
 
+    def ends(self, ranges: Mapping[str, Index]) -> tuple[Size, Size]:
+        """The least and the greatest value, each index in its range."""
+        low = high = self.offset
+        for name, factor in self.terms:
+            first, last = factor * ranges[name].lower, factor * ranges[name].upper
+            low, high = (low + first, high + last) if factor > 0 else (low + last, high + first)
+        return low, high
+
+    def known_ends(self, ranges: Mapping[str, Index]) -> tuple[Size, Size] | None:
+        """Those; None if an index has no range."""
+        known = all(name in ranges for name, _ in self.terms)
+        return self.ends(ranges) if known else None
+
     def __str__(self) -> str:
         text = ""
         for name, factor in self.terms:
@@ -98,52 +110,17 @@ class Affine:
 
 
 @dataclass(frozen=True)
-class Expression:
-    """A number at each value of its free indices."""
-
-    span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
+class Expression(Tree["Expression"]):
+    """A number at each value of its free indices; what stands in places is below it too."""
 
     @kept
-    def children(self) -> tuple[Expression, ...]:
-        """The expressions directly below; those inside the places of a read included."""
-        found: list[Expression] = []
-        for name in self.__dataclass_fields__:
-            value = self.__dict__[name]
-            if name != "span" and value and value.__class__ not in PLAIN:
-                _collect(value, found)
-        return tuple(found)
-
-    @kept
-    def descendants(self) -> tuple[Expression, ...]:
-        """All expressions below; no recursion."""
-        found: list[Expression] = []
-        stack = [*self.children()[::-1]]
-        while stack:
-            node = stack.pop()
-            found.append(node)
-            stack.extend(node.children()[::-1])
-        return tuple(found)
-
-    def walk(self) -> Iterator[Expression]:
-        """This expression and all below it."""
-        return chain((self,), self.descendants())
-
-    def every(self, *kinds: type[Kind]) -> Sequence[Kind]:
-        """Those of them that are of one kind or of some."""
-        found: Sequence[Any]
-        if len(kinds) == 1:
-            found = self._by_kind().get(kinds[0], ())
-        else:
-            found = [node for node in self.walk() if node.__class__ in kinds]
-        return found
-
-    @kept
-    def _by_kind(self) -> dict[type, list[Any]]:
-        return by_kind(self.walk())
+    def tensors(self) -> KeysView[str]:
+        """The tensors that are read, each once."""
+        return dict.fromkeys([read.tensor for read in self.every(Read)]).keys()
 
 
 @dataclass(frozen=True)
-class Gather:
+class Gather(Holder):
     """A place that is the value of a token tensor."""
 
     read: Read
@@ -222,7 +199,7 @@ class Select(Expression):
 
 
 @dataclass(frozen=True)
-class Part:
+class Part(Holder):
     """One part of a join: `body` at `index`, which counts from the index's own lower end."""
 
     index: Index
@@ -266,18 +243,6 @@ class Derivative(Expression):
 
     above: Read
     below: Read
-
-
-def _collect(value: object, into: list[Expression]) -> None:
-    if isinstance(value, Expression):
-        into.append(value)
-    elif isinstance(value, Gather):
-        into.append(value.read)
-    elif isinstance(value, Part):
-        into.append(value.body)
-    elif isinstance(value, tuple):
-        for item in value:
-            _collect(item, into)
 
 
 @dataclass(frozen=True)
@@ -327,6 +292,25 @@ class Statement:
     body: Expression
     guard: Expression | None = None
     span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+    @property
+    def scope(self) -> dict[str, Index]:
+        """The indices by name."""
+        return {index.name: index for index in self.indices}
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        """The body, and the guard if there is one."""
+        return (self.body,) if self.guard is None else (self.body, self.guard)
+
+    def reads(self) -> list[Read]:
+        """All reads, in the guard too."""
+        return [read for part in self.parts for read in part.every(Read)]
+
+    def rebuild(self, change: Callable[[Expression], Expression]) -> Statement:
+        """The same with body and guard changed."""
+        guard = None if self.guard is None else change(self.guard)
+        return replace(self, body=change(self.body), guard=guard)
 
 
 @dataclass(frozen=True)
@@ -390,6 +374,22 @@ class Code:
     """The token tensor that `w[t] ~ P(…)` generates."""
     labels: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """The names of elements, by size: `label a, b in N` gives `{"N": ("a", "b")}`."""
+
+    def equations(
+        self,
+        tensors: dict[str, Tensor] | None = None,
+        statements: Iterable[Statement] | None = None,
+    ) -> Code:
+        """Other equations in the place of these, and nothing that is drawn, claimed or generated."""
+        return replace(
+            self,
+            tensors=self.tensors if tensors is None else tensors,
+            statements=self.statements if statements is None else tuple(statements),
+            draws=(),
+            tests=(),
+            loss=None,
+            generated=None,
+        )
 
     def of(self, tensor: str) -> list[Statement]:
         """The statements that define a tensor, in order of precedence."""

@@ -336,13 +336,10 @@ def _at(statement: Statement, read: Read, ranges: Ranges) -> Expression | None:
             return None
         letter, by = left.shift
         at = Affine(place.terms, place.offset - by)
-        low = high = at.offset
-        for name, factor in at.terms:
-            if name not in ranges:
-                return None
-            ends = ranges[name].lower, ranges[name].upper
-            low, high = low + factor * ends[factor < 0], high + factor * ends[factor > 0]
-        if not nonnegative(low - own[letter].lower) or not nonnegative(own[letter].upper - high):
+        ends = at.known_ends(ranges)
+        if ends is None or not nonnegative(ends[0] - own[letter].lower):
+            return None
+        if not nonnegative(own[letter].upper - ends[1]):
             return None
         places[letter] = at
     try:

@@ -14,25 +14,19 @@ from dataclasses import replace
 
 from indicial.program.ir import (
     Affine,
-    Apply,
-    Constant,
-    Derivative,
     Expression,
     Flat,
     Gather,
-    Growth,
     Index,
     IndexValue,
     Join,
     Part,
     Place,
-    Quantity,
     Read,
     Reduce,
-    Select,
     SizeValue,
     Softmax,
-    Statistic,
+    Statement,
 )
 from indicial.program.sizes import Size, Strided
 
@@ -46,6 +40,22 @@ class Unmovable(Exception):
 def moved(expression: Expression, places: Places) -> Expression:
     """The expression with free indices replaced by places; raises `Unmovable`."""
     return _Mover()(expression, dict(places))
+
+
+def specialised(statement: Statement, places: Places) -> Statement:
+    """A statement at some places of its indices: `h[t,j] = x[t]` with t → v-1 is `h[v-1,j] = x[v-1]`."""
+    return replace(
+        statement.rebuild(lambda part: moved(part, places)),
+        left=tuple(moved_left(place, places) for place in statement.left),
+        indices=tuple(i for i in statement.indices if i.name not in places),
+    )
+
+
+def moved_left(place: Affine | Flat, places: Places) -> Affine | Flat:
+    """A place of a left side."""
+    result = moved_place(place, places)
+    assert isinstance(result, Affine | Flat)
+    return result
 
 
 def canonical(expression: Expression, order: Sequence[str]) -> Expression:
@@ -130,27 +140,12 @@ class _Mover:
 
     def __call__(self, expression: Expression, places: dict[str, Affine]) -> Expression:
         match expression:
-            case Constant() | Quantity():
-                return expression
-            case Statistic(body=body) | Growth(body=body):
-                return replace(expression, body=self(body, places))
-            case Derivative(above=above, below=below):
-                return replace(
-                    expression, above=self.read(above, places), below=self.read(below, places)
-                )
             case SizeValue(size):
                 return replace(expression, size=moved_size(size, places))
             case IndexValue(place):
                 return replace(expression, place=moved_affine(place, places))
             case Read():
                 return self.read(expression, places)
-            case Apply(_, arguments):
-                return replace(expression, arguments=tuple(self(a, places) for a in arguments))
-            case Select(branches, otherwise):
-                moved_branches = tuple((self(c, places), self(v, places)) for c, v in branches)
-                return replace(
-                    expression, branches=moved_branches, otherwise=self(otherwise, places)
-                )
             case Reduce(_, indices, condition, body):
                 indices, inner = self.bind(indices, places)
                 return self.below(expression, indices, condition, body, inner)
@@ -164,7 +159,7 @@ class _Mover:
                     place=moved_affine(place, places),
                     parts=tuple(self.part(p, places) for p in parts),
                 )
-        raise TypeError(f"unknown node {type(expression).__name__}")
+        return expression.rebuild(lambda e: self(e, places))
 
     def below(
         self,

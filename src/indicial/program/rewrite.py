@@ -8,31 +8,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import Any, TypeVar
 
 from indicial.program.ir import (
     Affine,
     Apply,
     Constant,
-    Derivative,
     Expression,
     Flat,
     Gather,
-    Growth,
     Index,
     IndexValue,
     Join,
     Part,
     Place,
-    Quantity,
     Read,
     Reduce,
-    Select,
     SizeValue,
     Softmax,
     Statement,
-    Statistic,
 )
 from indicial.program.sizes import Size, Strided
+
+N = TypeVar("N")
+Scope = dict[str, Index]
+"""Indices by name, each after those that its range needs."""
 
 
 def size_indices(size: Size) -> set[str]:
@@ -67,14 +67,27 @@ def free_indices(expression: Expression) -> set[str]:
 
 def tensors_read(statements: Iterable[Statement]) -> set[str]:
     """The tensors that some statements read, in guards and places too."""
-    return {
-        node.tensor
-        for statement in statements
-        for part in (statement.body, statement.guard)
-        if part is not None
-        for node in part.walk()
-        if isinstance(node, Read)
-    }
+    return {read.tensor for statement in statements for read in statement.reads()}
+
+
+def reached(first: Iterable[N], below: Callable[[N], Iterable[N]]) -> set[N]:
+    """Some things and all that is found from them: of a name, say, what it is computed from."""
+    found: set[N] = set()
+    waiting = list(first)
+    while waiting:
+        here = waiting.pop()
+        if here not in found:
+            found.add(here)
+            waiting.extend(below(here))
+    return found
+
+
+def needed_names(statements: Iterable[Statement], wanted: Iterable[str]) -> set[str]:
+    """The tensors that the wanted ones are computed from, themselves included."""
+    reads: dict[str, set[str]] = {}
+    for statement in statements:
+        reads.setdefault(statement.target, set()).update(r.tensor for r in statement.reads())
+    return reached(wanted, lambda name: reads.get(name, ()))
 
 
 def is_constant(expression: Expression) -> bool:
@@ -104,6 +117,22 @@ def _free_below(
     return free
 
 
+def inside(
+    node: Expression, scope: Scope, change: Callable[[Expression, Scope], Expression]
+) -> Expression:
+    """A node with the expressions directly below it changed, each where some indices are in scope."""
+    match node:
+        case Reduce() | Softmax():
+            inner = {**scope, **{i.name: i for i in node.indices}}
+            return node.rebuild(lambda below: change(below, inner))
+        case Join():
+            parts = (
+                Part(p.index, change(p.body, {**scope, p.index.name: p.index})) for p in node.parts
+            )
+            return replace(node, parts=tuple(parts))
+    return node.rebuild(lambda below: change(below, scope))
+
+
 def rebuild(
     expression: Expression,
     *,
@@ -115,55 +144,27 @@ def rebuild(
     """The expression with its indices, places and sizes replaced, and then each node by `leaf`."""
 
     def again(e: Expression) -> Expression:
-        return rebuild(e, index=index, place=place, size=size, leaf=leaf)
+        fields = {name: e.__dict__[name] for name in e.__dataclass_fields__}
+        new = {n: value if n == "span" else changed(value) for n, value in fields.items()}
+        return leaf(e.__class__(**new))
 
-    def again_place(p: Place) -> Place:
-        if isinstance(p, Gather):
-            read = again(p.read)
-            return place(Gather(read)) if isinstance(read, Read) else place(p)
-        return place(p)
+    def changed(value: Any) -> Any:
+        match value:
+            case Expression():
+                return again(value)
+            case tuple():
+                return tuple(map(changed, value))
+            case Index():
+                return index(value)
+            case Gather(read):
+                new = again(read)
+                return place(Gather(new) if isinstance(new, Read) else value)
+            case Affine() | Flat():
+                return place(value)
+            case Part(at, body):
+                return Part(index(at), again(body))
+            case Size():
+                return size(value)
+        return value
 
-    result: Expression
-    match expression:
-        case Constant() | Quantity():
-            result = expression
-        case Statistic() | Growth():
-            result = replace(expression, body=again(expression.body))
-        case Derivative():
-            above, below = again(expression.above), again(expression.below)
-            assert isinstance(above, Read) and isinstance(below, Read)
-            result = replace(expression, above=above, below=below)
-        case SizeValue():
-            result = replace(expression, size=size(expression.size))
-        case IndexValue():
-            moved = place(expression.place)
-            result = replace(
-                expression, place=moved if isinstance(moved, Affine) else expression.place
-            )
-        case Read():
-            places = tuple(again_place(p) for p in expression.places)
-            result = Read(expression.tensor, places, span=expression.span)
-        case Apply():
-            arguments = tuple(again(a) for a in expression.arguments)
-            result = Apply(expression.function, arguments, span=expression.span)
-        case Reduce() | Softmax():
-            condition = again(expression.condition) if expression.condition else None
-            result = replace(
-                expression,
-                indices=tuple(index(i) for i in expression.indices),
-                condition=condition,
-                body=again(expression.body),
-            )
-        case Select():
-            branches = tuple((again(c), again(v)) for c, v in expression.branches)
-            result = replace(expression, branches=branches, otherwise=again(expression.otherwise))
-        case Join():
-            moved = place(expression.place)
-            result = replace(
-                expression,
-                place=moved if isinstance(moved, Affine) else expression.place,
-                parts=tuple(Part(index(p.index), again(p.body)) for p in expression.parts),
-            )
-        case _:
-            raise TypeError(f"unknown node {type(expression).__name__}")
-    return leaf(result)
+    return again(expression)

@@ -8,10 +8,11 @@ Which of the nodes are needed, and how often, is found by walking from the lines
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from indicial.compile.emit.graph import Node, Scope
+from indicial.program.rewrite import reached
 
 
 @dataclass(frozen=True)
@@ -82,29 +83,13 @@ def all_roots(block: Block) -> list[Node]:
     return [root for item in flat(block) for root in roots(item)]
 
 
-def live_uses(block: Block) -> Counter[int]:
+def live_uses(block: Block) -> Counter[Node]:
     """How many nodes and lines read each node, of those that are needed at all."""
     first = all_roots(block)
-    live = reached(first)
-    uses = Counter(id(root) for root in first)
-    seen: set[int] = set()
-    waiting = list(first)
-    while waiting:
-        node = waiting.pop()
-        if id(node) not in seen:
-            seen.add(id(node))
-            uses.update(id(a) for a in node.arguments if id(a) in live)
-            waiting.extend(node.arguments)
-    return uses
+    live = below(first)
+    return Counter([*first, *(argument for node in live for argument in node.arguments)])
 
 
-def reached(nodes: Sequence[Node]) -> set[int]:
-    """The ids of some nodes and of all that they are made of."""
-    found: set[int] = set()
-    waiting = list(nodes)
-    while waiting:
-        node = waiting.pop()
-        if id(node) not in found:
-            found.add(id(node))
-            waiting.extend(node.arguments)
-    return found
+def below(nodes: Iterable[Node]) -> set[Node]:
+    """Some nodes and all that they are made of."""
+    return reached(nodes, lambda node: node.arguments)

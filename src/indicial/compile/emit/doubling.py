@@ -28,7 +28,8 @@ from indicial.compile.native.scan import Members, Unsupported, extract
 from indicial.compile.schedule.linear import Linear, linear
 from indicial.compile.schedule.plan import Call, Loop, Plan, Step
 from indicial.compile.torch_inside import transformed
-from indicial.program.ir import Code, Read
+from indicial.program.ir import Code
+from indicial.program.rewrite import tensors_read
 
 PARTS = 3
 """In so many steps the smallest number becomes larger than the largest."""
@@ -175,8 +176,7 @@ def _call(
         return None
     inside = {id(s) for s in loop.statements()}
     others = [s for step in plan.steps for s in step.statements() if id(s) not in inside]
-    parts = [part for s in others for part in (s.body, s.guard) if part is not None]
-    read = {*want, *(n.tensor for part in parts for n in part.walk() if isinstance(n, Read))}
+    read = tensors_read(others).union(want)
     outputs = [name for name, piece in scan.results.items() if piece.tensor in read]
     found = linear(scan.code, outputs)
     if found is None:

@@ -142,7 +142,7 @@ class Elementwise(Truths):
     ) -> Value:
         """The value, but a harmless number where nothing counts."""
         mask = env.mask
-        reads = any(isinstance(n, Read) for n in expression.walk())
+        reads = bool(expression.every(Read))
         if mask is None or value.node.kind != FLOAT or not reads:
             return value
         if value.node.positive and instead == 1:

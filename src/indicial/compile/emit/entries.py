@@ -167,10 +167,7 @@ class Entries:
             place = places[number]
             if not isinstance(place, Affine):
                 continue
-            low = high = place.offset
-            for name, factor in place.terms:
-                ends = [factor * env.ranges[name].lower, factor * env.ranges[name].upper]
-                low, high = low + ends[factor < 0], high + ends[factor > 0]
+            low, high = place.ends(env.ranges)
             if sizes.certain(low - lower - extent) or sizes.certain(lower - 1 - high):
                 return True
         return False

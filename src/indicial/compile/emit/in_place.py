@@ -25,7 +25,7 @@ def in_place(block: Block, torch: Torch) -> Block:
 
 
 class _Rewriter(Rebuilder):
-    def __init__(self, torch: Torch, uses: Counter[int]) -> None:
+    def __init__(self, torch: Torch, uses: Counter[Node]) -> None:
         super().__init__(torch.graph)
         self.torch = torch
         self.uses = uses
@@ -34,7 +34,7 @@ class _Rewriter(Rebuilder):
         if node.template != "F.relu({})":
             return None
         (linear,) = node.arguments
-        if linear.template not in LINEAR or linear.rank < 2 or self.uses[id(linear)] != 1:
+        if linear.template not in LINEAR or linear.rank < 2 or self.uses[linear] != 1:
             return None
         gaps = ", ".join("{}" for _ in linear.arguments)
         return self.torch.helper(

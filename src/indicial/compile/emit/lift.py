@@ -10,10 +10,11 @@ nobody needs go.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
+from functools import partial
 
-from indicial.compile.schedule.plan import Call, Loop, Plan, Run, Slice, Step
+from indicial.compile.schedule.plan import Loop, Plan, Slice
 from indicial.program.ir import (
     Affine,
     Apply,
@@ -30,7 +31,7 @@ from indicial.program.ir import (
 )
 from indicial.program.meaning.arrays import BATCH
 from indicial.program.meaning.differing import dependent
-from indicial.program.rewrite import is_constant, rebuild
+from indicial.program.rewrite import is_constant, needed_names, rebuild
 from indicial.program.sizes import Size
 
 MEMBER = Index("b·", Size(), Size.of("B·"))
@@ -50,7 +51,7 @@ def lift(
     `summed` are wanted as the sum over the batch, as the gradient of a parameter is.
     """
     simple = {id(s): _simplified(code, s, draws) for s in code.statements}
-    needed = _needed(simple.values(), want)
+    needed = needed_names(simple.values(), want)
     lifted = _differing(replace(code, statements=tuple(simple.values())), ragged, draws)
     lifted -= set(summed)
     moved = {
@@ -64,8 +65,21 @@ def lift(
         axis = Axis(MEMBER.name, MEMBER.lower, MEMBER.extent)
         tensors[name] = replace(tensor, axes=(axis, *tensor.axes))
     statements = tuple(moved[id(s)] for s in code.statements if id(s) in moved)
-    steps = _steps(plan.steps, moved, lifted)
-    return replace(code, tensors=tensors, statements=statements), Plan(steps)
+
+    def axes(loop: Loop) -> Loop:
+        return replace(
+            loop, axes={name: axis + (name in lifted) for name, axis in loop.axes.items()}
+        )
+
+    def slices(of: Sequence[Slice]) -> tuple[Slice, ...]:
+        return tuple(Slice(s.tensor, (None, *s.places)) if s.tensor in lifted else s for s in of)
+
+    plan = plan.rebuild(
+        lambda s: [moved[id(s)]] if id(s) in moved else [],
+        axes,
+        lambda c: replace(c, arguments=slices(c.arguments), results=slices(c.results)),
+    )
+    return replace(code, tensors=tensors, statements=statements), plan
 
 
 def simplified(code: Code, draws: Collection[str] = ()) -> Code:
@@ -80,22 +94,6 @@ def _differing(code: Code, ragged: Collection[str], draws: Collection[str]) -> s
     inputs = {name for name, tensor in code.tensors.items() if tensor.role == "input"}
     drawn = set(draws) if inputs else set()
     return dependent(code, frozenset(inputs | drawn), frozenset(ragged))
-
-
-def _needed(statements: Iterable[Statement], want: Iterable[str]) -> set[str]:
-    reads: dict[str, set[str]] = {}
-    for statement in statements:
-        parts = [p for p in (statement.body, statement.guard) if p is not None]
-        names = {n.tensor for p in parts for n in p.walk() if isinstance(n, Read)}
-        reads.setdefault(statement.target, set()).update(names)
-    found: set[str] = set()
-    waiting = list(want)
-    while waiting:
-        name = waiting.pop()
-        if name not in found:
-            found.add(name)
-            waiting.extend(reads.get(name, ()))
-    return found
 
 
 def _simplified(code: Code, statement: Statement, draws: Collection[str]) -> Statement:
@@ -115,8 +113,7 @@ def _simplified(code: Code, statement: Statement, draws: Collection[str]) -> Sta
             return replace(node, arguments=rest) if rest else Constant(1.0)
         return node
 
-    guard = rebuild(statement.guard, leaf=leaf) if statement.guard is not None else None
-    return replace(statement, body=rebuild(statement.body, leaf=leaf), guard=guard)
+    return statement.rebuild(partial(rebuild, leaf=leaf))
 
 
 def _lifted(
@@ -129,24 +126,12 @@ def _lifted(
             return replace(node, places=(member, *node.places))
         return node
 
-    guard = rebuild(statement.guard, leaf=leaf) if statement.guard is not None else None
-    result = replace(statement, body=rebuild(statement.body, leaf=leaf), guard=guard)
+    result = statement.rebuild(partial(rebuild, leaf=leaf))
     if summed:
         return replace(result, body=_over_members(result.body, _there(statement, ragged)))
     if statement.target not in lifted:
         return result
     return replace(result, left=(member, *statement.left), indices=(MEMBER, *statement.indices))
-
-
-def _call(step: Call, moved: dict[int, Statement], lifted: set[str]) -> Iterator[Call]:
-    """A call with the batch in front of its slices, if anything that it computes is needed."""
-    for loop in _steps((step.loop,), moved, lifted):
-        assert isinstance(loop, Loop)
-        sides = [
-            tuple(Slice(s.tensor, (None, *s.places)) if s.tensor in lifted else s for s in slices)
-            for slices in (step.arguments, step.results)
-        ]
-        yield replace(step, loop=loop, arguments=sides[0], results=sides[1])
 
 
 def _there(statement: Statement, ragged: Collection[str]) -> tuple[Expression, ...]:
@@ -178,22 +163,3 @@ def _all(conditions: tuple[Expression, ...]) -> Expression | None:
     if len(conditions) > 1:
         return Apply("and", conditions)
     return conditions[0] if conditions else None
-
-
-def _steps(
-    steps: Sequence[Step], moved: dict[int, Statement], lifted: set[str]
-) -> tuple[Step, ...]:
-    result: list[Step] = []
-    for step in steps:
-        if isinstance(step, Run):
-            if id(step.statement) in moved:
-                result.append(Run(moved[id(step.statement)]))
-            continue
-        if isinstance(step, Call):
-            result += _call(step, moved, lifted)
-            continue
-        inside = _steps(step.steps, moved, lifted)
-        if inside:
-            axes = {name: axis + (name in lifted) for name, axis in step.axes.items()}
-            result.append(replace(step, axes=axes, steps=inside))
-    return tuple(result)

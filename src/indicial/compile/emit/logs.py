@@ -8,10 +8,11 @@ P itself is computed only if somebody else reads it. At no token P is 1, and its
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
-from indicial.compile.schedule.plan import Call, Loop, Plan, Run, Step
+from indicial.compile.schedule.plan import Loop, Plan
 from indicial.program.ir import (
     Apply,
     Code,
@@ -19,14 +20,11 @@ from indicial.program.ir import (
     Flat,
     Gather,
     Index,
-    Join,
-    Part,
     Read,
-    Reduce,
-    Select,
     Softmax,
     Statement,
 )
+from indicial.program.rewrite import inside, tensors_read
 from indicial.program.sizes import nonnegative
 
 
@@ -55,26 +53,15 @@ def with_logs(code: Code, plan: Plan, want: Sequence[str]) -> tuple[Code, Plan]:
         moved[id(statement)] = replace(statement, body=Apply("exp", (read,)))
         axes[name] = new
     others = [s for key, s in moved.items() if key not in logs]
-    read_by = {
-        n.tensor for s in others for part in (s.body, s.guard) if part for n in part.walk()
-        if isinstance(n, Read)
-    }  # fmt: skip
-    kept = {name for name in met if name in want or name in read_by}
-    statements = []
-    for s in code.statements:
-        statements += [logs[id(s)]] if id(s) in logs else []
-        statements += [moved[id(s)]] if id(s) not in logs or s.target in kept else []
-    steps = _steps(plan.steps, moved, logs, axes, kept)
-    return replace(code, tensors=tensors, statements=tuple(statements)), Plan(steps)
+    kept = met.keys() & tensors_read(others).union(want)
 
+    def changed(s: Statement) -> list[Statement]:
+        log = [logs[id(s)]] if id(s) in logs else []
+        return [*log, moved[id(s)]] if not log or s.target in kept else log
 
-def _called(steps: Sequence[Step]) -> Iterator[Statement]:
-    """The statements that are not emitted, but run by a function."""
-    for step in steps:
-        if isinstance(step, Call):
-            yield from step.statements()
-        elif isinstance(step, Loop):
-            yield from _called(step.steps)
+    statements = tuple(new for s in code.statements for new in changed(s))
+    plan = plan.rebuild(changed, partial(_loop, axes))
+    return replace(code, tensors=tensors, statements=statements), plan
 
 
 def log_name(name: str) -> str:
@@ -86,10 +73,6 @@ def _with_logs(
 ) -> Statement:
     def within(node: Expression, ranges: dict[str, Index]) -> Expression:
         """The expression, where these indices are in scope."""
-        if isinstance(node, Reduce | Softmax):
-            inner = {**ranges, **{i.name: i for i in node.indices}}
-            condition = within(node.condition, inner) if node.condition is not None else None
-            return replace(node, condition=condition, body=within(node.body, inner))
         if (
             isinstance(node, Apply)
             and node.function == "ln"
@@ -100,20 +83,9 @@ def _with_logs(
             read = node.arguments[0]
             met[read.tensor] = None
             return replace(read, tensor=log_name(read.tensor))
-        if isinstance(node, Apply):
-            return replace(node, arguments=tuple(within(a, ranges) for a in node.arguments))
-        if isinstance(node, Select):
-            branches = tuple((c, within(v, ranges)) for c, v in node.branches)
-            return replace(node, branches=branches, otherwise=within(node.otherwise, ranges))
-        if isinstance(node, Join):
-            parts = tuple(
-                Part(p.index, within(p.body, {**ranges, p.index.name: p.index})) for p in node.parts
-            )
-            return replace(node, parts=parts)
-        return node
+        return inside(node, ranges, within)
 
-    ranges = {index.name: index for index in statement.indices}
-    return replace(statement, body=within(statement.body, ranges))
+    return replace(statement, body=within(statement.body, statement.scope))
 
 
 def _inside(code: Code, read: Read, ranges: dict[str, Index]) -> bool:
@@ -125,51 +97,17 @@ def _inside(code: Code, read: Read, ranges: dict[str, Index]) -> bool:
             if code.tensors[place.read.tensor].values != axis.extent or axis.lower.number != 0:
                 return False
             continue
-        low = high = place.offset
-        for name, factor in place.terms:
-            if name not in ranges:
-                return False
-            index = ranges[name]
-            ends = (index.lower, index.upper) if factor > 0 else (index.upper, index.lower)
-            low, high = low + factor * ends[0], high + factor * ends[1]
-        if not nonnegative(low - axis.lower) or not nonnegative(
-            axis.lower + axis.extent - 1 - high
-        ):
+        ends = place.known_ends(ranges)
+        if ends is None or not nonnegative(ends[0] - axis.lower):
+            return False
+        if not nonnegative(axis.upper - ends[1]):
             return False
     return True
 
 
-def _steps(
-    steps: Sequence[Step],
-    moved: dict[int, Statement],
-    logs: dict[int, Statement],
-    axes: dict[str, str],
-    kept: set[str],
-) -> tuple[Step, ...]:
-    result: list[Step] = []
-    for step in steps:
-        if isinstance(step, Run):
-            key = id(step.statement)
-            if key in logs:
-                result.append(Run(logs[key]))
-            if key not in logs or step.statement.target in kept:
-                result.append(Run(moved[key]))
-            continue
-        if isinstance(step, Call):
-            (loop,) = _steps((step.loop,), moved, logs, axes, kept)
-            assert isinstance(loop, Loop)
-            result.append(replace(step, loop=loop))
-            continue
-        if isinstance(step, Call):
-            result.append(step)
-            continue
-        result.append(_loop(step, _steps(step.steps, moved, logs, axes, kept), axes))
-    return tuple(result)
-
-
-def _loop(loop: Loop, steps: tuple[Step, ...], axes: dict[str, str]) -> Loop:
+def _loop(axes: dict[str, str], loop: Loop) -> Loop:
     places = {**loop.axes, **{new: loop.axes[n] for n, new in axes.items() if n in loop.axes}}
     shifts = {
         **loop.offsets, **{new: loop.offsets[n] for n, new in axes.items() if n in loop.offsets}
     }  # fmt: skip
-    return replace(loop, axes=places, offsets=shifts, steps=steps)
+    return replace(loop, axes=places, offsets=shifts)

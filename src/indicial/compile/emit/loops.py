@@ -196,7 +196,4 @@ def _readings(steps: Sequence[Step], loops: tuple[Loop, ...]) -> Iterator[Readin
             yield from _readings(step.steps, (*loops, step))
             continue
         for statement in step.statements():
-            for part in (statement.body, statement.guard):
-                for node in part.walk() if part is not None else ():
-                    if isinstance(node, Read):
-                        yield Reading(node, statement, loops)
+            yield from (Reading(read, statement, loops) for read in statement.reads())

@@ -28,18 +28,18 @@ def merged(block: Block, torch: Torch, parameters: Collection[str]) -> tuple[Blo
     """The block with such products together; `parameters` are the identifiers of weights."""
     names = frozenset(parameters)
     groups: dict[tuple[object, ...], list[Node]] = {}
-    tensors = {id(node): tensor for node, tensor in _nodes(block)}
+    tensors = dict(_nodes(block))
     for node, _ in _nodes(block):
         if node.template in LINEAR and node.arguments[0].kind != NUMBER:
             weights = node.arguments[1:]
             if all(_given(w, names) for w in weights):
-                key = (node.template, id(node.arguments[0]), id(node.scope))
+                key = (node.template, node.arguments[0], node.scope)
                 groups.setdefault(key, []).append(node)
     together = [g for g in groups.values() if len(g) > 1 and _fits_a_line(g)]
     if not together:
         return block, []
     rebuilder = _Merger(torch, together)
-    findings = [Finding(MERGED, "linear", tensors[id(n)]) for group in together for n in group]
+    findings = [Finding(MERGED, "linear", tensors[n]) for group in together for n in group]
     return rebuilder.block(block), findings
 
 
@@ -47,15 +47,15 @@ class _Merger(Rebuilder):
     def __init__(self, torch: Torch, groups: Sequence[Sequence[Node]]) -> None:
         super().__init__(torch.graph)
         self.sizes = torch.sizes
-        self.groups = {id(node): group for group in groups for node in group}
+        self.groups = {node: group for group in groups for node in group}
 
     def made(self, node: Node) -> Node | None:
-        group = self.groups.get(id(node))
+        group = self.groups.get(node)
         if group is None:
             return None
         for member, piece in zip(group, self.pieces(group), strict=True):
-            self.became[id(member)] = piece
-        return self.became[id(node)]
+            self.became[member] = piece
+        return self.became[node]
 
     def pieces(self, group: Sequence[Node]) -> list[Node]:
         operand = self.node(group[0].arguments[0])
@@ -112,13 +112,13 @@ def _given(node: Node, names: frozenset[str]) -> bool:
 
 def _nodes(block: Block) -> list[tuple[Node, str]]:
     """All nodes that a block prints, as they are first met, and the tensor they are met for."""
-    found: dict[int, tuple[Node, str]] = {}
+    found: dict[Node, tuple[Node, str]] = {}
 
     def visit(node: Node, tensor: str) -> None:
-        if id(node) not in found:
+        if node not in found:
             for argument in node.arguments:
                 visit(argument, tensor)
-            found[id(node)] = node, tensor
+            found[node] = node, tensor
 
     def inside(part: Block) -> None:
         for item in part.items:

@@ -79,12 +79,10 @@ def _token(torch: Torch, place: Pick, lower: Size, extent: Size) -> Pick:
 
 def positions(torch: Torch, place: Affine, env: Environment) -> tuple[Size, Size, Value]:
     """The least and the largest value of index arithmetic, and all of them."""
-    low = high = place.offset
+    low, high = place.ends(env.ranges)
     values = []
     for name, factor in place.terms:
         index = env.ranges[name]
-        ends = (index.lower, index.upper) if factor > 0 else (index.upper, index.lower)
-        low, high = low + factor * ends[0], high + factor * ends[1]
         values.append(
             (Value(torch.arange(index.lower, index.extent, INT, letter(name)), (name,)), factor)
         )

@@ -23,8 +23,8 @@ from indicial.compile.emit.blocks import (
     Line,
     Return,
     all_roots,
+    below,
     flat,
-    reached,
     roots,
 )
 from indicial.compile.emit.graph import NUMBER, Node, Scope
@@ -45,19 +45,12 @@ class _Open:
 
     scope: Scope
     lines: list[str]
-    bound: dict[int, str] = field(default_factory=dict)
+    bound: dict[Node, str] = field(default_factory=dict)
 
 
-def _outermost(nodes: Sequence[Node]) -> set[int]:
+def _outermost(nodes: Sequence[Node]) -> set[Node]:
     """Those of some short nodes that stand in no other of them."""
-    inside: set[int] = set()
-    waiting = [argument for node in nodes for argument in node.arguments]
-    while waiting:
-        node = waiting.pop()
-        if id(node) not in inside:
-            inside.add(id(node))
-            waiting.extend(node.arguments)
-    return {id(node) for node in nodes} - inside
+    return set(nodes) - below(argument for node in nodes for argument in node.arguments)
 
 
 class Printer:
@@ -66,17 +59,17 @@ class Printer:
     def __init__(self, names: Names, letters: dict[str, str]) -> None:
         self.names = names
         self.letters = letters
-        self.uses: Counter[int] = Counter()
-        self.live: set[int] = set()
-        self.last: dict[int, int] = {}
+        self.uses: Counter[Node] = Counter()
+        self.live: set[Node] = set()
+        self.last: dict[Node, int] = {}
         self.number = -1
-        self.temporary: dict[str, tuple[int, float, _Open]] = {}
+        self.temporary: dict[str, tuple[Node, float, _Open]] = {}
         self.stack: list[_Open] = []
-        self.forced: set[int] = set()
+        self.forced: set[Node] = set()
         self.inlined: list[tuple[Node, str]] = []
 
     def print(self, block: Block, indent: int = 4) -> list[str]:
-        self.live = reached(all_roots(block))
+        self.live = below(all_roots(block))
         self._count(block)
         self.number = -1
         return self._block(block, indent)
@@ -89,26 +82,26 @@ class Printer:
 
     def _count(self, block: Block) -> None:
         """How often each node is used, and by which item for the last time."""
-        assigned: set[int] = set()
-        counted: set[int] = set()
+        assigned: set[Node] = set()
+        counted: set[Node] = set()
         for number, item in enumerate(flat(block)):
             nodes = roots(item)
-            if isinstance(item, Assign) and id(item.node) in self.live:
+            if isinstance(item, Assign) and item.node in self.live:
                 nodes = [*nodes, item.node]
-            self.uses.update(id(n) for n in nodes)
+            self.uses.update(nodes)
             waiting, seen = list(nodes), set()
             while waiting:
                 node = waiting.pop()
-                if id(node) in seen or id(node) in assigned:
+                if node in seen or node in assigned:
                     continue
-                seen.add(id(node))
-                self.last[id(node)] = number
+                seen.add(node)
+                self.last[node] = number
                 waiting.extend(node.arguments)
-                if id(node) not in counted:
-                    counted.add(id(node))
-                    self.uses.update(id(argument) for argument in node.arguments)
+                if node not in counted:
+                    counted.add(node)
+                    self.uses.update(node.arguments)
             if isinstance(item, Assign):
-                assigned.add(id(item.node))
+                assigned.add(item.node)
 
     def _block(self, block: Block, indent: int) -> list[str]:
         here = _Open(block.scope, [])
@@ -153,18 +146,18 @@ class Printer:
 
     def _assign(self, item: Assign, indent: int) -> None:
         here = self.stack[-1]
-        if item.key is None and id(item.node) not in self.live:
+        if item.key is None and item.node not in self.live:
             return
         target = self._line(item.target, (item.key,) if item.key is not None else ())
         bound = self._bound(item.node)
         if bound == target:
             return
-        if bound is None and item.node.shared and self.uses[id(item.node)] > 1:
+        if bound is None and item.node.shared and self.uses[item.node] > 1:
             bound = self._bind(item.node)
         text = bound or self._fitting(item.node, target, indent)
         here.lines.append(self._full(target, text, item.node, indent))
         if not item.node.shared or bound is None:
-            here.bound[id(item.node)] = target
+            here.bound[item.node] = target
 
     def _full(self, target: str, text: str, node: Node, indent: int) -> str:
         line = " " * indent + f"{target} = {text}"
@@ -200,7 +193,7 @@ class Printer:
             if len(text) > LONG:
                 self.forced |= _outermost([inner for inner, _ in fits])
             else:
-                self.forced.add(id(max(fits, key=lambda pair: len(pair[1]))[0]))
+                self.forced.add(max(fits, key=lambda pair: len(pair[1]))[0])
 
     def _line(self, template: str, arguments: tuple[Node, ...]) -> str:
         return self._fill(template, [self._text(a, 0) for a in arguments])
@@ -213,8 +206,8 @@ class Printer:
 
     def _bound(self, node: Node) -> str | None:
         for level in reversed(self.stack):
-            if id(node) in level.bound:
-                return level.bound[id(node)]
+            if node in level.bound:
+                return level.bound[node]
         return None
 
     def _text(self, node: Node, need: int) -> str:
@@ -232,12 +225,12 @@ class Printer:
         return self._fill(node.template, texts)
 
     def _worth(self, node: Node) -> bool:
-        if id(node) in self.forced:
+        if node in self.forced:
             return True
         outside = node.scope.depth < self.stack[-1].scope.depth
         if node.light:
-            return self.uses[id(node)] > 1 and len(self._inline(node)) > SHORT
-        return self.uses[id(node)] > 1 or outside
+            return self.uses[node] > 1 and len(self._inline(node)) > SHORT
+        return self.uses[node] > 1 or outside
 
     def _name(self, node: Node, depth: int) -> str:
         """A name by what it is; one that is no longer needed may be taken again."""
@@ -265,8 +258,8 @@ class Printer:
         else:
             for level in self.stack:
                 level.bound.pop(self.temporary[name][0], None)
-        until = math.inf if lasting else self.last[id(node)]
-        self.temporary[name] = (id(node), until, self.stack[depth])
+        until = math.inf if lasting else self.last[node]
+        self.temporary[name] = (node, until, self.stack[depth])
         return name
 
     def _bind(self, node: Node) -> str:
@@ -279,7 +272,7 @@ class Printer:
         self.inlined = inlined
         here = self.stack[-1]
         here.lines.append(self._full(name, text, node, 4 * depth + 4))
-        here.bound[id(node)] = name
+        here.bound[node] = name
         self.stack = [*self.stack, *inner]
         return name
 

@@ -28,7 +28,7 @@ from indicial.compile.emit.picks import positions
 from indicial.compile.emit.refusal import NotEmitted
 from indicial.compile.emit.sizes import replaced
 from indicial.compile.emit.values import Environment, Value, aligned, merged
-from indicial.compile.schedule.plan import Loop, Plan, Run, Step
+from indicial.compile.schedule.plan import Plan
 from indicial.program.ir import Affine, Apply, Axis, Code, Index, IndexValue, Statement
 from indicial.program.rewrite import size_indices
 from indicial.program.sizes import Atom, Size, Strided
@@ -201,7 +201,7 @@ def with_starts(code: Code, plan: Plan, ragged: Collection[str]) -> tuple[Code, 
                 starts.setdefault((statement.target, number), []).append(place.offset)
                 moved[id(statement)] = _guarded(moved[id(statement)], number, axis)
     statements = tuple(moved[id(s)] for s in code.statements)
-    return replace(code, statements=statements), Plan(_steps(plan.steps, moved)), starts
+    return replace(code, statements=statements), plan.rebuild(lambda s: [moved[id(s)]]), starts
 
 
 def _guarded(statement: Statement, number: int, axis: Axis) -> Statement:
@@ -213,15 +213,3 @@ def _guarded(statement: Statement, number: int, axis: Axis) -> Statement:
     left = list(statement.left)
     left[number] = Affine.of(index)
     return replace(statement, left=tuple(left), indices=(*statement.indices, index), guard=guard)
-
-
-def _steps(steps: Sequence[Step], moved: Mapping[int, Statement]) -> tuple[Step, ...]:
-    result: list[Step] = []
-    for step in steps:
-        if isinstance(step, Run):
-            result.append(Run(moved[id(step.statement)]))
-        elif isinstance(step, Loop):
-            result.append(replace(step, steps=_steps(step.steps, moved)))
-        else:
-            result.append(step)
-    return tuple(result)

@@ -15,7 +15,7 @@ class Rebuilder(ABC):
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self.became: dict[int, Node] = {}
+        self.became: dict[Node, Node] = {}
 
     @abstractmethod
     def made(self, node: Node) -> Node | None:
@@ -45,10 +45,10 @@ class Rebuilder(ABC):
         return tuple(self.node(n) for n in nodes)
 
     def node(self, node: Node) -> Node:
-        if id(node) not in self.became:
+        if node not in self.became:
             made = self.made(node)
-            self.became[id(node)] = made if made is not None else self.again(node)
-        return self.became[id(node)]
+            self.became[node] = made if made is not None else self.again(node)
+        return self.became[node]
 
     def again(self, node: Node) -> Node:
         """The same node of what its arguments have become."""

@@ -41,7 +41,7 @@ def recognise(
 
 
 class _Rewriter(Rebuilder):
-    def __init__(self, torch: Torch, uses: Counter[int], patterns: Sequence[Pattern]) -> None:
+    def __init__(self, torch: Torch, uses: Counter[Node], patterns: Sequence[Pattern]) -> None:
         super().__init__(torch.graph)
         self.around = Surroundings(torch, uses)
         self.patterns = patterns
@@ -50,7 +50,7 @@ class _Rewriter(Rebuilder):
 
     def assign(self, item: Assign) -> Assign | None:
         self.tensor = item.tensor
-        if item.key is None and self.around.uses[id(item.node)] == 0:
+        if item.key is None and self.around.uses[item.node] == 0:
             return None
         return super().assign(item)
 

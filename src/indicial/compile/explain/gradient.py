@@ -22,7 +22,7 @@ from indicial.compile.module.wanted import one_length, outcomes
 from indicial.compile.passes.adjoint import Adjoint, adjoint
 from indicial.compile.passes.elements import Elements
 from indicial.compile.passes.new_tensors import barred, shifts
-from indicial.compile.passes.reach import needed, reads, renamed
+from indicial.compile.passes.reach import renamed
 from indicial.compile.schedule.plan import Loop, Step
 from indicial.compile.schedule.schedule import schedule
 from indicial.notation.parse import parse_text
@@ -32,6 +32,7 @@ from indicial.program.explain.page import LABEL, WIDTH, Page, wrapped
 from indicial.program.ir import Affine, Code, Flat, Statement
 from indicial.program.messages import columns
 from indicial.program.moving import canonical, moved, moved_affine
+from indicial.program.rewrite import needed_names, tensors_read
 
 if TYPE_CHECKING:
     from indicial.program.program import Program
@@ -151,10 +152,10 @@ def _sections(code: Code, found: Adjoint) -> Iterator[tuple[str, list[Statement]
 def _parts(code: Code, found: Adjoint) -> Iterator[Statement]:
     """The equations of what the adjoint equations name and the text does not."""
     made = {s.target for s in found.statements}
-    named = {name for s in found.statements for name in reads(s)}
+    named = tensors_read(found.statements)
     named |= {name for name, bar in found.names.items() if bar == barred(name) and bar in made}
     forward = [s for s in found.code.statements if s.target not in made]
-    known = needed([s for s in forward if s.target not in code.tensors], named)
+    known = needed_names([s for s in forward if s.target not in code.tensors], named)
     return (s for s in forward if s.target in known and s.target not in code.tensors)
 
 

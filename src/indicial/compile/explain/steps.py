@@ -199,7 +199,7 @@ def _softmaxes(
     """The distributions that a call computes along with what reads them."""
     if finding.pattern not in (ATTENTION.name, CROSS_ENTROPY.name):
         return []
-    read = {n.tensor for n in statement.body.walk() if isinstance(n, Read)}
+    read = statement.body.tensors()
     return [s for s in statements if s.target in read and isinstance(s.body, Softmax)]
 
 
@@ -214,5 +214,5 @@ def _statement(finding: Finding, statements: Sequence[Statement]) -> Statement |
 
 
 def _gathers(statement: Statement) -> bool:
-    reads = [n for n in statement.body.walk() if isinstance(n, Read)]
+    reads = statement.body.every(Read)
     return any(isinstance(place, Gather) for read in reads for place in read.places)

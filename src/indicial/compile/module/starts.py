@@ -208,8 +208,8 @@ class _Uses:
         self.table = next((r.tensor for r in self._lookups()), "")
 
     def _lookups(self) -> Iterator[Read]:
-        for node in self.statement.body.walk():
-            if isinstance(node, Read) and self.is_table(node):
+        for node in self.statement.body.every(Read):
+            if self.is_table(node):
                 yield node
 
     def is_parameter(self, node: Expression) -> bool:

@@ -58,7 +58,7 @@ def carried(loop: Loop) -> Iterator[str]:
     """What is read at another step than the one that it is computed in: the `h[t-1,i]` of a cell."""
     targets = {s.target for s in loop.statements()}
     for statement in loop.statements():
-        for read in _reads(statement):
+        for read in statement.reads():
             if read.tensor in targets and not same_step(loop, statement, read):
                 yield read.tensor
     for step in loop.steps:
@@ -78,17 +78,9 @@ def same_step(loop: Loop, reader: Statement, read: Read) -> bool:
     return name == index and (value.offset + shift + offset).number == 0
 
 
-def _reads(statement: Statement) -> Iterator[Read]:
-    parts = [statement.body] + ([statement.guard] if statement.guard is not None else [])
-    for part in parts:
-        for node in part.walk():
-            if isinstance(node, Read):
-                yield node
-
-
 def needed_names(statements: Iterable[Statement]) -> set[str]:
     """The tensors that some statements read."""
-    return {read.tensor for statement in statements for read in _reads(statement)}
+    return {read.tensor for statement in statements for read in statement.reads()}
 
 
 def one_length(code: Code, given: Collection[str] = ()) -> Code:

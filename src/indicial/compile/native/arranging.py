@@ -108,7 +108,7 @@ class _Arrangement:
             inside = [i.body for t in found.tiles for w in t.sweeps for i in w.items]
             inside += [b for t in found.tiles for b in t.starts.values()]
             inside += [i.body for t in found.tiles for i in t.finals]
-            read = {n.tensor for body in inside for n in body.walk() if isinstance(n, Read)}
+            read = {n.tensor for body in inside for n in body.every(Read)}
             new = dict.fromkeys(s.target for s in found.before)
             known += [n for n in new if n in later | read]
             yield self._stretch(list(found.before), tuple(known), ())

@@ -30,7 +30,7 @@ from indicial.program.ir import (
     Select,
     Statement,
 )
-from indicial.program.moving import moved
+from indicial.program.moving import moved, specialised
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Body:
 
     def inner_indices(self, statement: Statement) -> list[Index]:
         """The indices of the left side, in its order, without the one that the loop walks."""
-        known = {i.name: i for i in statement.indices}
+        known = statement.scope
         result: list[Index] = []
         for axis, place in enumerate(statement.left):
             if axis == self.axes[statement.target]:
@@ -108,12 +108,11 @@ def needs_history(body: Body) -> set[str]:
     """The tensors of the loop that are read at more than a fixed distance: all steps are kept."""
     found = set()
     for statement in body.statements:
-        for part in (statement.body, statement.guard):
-            for node in part.walk() if part is not None else ():
-                if isinstance(node, Read) and node.tensor in body.axes:
-                    place = node.places[body.axes[node.tensor]]
-                    if not isinstance(place, Affine) or place.terms != ((body.variable, 1),):
-                        found.add(node.tensor)
+        for node in statement.reads():
+            if node.tensor in body.axes:
+                place = node.places[body.axes[node.tensor]]
+                if not isinstance(place, Affine) or place.terms != ((body.variable, 1),):
+                    found.add(node.tensor)
     return found
 
 
@@ -139,14 +138,8 @@ def _walked(statement: Statement, loop: Loop) -> Statement:
     for part in left:
         if isinstance(part, Affine) and (len(part.terms) > 1 or any(f != 1 for _, f in part.terms)):
             raise Unsupported(f"{statement.target} has a sum of indices on its left side")
-    guard = statement.guard
-    return replace(
-        statement,
-        left=left,
-        indices=tuple(own if i is index else i for i in statement.indices),
-        body=moved(statement.body, {name: place}),
-        guard=moved(guard, {name: place}) if guard is not None else None,
-    )
+    indices = tuple(own if i is index else i for i in statement.indices)
+    return replace(specialised(statement, {name: place}), left=left, indices=indices)
 
 
 def _moved(place: Affine | Flat, name: str, by: Affine) -> Affine | Flat:

@@ -22,7 +22,8 @@ from indicial.compile.native.writing.text import write
 from indicial.compile.native.writing.tile_text import write_tile
 from indicial.compile.schedule.plan import Loop
 from indicial.compile.schedule.schedule import schedule
-from indicial.program.ir import Code, Read, Statement
+from indicial.program.ir import Code, Statement
+from indicial.program.rewrite import tensors_read
 
 
 @dataclass(frozen=True)
@@ -122,9 +123,6 @@ def _arguments(
 ) -> list[str]:
     found = {name for pairs in begin.values() for _, name in pairs}
     for statement in statements:
-        parts = (statement.body, statement.guard)
-        for node in (n for part in parts if part is not None for n in part.walk()):
-            if isinstance(node, Read):
-                found.add(node.tensor)
+        found |= tensors_read([statement])
     inside = loop.axes.keys()
     return _ordered(code, {n for n in found if n not in inside and n not in code.constants})

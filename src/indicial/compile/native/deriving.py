@@ -26,7 +26,7 @@ from indicial.compile.passes.normal import normal
 from indicial.compile.passes.simplify import inlined, shared, split, with_factors, without_nothing
 from indicial.compile.schedule.schedule import ScheduleError, schedule
 from indicial.program.ir import Code
-from indicial.program.rewrite import tensors_read
+from indicial.program.rewrite import reached, tensors_read
 
 
 def recurrence(scan: Scan, outputs: Sequence[str]) -> Recurrence:
@@ -71,14 +71,9 @@ def recurrence(scan: Scan, outputs: Sequence[str]) -> Recurrence:
 def _again(code: Code, saved: Sequence[str], wide: Sequence[str]) -> tuple[str, ...]:
     """What the gradient reads and nobody keeps: all that has an element for each one of a state."""
     ranks = {len(code.tensors[name].axes) for name in wide}
-    found: dict[str, None] = {}
-    waiting = [n for n in saved if len(code.tensors[n].axes) in ranks]
-    while waiting:
-        name = waiting.pop()
-        if name not in found:
-            found[name] = None
-            read = tensors_read(code.of(name))
-            waiting += [n for n in read if code.of(n) and len(code.tensors[n].axes) in ranks]
+    wide_ones = {n for n, tensor in code.tensors.items() if len(tensor.axes) in ranks}
+    defined = {n for n in wide_ones if code.of(n)}
+    found = reached(wide_ones & {*saved}, lambda name: tensors_read(code.of(name)) & defined)
     return tuple(n for n in code.tensors if n in found)
 
 

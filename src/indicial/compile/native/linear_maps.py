@@ -117,7 +117,7 @@ def summed(
 ) -> tuple[list[Statement], Products]:
     """`p[t,i] + q[t,i]`, both products that nothing else reads, become one of two operands."""
     products = dict(products)
-    uses = Counter(n.tensor for s in body.statements for n in s.body.walk() if isinstance(n, Read))
+    uses = Counter(n.tensor for s in body.statements for n in s.body.every(Read))
     loose = {n for n in products if uses[n] == 1 and n not in kept}
     gone: set[str] = set()
 

@@ -141,7 +141,7 @@ def projections(
     code: Code, statements: Sequence[Statement], same: Collection[str], there: Collection[str]
 ) -> tuple[list[Projection | Gathered], list[Statement]]:
     """The products among some statements whose operands are there, and the statements left."""
-    uses = Counter(n.tensor for s in code.statements for n in s.body.walk() if isinstance(n, Read))
+    uses = Counter(n.tensor for s in code.statements for n in s.body.every(Read))
     single = {
         w.target: w
         for s in statements

@@ -94,8 +94,8 @@ def with_walked(loop: Loop, readers: Sequence[Statement]) -> Loop:
 
 def _walked(statement: Statement, loop: Loop, states: Collection[str]) -> int | None:
     """The axis of a reader that goes through time as the states do that it reads."""
-    for node in statement.body.walk():
-        if isinstance(node, Read) and node.tensor in states:
+    for node in statement.body.every(Read):
+        if node.tensor in states:
             place = node.places[loop.axes[node.tensor]]
             name = place.shift[0] if isinstance(place, Affine) and place.shift else ""
             for axis, left in enumerate(statement.left):

@@ -21,6 +21,7 @@ from indicial.program.ir import (
     Affine,
     Code,
     Expression,
+    Flat,
     Index,
     Read,
     Reduce,
@@ -29,7 +30,7 @@ from indicial.program.ir import (
     Tensor,
 )
 from indicial.program.meaning.differing import dependent
-from indicial.program.moving import moved, moved_affine
+from indicial.program.moving import specialised
 from indicial.program.rewrite import rebuild, size_indices
 from indicial.program.sizes import Size
 
@@ -219,13 +220,9 @@ class _Extraction:
             places[found[0]] = found[1]
         if any(size_indices(size) for i in statement.indices for size in (i.lower, i.extent)):
             raise Unsupported(f"the ranges of {statement.target} depend on an index")
-        return replace(
-            statement,
-            left=tuple(_moved(place, places) for place in statement.left),
-            indices=tuple(i for i in statement.indices if i.name not in places),
-            body=moved(statement.body, places),
-            guard=moved(statement.guard, places) if statement.guard is not None else None,
-        )
+        if any(isinstance(place, Flat) for place in statement.left):
+            raise Unsupported("several indices share a place on the left")
+        return specialised(statement, places)
 
     def slice(self, tensor: str, places: Sequence[object]) -> Slice:
         """Which axes of a read the outer loops fix."""
@@ -261,13 +258,8 @@ class _Extraction:
     def renamed(self, statement: Statement) -> Statement:
         piece = self.slice(statement.target, statement.left)
         kept = [p for p, f in zip(statement.left, piece.places, strict=True) if f is None]
-        guard = statement.guard
         return replace(
-            statement,
-            target=self.names[piece],
-            left=tuple(kept),
-            body=self.reads_renamed(statement.body),
-            guard=self.reads_renamed(guard) if guard is not None else None,
+            statement.rebuild(self.reads_renamed), target=self.names[piece], left=tuple(kept)
         )
 
     def reads_renamed(self, expression: Expression) -> Expression:
@@ -327,12 +319,6 @@ class _Extraction:
         )
         body = Read(name, tuple(Affine.of(i) for i in indices))
         return Statement(own, left, indices, body)
-
-
-def _moved(place: object, places: Mapping[str, Affine]) -> Affine:
-    if not isinstance(place, Affine):
-        raise Unsupported("several indices share a place on the left")
-    return moved_affine(place, places)
 
 
 def _sizes(node: Expression) -> list[Size]:

@@ -27,6 +27,7 @@ from indicial.compile.native.linear_maps import (
 from indicial.compile.native.scan import Unsupported
 from indicial.compile.passes.forms import Distribution, Pointwise, Product, Reduction
 from indicial.program.ir import Affine, Read, Statement
+from indicial.program.rewrite import tensors_read
 
 
 @dataclass(frozen=True)
@@ -95,11 +96,7 @@ def _needs_now(body: Body, statement: Statement, products: Products) -> set[str]
     if statement.target in products:
         operands = [term.operand for term in products[statement.target]]
         return {o.tensor for o in operands if o.tensor in body.axes and not body.is_earlier(o)}
-    nodes = list(statement.body.walk())
-    if statement.guard is not None:
-        nodes += statement.guard.walk()
-    reads = {n.tensor for n in nodes if isinstance(n, Read)}
-    return {name for name in reads if (statement.target, name) in body.now}
+    return {name for name in tensors_read([statement]) if (statement.target, name) in body.now}
 
 
 def _space(body: Body, statement: Statement) -> tuple[object, ...]:

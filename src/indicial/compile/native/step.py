@@ -12,6 +12,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import torch
 
@@ -228,13 +229,8 @@ def _one_step(code: Code) -> tuple[Code, Loop]:
         return node
 
     def walked(s: Statement) -> Statement:
-        return replace(
-            s,
-            left=(here, *s.left),
-            indices=(STEP, *s.indices),
-            body=rebuild(s.body, leaf=leaf),
-            guard=rebuild(s.guard, leaf=leaf) if s.guard is not None else None,
-        )
+        inside = s.rebuild(partial(rebuild, leaf=leaf))
+        return replace(inside, left=(here, *s.left), indices=(STEP, *s.indices))
 
     tensors = {
         n: replace(t, axes=(Axis(STEP.name, STEP.lower, STEP.extent), *t.axes))

@@ -30,7 +30,7 @@ from indicial.program.ir import (
     Statement,
 )
 from indicial.program.moving import moved
-from indicial.program.rewrite import rebuild, tensors_read
+from indicial.program.rewrite import reached, rebuild, tensors_read
 from indicial.program.sizes import Size
 
 TIME = "v"
@@ -263,8 +263,8 @@ class _Analysis:
         names: dict[str, str] = {}
         pairs: list[tuple[Sequence[Place], tuple[str, ...]]] = [
             (node.places, self.roles[node.tensor])
-            for node in statement.body.walk()
-            if isinstance(node, Read) and node.tensor in self.roles
+            for node in statement.body.every(Read)
+            if node.tensor in self.roles
         ]
         if statement.target in self.roles:
             pairs.append((statement.left, self.roles[statement.target]))
@@ -312,7 +312,7 @@ class _Analysis:
             if not isinstance(place, Affine) or place.shift is None or place.shift[1] != 0:
                 raise Unsupported(f"{name} has arithmetic on its left side")
             places[place.shift[0]] = Affine.of(role)
-        if any(isinstance(n, Read) and n.tensor in self.roles for n in statement.body.walk()):
+        if not statement.body.tensors().isdisjoint(self.roles):
             raise Unsupported(f"{name} begins with more than a value")
         lower, extent = self.ranges[TIME]
         if at.offset not in (lower - 1, lower + extent):
@@ -384,7 +384,7 @@ class _Analysis:
         return len(wide) + meet * len([i for i in wide if self.direction(i) != self.later])
 
     def read_by(self, item: Item) -> list[Item]:
-        read = (n.tensor for n in item.body.walk() if isinstance(n, Read))
+        read = item.body.tensors()
         return [self.items[name] for name in read if name in self.items]
 
     def suits(self, item: Item, vec: str, pair: Sequence[str]) -> bool:
@@ -427,8 +427,8 @@ class _Analysis:
                     raise Unsupported(f"{item.target} goes on behind its last step")
         end = lower if last < 0 else lower + extent - 1
         for item in finals:
-            for node in item.body.walk():
-                if isinstance(node, Read) and node.tensor in self.items:
+            for node in item.body.every(Read):
+                if node.tensor in self.items:
                     at = node.places[self.roles[node.tensor].index(TIME)]
                     if turns.get(node.tensor) != last or at != Affine((), end):
                         raise Unsupported(f"{item.target} reads a state in the middle")
@@ -437,16 +437,10 @@ class _Analysis:
         )  # fmt: skip
 
     def needed(self, ends: Iterable[Item], given: Collection[str]) -> set[str]:
-        found: set[str] = set()
-        waiting = [i.target for i in ends]
-        while waiting:
-            name = waiting.pop()
-            if name in found:
-                continue
-            found.add(name)
-            read = (n.tensor for n in self.items[name].body.walk() if isinstance(n, Read))
-            waiting += [n for n in read if n in self.items and n not in given]
-        return found
+        inner = self.items.keys() - set(given)
+        return reached(
+            (i.target for i in ends), lambda name: self.items[name].body.tensors() & inner
+        )
 
     def direction(self, item: Item) -> int:
         """The way that an item goes: its loop's, or that of the later sweep that it reads; 0: any."""
@@ -461,7 +455,7 @@ class _Analysis:
     def later(self) -> int:
         """The direction of the loops that read others, or of the last ones."""
         for name, direction in self.inside.items():
-            read = (n.tensor for n in self.items[name].body.walk() if isinstance(n, Read))
+            read = self.items[name].body.tensors()
             if any(self.inside.get(other, direction) != direction for other in read):
                 return direction
         return list(self.inside.values())[-1]
@@ -474,7 +468,7 @@ class _Analysis:
         first = -self.later
         for item in own:
             if (turns[item.target] or first) == first:
-                read = (n.tensor for n in item.body.walk() if isinstance(n, Read))
+                read = item.body.tensors()
                 if any(turns.get(other, first) not in (first, 0) for other in read):
                     raise Unsupported("two sweeps through time need each other")
         return first

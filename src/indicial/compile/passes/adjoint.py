@@ -44,7 +44,7 @@ from indicial.compile.passes.flows import (
 from indicial.compile.passes.forms import Distribution, Pointwise, Product, Reduction
 from indicial.compile.passes.new_tensors import Names, laid_out, shifts
 from indicial.compile.passes.normal import normal
-from indicial.compile.passes.reach import Reach, final, needed, renamed
+from indicial.compile.passes.reach import Reach, final, renamed
 from indicial.compile.passes.solving import in_range
 from indicial.program.ir import (
     Affine,
@@ -59,7 +59,7 @@ from indicial.program.ir import (
     Tensor,
 )
 from indicial.program.moving import moved
-from indicial.program.rewrite import is_constant
+from indicial.program.rewrite import is_constant, needed_names
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class _Builder:
         same = self.same()
         bars = {name: final(bar, same) for name, bar in self.bars.items()}
         made = renamed(self.made, same)
-        used = needed(made, [bars[name] for name in self.reach.wanted if name in bars])
+        used = needed_names(made, [bars[name] for name in self.reach.wanted if name in bars])
         made = [statement for statement in made if statement.target in used]
         unused = self.elements.tensors.keys() - self.code.tensors.keys() - used
         code = replace(

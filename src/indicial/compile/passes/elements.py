@@ -27,9 +27,7 @@ from indicial.compile.passes.new_tensors import index_name
 from indicial.compile.passes.solving import (
     Solution,
     apart,
-    bounds,
     in_range,
-    never_negative,
     solve,
 )
 from indicial.program.ir import (
@@ -47,7 +45,7 @@ from indicial.program.ir import (
 )
 from indicial.program.moving import Unmovable, moved, moved_size
 from indicial.program.rewrite import free_indices, size_indices
-from indicial.program.sizes import Size
+from indicial.program.sizes import Size, nonnegative
 
 Left = tuple[tuple[Affine | Flat, ...], tuple[Index, ...]]
 """The left side of a statement and its indices."""
@@ -100,14 +98,12 @@ class Elements:
 
     def inside(self, statement: Statement) -> bool:
         """Whether all elements of a statement are in the ranges of the axes."""
-        around = {index.name: index for index in statement.indices}
+        around = statement.scope
         for place, axis in zip(statement.left, self.tensors[statement.target].axes, strict=True):
             if isinstance(place, Flat):
                 continue
-            least, most = bounds(place, around)
-            assert least is not None and most is not None
-            high = axis.lower + axis.extent - 1
-            if not never_negative(least - axis.lower) or not never_negative(high - most):
+            least, most = place.ends(around)
+            if not nonnegative(least - axis.lower) or not nonnegative(axis.upper - most):
                 return False
         return True
 
@@ -142,10 +138,10 @@ class Elements:
         axis = tensor.axes[number]
         if len(known) == 1 and isinstance(known[0].left[number], Affine):
             place = known[0].left[number]
-            around = {index.name: index for index in known[0].indices}
+            around = known[0].scope
             assert isinstance(place, Affine)
-            least, most = bounds(place, around)
-            return None if least is None or most is None else (least, most - least + 1)
+            ends = place.known_ends(around)
+            return None if ends is None else (ends[0], ends[1] - ends[0] + 1)
         if size_indices(axis.extent) or not all(map(self.inside, known)):
             return None
         return axis.lower, axis.extent
@@ -175,8 +171,8 @@ class Elements:
 
     def match(self, earlier: Statement, statement: Statement) -> Expression | None:
         """That a statement defines what another one does, in the indices of the other."""
-        around = {index.name: index for index in earlier.indices}
-        here = {index.name: index for index in statement.indices}
+        around = earlier.scope
+        here = statement.scope
         for one, two in zip(earlier.left, statement.left, strict=True):
             if (
                 isinstance(one, Affine)
@@ -256,7 +252,7 @@ def _not(condition: Expression | None) -> Expression | None:
     value = numeral(condition)
     if value is not None:
         return ZERO if value else None
-    reads = any(isinstance(node, Read) for node in condition.walk())  # a nan has no opposite
+    reads = bool(condition.every(Read))  # a nan has no opposite
     if isinstance(condition, Apply) and condition.function in _OPPOSITE and not reads:
         return Apply(_OPPOSITE[condition.function], condition.arguments)
     return compare(condition, "=", ZERO)

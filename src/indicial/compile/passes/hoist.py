@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from indicial.compile.passes.new_tensors import derived_name
 from indicial.compile.schedule.plan import Loop, Plan, Run, Step
@@ -23,35 +24,28 @@ from indicial.program.ir import (
     Code,
     Expression,
     Gather,
-    Index,
-    Join,
-    Part,
     Place,
     Read,
     Reduce,
-    Select,
     Softmax,
     Statement,
     Tensor,
 )
-from indicial.program.rewrite import free_indices, size_indices
+from indicial.program.rewrite import Scope, free_indices, inside, size_indices
 
 
 def hoist(code: Code, plan: Plan) -> Code:
     """The program with the work of its scanned loops reduced to what the state takes part in."""
-    inside = {id(s): nest for nest in nests(plan.steps) for s in _own(nest[-1])}
+    nest_of = {id(s): nest for nest in nests(plan.steps) for s in _own(nest[-1])}
     tensors = dict(code.tensors)
     statements: list[Statement] = []
     for statement in code.statements:
-        if id(statement) not in inside:
+        if id(statement) not in nest_of:
             statements.append(statement)
             continue
-        hoisting = _FromKernels(code, tensors, statement, inside[id(statement)])
-        scope = {i.name: i for i in statement.indices}
-        body, guard = hoisting.outside_of(statement.body, scope), statement.guard
-        if guard is not None:
-            guard = hoisting.outside_of(guard, scope)
-        statements += [*hoisting.made, replace(statement, body=body, guard=guard)]
+        hoisting = _FromKernels(code, tensors, statement, nest_of[id(statement)])
+        outside = statement.rebuild(partial(hoisting.outside_of, scope=statement.scope))
+        statements += [*hoisting.made, outside]
     return replace(code, tensors=tensors, statements=tuple(statements))
 
 
@@ -94,9 +88,6 @@ def same_round(nest: Nest, statement: Statement, read: Read) -> bool:
     return True
 
 
-Scope = dict[str, Index]
-
-
 class Hoisting:
     """What leaves one statement; `made` has the new statements."""
 
@@ -113,37 +104,17 @@ class Hoisting:
         match expression:
             case Apply("+", arguments):
                 return self.split(expression, arguments, scope)
-            case Apply(_, arguments):
-                inside = tuple(self.outside_of(a, scope) for a in arguments)
-                return replace(expression, arguments=inside)
             case Reduce("sum", _, None, Apply("*", _)):
                 return self.contraction(expression, scope)
-            case Reduce(_, indices, condition, body) | Softmax(indices, condition, body):
-                inner = scope | {i.name: i for i in indices}
-                if condition is not None:
-                    condition = self.outside_of(condition, inner)
-                return replace(expression, condition=condition, body=self.outside_of(body, inner))
-            case Select(branches, otherwise):
-                values = tuple(
-                    (self.outside_of(c, scope), self.outside_of(v, scope)) for c, v in branches
-                )
-                last = self.outside_of(otherwise, scope)
-                return replace(expression, branches=values, otherwise=last)
-            case Join(_, parts):
-                inner_parts = tuple(
-                    Part(p.index, self.outside_of(p.body, scope | {p.index.name: p.index}))
-                    for p in parts
-                )
-                return replace(expression, parts=inner_parts)
-            case _:
+            case Read():
                 return expression
+            case _:
+                return inside(expression, scope, self.outside_of)
 
     def reads_state(self, expression: Expression) -> bool:
         return any(
-            isinstance(node, Read)
-            and node.tensor in self.nest[-1].axes
-            and same_round(self.nest, self.statement, node)
-            for node in expression.walk()
+            read.tensor in self.nest[-1].axes and same_round(self.nest, self.statement, read)
+            for read in expression.every(Read)
         )
 
     def worth(self, expression: Expression) -> bool:
@@ -203,7 +174,7 @@ class _FromKernels(Hoisting):
         self.code = code
 
     def worth(self, expression: Expression) -> bool:
-        reads = (node for node in expression.walk() if isinstance(node, Read))
+        reads = expression.every(Read)
         return super().worth(expression) or any(is_foreign(self.code, read) for read in reads)
 
 

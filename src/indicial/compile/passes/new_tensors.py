@@ -29,7 +29,7 @@ from itertools import count
 from indicial.notation.signs import MARK_OF
 from indicial.program.ir import Affine, Axis, Expression, Index, Statement, Tensor
 from indicial.program.moving import canonical, moved_size
-from indicial.program.rewrite import free_indices, size_indices
+from indicial.program.rewrite import free_indices, reached, size_indices
 
 
 class Names:
@@ -146,14 +146,12 @@ def free_in(expression: Expression, scope: Scope) -> frozenset[str]:
 
 def indices_of(expression: Expression, scope: Scope) -> tuple[Index, ...]:
     """The indices that the expression needs, those included that their ranges need."""
-    names: set[str] = set()
-    waiting = list(free_in(expression, scope))
-    while waiting:
-        name = waiting.pop()
-        if name not in names:
-            names.add(name)
-            index = scope[name]
-            waiting += (size_indices(index.lower) | size_indices(index.extent)) & scope.keys()
+
+    def ranges(name: str) -> set[str]:
+        index = scope[name]
+        return (size_indices(index.lower) | size_indices(index.extent)) & scope.keys()
+
+    names = reached(free_in(expression, scope), ranges)
     return tuple(index for name, index in scope.items() if name in names)
 
 

@@ -88,7 +88,7 @@ class _Normaliser:
         return replace(self.code, tensors=self.tensors, statements=tuple(self.statements))
 
     def rewrite(self, statement: Statement) -> None:
-        scope = {index.name: index for index in statement.indices}
+        scope = statement.scope
         body, guard = statement.body, statement.guard
         if guard is not None:
             guard = self.pointwise(guard, scope)
@@ -136,18 +136,8 @@ class _Normaliser:
     def spread(self, expression: Expression, scope: Scope) -> Expression:
         """Each sum as sums of products of reads; a read in the place of softmaxes and joins."""
         match expression:
-            case Apply(_, arguments):
-                return replace(
-                    expression, arguments=tuple(self.spread(a, scope) for a in arguments)
-                )
-            case Select(branches, otherwise):
-                return replace(
-                    expression,
-                    branches=tuple(
-                        (self.spread(c, scope), self.spread(v, scope)) for c, v in branches
-                    ),
-                    otherwise=self.spread(otherwise, scope),
-                )
+            case Apply() | Select():
+                return expression.rebuild(lambda e: self.spread(e, scope))
             case Reduce():
                 return self.reduction(expression, scope)
             case Softmax():
@@ -166,21 +156,13 @@ class _Normaliser:
             case Apply("*", _) if (whole := _scaled(spread)) is not None:
                 sign, core = signed(whole)
                 return times(sign, self.define(core, scope))
-            case Apply(_, arguments):
-                changed = replace(
-                    spread, arguments=tuple(self.extracted(a, scope) for a in arguments)
-                )
+            case Apply():
+                changed = spread.rebuild(lambda e: self.extracted(e, scope))
                 indices = indices_of(changed, scope)
                 known = self.known.get(key_of(changed, indices))
                 return changed if known is None else _at(known, indices, changed)
-            case Select(branches, otherwise):
-                return replace(
-                    spread,
-                    branches=tuple(
-                        (self.extracted(c, scope), self.extracted(v, scope)) for c, v in branches
-                    ),
-                    otherwise=self.extracted(otherwise, scope),
-                )
+            case Select():
+                return spread.rebuild(lambda e: self.extracted(e, scope))
         return spread
 
     def joined(self, join: Join, scope: Scope) -> Read:

@@ -11,7 +11,7 @@ x̄ = Σ a[t],  a[t] = δ[t],  b[t] = 2 δ[t],  δ[t] = …     wanted: x̄     
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
 
@@ -115,24 +115,3 @@ def final(name: str, names: Mapping[str, str]) -> str:
     while name in names:
         name = names[name]
     return name
-
-
-def needed(statements: Sequence[Statement], wanted: Iterable[str]) -> set[str]:
-    """The tensors that the wanted ones are computed from, themselves included."""
-    sources: dict[str, set[str]] = {}
-    for statement in statements:
-        sources.setdefault(statement.target, set()).update(reads(statement))
-    waiting = list(wanted)
-    found: set[str] = set()
-    while waiting:
-        name = waiting.pop()
-        if name not in found:
-            found.add(name)
-            waiting += sources.get(name, ())
-    return found
-
-
-def reads(statement: Statement) -> set[str]:
-    """The tensors that a statement reads."""
-    parts = [statement.body] if statement.guard is None else [statement.body, statement.guard]
-    return {node.tensor for part in parts for node in part.walk() if isinstance(node, Read)}

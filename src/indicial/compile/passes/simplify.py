@@ -37,6 +37,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import replace
+from functools import partial
 
 from indicial.compile.passes.forms import Pointwise, form
 from indicial.compile.passes.new_tensors import Names, derived_name, indices_of, laid_out, shifts
@@ -64,14 +65,7 @@ def inlined(code: Code, names: Collection[str]) -> Code:
 
 
 def _without(code: Code, name: str) -> Code:
-    reads = Counter(
-        id(s)
-        for s in code.statements
-        for part in (s.body, s.guard)
-        if part is not None
-        for node in part.walk()
-        if isinstance(node, Read) and node.tensor == name
-    )
+    reads = Counter(id(s) for s in code.statements for read in s.reads() if read.tensor == name)
     own = code.of(name)
     if len(own) != 1 or sum(reads.values()) != 1:
         return code
@@ -98,8 +92,8 @@ def _written_in(reader: Statement, inner: Statement) -> Statement | None:
     ranges = {i.name: (i.lower, i.extent) for i in reader.indices}
     own = {i.name: (i.lower, i.extent) for i in inner.indices}
     places: dict[str, Affine] = {}
-    for node in reader.body.walk():
-        if isinstance(node, Read) and node.tensor == inner.target:
+    for node in reader.body.every(Read):
+        if node.tensor == inner.target:
             for left, place in zip(inner.left, node.places, strict=True):
                 assert isinstance(left, Affine) and left.shift is not None
                 if not isinstance(place, Affine) or place.shift is None or place.shift[1] != 0:
@@ -202,8 +196,7 @@ def _taken_out(code: Code, statement: Statement, axis: int, place: Affine) -> Co
         if s is statement:
             left = tuple(p for n, p in enumerate(s.left) if n != axis)
             s = replace(s, target=name, left=left)
-        guard = rebuild(s.guard, leaf=leaf) if s.guard is not None else None
-        return replace(s, body=rebuild(s.body, leaf=leaf), guard=guard)
+        return s.rebuild(partial(rebuild, leaf=leaf))
 
     tensors = {**code.tensors, name: Tensor(name, axes, "defined", span=old.span)}
     return replace(code, tensors=tensors, statements=tuple(renamed(s) for s in code.statements))
@@ -222,12 +215,12 @@ def with_factors(code: Code, states: Collection[str], inside: Collection[str]) -
     known: dict[object, Read] = {}
 
     def taken(node: Expression, statement: Statement) -> Expression:
-        own = _with_children(node, tuple(taken(c, statement) for c in _children(node)))
-        if not is_function(own) or any(
-            isinstance(n, Read) and n.tensor in inside for n in own.walk()
-        ):
+        own = node
+        if isinstance(node, Apply):
+            own = node.rebuild(lambda below: taken(below, statement))
+        if not is_function(own) or not own.tensors().isdisjoint(inside):
             return own
-        indices = indices_of(own, {i.name: i for i in statement.indices})
+        indices = indices_of(own, statement.scope)
         key = own, indices
         if key not in known:
             name = names.part(statement.target)
@@ -246,14 +239,6 @@ def with_factors(code: Code, states: Collection[str], inside: Collection[str]) -
 
 def is_function(node: Expression) -> bool:
     """Whether it costs more than a sum or a product, and is no number."""
-    if not isinstance(node, Apply | Select) or not any(isinstance(n, Read) for n in node.walk()):
+    if not isinstance(node, Apply | Select) or not node.every(Read):
         return False
     return isinstance(node, Select) or node.function not in ARITHMETIC
-
-
-def _children(node: Expression) -> tuple[Expression, ...]:
-    return node.arguments if isinstance(node, Apply) else ()
-
-
-def _with_children(node: Expression, children: tuple[Expression, ...]) -> Expression:
-    return replace(node, arguments=children) if isinstance(node, Apply) else node

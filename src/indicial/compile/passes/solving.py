@@ -30,7 +30,7 @@ from indicial.program.ir import (
 )
 from indicial.program.moving import Places, moved, moved_affine, moved_size
 from indicial.program.rewrite import free_indices, size_indices
-from indicial.program.sizes import Size
+from indicial.program.sizes import Size, nonnegative
 
 
 @dataclass
@@ -168,44 +168,25 @@ def in_range(
     """That a place is in the range of an index; None where it always is."""
     low, extent = moved_size(index.lower, places), moved_size(index.extent, places)
     high = low + extent - 1
-    least, most = bounds(place, around)
+    ends = place.known_ends(around)
     conditions = []
-    if least is None or not never_negative(least - low):
+    if ends is None or not nonnegative(ends[0] - low):
         conditions.append(compare(_size_value(low), "≤", IndexValue(place)))
-    if most is None or not never_negative(high - most):
+    if ends is None or not nonnegative(high - ends[1]):
         conditions.append(compare(IndexValue(place), "≤", _size_value(high)))
     if not conditions:
         return None
     return conditions[0] if len(conditions) == 1 else Apply("and", tuple(conditions))
 
 
-def bounds(place: Affine, around: Mapping[str, Index]) -> tuple[Size | None, Size | None]:
-    """The least and the greatest value of a place, as far as the ranges of its indices say."""
-    least = most = place.offset
-    for name, factor in place.terms:
-        if name not in around:
-            return None, None
-        ends = around[name].lower * factor, around[name].upper * factor
-        least = least + (ends[0] if factor > 0 else ends[1])
-        most = most + (ends[1] if factor > 0 else ends[0])
-    return least, most
-
-
-def never_negative(size: Size) -> bool:
-    """Whether a size is 0 or more, given that each name in it is 1 or more."""
-    if any(coefficient < 0 for monomial, coefficient in size.terms if monomial):
-        return False
-    return sum(coefficient for _, coefficient in size.terms) >= 0
-
-
 def apart(
     one: Affine, around: Mapping[str, Index], two: Affine, there: Mapping[str, Index]
 ) -> bool:
     """Whether two places surely have no value in common, each with its own indices."""
-    (low, high), (other_low, other_high) = bounds(one, around), bounds(two, there)
-    if low is None or high is None or other_low is None or other_high is None:
+    own, other = one.known_ends(around), two.known_ends(there)
+    if own is None or other is None:
         return False
-    return never_negative(low - other_high - 1) or never_negative(other_low - high - 1)
+    return nonnegative(own[0] - other[1] - 1) or nonnegative(other[0] - own[1] - 1)
 
 
 def place_value(place: Place) -> Expression:

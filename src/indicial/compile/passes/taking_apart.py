@@ -44,7 +44,7 @@ from indicial.program.ir import (
     Softmax,
     Statement,
 )
-from indicial.program.moving import moved, moved_affine
+from indicial.program.moving import moved, specialised
 from indicial.program.rewrite import free_in_place, free_indices
 from indicial.program.sizes import Size
 
@@ -146,13 +146,8 @@ def parts(statement: Statement) -> Iterator[Statement]:
         body = moved(part.body, {part.index.name: Affine.of(index)})
         places = {name: Affine(((index.name, 1),), start - index.lower)}
         yield replace(
-            statement,
-            left=tuple(
-                moved_affine(p, places) if isinstance(p, Affine) else p for p in statement.left
-            ),
+            specialised(replace(statement, body=body), places),
             indices=tuple(index if i.name == name else i for i in statement.indices),
-            body=moved(body, places),
-            guard=None if statement.guard is None else moved(statement.guard, places),
         )
         start = start + index.extent
 
@@ -198,8 +193,8 @@ class Limits:
             name
             for loop in self._loops
             if target in loop.axes
-            for node in body.walk()
-            if isinstance(node, Read) and node.tensor in loop.axes
+            for node in body.every(Read)
+            if node.tensor in loop.axes
             for name in free_in_place(node.places[loop.axes[node.tensor]])
         }
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from indicial.compile.schedule.plan import Loop, Run, Step
 from indicial.compile.schedule.schedule import schedule
-from indicial.program.ir import Affine, Code, Constant, Expression, Flat, Read, Statement, Tensor
-from indicial.program.moving import moved
+from indicial.program.ir import Affine, Code, Constant, Expression, Read, Statement, Tensor
+from indicial.program.moving import specialised
 from indicial.program.rewrite import rebuild, size_indices
 from indicial.program.sizes import Size
 
@@ -77,24 +78,11 @@ class _Unrolling:
         first = index.lower.value(self.sizes)
         if not first <= own < first + index.extent.value(self.sizes):
             return None
-        number = {name: Affine((), Size.of(own))}
-        guard = statement.guard
-        return replace(
-            statement,
-            left=tuple(_moved(p, name, own) for p in statement.left),
-            indices=tuple(i for i in statement.indices if i is not index),
-            body=moved(statement.body, number),
-            guard=moved(guard, number) if guard is not None else None,
-        )
+        return specialised(statement, {name: Affine((), Size.of(own))})
 
     def flat(self, statement: Statement) -> Statement:
         """The statement with each layer under its own name."""
-        guard = statement.guard
-        result = replace(
-            statement,
-            body=rebuild(statement.body, leaf=self.leaf),
-            guard=rebuild(guard, leaf=self.leaf) if guard is not None else None,
-        )
+        result = statement.rebuild(partial(rebuild, leaf=self.leaf))
         if statement.target not in self.axes:
             return result
         axis = self.axes[statement.target]
@@ -139,11 +127,3 @@ class _Unrolling:
                 raise NotUnrolled(f"the layers of {tensor} have different sizes")
             self.tensors[name] = Tensor(name, axes, old.role, old.values, old.probability)
         return name
-
-
-def _moved(place: Affine | Flat, name: str, value: int) -> Affine | Flat:
-    if isinstance(place, Flat) or all(n != name for n, _ in place.terms):
-        return place
-    rest = tuple((n, f) for n, f in place.terms if n != name)
-    factor = dict(place.terms)[name]
-    return Affine(rest, place.offset + factor * value)

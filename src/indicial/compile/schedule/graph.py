@@ -21,7 +21,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from indicial.program.cost.chain import Scan
-from indicial.program.cost.conditions import add
 from indicial.program.cost.dependence import ANYWHERE, Edge, circles, edges
 from indicial.program.ir import Affine, Code, Index, Statement
 from indicial.program.sizes import Size
@@ -51,18 +50,14 @@ def needs(code: Code) -> list[Need]:
 
 def _misses(edge: Edge, definer: Statement) -> bool:
     """Whether a read can never meet what a statement defines: `L[0]` and `L[ℓ+1]`."""
-    ranges = {index.name: index for index in definer.indices}
+    ranges = definer.scope
     for place, left in zip(edge.read.places, definer.left, strict=True):
         if not isinstance(place, Affine) or not isinstance(left, Affine):
             continue
         if _alike(place, edge.indices, left, ranges):
             continue
-        lowest, highest = _bounds(left, ranges)
-        below = add(place, Affine((), lowest), -1)  # always negative?
-        above = add(Affine((), highest), place, -1)
-        if _negative(_bounds(below, edge.indices)[1]):
-            return True
-        if _negative(_bounds(above, edge.indices)[1]):
+        here, there = place.ends(edge.indices), left.ends(ranges)
+        if _negative(here[1] - there[0]) or _negative(there[1] - here[0]):
             return True
     return False
 
@@ -76,15 +71,6 @@ def _alike(
     here, there = around[place.shift[0]], ranges[left.shift[0]]
     same = (here.lower, here.extent) == (there.lower, there.extent)
     return same and here.extent.name is not None
-
-
-def _bounds(form: Affine, ranges: Mapping[str, Index]) -> tuple[Size, Size]:
-    low = high = form.offset
-    for name, factor in form.terms:
-        index = ranges[name]
-        ends = (index.lower, index.upper) if factor > 0 else (index.upper, index.lower)
-        low, high = low + factor * ends[0], high + factor * ends[1]
-    return low, high
 
 
 def _negative(size: Size) -> bool:

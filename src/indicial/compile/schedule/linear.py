@@ -69,7 +69,7 @@ def _only_loop(code: Code, outputs: Collection[str]) -> Loop | None:
 def _apart(code: Code, loop: Loop, statement: Statement) -> Linear | None:
     """The statement as factor and rest."""
     state, axis = statement.target, loop.axes[statement.target]
-    reads = {n for n in statement.body.walk() if isinstance(n, Read) and n.tensor == state}
+    reads = {n for n in statement.body.every(Read) if n.tensor == state}
     if len(reads) != 1:
         return None
     (read,) = reads
@@ -134,7 +134,7 @@ def is_linear(expression: Expression, atom: Read) -> bool:
 
 
 def _reads(expression: Expression, tensor: str) -> bool:
-    return any(isinstance(n, Read) and n.tensor == tensor for n in expression.walk())
+    return tensor in expression.tensors()
 
 
 def _replaced(expression: Expression, read: Read, by: Expression) -> Expression:

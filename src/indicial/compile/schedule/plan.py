@@ -12,8 +12,8 @@ What a loop's variable means: at value `v` a tensor's element `v - offsets[tenso
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from indicial.program.ir import Affine, Statement
@@ -115,6 +115,27 @@ class Plan:
     """All statements of a program, each exactly once, in order."""
 
     steps: tuple[Step, ...]
+
+    def rebuild(
+        self,
+        changed: Callable[[Statement], Iterable[Statement]],
+        loop: Callable[[Loop], Loop] = lambda loop: loop,
+        call: Callable[[Call], Call] = lambda call: call,
+    ) -> Plan:
+        """The plan with other statements in the place of each; a loop that has none left goes."""
+
+        def rebuilt(steps: Sequence[Step]) -> Iterator[Step]:
+            for step in steps:
+                if isinstance(step, Run):
+                    yield from map(Run, changed(step.statement))
+                elif isinstance(step, Call):
+                    for inside in rebuilt((step.loop,)):
+                        assert isinstance(inside, Loop)
+                        yield call(replace(step, loop=inside))
+                elif inner := tuple(rebuilt(step.steps)):
+                    yield replace(loop(step), steps=inner)
+
+        return Plan(tuple(rebuilt(self.steps)))
 
     def loops(self) -> Iterator[Loop]:
         """Every loop, an outer one before those inside it."""

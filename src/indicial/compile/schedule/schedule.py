@@ -20,6 +20,7 @@ from indicial.notation.source import NOWHERE
 from indicial.program.cost.chain import Scan, longer, scans
 from indicial.program.ir import Affine, Code, Flat, Statement
 from indicial.program.messages import IndicialError, Message
+from indicial.program.rewrite import reached
 from indicial.program.sizes import Size
 
 
@@ -45,13 +46,7 @@ def needed(code: Code, want: Collection[str] | None = None) -> list[Statement]:
     reads: dict[str, set[str]] = {}
     for need in needs(code):
         reads.setdefault(need.reader.target, set()).add(need.definer.target)
-    found: set[str] = set()
-    waiting = list(want)
-    while waiting:
-        name = waiting.pop()
-        if name not in found:
-            found.add(name)
-            waiting.extend(reads.get(name, ()))
+    found = reached(want, lambda name: reads.get(name, ()))
     return [s for s in code.statements if s.target in found]
 
 
@@ -146,11 +141,7 @@ class _Scheduler:
         """The first and the last element that a statement defines along the axis."""
         place = statement.left[scan.axes[statement.target]]
         assert isinstance(place, Affine)
-        low = high = place.offset
-        for name, _ in place.terms:
-            index = next(i for i in statement.indices if i.name == name)
-            low, high = low + index.lower, high + index.upper
-        return low, high
+        return place.ends(statement.scope)
 
     def rank(
         self, group: list[Statement], way: tuple[Scan, int, dict[str, int], list[Need]]

@@ -23,7 +23,7 @@ import math
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
-from indicial.compile.passes.hoist import Hoisting, Scope
+from indicial.compile.passes.hoist import Hoisting
 from indicial.compile.schedule.schedule import needed
 from indicial.compile.stepping.support import conjuncts, joined, upper
 from indicial.compile.stepping.walked import Walk, ways
@@ -37,14 +37,13 @@ from indicial.program.ir import (
     Expression,
     Index,
     IndexValue,
-    Read,
     Reduce,
     Statement,
     Tensor,
 )
 from indicial.program.meaning.differing import dependent
 from indicial.program.messages import IndicialError, Message
-from indicial.program.rewrite import free_indices, tensors_read
+from indicial.program.rewrite import Scope, free_indices, tensors_read
 
 
 class LookAhead(IndicialError):
@@ -234,7 +233,7 @@ def with_keys(causal: Causal) -> Code:
             statements.append(statement)
             continue
         keys = _Keys(tensors, statement, causal, place.terms[0][0], data)
-        body = keys.outside_of(statement.body, {i.name: i for i in statement.indices})
+        body = keys.outside_of(statement.body, statement.scope)
         statements += [*keys.made, replace(statement, body=body)]
     return replace(code, tensors=tensors, statements=tuple(statements))
 
@@ -267,7 +266,7 @@ class _Keys(Hoisting):
         return self.step in free or len(free & self.long) > 1
 
     def worth(self, expression: Expression) -> bool:
-        reads = {node.tensor for node in expression.walk() if isinstance(node, Read)}
+        reads = expression.tensors()
         if reads & self.walked and not free_indices(expression) & self.long:
             return False  # `f[w[0],j]`: it has a step, but no index for it
         return super().worth(expression) and bool(reads & self.data)

@@ -181,16 +181,7 @@ def _step(
         tensors[many.past] = _with(now, many, past, many.past, "input")
         tensors[many.seen] = _with(now, many, axis, many.seen, "defined")
         statements.append(_seen(tensors[many.seen], many, past))
-    return replace(
-        code,
-        tensors=tensors,
-        statements=tuple(statements),
-        sizes={**code.sizes, count: None},
-        draws=(),
-        tests=(),
-        loss=None,
-        generated=None,
-    )
+    return replace(code.equations(tensors, statements), sizes={**code.sizes, count: None})
 
 
 def _earlier(axis: Axis, count: str, steps: int) -> Axis:
@@ -238,9 +229,8 @@ def _beginning(
         if _first_seen(moment, many):
             begun[many.seen] = many.seen
     for statement in begins:
-        for part in (statement.body, statement.guard):
-            for node in part.walk() if part is not None else ():
-                _check_free(size, statement, node)
+        for node in (node for part in statement.parts for node in part.walk()):
+            _check_free(size, statement, node)
     statements = (*begins, *moment.statements)
     defined = {statement.target for statement in begins}
     tensors = {
@@ -249,18 +239,7 @@ def _beginning(
         if n not in found.axes and t.role != "draw" and (t.role != "defined" or n in defined)
     }
     tensors |= moment.tensors
-    return (
-        replace(
-            code,
-            tensors=tensors,
-            statements=statements,
-            draws=(),
-            tests=(),
-            loss=None,
-            generated=None,
-        ),
-        begun,
-    )
+    return code.equations(tensors, statements), begun
 
 
 def _first_seen(moment: Moment, many: Many) -> bool:

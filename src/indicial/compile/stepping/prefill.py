@@ -186,15 +186,7 @@ def _given(stepping: Stepping) -> Code | None:
         statements = starts + [s for s in statements if not _before(stepping, s)]
         if tensors_read(statements) & unknown:
             return None
-    return replace(
-        code,
-        tensors=tensors,
-        statements=tuple(statements),
-        draws=(),
-        tests=(),
-        loss=None,
-        generated=None,
-    )
+    return code.equations(tensors, statements)
 
 
 def _slotted(stepping: Stepping) -> list[str]:

@@ -20,7 +20,6 @@ from indicial.program.cost.chain import longest_chain
 from indicial.program.cost.conditions import add, negation, sign
 from indicial.program.cost.domains import Count, Domain
 from indicial.program.ir import (
-    Affine,
     Apply,
     Code,
     Expression,
@@ -267,8 +266,8 @@ def _outside(domain: Domain, statement: Statement, earlier: Statement) -> Domain
 
     `h[t,j]` beside `h[0,j]` is left `t ≠ 0`.
     """
-    mine = {index.name: index for index in statement.indices}
-    theirs = {index.name: index for index in earlier.indices}
+    mine = statement.scope
+    theirs = earlier.scope
     both: list[Expression] = []  # what has to hold where both apply
     unclear = False
     for here, there in zip(statement.left, earlier.left, strict=True):
@@ -278,8 +277,7 @@ def _outside(domain: Domain, statement: Statement, earlier: Statement) -> Domain
         if not there.terms:
             both.append(Apply("=", (IndexValue(here), IndexValue(there))))
             continue
-        low, high = _range(there, theirs)
-        own_low, own_high = _range(here, mine)
+        (low, high), (own_low, own_high) = there.ends(theirs), here.ends(mine)
         if sign(own_low - high) == 1 or sign(low - own_high) == 1:
             return domain
         if sign(own_low - low) not in (0, 1) or sign(high - own_high) not in (0, 1):
@@ -300,14 +298,6 @@ def _outside(domain: Domain, statement: Statement, earlier: Statement) -> Domain
     if not both:
         return None
     return domain.under((), False) if other is None else domain.where(other)
-
-
-def _range(place: Affine, indices: dict[str, Index]) -> tuple[Size, Size]:
-    low = high = place.offset
-    for name, factor in place.terms:
-        first, last = factor * indices[name].lower, factor * indices[name].upper
-        low, high = (low + first, high + last) if factor > 0 else (low + last, high + first)
-    return low, high
 
 
 def _fixed(condition: Expression) -> bool | None:

@@ -65,10 +65,7 @@ class Edge:
         return min(self._at_most(bound) for bound in bounds)
 
     def _at_most(self, form: Affine) -> float:
-        value = form.offset
-        for name, factor in form.terms:
-            index = self.indices[name]
-            value = value + factor * (index.upper if factor > 0 else index.lower)
+        _, value = form.ends(self.indices)
         number = value.number
         if number is not None:
             return float(number)
@@ -80,7 +77,7 @@ def edges(code: Code) -> Iterator[Edge]:
     defined = {statement.target for statement in code.statements}
     for statement in code.statements:
         scope = _Scope(
-            {index.name: index for index in statement.indices},
+            statement.scope,
             tuple(constraints(statement.guard)[0]),
         )
         for part in (statement.body, statement.guard):

@@ -57,18 +57,14 @@ def stays_inside(place: Affine, indices: Scope, axis: Axis) -> bool:
     if not place.terms:
         at, first = place.offset.number, axis.lower.number
         return at is not None and first is not None and at <= first
-    last = place.offset
-    for name, factor in place.terms:
-        if name not in indices:
-            return False
-        last = last + factor * (indices[name].upper if factor > 0 else indices[name].lower)
-    room = (axis.lower + axis.extent - 1 - last).number
+    ends = place.known_ends(indices)
+    room = None if ends is None else (axis.upper - ends[1]).number
     return room is not None and room >= 0
 
 
 def _knows(code: Code, statement: Statement, ragged: frozenset[str]) -> bool:
     """Whether what a statement says of an element depends on these sizes."""
-    scope = {i.name: i for i in statement.indices}
+    scope = statement.scope
     axes = code.tensors[statement.target].axes
     places = zip(statement.left, axes, strict=True)
     if any(_ends_early(place, axis, scope, ragged) for place, axis in places):

@@ -53,11 +53,11 @@ class Surroundings:
     """What a pattern may ask: how often a node is used, and what makes new ones."""
 
     torch: Torch
-    uses: dict[int, int]
+    uses: dict[Node, int]
 
     def once(self, node: Node) -> bool:
         """Whether nobody else reads a node, so that it need not be there."""
-        return self.uses.get(id(node), 0) <= 1
+        return self.uses.get(node, 0) <= 1
 
 
 Match = Callable[[Node, Surroundings], Found | Missed | None]

@@ -62,7 +62,7 @@ class KernelPlan:
                     return True
                 continue
             for other in stage.statements if isinstance(stage, Fused) else (stage.statement,):
-                reads = [n for n in other.body.walk() if isinstance(n, Read) and n.tensor == name]
+                reads = [n for n in other.body.every(Read) if n.tensor == name]
                 if any(id(other) not in inside or not self.body.is_now(n) for n in reads):
                     return True
         return False
@@ -72,8 +72,8 @@ class KernelPlan:
         furthest = 0
         here = self.body.left_place(name)
         for statement in self.body.statements:
-            for node in statement.body.walk():
-                if isinstance(node, Read) and node.tensor == name:
+            for node in statement.body.every(Read):
+                if node.tensor == name:
                     place = node.places[self.body.axes[name]]
                     assert isinstance(place, Affine)
                     number = (place.offset - here.offset).number

@@ -22,6 +22,7 @@ from indicial.compile.native.writing.storage import row_major, times, total
 from indicial.compile.native.writing.tile_values import NOTHING, TILE, TileValues, deeper
 from indicial.compile.passes.algebra import ONE
 from indicial.program.ir import Code, Read
+from indicial.program.rewrite import reached
 
 
 def write_tile(
@@ -44,7 +45,7 @@ class _Text(TileValues):
         if len(self.tile.sweeps) < 2:
             return []
         first, second = self.tile.sweeps
-        read = {n.tensor for i in second.items for n in i.body.walk() if isinstance(n, Read)}
+        read = {n.tensor for i in second.items for n in i.body.every(Read)}
         if any(i.target in read and i.kind not in ("state", "local") for i in first.items):
             raise Unsupported("the sweep back reads a sum of the first one")
         return [i for i in first.items if i.target in read]
@@ -288,14 +289,9 @@ class _Text(TileValues):
         self.lines += [deeper(x, self.depth) for x in self.heads] + own
 
     def only_states(self, items: Sequence[Item]) -> list[Item]:
-        needed: set[str] = set()
-        waiting = [i.target for i in items if i.kind == "state"]
         by_name = {i.target: i for i in items}
-        while waiting:
-            name = waiting.pop()
-            if name in by_name and name not in needed:
-                needed.add(name)
-                waiting += [n.tensor for n in by_name[name].body.walk() if isinstance(n, Read)]
+        states = [i.target for i in items if i.kind == "state"]
+        needed = reached(states, lambda name: by_name[name].body.tensors() & by_name.keys())
         return [i for i in items if i.target in needed]
 
     def levels(self, items: Sequence[Item], sweep: Sweep) -> dict[str, int]:
@@ -305,7 +301,7 @@ class _Text(TileValues):
         for _ in range(2 * len(items) + 2):
             changed = False
             for item in items:
-                for read in (n for n in item.body.walk() if isinstance(n, Read)):
+                for read in item.body.every(Read):
                     other = by_name.get(read.tensor)
                     if other is None:
                         continue

@@ -128,7 +128,7 @@ class TileValues:
             own = {i.target for sweep in self.tile.sweeps for i in sweep.items}
             bodies = [i.body for sweep in self.tile.sweeps for i in sweep.items]
             bodies += [*self.tile.starts.values(), *(i.body for i in self.tile.finals)]
-            found = {n.tensor for b in bodies for n in b.walk() if isinstance(n, Read)} - own
+            found = {n.tensor for b in bodies for n in b.every(Read)} - own
             self.arguments = [
                 n for n in self.code.tensors if n in found and n not in self.code.constants
             ]
