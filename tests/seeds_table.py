@@ -88,8 +88,22 @@ FOUND: dict[tuple[str, int, str], str] = {
     ("000", 84, "given-subject"): "w_{t+1} is predicted and given; w_{t+2} is predicted",
     ("000", 84, "softmax-variable"): "the softmax is over w_{t+2}, the left side over w_{t+1}",
     ("000", 104, "softmax-index"): "both factors L are read at t_1; the second is meant at t_2",
-    ("000", 104, "bracket"): "one `)` too many in the third row",
+    (
+        "000",
+        104,
+        "bracket",
+    ): "one `)` too many in the third row, which closes Σ_i before the W^K that has i",
+    ("000", 104, "similar-names"): "W^k in the last row is W^K",
     ("001", 81, "bracket"): "the bracket of 𝒩( is never closed",
+    (
+        "001",
+        83,
+        "drawn-number",
+    ): "k_a is a vector, and 𝒩(1, 1/2) draws a number; so μ_a^2 is no covariance",
+    ("001", 96, "left-out"): "α_i is a weight elsewhere and a score here: the softmax is left out",
+    ("001", 100, "lost-label"): "ε_a becomes ε between two steps",
+    ("001", 139, "excluded"): "only i = a is to be left out",
+    ("001", 140, "excluded"): "only i = b is to be left out",
     ("001", 174, "rank"): "a minus is lost: u_b - u_c, not u_b u_c",
     ("001", 186, "rank"): "u_b u_b is no matrix; the next side of the chain has u_b u_b^⊤",
     ("001", 56, "two-ones"): "two weights that share everything are 1/2 each, not 1",
@@ -119,13 +133,7 @@ FALSE: dict[tuple[str, int, str], str] = {}
 
 NOT_FOUND: dict[Place, str] = {
     ("000", 98): "W̃^Q has no layer, though W^Q and W^K of line 92 have ℓ+1",
-    ("000", 104): "W^k in the last row is W^K; the third row closes Σ_i before the W^K that has i",
-    ("001", 83): "μ_a^2 stands for the matrix μ_a μ_a^⊤, and 𝒩(1, 1/2) draws a number for a vector",
-    ("001", 96): "α_i is a weight elsewhere and a score here: the softmax is left out",
-    ("001", 100): "ε_a becomes ε between two steps",
     ("001", 125): "∞/∞^2 of the line before has become 1/∞^2",
-    ("001", 139): "only i = a is to be left out",
-    ("001", 140): "only i = b is to be left out",
 }
 """Slips that a reader sees and no message names."""
 
@@ -328,7 +336,7 @@ def table() -> str:
         "",
         "## Mistakes not found",
         "",
-        "A formula that is skipped is not checked, `≈` is not tried, and what is consistent is not doubted.",
+        "What no rule that holds elsewhere would find.",
         "",
         *(f"- {document}:{line}: {words}." for (document, line), words in NOT_FOUND.items()),
         "",

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import seeds_meanings
+import seeds_mended
 import seeds_table
 from indicial.program.meaning.sample import sample, small_sizes
 from indicial.program.program import Program
@@ -36,6 +37,16 @@ def test_no_remark_is_left_over() -> None:
     assert set(seeds_table.FOUND) <= said
     places = {row.place for row in seeds_table.rows()}
     assert set(seeds_table.RESTATED) | set(seeds_table.NOT_FOUND) <= places
+
+
+@pytest.mark.parametrize("document", seeds_table.documents(), ids=lambda path: path.name[:3])
+def test_of_a_mended_document_nothing_is_said(document: Path, tmp_path: Path) -> None:
+    assert seeds_mended.complaints(document, tmp_path) == []
+
+
+def test_every_slip_that_is_found_is_mended() -> None:
+    places = {place[:2] for place in (*seeds_table.FOUND, *seeds_table.SENTENCES)}
+    assert places - set(seeds_mended.MENDED) <= {("000", 79)}  # its line 80 is mended
 
 
 def test_nearly_every_equation_is_read() -> None:

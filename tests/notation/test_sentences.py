@@ -58,6 +58,24 @@ PAIRS = {
         r"$$\Rightarrow (p^\top + r^\top) (p r^\top) (p^\top + r^\top) \gg 0$$",
         r"$$\Rightarrow (p^\top + r^\top) (p r^\top) (p + r) \gg 0$$",
     ),
+    "excluded": (
+        r"$$s_c^{\top} r \gg s_j^{\top} r, j \notin \{c, d\} \Rightarrow r = M s_c$$",
+        r"$$s_c^{\top} r \approx s_d^{\top} r \gg s_j^{\top} r, j \notin \{c, d\} \Rightarrow r = M(s_c + s_d)$$",
+    ),
+    "lost-label": (
+        r"$$z_b = x_b^{\top} y \approx \delta_b m_b^{\top} y \approx \delta N$$",
+        r"$$z_b = x_b^{\top} y \approx \delta_b m_b^{\top} y \approx \delta_b N$$",
+    ),
+    "drawn-number": (
+        r"$$x_b \sim \mathcal{N}(m_b, \sigma I + m_b m_b^{\top})$$ So we have $$x_b \sim \mathcal{N}(0, 2)$$",
+        r"$$x_b \sim \mathcal{N}(m_b, \sigma I + m_b m_b^{\top})$$ So we have $$\delta \sim \mathcal{N}(0, 2)$$",
+    ),
+    "left-out": (
+        r"The softmax gives attention weights: $$c = \sum_{i=1}^n u_i \gamma_i$$ For these "
+        r"$$\gamma_b = k_b^{\top} q \approx 0$$",
+        r"The softmax gives attention weights: $$c = \sum_{i=1}^n u_i \gamma_i$$ Before it "
+        r"$$s_b = k_b^{\top} q \approx 0$$",
+    ),
 }  # fmt: skip
 
 
@@ -84,6 +102,11 @@ def test_a_slip_is_found_and_its_mending_is_silent(name: str) -> None:
         r"$$q = M(k_a + k_b) \xrightarrow{k_i \approx \mu_i} q = M(\mu_a + \mu_b)$$",
         r"$$p^\top r \gg r^\top p$$",
         r"It is almost always $a = b$.",
+        r"Linear attention goes without the softmax; attention weights are then $$c = \sum_i v_i \alpha_i$$ "
+        r"$$\alpha_i = k_i^\top q, i > 0$$",
+        r"$$\bar x \approx \sum_i \lambda_i x_i \approx \lambda \sum_i x_i$$",
+        r"$$\epsilon \sim \mathcal{N}(0, I)$$ and $$z \sim \mathcal{N}(0, 1)$$",
+        r"$$f_a \gg f_i, \ i \notin \{a\}$$",
     ],
 )
 def test_what_is_right_is_left_alone(text: str) -> None:

@@ -100,3 +100,26 @@ def test_silent(display: str, tmp_path: Path) -> None:
 def test_a_script_for_a_factor(tmp_path: Path) -> None:
     display = r"f = g \Delta_x + \frac{1}{2} \Delta x^\top H \Delta x"
     assert said(tmp_path, display) == [("joined-name", r"\Delta_x")]
+
+
+def test_a_letter_above_a_weight_that_is_its_own_index(tmp_path: Path) -> None:
+    rows = r"a[k,t] = x[t,J] W^{Q}[k,I,J] W^{%s}[k,I], \quad b[k,j] = W^{Q}[k,I,j] W^{%s}[k,I]"
+    assert said(tmp_path, rows % ("K", "k")) == [("similar-names", "W^{k}[k,I]")]
+    assert said(tmp_path, rows % ("K", "K")) == []
+    assert said(tmp_path, rows % ("V", "k")) == []
+
+
+def test_a_changed_state_that_reads_an_input_of_another_size(tmp_path: Path) -> None:
+    gate = r"G[t,j] = \sigma(W^{h,G}[j,I] h[t-1,I] + W^{x,G}[j,K] x[t,K])"
+    cell = r"h[t,j] = G[t,j] h[t-1,j] + \tanh(W^{h,R}[j,I] h'[t,I] + W^{x,R}[j,K] x[t,K])"
+    assert said(tmp_path, gate, "h'[t,j] = G[t,j] x[t,j]", cell) == [("sizes-joined", "x[t,j]")]
+    assert said(tmp_path, gate, "h'[t,j] = G[t,j] h[t-1,j]", cell) == []
+    # A highway network has one size for both, and says so only here.
+    assert said(tmp_path, gate, "y[t,j] = G[t,j] x[t,j]", cell.replace("h'[t,I]", "y[t,I]")) == []
+
+
+def test_a_name_with_a_word_below_is_no_misspelt_function(tmp_path: Path) -> None:
+    clipped = r"W.\text{grad}' = n_{\max} W.\text{grad}/\|W.\text{grad}\|"
+    assert said(tmp_path, clipped) == []
+    path = tmp_path / "notes.md"
+    assert not [skipped for program in load_document(path) for skipped in program.skipped]

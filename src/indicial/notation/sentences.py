@@ -14,60 +14,21 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from itertools import pairwise
+from collections.abc import Callable, Iterator
 
+from indicial.notation.arguments import ARGUMENTS
 from indicial.notation.faults import Fault
-from indicial.notation.markup import Display
-from indicial.notation.parse import parse_text
-from indicial.notation.source import Source, Span
-from indicial.notation.syntax import (
-    Add,
-    Equation,
-    Expression,
-    Fraction,
-    Group,
-    Name,
-    Negative,
-    Number,
-    Power,
-    Product,
-    Transpose,
-)
+from indicial.notation.formulas import Prose, warned
+from indicial.notation.source import Span
 from indicial.notation.vocabulary import ACCENTS
 
-
-@dataclass(frozen=True)
-class Prose:
-    """A text, its formulas in order, and the words around them."""
-
-    source: Source
-    formulas: Sequence[Display]
-
-    @cached_property
-    def words(self) -> str:
-        """The text with blanks in the place of formulas, so that offsets stay."""
-        text = list(self.source.text)
-        for formula in self.formulas:
-            start, end = formula.span.start, formula.span.end
-            text[start:end] = (c if c == "\n" else " " for c in text[start:end])
-        return "".join(text)
-
-    def span(self, formula: Display, match: re.Match[str], group: int = 0) -> Span:
-        start = formula.body.start
-        return Span(self.source, start + match.start(group), start + match.end(group))
+__all__ = ["RULES", "Prose", "contradictions"]
 
 
 def contradictions(prose: Prose) -> list[Fault]:
     """What the rules find, in the order of the text."""
     found = [fault for rule in RULES for fault in rule(prose)]
     return sorted(found, key=lambda fault: fault.spans[0].start)
-
-
-def _fault(code: str, message: str, *spans: Span, hint: str = "") -> Fault:
-    return Fault(code, message, spans, hint, severity="warning")
 
 
 # ---------------------------------------------------------------------- names
@@ -95,7 +56,7 @@ def own_index(prose: Prose) -> Iterator[Fault]:
         )
         meant = same.most_common(1)[0][0] if same else ""
         if meant or match.re is _OWN:
-            yield _fault(
+            yield warned(
                 "own-index", f"{letter} is the tensor here, and its own index",
                 span, hint=f"did you mean {meant}{brackets}?" if meant else "",
             )  # fmt: skip
@@ -117,7 +78,7 @@ def cut_word(prose: Prose) -> Iterator[Fault]:
             whole = rf"\\(?:text|mathrm|textrm|operatorname)\s*\{{\s*{word}\s*\}}"
             written = any(re.search(whole, other.body.text) for other in prose.formulas)
             if written or re.search(rf"\b{word}\b", prose.words):
-                yield _fault(
+                yield warned(
                     "cut-word", f"{word} is cut in two here: a letter, and the rest below it",
                     prose.span(formula, match), hint=f"write \\text{{{word}}}",
                 )  # fmt: skip
@@ -144,7 +105,7 @@ def pair_or_difference(prose: Prose) -> Iterator[Fault]:
                 if other is formula or other.kind != "inline" or "\n\n" in near:
                     continue
                 if (again := pair.search(other.body.text)) is not None:
-                    yield _fault(
+                    yield warned(
                         "pair-or-difference", f"{name} goes by the distance {i} - {j} in one place, by the "
                         f"pair {i}, {j} in the other", prose.span(other, again), prose.span(formula, match),
                         hint="write the same in both places",
@@ -169,7 +130,7 @@ def lost_index(prose: Prose) -> Iterator[Fault]:
             for other in prose.formulas
         )
         if not bound:
-            yield _fault(
+            yield warned(
                 "lost-index", f"all on the right goes by {letter}, and {left} does not",
                 prose.span(formula, match, 1), hint=f"write {left}_{letter}",
             )  # fmt: skip
@@ -193,7 +154,7 @@ def equation_number(prose: Prose) -> Iterator[Fault]:
         nouns = [w for w in re.split(r"[\s-]+", before.lower())[-6:] if w in called]
         if nouns and called[nouns[-1]] not in _HEAD.findall(formula.body.text):
             symbol = called[nouns[-1]]
-            yield _fault(
+            yield warned(
                 "equation-number", f"({match.group(1)}) is not about {symbol}, which the text calls {nouns[-1]}",
                 Span(prose.source, match.start(), match.end()), formula.span,
                 hint="is another equation meant?",
@@ -232,7 +193,7 @@ def approximately(prose: Prose) -> Iterator[Fault]:
         text = formula.body.text
         equal = re.search(r"(?<![<>!:])=", text)
         if said is not None and equal is not None and not re.search(r"\\approx|\\simeq|≈", text):
-            yield _fault(
+            yield warned(
                 "approximately", f"the sentence says {said.group(1)}, the formula says =",
                 prose.span(formula, equal), Span(prose.source, said.start(1), said.end(1)),
                 hint="write ≈",
@@ -255,7 +216,7 @@ def two_ones(prose: Prose) -> Iterator[Fault]:
             continue
         letter = re.escape(match.group(1))
         if re.search(rf"{letter}_\{{?\w\}}?\s*(?:\\approx|≈|=)\s*0(?![\w./])", formula.body.text):
-            yield _fault(
+            yield warned(
                 "two-ones", "the others are 0, so these are shares of 1, and cannot both be 1",
                 prose.span(formula, match), hint="equal shares of two are 1/2 each",
             )  # fmt: skip
@@ -264,10 +225,8 @@ def two_ones(prose: Prose) -> Iterator[Fault]:
 _LARGE = re.compile(r"\b([A-Z]) is (?:a|the|some)\s+(?:very )?large\b")
 
 
-def large_weight(prose: Prose) -> Iterator[Fault]:
-    """`α_b ≈ M`, where α are weights and M is said to be large."""
-    plain = re.sub(r"[$\\{}]", "", prose.source.text)
-    large = set(_LARGE.findall(plain))
+def _weights(prose: Prose) -> set[str]:
+    """The letters that the text calls weights."""
     weights = set(re.findall(rf"({_LETTER})_\{{?\w\}}?\s+\S*\s*weights?\b", prose.source.text))
     if re.search(r"\battention weights?\b", prose.words, re.IGNORECASE):
         weights |= {
@@ -275,200 +234,48 @@ def large_weight(prose: Prose) -> Iterator[Fault]:
             for f in prose.formulas
             if (m := re.search(r"\\sum.*?[a-z]_\{?\w\}?\s*(\\[a-z]+)_", f.body.text))
         }
+    return weights
+
+
+def large_weight(prose: Prose) -> Iterator[Fault]:
+    """`α_b ≈ M`, where α are weights and M is said to be large."""
+    plain = re.sub(r"[$\\{}]", "", prose.source.text)
+    large = set(_LARGE.findall(plain))
     for formula in prose.formulas:
-        for letter in weights:
+        for letter in _weights(prose):
             said = re.match(
                 rf"\s*{re.escape(letter)}_\{{?\w\}}?\s*=.*?\\approx\s*(?:\\epsilon\s*)?([A-Z])\s*(?:\\g+\b|$)",
                 formula.body.text.strip(),
             )
             if said is not None and said.group(1) in large:
-                yield _fault(
+                yield warned(
                     "large-weight", f"{letter} is a weight, at most 1, and {said.group(1)} is said to be large",
                     formula.body, hint="is this the score, and the softmax left out?",
                 )  # fmt: skip
 
 
-# ---------------------------------------------------------------------- formulas that reason
-
-_ARROWS = re.compile(r"\\Rightarrow|\\implies|⇒|\\xrightarrow\s*\{")
-_FAR = re.compile(r"\\ggg?\b|≫|⋙")
-
-
-def unnumbered(prose: Prose) -> Iterator[Fault]:
-    """`k_a^⊤ q_1 ≫ k_i^⊤ q ⇒ q_1 = M k_a`: the q in the middle is q_1."""
+def left_out(prose: Prose) -> Iterator[Fault]:
+    """`α_i = k_i^⊤ q`, where α are weights and the text speaks of a softmax: this is the score."""
+    if not re.search(r"\bsoftmax\b", prose.words, re.IGNORECASE) or _WITHOUT.search(prose.words):
+        return
+    large = {fault.spans[0] for fault in large_weight(prose)}
     for formula in prose.formulas:
-        text = formula.body.text
-        pieces = re.split(r"\\Rightarrow|\\implies|⇒", text)
-        for number, piece in enumerate(pieces[:-1]):
-            sides = _FAR.split(piece)
-            if len(sides) != 2:
-                continue
-            for name, digit in re.findall(r"(?<![A-Za-z\\])([a-z])_\{?(\d)\}?", sides[0]):
-                bare = rf"(?<![A-Za-z\\_{{]){name}(?![A-Za-z_\[({{^'])"
-                defined = re.match(rf"\s*{name}_\{{?{digit}\}}?\s*=", pieces[number + 1])
-                found = list(re.finditer(bare, text))
-                if defined and len(found) == 1 and re.search(bare, sides[1]):
-                    yield _fault(
-                        "unnumbered", f"{name}_{digit} is compared and found, and here stands {name}",
-                        prose.span(formula, found[0]), hint=f"write {name}_{digit}",
-                    )  # fmt: skip
-
-
-_TOKEN = re.compile(r"\\[A-Za-z]+|[A-Za-z]|\d+|[^\s{}\\]")
-_IDLE = frozenset({r"\left", r"\right", r"\quad", r"\ "})
-
-
-def _tokens(text: str) -> list[str]:
-    return [token for token in _TOKEN.findall(text) if token not in _IDLE]
-
-
-def substitution(prose: Prose) -> Iterator[Fault]:
-    r"""`\xrightarrow{q_i = Q x_i}`: what stands behind the arrow is what stood before it, with q_i put in."""
-    before = ""
-    for formula in prose.formulas:
-        if formula.kind == "inline":
-            continue
-        text, start = formula.body.text, 0
-        while (arrow := text.find(r"\xrightarrow{", start)) >= 0:
-            inside = arrow + len(r"\xrightarrow{")
-            end = _closing(text, inside)
-            old = re.split(r"\\Rightarrow|⇒", text[start:arrow])[-1]
-            rest = re.split(r"\\Rightarrow|⇒|\\xrightarrow", text[end + 1 :])[0]
-            new = _put_in(_tokens(old if old.strip() else before), _tokens(text[inside:end]))
-            found = _tokens(rest)
-            differing = [n for n, (a, b) in enumerate(zip(new, found, strict=False)) if a != b]
-            if len(new) == len(found) and len(differing) == 1:
-                at = formula.body.start + end + 1
-                at += len(rest) - len(rest.lstrip())
-                yield _fault(
-                    "substitution", f"put in, {text[inside:end].strip()} gives {new[differing[0]]} where "
-                    f"{found[differing[0]]} stands ({_around(found, differing[0])})",
-                    Span(prose.source, at, at + len(rest.strip())),
-                    hint=f"should it be {_around(new, differing[0])}?",
+        for letter in _weights(prose):
+            product = rf"\s*{re.escape(letter)}_\{{?\w\}}?\s*=\s*[a-z]_\{{?\w\}}?\s*\^\{{?\s*\\top\s*\}}?\s*[a-z]"
+            said = re.match(rf"{product}(?:_\{{?\w\}}?)?\s*(?:\\approx|≈|=|,|$)", formula.body.text)
+            if said is not None and formula.body not in large:
+                yield warned(
+                    "left-out", f"{letter} is a weight, and this is a score: the softmax is left out",
+                    formula.body, hint="give scores another letter than weights",
                 )  # fmt: skip
-            start = end + 1
-        before = re.split(r"\\Rightarrow|⇒", text[start:])[-1]
 
 
-def _closing(text: str, start: int) -> int:
-    depth = 1
-    for place in range(start, len(text)):
-        depth += (text[place] == "{") - (text[place] == "}")
-        if depth == 0:
-            return place
-    return len(text)
-
-
-def _put_in(tokens: list[str], rule: list[str]) -> list[str]:
-    """The tokens with `q_2` replaced as `q_i = Q x_i` says; nothing if that is no such rule."""
-    relation = next((n for n, t in enumerate(rule) if t in ("=", r"\approx")), 0)
-    left, right = rule[:relation], rule[relation + 1 :]
-    if len(left) != 3 or left[1] != "_" or not left[2].isalpha() or left[2] not in right:
-        return []
-    result: list[str] = []
-    used = False
-    n = 0
-    while n < len(tokens):
-        if tokens[n] == left[0] and tokens[n + 1 : n + 2] == ["_"] and n + 2 < len(tokens):
-            result += [tokens[n + 2] if token == left[2] else token for token in right]
-            used, n = True, n + 3
-        else:
-            result.append(tokens[n])
-            n += 1
-    return result if used else []
-
-
-def _around(tokens: list[str], place: int) -> str:
-    start = place
-    while start > 0 and tokens[start - 1] in ("_", "^"):
-        start -= 2
-    return "".join(tokens[max(0, start) : place + 1])
-
-
-SHAPES = {
-    ("row", "column"): "number",
-    ("column", "row"): "matrix",
-    ("matrix", "column"): "column",
-    ("row", "matrix"): "row",
-    ("matrix", "matrix"): "matrix",
-}
-
-
-def rows_and_columns(prose: Prose) -> Iterator[Fault]:
-    """`⇒ u^⊤ (u v^⊤) v^⊤ ≫ …`: a row, a matrix and a row are no product."""
-    for formula in prose.formulas:
-        text = formula.body.text
-        if not _FAR.search(text) or formula.kind == "inline":
-            continue
-        ends = [
-            m.span() for m in re.finditer(rf"{_FAR.pattern}|{_ARROWS.pattern}|\\checkmark", text)
-        ]
-        cuts = [(0, 0), *ends, (len(text), len(text))]
-        for (_, start), (end, _) in pairwise(cuts):
-            side = text[start:end].strip()
-            body = _expression(side)
-            if body is None:
-                continue
-            columns = {n.body for n in body.walk() if isinstance(n, Transpose)}
-            if _shape(body, columns) == "":
-                at = formula.body.start + text.index(side, start)
-                yield _fault(
-                    "rank", "a row is multiplied by a row, or a column by a column, here",
-                    Span(prose.source, at, at + len(side)), hint="is a ^⊤ too many, or missing?",
-                )  # fmt: skip
-                break
-
-
-def _expression(side: str) -> Expression | None:
-    """A side of a comparison, if it reads."""
-    if r"\top" not in side and "⊤" not in side:
-        return None
-    parsed = parse_text(f"z = {side}", "side", latex=True)
-    if parsed.faults or parsed.skipped or len(parsed.statements) != 1:
-        return None
-    (statement,) = parsed.statements
-    return statement.sides[-1] if isinstance(statement, Equation) else None
-
-
-def _shape(node: Expression, columns: set[Expression]) -> str | None:
-    """`row`, `column`, `matrix`, `number`; None if it is open, nothing if it fits in no way."""
-    match node:
-        case Number():
-            return "number"
-        case Name():
-            greek = len(node.base) == 1 and "α" <= node.base <= "ω"
-            return "column" if node in columns else "number" if greek else None
-        case Group():
-            return _shape(node.body, columns)
-        case Negative():
-            return _shape(node.body, columns)
-        case Power():
-            return "number" if _shape(node.base, columns) == "number" else None
-        case Transpose():
-            turned = {"column": "row", "row": "column"}
-            inner = _shape(node.body, columns)
-            return turned.get(inner, inner) if inner else inner
-        case Fraction():
-            return _shape(node.above, columns) if _shape(node.below, columns) == "number" else None
-        case Add():
-            shapes = {_shape(term, columns) for term in node.terms}
-            return shapes.pop() if len(shapes) == 1 else "" if "" in shapes else None
-        case Product():
-            shape: str | None = "number"
-            for factor in node.factors:
-                other = _shape(factor, columns)
-                if shape is None or other is None or "" in (shape, other):
-                    return "" if "" in (shape, other) else None
-                if "number" in (shape, other):
-                    shape = other if shape == "number" else shape
-                else:
-                    shape = SHAPES.get((shape, other), "")
-            return shape
-    return None
-
+_WITHOUT = re.compile(
+    r"\b(without|instead of|replac\w+|remov\w+|linear) (a |the )?(softmax|attention)", re.IGNORECASE
+)
 
 Rule = Callable[[Prose], Iterator[Fault]]
 RULES: tuple[Rule, ...] = (
     own_index, cut_word, pair_or_difference, lost_index, equation_number, approximately, two_ones,
-    large_weight, unnumbered, substitution, rows_and_columns,
+    large_weight, left_out, *ARGUMENTS,
 )  # fmt: skip

@@ -15,6 +15,7 @@ from indicial.notation.syntax import Index, Name
 from indicial.program import ir
 from indicial.program.checks.lists import check_list, near_name
 from indicial.program.checks.orders import exchanged
+from indicial.program.checks.scripts import own_letters
 from indicial.program.checks.similar import similar
 from indicial.program.checks.spelling import counterpart, say_unused
 from indicial.program.checks.suspicions import suspect
@@ -43,6 +44,7 @@ def assign_roles(context: Context, lowering: Lowering) -> None:
             _guess(context, info, shifted, siblings)
         else:
             _plain(context, info, shifted, sequence)
+    own_letters(context)
     if context.faulty:
         similar(context)  # what was not read changes nothing about two names
         return

@@ -7,7 +7,7 @@ W^{h,R}[j,I] h[t-1,I] + W^{x,R}[j,K] h'[t,K]        W^{x,…} multiplies x every
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from indicial.notation.printers import name_key
@@ -52,6 +52,27 @@ def misnamed_factors(context: Context) -> None:
             (one.factor.span, f"not {says}"), (known[0].factor.span, f"{says} here"),
             hint=f"did you mean {says}, or is the weight another one?",
         )  # fmt: skip
+
+
+def own_letters(context: Context) -> None:
+    """`W^k[k,I,j]` beside `W^K[k,I,j]`: the k above is no label, but the index of W itself."""
+    weights = [
+        node for s in context.outline.statements if isinstance(s, Equation)
+        for node in s.every(Index) if isinstance(node.base, Name) and len(node.base.sup) == 1
+    ]  # fmt: skip
+    known = {node.base: node for node in reversed(weights)}
+    for node in weights:
+        assert isinstance(node.base, Name)
+        (script,) = node.base.sup
+        if not isinstance(script, Name) or not script.bare or script not in node.items:
+            continue
+        meant = replace(node.base, sup=(replace(script, base=script.base.upper()),))
+        if meant in known and meant != node.base:
+            context.messages.warning(
+                "similar-names", f"{name_key(node.base)} and {name_key(meant)} differ only in case",
+                (node.span, f"{name_key(node.base)} here"), (known[meant].span, f"{name_key(meant)} here"),
+                hint=f"did you mean {name_key(meant)}? {script.base} is an index of it",
+            )  # fmt: skip
 
 
 def _pairs(equation: Equation) -> Iterator[_Pair]:

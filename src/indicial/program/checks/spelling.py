@@ -93,8 +93,11 @@ def _functions(context: Context, lowering: Lowering) -> None:
         if not info.axes and info.role in ("parameter", "input") and key not in context.outline.inputs
         and key not in context.outline.parameters and len(key) > 2
     }  # fmt: skip
+    known = [
+        key for key in BUILT_IN if key.isalpha()
+    ]  # and not `ln_{softmax}`, which is near `n_{max}`
     for key, span in {**scalars, **holes}.items():
-        near = difflib.get_close_matches(key, [*BUILT_IN, *context.outline.functions], 1, 0.7)
+        near = difflib.get_close_matches(key, [*known, *context.outline.functions], 1, 0.7)
         if near and near[0] != key and len(key) > 2:
             context.messages.error(
                 "unknown-function", f"unknown function {key}", (span, ""),
