@@ -215,7 +215,7 @@ def rows_of(kind: str) -> list[str]:
 
 @pytest.mark.parametrize(
     ("kind", "text", "score"),
-    [("class", CLASS, "macro F1"), ("tags", TAGS, "macro F1"), ("point", POINT, "accuracy"), ("number", NUMBER, "R²")],
+    [("class", CLASS, "macro F1"), ("tags", TAGS, "macro F1"), ("point", POINT, "UAS"), ("number", NUMBER, "R²")],
 )  # fmt: skip
 def test_each_form_brings_its_scores(pairs: list[str], kind: str, text: str, score: str) -> None:
     Path("m.eq").write_text(text, encoding="utf-8")

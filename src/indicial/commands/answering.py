@@ -3,6 +3,7 @@
 $ indicial generate runs/german --input x="ein hund läuft"
 $ indicial generate runs/german --input x=test.de --out test.en --num-beams 5
 $ indicial generate runs/german --input x=- < test.de
+$ indicial generate runs/parser --input x=sentences.txt --format conllu
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import json
 import os
 import select
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -48,6 +49,7 @@ def answer(options: argparse.Namespace, run: Run) -> int:
         said["early_stopping"] = known.get(options.early_stopping, "never")
     settings = answerer.settings({**said, "slide": not options.no_slide, "stop_at_repeat": None})
     prompt = options.prompt[0] if options.prompt else ""
+    shown = _shower(options, run, answerer)
     bad = Refusals()
     every: list[Answer] = []
     with _output(options.out) as out:
@@ -57,7 +59,7 @@ def answer(options: argparse.Namespace, run: Run) -> int:
                 if options.json:
                     every.append(one)
                 else:
-                    print(one, file=out)
+                    print(shown(rows[one.row], one), file=out)
             out.flush()
         if options.json:
             told = {"run": options.run_folder, "checkpoint": options.checkpoint}
@@ -65,6 +67,40 @@ def answer(options: argparse.Namespace, run: Run) -> int:
             print(json.dumps({**told, "answers": answers}, ensure_ascii=False, indent=2), file=out)
     bad.tell()
     return 0
+
+
+def _shower(
+    options: argparse.Namespace, run: Run, answerer: Answerer
+) -> Callable[[Cells, Answer], str]:
+    """How an answer is written: as it is, or as a sentence of CoNLL-U."""
+    from indicial.data.columns.codings import parts_of
+    from indicial.data.columns.conllu import FIELDS, written
+    from indicial.program.messages import IndicialError
+
+    if options.format != "conllu":
+        return lambda cells, one: str(one)
+    read = run.description.data.get("columns", {})
+    named = {name: column for name, column in read.items() if column in FIELDS}
+    forms = [slot.name for slot in answerer.given if named.get(slot.name) == "form"]
+    said = [part.slot.name for part in answerer.form.parts if part.slot.name in named]
+    if options.json or not forms or not said:
+        raise IndicialError(
+            "--format conllu is not with --json"
+            if options.json
+            else f"--format conllu is for a model that was trained on CoNLL-U; {run.folder} says "
+            f"{answerer.form.says}"
+        )
+
+    def sentence(cells: Cells, one: Answer) -> str:
+        if not one.text:
+            return ""  # it could not be read
+        each = one.each or {said[0]: one.text.split()}
+        found = {named[name]: each[name] for name in said}
+        # Where a model has so many places and no more, nothing is said of the words behind them.
+        words = list(map(str, parts_of(cells[forms[0]])))[: len(next(iter(found.values())))]
+        return written({"form": words, **found}).removesuffix("\n")
+
+    return sentence
 
 
 class Refusals:

@@ -54,6 +54,7 @@ the likeliest unless you say --temperature:
   cat test.de | indicial generate runs/german
   indicial generate runs/photos --input I=dog.jpg
   indicial generate runs/reviews --input reviews.csv --json
+  indicial generate runs/parser --input x=sentences.txt --format conllu
 
 Each token is drawn from the model's distribution, unless --temperature is 0
 or there are beams. The order is: repetition penalty, repeated n-grams,
@@ -142,6 +143,9 @@ def _add_ends(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--no-slide", action="store_true",
                        help="refuse what is longer than the model has positions for")  # fmt: skip
     group.add_argument("--out", metavar="FILE", help="with --input: write the answers there")
+    group.add_argument("--format", choices=["lines", "conllu"], default="lines",
+                       help="with --input: an answer in each line, or words with what is said of "
+                       "each, as CoNLL-U (lines)")  # fmt: skip
     forcing(group)
     group.add_argument("--json", action="store_true",
                        help="texts, tokens, log-probabilities and loops as JSON, at the end")  # fmt: skip
@@ -164,8 +168,8 @@ def _generate(options: argparse.Namespace) -> int:
         from indicial.commands.answering import answer
 
         return answer(options, run)
-    for flag in ("input", "column", "out"):
-        if getattr(options, flag):
+    for flag in ("input", "column", "out", "format"):
+        if getattr(options, flag) not in (None, [], "lines"):
             raise IndicialError(
                 f"--{flag} is for a model that reads other inputs than its own words; this one goes "
                 "on from a --prompt"

@@ -15,22 +15,24 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
+from indicial.compile.module.sizes import parameters, size_names
 from indicial.data.columns.binding import File
-from indicial.data.columns.codings import Coding, Names, Numbers, Refused, Text
+from indicial.data.columns.codings import Coding, Names, Numbers, Refused, Scale, Text
 from indicial.data.columns.parts import Held
-from indicial.data.columns.slots import IMAGE, Slot, uneven
+from indicial.data.columns.slots import IMAGE, Slot, spelt, uneven
 from indicial.data.tokenizers import EOS, Ints
 from indicial.decode.continuation import Continuation
 from indicial.decode.settings import Decoding
 from indicial.decode.tokens import generate_tokens
 from indicial.program.messages import IndicialError
+from indicial.tasks.choosing import likeliest
 from indicial.tasks.forms import SEQUENCE, Form, form_of
 
 if TYPE_CHECKING:
@@ -62,6 +64,8 @@ class Answer:
     continuation: Continuation | None = None
     others: tuple[tuple[str, float], ...] = ()
     """Further labels with their probabilities, the likeliest first."""
+    each: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    """Where several inputs are predicted: labels or places, by the name of the input."""
 
     def __str__(self) -> str:
         return self.text
@@ -76,6 +80,8 @@ class Answer:
             found |= {"ended": made.ended} | ({} if made.score is None else {"score": made.score})
         if self.others:
             found["others"] = [list(other) for other in self.others]
+        if self.each:
+            found |= {name: list(values) for name, values in self.each.items()}
         return found
 
 
@@ -98,8 +104,8 @@ class Answerer:
 
     @property
     def given(self) -> list[Slot]:
-        """The inputs that an answer is made from."""
-        return self.form.given
+        """The inputs that an answer is made from; how words are spelt can be seen from them."""
+        return [slot for slot in self.form.given if spelt(slot, self.form.given) is None]
 
     def answers(
         self,
@@ -153,24 +159,33 @@ class Answerer:
     def encode(self, cells: Cells) -> dict[str, Ints]:
         """What is stored of each given input of a row; `Refused` says why it cannot be read."""
         found: dict[str, Ints] = {}
-        for slot in self.given:
-            if slot.name not in cells:
-                raise Refused(
-                    f"{slot.name}: the equations read {slot.written}, and nothing is given"
-                )
-            cell = cells[slot.name]
+        given = self.form.given
+        for slot in given:
+            words = spelt(slot, given)
+            name = slot.name if words is None or slot.name in cells else words.name
+            if name not in cells:
+                raise Refused(f"{name}: the equations read {slot.written}, and nothing is given")
+            cell = cells[name]
             if slot.kind == IMAGE and isinstance(cell, str | os.PathLike):
                 cell = File(Path(cell).expanduser(), str(cell))
             try:
                 found[slot.name] = self.codings[slot.name].encode(cell)
             except Refused as error:
-                raise Refused(f"{slot.name}: {error}") from None
-        if why := uneven(self.given, found):
+                raise Refused(f"{name}: {error}") from None
+        if why := uneven(given, found):
             raise Refused(why)
-        for slot in self.given:
-            if slot.length is not None:
+        for slot in given:
+            if slot.length is not None and self._cut(slot):
                 found[slot.name] = found[slot.name][: self.context]
         return found
+
+    def _cut(self, slot: Slot) -> bool:
+        """Whether a long text is cut: not where something is said of each of its words, unless there is a
+        parameter for each place."""
+        if slot.length not in {part.slot.length for part in self.form.parts}:
+            return True
+        owned = (size_names(tensor.axes) for tensor in parameters(self.module.code))
+        return any(slot.length in names for names in owned)
 
     def _length(self, encoded: Mapping[str, Ints]) -> int:
         return sum(len(encoded[slot.name]) for slot in self.given if slot.length is not None)
@@ -182,7 +197,7 @@ class Answerer:
         device = next(self.module.parameters()).device
         inputs: dict[str, torch.Tensor] = {}
         lengths: dict[str, torch.Tensor] = {}
-        for slot in self.given:
+        for slot in self.form.given:
             held = Held.of(slot, self.codings[slot.name], [row[slot.name] for row in rows])
             padded, long = held.take(np.arange(len(rows)))
             inputs[slot.name] = torch.from_numpy(np.ascontiguousarray(padded)).to(device)
@@ -243,39 +258,72 @@ class Answerer:
     ) -> list[list[Answer]]:
         """What is likeliest in each place, or numbers as they are computed."""
         form = self.form
-        if form.prediction is not None:
-            name = form.prediction.distribution.name
-        elif form.compared is not None:
-            name = form.compared.output
-        else:
+
+        def compute(found: Mapping[str, torch.Tensor], names: list[str]) -> Any:
+            with torch.no_grad():
+                return self.module(**inputs, **found, lengths=lengths or None, want=names)
+
+        def own(values: torch.Tensor, slot: Slot) -> list[Any]:
+            """What there is of each row, without what stands behind its end."""
+            whole = values.cpu().numpy()
+            if slot.length is None:
+                return list(whole)
+            return [row[: int(n)] for row, n in zip(whole, lengths[slot.length], strict=True)]
+
+        if form.parts:
+            chosen = likeliest(form, self.codings, compute, lengths)
+            found = {
+                part.slot.name: (
+                    self.codings[part.slot.name],
+                    own(chosen[part.slot.name].values, part.slot),
+                    own(chosen[part.slot.name].distribution.double(), part.slot),
+                )
+                for part in form.parts
+            }
+            return [
+                [_answer(row, {name: (c, v[n], p[n]) for name, (c, v, p) in found.items()})]
+                for n, row in enumerate(rows)
+            ]
+        if form.compared is None or form.target is None:
             raise IndicialError(
                 "the equations predict none of their inputs, so there is nothing to say of a row; "
                 "`indicial trace` shows what they compute"
             )
-        with torch.no_grad():
-            values = self.module(**inputs, lengths=lengths or None, want=[name])[name]
-        whole = values.double().cpu().numpy()
-        target = form.target
-        assert target is not None
-        coding = self.codings[target.name]
-        long = lengths.get(target.length) if target.length is not None else None
-        made: list[list[Answer]] = []
-        for place, row in enumerate(rows):
-            here = whole[place] if long is None else whole[place, : int(long[place])]
-            made.append([_answer(row, here, coding, probable=form.prediction is not None)])
-        return made
+        name, coding = form.compared.output, self.codings[form.target.name]
+        scale = coding.scale if isinstance(coding, Numbers) else Scale()
+        numbers = own(compute({}, [name])[name].double(), form.target)
+        return [
+            [Answer(row, " ".join(f"{value:.6g}" for value in np.ravel(scale.undo(values))))]
+            for row, values in zip(rows, numbers, strict=True)
+        ]
 
 
-def _answer(row: int, values: Any, coding: Coding, probable: bool) -> Answer:
-    """Probabilities or numbers of one row, in words."""
-    if not probable:
-        if isinstance(coding, Numbers):
-            values = coding.scale.undo(values)
-        return Answer(row, " ".join(f"{value:.6g}" for value in np.ravel(values)))
+Found = Mapping[str, tuple[Coding, Ints, Ints]]
+"""For each input that is predicted: its coding, what is likeliest, and how likely everything is."""
+
+
+def _answer(row: int, found: Found) -> Answer:
+    """What is likeliest of one row, in words."""
+    told = {name: _told(row, *one) for name, one in found.items()}
+    if len(told) == 1:
+        return next(iter(told.values()))
+    each = {
+        name: [coding.show(value[None]) for value in np.atleast_1d(values)]
+        if isinstance(coding, Names)
+        else np.asarray(values).tolist()
+        for name, (coding, values, _) in found.items()
+    }
+    sure = math.prod(one.probability or 0.0 for one in told.values())
+    text = "\t".join(f"{name}: {one.text}" for name, one in told.items())
+    return Answer(row, text, sure, each=each)
+
+
+def _told(row: int, coding: Coding, taken: Ints, values: Ints) -> Answer:
+    """One of the things that are predicted: labels or places, with their probability."""
     if values.ndim > 1:
-        places = values.argmax(-1)
-        sure = float(np.exp(np.log(np.maximum(values.max(-1), 1e-300)).sum()))
-        return Answer(row, coding.show(places), sure)
+        at = np.take_along_axis(values, np.asarray(taken)[:, None], -1)
+        sure = float(np.exp(np.log(np.maximum(at, 1e-300)).sum()))
+        return Answer(row, coding.show(taken), sure)
     order = np.argsort(-values, kind="stable")
     names = [coding.show(np.array([number])) for number in order[:SHOWN]]
     several = [(name, float(values[n])) for name, n in zip(names, order, strict=False)]

@@ -21,18 +21,19 @@ import torch
 from indicial.compile.module.module import ProgramModule
 from indicial.compile.module.sizes import parameters, size_names
 from indicial.data.columns.buckets import Buckets, in_order
-from indicial.data.columns.codings import Image, Names, Text
+from indicial.data.columns.codings import Image, Names, Places, Text
 from indicial.data.columns.parts import Columns, Part
-from indicial.data.columns.slots import Slot
+from indicial.data.columns.slots import SPELLING, Slot
 from indicial.data.columns.varying import ASIS, Variation
 from indicial.data.shuffle import key, shuffled
 from indicial.data.tokenizers import Ints
 from indicial.program.messages import IndicialError
 from indicial.program.program import Program
-from indicial.tasks.forms import CHOICE, NUMBERS, POINTS, Form, form_of
-from indicial.tasks.predictions import SURPRISE, Measure
+from indicial.tasks.choosing import Chosen, Tensors, likeliest
+from indicial.tasks.forms import CHOICE, LOSS, NUMBERS, POINTS, TAGS, Form, form_of
+from indicial.tasks.predictions import SURPRISE, Measure, surprise_of
 from indicial.tasks.retrieval import Retrieving
-from indicial.tasks.scoring import Classes, Nothing, Right, Squares
+from indicial.tasks.scoring import Classes, Edges, Nothing, Right, Squares, Together
 from indicial.tasks.task import About, Batch, Scores
 from indicial.tasks.terms import loss_terms
 
@@ -163,7 +164,7 @@ class ColumnTask:
                 found[slot.vocabulary] = coding.size
             held = self.data.train.columns[slot.name]
             axes = slot.axes[1:] if held.starts is not None else slot.axes
-            if slot.vocabulary is None:
+            if slot.vocabulary is None or slot.kind == SPELLING:
                 for name, size in zip(axes, held.values.shape[1:], strict=True):
                     if name is not None:
                         found[name] = size
@@ -245,16 +246,41 @@ class ColumnTask:
         if found is None:
             return self._measured_loss(module, batch, tally)
         if self._measure is None or self._measure.module is not module:
-            self._measure = Measure(module, found)
-        P = found.distribution.name
+            more = [part.prediction for part in self.form.parts[1:]]
+            self._measure = Measure(module, found, more)
+        first, *others = self.form.parts
+        surprises = [SURPRISE, *(surprise_of(part.slot.name) for part in others)]
         chooses = len(tally) > 0
-        want = [SURPRISE, P] if chooses else [SURPRISE]
-        tensors = self._measure.tensors(batch.inputs, batch.lengths, want)
-        inside = self._inside(batch)
+        at_once = [p.prediction.distribution.name for p in self.form.parts if not p.after]
+        tensors = self._measure.tensors(
+            batch.inputs, batch.lengths, [*surprises, *(at_once if chooses else [])]
+        )
+        inside = {part.slot.name: self._inside(batch, part.slot) for part in self.form.parts}
         if chooses:
-            true, taken = batch.inputs[found.token.name], tensors[P].argmax(-1)
-            self.scoring.add(tally, _flat(true, inside), _flat(taken, inside))
-        return float(_flat(tensors[SURPRISE].double(), inside).sum())
+            taken = self._taken(module, batch, tensors)
+            true = {name: _flat(batch.inputs[name], here) for name, here in inside.items()}
+            made = {name: _flat(taken[name].values, here) for name, here in inside.items()}
+            if isinstance(self.scoring, Together):
+                self.scoring.add_all(tally, true, made)
+            else:
+                self.scoring.add(tally, true[first.slot.name], made[first.slot.name])
+        return sum(
+            float(_flat(tensors[name].double(), here).sum())
+            for name, here in zip(surprises, inside.values(), strict=True)
+        )
+
+    def _taken(self, module: ProgramModule, batch: Batch, known: Tensors) -> dict[str, Chosen]:
+        """What the model says, where the truth of none of it is known; some distributions are there already."""
+
+        def compute(found: Tensors, names: list[str]) -> Tensors:
+            if all(name in known for name in names):
+                return known
+            given = {slot.name: batch.inputs[slot.name] for slot in self.form.given}
+            with torch.no_grad():
+                made: Tensors = module(**given, **found, lengths=batch.lengths or None, want=names)
+            return made
+
+        return likeliest(self.form, self.data.codings, compute, batch.lengths)
 
     def _measured_loss(self, module: ProgramModule, batch: Batch, tally: Ints) -> float:
         pair, loss = self.form.compared, self.form.loss
@@ -262,7 +288,7 @@ class ColumnTask:
         with torch.no_grad():
             found = module(**batch.inputs, lengths=batch.lengths or None, want=want)
         if pair is not None:
-            inside = self._inside(batch)
+            inside = self._inside(batch, self.form.target)
             true, made = batch.inputs[pair.input].double(), found[pair.output].double()
             self.scoring.add(tally, _flat(true, inside), _flat(made, inside))
         return float(found[loss].double()) * self.predicted(batch)
@@ -289,12 +315,11 @@ class ColumnTask:
             return int(batch.lengths[self.form.length].sum())
         return len(next(iter(batch.inputs.values())))
 
-    def _inside(self, batch: Batch) -> torch.Tensor | None:
+    def _inside(self, batch: Batch, target: Slot | None) -> torch.Tensor | None:
         """Which places of what is predicted are there; None: all."""
-        target, length = self.form.target, self.form.length
-        if target is None or length is None:
+        if target is None or target.length is None:
             return None
-        long = batch.lengths[length]
+        long = batch.lengths[target.length]
         return torch.arange(batch.inputs[target.name].shape[1]).to(long.device) < long[:, None]
 
     def blocks(self, most: int | None = None) -> Iterator[Batch]:
@@ -333,12 +358,26 @@ class ColumnTask:
 
 
 def _scoring(form: Form, data: Columns) -> Nothing:
-    coding = data.codings[form.target.name] if form.target is not None else None
-    if isinstance(coding, Names):
-        return Classes(coding.names)
-    if form.kind == NUMBERS:
-        return Squares()
-    return Right() if form.kind in (POINTS, CHOICE) else Nothing()
+    if form.kind in (NUMBERS, LOSS):
+        return Squares() if form.kind == NUMBERS else Nothing()
+    if form.kind == CHOICE:
+        return Right()
+    found: dict[tuple[str, ...], Nothing] = {}
+    # Labels that are said of a word and its head are those of the links, and counted with these.
+    for part in sorted(form.parts, key=lambda part: part.kind != POINTS):
+        name, coding = part.slot.name, data.codings[part.slot.name]
+        if isinstance(coding, Places) and coding.trees:
+            of_links = [p.slot.name for p in form.parts if name in p.after and p.kind == TAGS]
+            label = data.codings[of_links[0]] if of_links else None
+            found[name, *of_links[:1]] = Edges(label.names if isinstance(label, Names) else ())
+        elif any(name in counted for counted in found):
+            continue
+        elif isinstance(coding, Names):
+            found[name,] = Classes(coding.names)
+        else:
+            found[name,] = Right() if part.kind == POINTS else Nothing()
+    alone = len(found) == 1 and len(next(iter(found))) == 1
+    return next(iter(found.values())) if alone else Together(found)
 
 
 def _flat(values: torch.Tensor, inside: torch.Tensor | None) -> Ints:

@@ -6,6 +6,7 @@
     P(head_t = s | x)               places      pointing: a place for each place
     P(n | q), n numbering d[n,s]    choice      retrieval: one of the candidates of the batch
     loss = (y - ŷ)²                 numbers     regression: y is an input, ŷ is computed
+    P(head_t = s | x), P(y_t | x, head)         several: each is counted, and found in the order that they need
     any other loss                  loss        trained on its loss, which is all that is said of it
 
 >>> form_of(load("bahdanau")).says
@@ -18,8 +19,10 @@ from dataclasses import dataclass
 
 from indicial.data.columns.slots import LABEL, PLACES, TEXT, UNITS, Slot, slots
 from indicial.program.ir import Apply, Code, Expression, Read
+from indicial.program.meaning.differing import dependent
+from indicial.program.messages import IndicialError
 from indicial.program.program import Program
-from indicial.tasks.predictions import Prediction, prediction
+from indicial.tasks.predictions import Prediction, prediction, predictions
 from indicial.tasks.retrieval import Candidates, candidates, of_one
 
 SEQUENCE, TAGS, CLASS, POINTS, NUMBERS, CHOICE, LOSS = (
@@ -44,6 +47,17 @@ class Compared:
 
 
 @dataclass(frozen=True)
+class Part:
+    """One of several things that are predicted."""
+
+    kind: str
+    slot: Slot
+    prediction: Prediction
+    after: tuple[str, ...] = ()
+    """The others that it is computed from: they are to be found before it."""
+
+
+@dataclass(frozen=True)
 class Form:
     """What is predicted, by its kind, and from what."""
 
@@ -54,17 +68,37 @@ class Form:
     compared: Compared | None = None
     candidates: Candidates | None = None
     """What one is chosen from, by retrieval: the slots have one in each row."""
+    parts: tuple[Part, ...] = ()
+    """All that is predicted, the first of them being what the fields above speak of."""
 
     @property
     def target(self) -> Slot | None:
-        """The input that is predicted."""
+        """The input that is predicted, or the first of them."""
+        if self.parts:
+            return self.parts[0].slot
         name = self.compared.input if self.compared is not None else None
         return next((s for s in self.slots if s.predicted or s.name == name), None)
 
     @property
     def given(self) -> list[Slot]:
-        """The inputs that it is predicted from."""
-        return [slot for slot in self.slots if slot is not self.target]
+        """The inputs that it is predicted from, or they are."""
+        return [s for s in self.slots if s is not self.target and not s.predicted]
+
+    @property
+    def stages(self) -> list[list[Part]]:
+        """What is predicted, in an order in which each is there when another needs it."""
+        found: list[list[Part]] = []
+        waiting = list(self.parts)
+        while waiting:
+            open_ = {part.slot.name for part in waiting}
+            ready = [part for part in waiting if not open_ & set(part.after)]
+            if not ready:
+                raise IndicialError(
+                    f"{' and '.join(sorted(open_))} are predicted from each other, so none can be first"
+                )
+            found.append(ready)
+            waiting = [part for part in waiting if part not in ready]
+        return found
 
     @property
     def length(self) -> str | None:
@@ -85,6 +119,13 @@ class Form:
                 "the equations say no probability of an input, and compare none with what they "
                 f"compute: trained on {self.loss}, and scored by it alone"
             )
+        if len(self.parts) > 1:
+            read = [slot.name for slot in self.given]
+            each = [
+                f"{part.slot.name} from {_listed([*read, *part.after])}: {WORDS[part.kind]}"
+                for part in self.parts
+            ]
+            return "; ".join(each)
         given = " and ".join(slot.name for slot in self.given) or "itself"
         before = " and from the words before it" if self.kind == SEQUENCE else ""
         return f"{self.target.name} from {given}{before}: {WORDS[self.kind]}"
@@ -103,9 +144,25 @@ def form_of(program: Program) -> Form:
     if chosen is not None:
         columns = slots(of_one(code, chosen))
         return Form(CHOICE, columns, code.loss, found, candidates=chosen)
-    every = slots(code, {found.token.name})
-    target = next(slot for slot in every if slot.predicted)
-    return Form(KINDS[target.kind], every, code.loss, found)
+    several = predictions(code)
+    every = slots(code, {one.token.name for one in several})
+    parts = tuple(_part(code, one, several, every) for one in several)
+    return Form(parts[0].kind, every, code.loss, found, parts=parts)
+
+
+def _part(code: Code, one: Prediction, several: list[Prediction], every: tuple[Slot, ...]) -> Part:
+    slot = next(slot for slot in every if slot.name == one.token.name)
+    after = tuple(
+        other.token.name
+        for other in several
+        if other is not one
+        and one.distribution.name in dependent(code, frozenset({other.token.name}))
+    )
+    return Part(KINDS[slot.kind], slot, one, after)
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names[:-1]) + " and " * (len(names) > 1) + names[-1] if names else "itself"
 
 
 def _compared(code: Code) -> Compared | None:

@@ -48,6 +48,13 @@ class Prediction:
 
 def prediction(code: Code) -> Prediction | None:
     """What a program predicts; None if it says no probabilities of the tokens of an input."""
+    return next(iter(predictions(code)), None)
+
+
+def predictions(code: Code) -> list[Prediction]:
+    """All that a program predicts: the first of its distributions, and those of other tokens that something
+    reads at the actual ones, as a loss of several terms does."""
+    found: list[Prediction] = []
     for distribution in code.tensors.values():
         if not (distribution.probability and distribution.role == "defined"):
             continue
@@ -56,10 +63,12 @@ def prediction(code: Code) -> Prediction | None:
             t for t in token_inputs(code) if (*(a.extent for a in t.axes), t.values) == extents
         ]
         read = _tokens_read(code, distribution.name)
-        token = next((t for t in fitting if t.name in read), fitting[0] if fitting else None)
-        if token is not None:
-            return Prediction(distribution, token, *_blanks(code, token, fitting))
-    return None
+        token = next(
+            (t for t in fitting if t.name in read), None if found or not fitting else fitting[0]
+        )
+        if token is not None and all(token is not one.token for one in found):
+            found.append(Prediction(distribution, token, *_blanks(code, token, fitting)))
+    return found
 
 
 def token_inputs(code: Code) -> list[Tensor]:
@@ -102,19 +111,24 @@ def _blanks(
 # ---------------------------------------------------------------------- one number for each token
 
 
-def with_surprise(code: Code, found: Prediction) -> Code:
+def with_surprise(code: Code, found: Prediction, name: str = SURPRISE) -> Code:
     """The program with one more equation: `surprise[t] = -ln P(w_t | …)`."""
     axes = found.token.axes
     indices = tuple(Index(f"t{n or ''}", axis.lower, axis.extent) for n, axis in enumerate(axes))
     here = tuple(map(Affine.of, indices))
     read = Read(found.distribution.name, (*here, Gather(Read(found.token.name, here))))
     body = Apply("neg", (Apply("ln", (read,)),))
-    tensor = Tensor(SURPRISE, axes, "defined")
+    tensor = Tensor(name, axes, "defined")
     return replace(
         code,
-        tensors={**code.tensors, SURPRISE: tensor},
-        statements=(*code.statements, Statement(SURPRISE, here, indices, body)),
+        tensors={**code.tensors, name: tensor},
+        statements=(*code.statements, Statement(name, here, indices, body)),
     )
+
+
+def surprise_of(token: str) -> str:
+    """What `Measure` calls -ln P of one of several inputs that are predicted."""
+    return f"{SURPRISE}.{token}"
 
 
 class Measure:
@@ -122,15 +136,20 @@ class Measure:
 
     >>> Measure(module, prediction(module.code))({"w": tokens}).shape      # tokens: (B, T)
     torch.Size([B, T])
+
+    `more` are predicted beside it: `tensors` gives -ln P of each by the name `surprise_of`.
     """
 
-    def __init__(self, module: ProgramModule, found: Prediction) -> None:
+    def __init__(
+        self, module: ProgramModule, found: Prediction, more: Sequence[Prediction] = ()
+    ) -> None:
         from indicial.compile.module.module import ProgramModule
 
         self.module = module
-        self.twin = ProgramModule(
-            with_surprise(module.code, found), module.sizes.known, title=module.title, device="meta"
-        )
+        code = with_surprise(module.code, found)
+        for other in more:
+            code = with_surprise(code, other, surprise_of(other.token.name))
+        self.twin = ProgramModule(code, module.sizes.known, title=module.title, device="meta")
 
     def __call__(
         self,

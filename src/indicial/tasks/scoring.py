@@ -2,6 +2,8 @@
 
     Classes(("ADJ", "NOUN", …))   what was taken for what: accuracy, macro F1, a confusion matrix
     Right()                       how many are right: accuracy
+    Edges(("nsubj", "obl:tmod"))  heads of words, and what they are called: UAS and LAS
+    Together({("y",): …, …})      several of these
     Squares()                     squares of deviations: R²
     Nothing()                     -ln P says it all; texts that are written are scored elsewhere
 
@@ -14,8 +16,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -109,3 +112,65 @@ class Squares(Nothing):
         count, total, squares, missed = tally
         varies = squares - total**2 / max(1.0, count)
         return {"R²": float(1 - missed / varies)} if varies > 0 else {}
+
+
+@dataclass(frozen=True)
+class Edges(Nothing):
+    """Heads of words that make trees, and labels of these links if they have names.
+
+    As CoNLL 2018 counts them: of all words, marks too, how many have the right head (UAS), and how many of these the
+    right label as well (LAS), by what stands before the colon of `obl:tmod`.
+    """
+
+    names: Sequence[str] = ()
+
+    @cached_property
+    def _main(self) -> Ints:
+        """For each label the number of the first that has the same main part."""
+        mains = [name.partition(":")[0] for name in self.names]
+        return np.array([mains.index(main) for main in mains])
+
+    def begin(self) -> Ints:
+        return np.zeros(3 if len(self.names) else 2)
+
+    def add(self, tally: Ints, true: Ints, found: Ints) -> None:
+        """Heads, or two rows: heads and labels."""
+        true, found = np.atleast_2d(true), np.atleast_2d(found)
+        right = true[0] == found[0]
+        tally[:2] += [right.size, right.sum()]
+        if len(self.names):
+            tally[2] += (right & (self._main[true[1]] == self._main[found[1]])).sum()
+
+    def figures(self, tally: Ints) -> dict[str, float]:
+        words = max(1, tally[0])
+        found = {"UAS": float(tally[1] / words)}
+        return {**found, "LAS": float(tally[2] / words)} if len(self.names) else found
+
+
+@dataclass(frozen=True)
+class Together(Nothing):
+    """Several things that are predicted: which inputs each scoring counts, one or two of them."""
+
+    parts: Mapping[tuple[str, ...], Nothing]
+
+    def begin(self) -> Ints:
+        return np.concatenate([part.begin() for part in self.parts.values()])
+
+    def split(self, tally: Ints) -> list[Ints]:
+        """The sums of each, as views of all of them."""
+        ends = np.cumsum([len(part.begin()) for part in self.parts.values()])
+        return np.split(tally, ends[:-1])
+
+    def add_all(self, tally: Ints, true: Mapping[str, Ints], found: Mapping[str, Ints]) -> None:
+        """Counts what is true and what was found of each input."""
+        for (names, part), own in zip(self.parts.items(), self.split(tally), strict=True):
+            both = [[values[name] for name in names] for values in (true, found)]
+            part.add(own, *(np.stack(values) if len(names) > 1 else values[0] for values in both))
+
+    def figures(self, tally: Ints) -> dict[str, float]:
+        found: dict[str, float] = {}
+        for (names, part), own in zip(self.parts.items(), self.split(tally), strict=True):
+            each = part.figures(own)
+            plain = isinstance(part, Edges) or len(self.parts) == 1
+            found |= each if plain else {f"{names[0]} {name}": v for name, v in each.items()}
+        return found

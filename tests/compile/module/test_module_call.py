@@ -204,6 +204,29 @@ def test_masks_keep_the_mean() -> None:
     assert (y == 0).float().mean().item() == pytest.approx(0.25, abs=0.01)
 
 
+def test_a_mask_for_each_element_of_the_left_side() -> None:
+    """Of a number alone: units are dropped at all times at once."""
+    text = "input x[t,j]\nm[j] = dropout(1, 0.5)\ny[t,j] = m[j] x[t,j]"
+    module = load(text).compile(J=50)
+    torch.manual_seed(0)
+    y = module(torch.ones(2, 4, 50))["y"]
+    assert torch.equal(y, y[:, :1].expand_as(y))
+    assert y.unique().tolist() == [0, 2] and not torch.equal(y[0], y[1])
+    assert torch.equal(module.eval()(torch.ones(4, 50))["y"], torch.ones(4, 50))
+
+
+def test_the_largest_of_sums_over_windows() -> None:
+    """What is outside adds nothing to a sum, and leaves out no element of the maximum around it."""
+    text = "input c[i] in A\nrange Δi = -1..1\ns[d] = max_i W[ΔI,K,d] a[c[i+ΔI],K]"
+    module = load(text).compile(A=4, K=2, D=3, dtype=torch.float64)
+    W, a = module.get_parameter("W").detach(), module.get_parameter("a").detach()
+    c = torch.tensor([1, 3, 0, 2])
+    padded = torch.zeros(6, 2).double()
+    padded[1:5] = a[c]
+    each = torch.stack([torch.einsum("wkd,wk->d", W, padded[i : i + 3]) for i in range(4)])
+    close(module(c)["s"], each.amax(0).numpy())
+
+
 # ---------------------------------------------------------------------- sizes
 
 

@@ -19,7 +19,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from indicial.data.columns.slots import IMAGE, Slot
+from indicial.data.columns.slots import IMAGE, Slot, spelt
 from indicial.data.columns.tables import (
     LINE,
     Arrays,
@@ -200,6 +200,11 @@ def bind(slots: Sequence[Slot], data: Sequence[str | Table], said: Mapping[str, 
     for name, folder in folders.items():
         if not any(name in strand.columns for strand in strands):
             strands.append(_of_folder(name, folder, inputs, columns))
+    for slot in slots:
+        if (words := spelt(slot, slots)) is not None and slot.name not in columns:
+            for strand in strands:
+                if words.name in strand.columns:
+                    strand.columns[slot.name] = strand.columns[words.name]
     bound = Bound(tuple(strand for strand in strands if strand.columns))
     _check_all(slots, bound, strands)
     return bound
@@ -262,6 +267,8 @@ def _strand(
     columns = dict(joined)
     for name in wanted:
         column = said.get(name, name)
+        if column not in known:
+            column = tables[0].also.get(column, column)
         if column in known:
             columns[name] = column
         elif name in said:

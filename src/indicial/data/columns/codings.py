@@ -2,6 +2,7 @@
 
     Text(tokenizer).encode("ein Hund")      →  [17, 204, 0]      its tokens, and `<EOS>`
     Units(names).encode(["DET", "NOUN"])    →  [3, 7]            a number for each place
+    Spelling(names, 3).encode(["a", "dog"]) →  [[2, 0, 0], [4, 7, 5]]
     Label(names).encode("positive")         →  1
     Places().encode([1, 1, 1])              →  [1, 1, 1]
     Numbers((3,), …).encode("0.5 1 2")      →  float32
@@ -121,7 +122,9 @@ class Names(Coding):
         return len(self.names)
 
     def number(self, name: str) -> int:
-        found = self._numbers.get(name, self._numbers.get(UNKNOWN))
+        found = self._numbers.get(name)
+        if found is None and UNKNOWN in self._numbers:
+            found = self._numbers.get(name.lower(), self._numbers[UNKNOWN])
         if found is None:
             raise Refused(f"{name[:40]!r} is none of the {len(self.names)} of the training part")
         return found
@@ -157,11 +160,39 @@ class Units(Names):
         return np.array([self.number(name) for name in names], self.dtype)
 
 
+class Spelling(Names):
+    """The characters of each word of a list, all words as long: 0 where there is none. Of a longer word, its
+    beginning and its end."""
+
+    kind = "spelling"
+
+    def __init__(self, names: Sequence[str], long: int) -> None:
+        super().__init__(names)
+        self.long = long
+
+    def encode(self, cell: object) -> Ints:
+        words = [str(item) for item in parts_of(cell)]
+        if not words:
+            raise Refused("it is empty")
+        found = np.zeros((len(words), self.long), self.dtype)
+        begin, end = self.long - self.long // 2, self.long // 2
+        for row, word in zip(found, words, strict=True):
+            kept = word if len(word) <= self.long else word[:begin] + word[len(word) - end :]
+            row[: len(kept)] = [self.number(character) for character in kept]
+        return found
+
+    def to_json(self) -> dict[str, Any]:
+        return {**super().to_json(), "long": self.long}
+
+
 class Places(Coding):
-    """Places of the row itself, counted from 0."""
+    """Places of the row itself, counted from 0; `trees`: they are the heads of a tree, whose root is its own."""
 
     kind = "places"
     dtype = np.dtype(np.uint32)
+
+    def __init__(self, trees: bool = False) -> None:
+        self.trees = trees
 
     def encode(self, cell: object) -> Ints:
         listed = parts_of(cell)
@@ -174,7 +205,7 @@ class Places(Coding):
         return found.astype(self.dtype)
 
     def to_json(self) -> dict[str, Any]:
-        return {"kind": self.kind}
+        return {"kind": self.kind, "trees": self.trees}
 
 
 @dataclass(frozen=True)
@@ -327,8 +358,10 @@ def coding_of(content: Mapping[str, Any], where: str) -> Coding:
                 return Label([str(name) for name in content["names"]])
             case "units":
                 return Units([str(name) for name in content["names"]])
+            case "spelling":
+                return Spelling([str(name) for name in content["names"]], int(content["long"]))
             case "places":
-                return Places()
+                return Places(bool(content.get("trees", False)))
             case "numbers":
                 return Numbers(int(content["axes"]), _scale(content["scale"]))
             case "image":

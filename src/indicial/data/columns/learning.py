@@ -1,6 +1,6 @@
 """Rows of the training part → how the cells of each input become numbers.
 
-Texts get byte pairs, inputs that share a vocabulary the same ones; labels and words a number each;
+Texts get byte pairs, inputs that share a vocabulary the same ones; labels, words and characters a number each;
 numbers that are not of order one are scaled; images get the size that the equations or `--set` say.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from indicial.data.columns.binding import File, Row
@@ -19,6 +20,7 @@ from indicial.data.columns.codings import (
     Numbers,
     Places,
     Refused,
+    Spelling,
     Text,
     Units,
     is_picture,
@@ -26,8 +28,18 @@ from indicial.data.columns.codings import (
     names_of,
     parts_of,
 )
-from indicial.data.columns.slots import IMAGE, LABEL, NUMBERS, PLACES, TEXT, UNITS, Slot
+from indicial.data.columns.slots import (
+    IMAGE,
+    LABEL,
+    NUMBERS,
+    PLACES,
+    SPELLING,
+    TEXT,
+    UNITS,
+    Slot,
+)
 from indicial.data.columns.tables import Bad
+from indicial.data.columns.trees import is_tree
 from indicial.data.making import SAMPLE, Cut
 from indicial.data.tokenizers import Ints, Tokenizer, make_tokenizer
 from indicial.program.messages import IndicialError
@@ -36,6 +48,8 @@ SIDE = 64
 """Of images whose size nobody says, if they are not all of one size."""
 LOOKED_AT = 200
 """Images whose sizes are looked at, and rows that the scale of numbers is taken from at least."""
+SPELT = 0.98
+"""Of the words, so many are spelt in full."""
 
 
 @dataclass(frozen=True)
@@ -55,12 +69,23 @@ class Wishes:
         return [self.tokens, self.vocabulary, cut, sorted(self.sizes.items()), self.whole_words]
 
 
+@dataclass
+class _Seen:
+    """What the rows have, by the vocabularies (texts, names) and by the inputs (the rest)."""
+
+    texts: dict[str, list[str]] = field(default_factory=dict)
+    names: dict[str, Counter[str]] = field(default_factory=dict)
+    long: dict[str, Counter[int]] = field(default_factory=dict)
+    """How many characters words have."""
+    trees: dict[str, bool] = field(default_factory=dict)
+    """Whether places were the heads of a tree in every row."""
+    values: dict[str, list[Any]] = field(default_factory=dict)
+    pictures: dict[str, Counter[tuple[int, int]]] = field(default_factory=dict)
+
+
 def learn(slots: Sequence[Slot], rows: Iterable[Row], wishes: Wishes) -> dict[str, Coding]:
     """A coding for each input."""
-    texts: dict[str, list[str]] = {}
-    names: dict[str, Counter[str]] = {}
-    values: dict[str, list[Any]] = {}
-    pictures: dict[str, Counter[tuple[int, int]]] = {}
+    seen = _Seen()
     free = {slot.vocabulary: SAMPLE for slot in slots}
     for _, cells in rows:
         if isinstance(cells, Bad):
@@ -70,53 +95,76 @@ def learn(slots: Sequence[Slot], rows: Iterable[Row], wishes: Wishes) -> dict[st
             shared = slot.vocabulary or ""
             if slot.kind == TEXT and free[shared] > 0:
                 text = cell if isinstance(cell, str) else " ".join(map(str, cell))
-                texts.setdefault(shared, []).append(text)
+                seen.texts.setdefault(shared, []).append(text)
                 free[shared] -= len(text)
             elif slot.kind in (UNITS, LABEL):
                 listed = _names(slot, cell)
-                names.setdefault(shared, Counter()).update(listed)
+                seen.names.setdefault(shared, Counter()).update(listed)
+            elif slot.kind == SPELLING:
+                words = _names(slot, cell)
+                seen.names.setdefault(shared, Counter()).update(chain.from_iterable(words))
+                seen.long.setdefault(slot.name, Counter()).update(map(len, words))
+            elif slot.kind == PLACES:
+                seen.trees[slot.name] = seen.trees.get(slot.name, True) and _is_tree(cell)
             elif slot.kind == IMAGE and (isinstance(cell, File) or is_picture(cell)):
-                seen = pictures.setdefault(slot.name, Counter())
-                if seen.total() < LOOKED_AT and (size := _size(cell)):
-                    seen[size] += 1
+                sizes = seen.pictures.setdefault(slot.name, Counter())
+                if sizes.total() < LOOKED_AT and (size := _size(cell)):
+                    sizes[size] += 1
             elif slot.kind in (NUMBERS, IMAGE):
                 try:
                     read = Numbers(len(slot.axes)).encode(cell)
                 except Refused:
                     continue
-                values.setdefault(slot.name, []).append(read)
-    tokenizers = {name: _tokenizer(listed, wishes) for name, listed in texts.items()}
-    return {
-        slot.name: _coding(slot, slots, tokenizers, names, values, pictures, wishes)
-        for slot in slots
-    }
+                seen.values.setdefault(slot.name, []).append(read)
+    tokenizers = {name: _tokenizer(listed, wishes) for name, listed in seen.texts.items()}
+    return {slot.name: _coding(slot, slots, tokenizers, seen, wishes) for slot in slots}
 
 
 def _coding(
     slot: Slot,
     slots: Sequence[Slot],
     tokenizers: Mapping[str, Tokenizer],
-    names: Mapping[str, Counter[str]],
-    values: Mapping[str, list[Any]],
-    pictures: Mapping[str, Counter[tuple[int, int]]],
+    seen: _Seen,
     wishes: Wishes,
 ) -> Coding:
     shared = slot.vocabulary or ""
     match slot.kind:
         case _ if slot.kind == PLACES:
-            return Places()
+            return Places(seen.trees.get(slot.name, False))
         case _ if slot.kind == TEXT and shared in tokenizers:
             return Text(tokenizers[shared])
-        case _ if slot.kind in (UNITS, LABEL) and shared in names:
+        case _ if slot.kind == SPELLING and shared in seen.names:
+            # Number 0 is no character: what stands behind the end of a word.
+            return Spelling(
+                ["", *names_of(seen.names[shared], unknown=True)], _long(slot, seen, wishes)
+            )
+        case _ if slot.kind in (UNITS, LABEL) and shared in seen.names:
             # What is predicted is one of those that were seen; a word that is read may be new.
             known = any(other.predicted for other in slots if other.vocabulary == shared)
-            found = names_of(names[shared], unknown=not known)
+            found = names_of(seen.names[shared], unknown=not known)
             return Label(found) if slot.kind == LABEL else Units(found)
-        case _ if slot.name in values:
-            return Numbers(len(slot.axes), moments(values[slot.name], len(slot.axes)))
-        case _ if slot.name in pictures:
-            return _image(slot, pictures[slot.name], wishes)
+        case _ if slot.name in seen.values:
+            return Numbers(len(slot.axes), moments(seen.values[slot.name], len(slot.axes)))
+        case _ if slot.name in seen.pictures:
+            return _image(slot, seen.pictures[slot.name], wishes)
     raise IndicialError(f"no row of the training part has anything for the input {slot.written}")
+
+
+def _long(slot: Slot, seen: _Seen, wishes: Wishes) -> int:
+    """The characters of a word that are read: what was said, or as many as nearly all words have."""
+    said = slot.fixed[1] or wishes.sizes.get(slot.axes[1] or "")
+    if said is not None:
+        return said
+    lengths = sorted(seen.long[slot.name].elements())
+    return max(1, lengths[int(SPELT * (len(lengths) - 1))])
+
+
+def _is_tree(cell: object) -> bool:
+    try:
+        heads = [int(item) for item in parts_of(cell)]
+    except (ValueError, TypeError):
+        return False  # it is told when it is read
+    return all(0 <= head < len(heads) for head in heads) and is_tree(heads)
 
 
 def _names(slot: Slot, cell: object) -> list[str]:

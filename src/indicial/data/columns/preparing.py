@@ -36,7 +36,7 @@ from indicial.data.store import checksums, find, stored
 from indicial.data.tokenizers import Ints
 from indicial.program.messages import IndicialError
 
-FORMAT = 1
+FORMAT = 2
 """Of what is stored: to be raised when the same data would be stored differently."""
 TOLD = 5
 """Rows that were left out and are told one by one."""

@@ -4,6 +4,7 @@
     input w[t] in V         another, with tokens of its own; two inputs `in V` share them
     input y in C            a label
     input x[t] in V         beside `input y[t] in C`, which is as long: a word and a label for each place
+    input c[t,i] in K       beside `input x[t] in V`: how each of its words is spelt
     input head[t] in T      places: `in` its own length
     input I[x,y,c]          an image, rows from the top, or an array of three axes
     input z, input f[k]     a number, numbers
@@ -21,6 +22,7 @@ from dataclasses import dataclass
 from indicial.program.ir import Code, Tensor
 
 TEXT, UNITS, LABEL, PLACES, NUMBERS, IMAGE = "text", "units", "label", "places", "numbers", "image"
+SPELLING = "spelling"
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,8 @@ class Slot:
 
     name: str
     kind: str
-    """`text`, `units` (a name for each place of a list), `label`, `places`, `numbers` or `image`."""
+    """`text`, `units` (a name for each place of a list), `spelling` (characters of each), `label`,
+    `places`, `numbers` or `image`."""
     axes: tuple[str | None, ...]
     """The names of the sizes of its axes; None for one that is a number."""
     letters: tuple[str, ...] = ()
@@ -49,7 +52,7 @@ class Slot:
     @property
     def length(self) -> str | None:
         """The name of the size that differs from row to row: how long a text or a list is."""
-        if self.kind in (TEXT, UNITS, PLACES):
+        if self.kind in (TEXT, UNITS, PLACES, SPELLING):
             return self.axes[0]
         return self.axes[0] if self.kind == NUMBERS and len(self.axes) == 2 else None
 
@@ -75,6 +78,8 @@ def slots(code: Code, predicted: Collection[str] = ()) -> tuple[Slot, ...]:
             kind = IMAGE if len(axes) == 3 else NUMBERS
         elif not axes:
             kind = LABEL
+        elif len(axes) == 2 and firsts[axes[0]] > 1:
+            kind = SPELLING
         elif values.names & lengths:
             kind = PLACES
         else:
@@ -90,6 +95,14 @@ def slots(code: Code, predicted: Collection[str] = ()) -> tuple[Slot, ...]:
         )
 
     return tuple(slot(tensor) for tensor in inputs)
+
+
+def spelt(slot: Slot, slots: Sequence[Slot]) -> Slot | None:
+    """The input whose words another spells: the `x[t]` of `c[t,i]`."""
+    if slot.kind != SPELLING:
+        return None
+    words = [s for s in slots if s.kind == UNITS and s.length == slot.length]
+    return next((s for s in words if not s.predicted), None)
 
 
 def uneven(slots: Sequence[Slot], values: Mapping[str, Sized]) -> str | None:

@@ -23,21 +23,19 @@ import hashlib
 import json
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from indicial.data.columns import conllu
 from indicial.data.documents import FIELD_MOST, OVER, kind_of, lines_of, separator
 from indicial.data.reading import File
 from indicial.data.sources import missing
 from indicial.data.world import tables
 from indicial.program.messages import IndicialError
 
-CONLLU = ("form", "lemma", "upos", "xpos", "feats", "head", "deprel")
-"""The second to the eighth field of a line of CoNLL-U."""
 LINE = "line"
 PICTURES = (".jpg", ".jpeg", ".png")
 
@@ -70,6 +68,11 @@ class Table(ABC):
     @property
     @abstractmethod
     def columns(self) -> tuple[str, ...]: ...
+
+    @property
+    def also(self) -> Mapping[str, str]:
+        """Further names that its columns go by."""
+        return {}
 
     @abstractmethod
     def rows(self) -> Rows:
@@ -184,39 +187,19 @@ class Conllu(Table):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return (*CONLLU, "text")
+        return (*conllu.FIELDS, "text")
+
+    @property
+    def also(self) -> Mapping[str, str]:
+        return conllu.ALSO
 
     def rows(self) -> Rows:
-        words: list[list[str]] = []
-        text, begins = "", 1
-        for number, line in enumerate(chain(lines_of(self.file, raw=False), ["\n"]), 1):
-            if not line.strip():
-                if words:
-                    yield begins, self._cells(words, text)
-                words, text, begins = [], "", number + 1
-            elif line.startswith("#"):
-                name, _, value = line[1:].partition("=")
-                text = value.strip() if name.strip() == "text" else text
-            else:
-                fields = line.rstrip("\n").split("\t")
-                # 3-4 is a word that is written as one and stands below as two, 5.1 one left out.
-                if not ("-" in fields[0] or "." in fields[0]):
-                    words.append(fields)
-
-    def _cells(self, words: list[list[str]], text: str) -> Cells | Bad:
-        if odd := next((word for word in words if len(word) != 10), None):
-            return Bad(f"a word has {len(odd)} of 10 fields")
-        cells: Cells = {
-            name: [word[place] for word in words] for place, name in enumerate(CONLLU, 1)
-        }
-        try:
-            # From 0, as places are counted; the root is its own head.
-            cells["head"] = [
-                int(head) - 1 if int(head) else place for place, head in enumerate(cells["head"])
-            ]
-        except ValueError as error:
-            return Bad(f"a head is no number ({error})")
-        return {**cells, "text": text or " ".join(cells["form"])}
+        for found in conllu.sentences(lines_of(self.file, raw=False)):
+            match found:
+                case conllu.Sentence(line, cells):
+                    yield line, cells
+                case conllu.Fault(line, why):
+                    yield line, Bad(why)
 
 
 @dataclass(frozen=True)

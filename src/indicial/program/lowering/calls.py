@@ -109,7 +109,8 @@ def _elementwise(lowering: Lowering, key: str, node: s.Call, scope: Scope, span:
 
 
 def _dropout(lowering: Lowering, node: s.Call, scope: Scope, span: Span) -> Term:
-    """`dropout(x, p)` is x times a drawn mask that is 0 or 1/(1-p), one for each element of x."""
+    """`dropout(x, p)` is x times a drawn mask that is 0 or 1/(1-p), one for each element of x; of a number
+    alone, one for each element of the left side."""
     if not 1 <= len(node.arguments) <= 2:
         lowering.messages.error("argument-count", "dropout takes a value and a rate", span,
                                 hint="write dropout(x[t,j], 0.1)")  # fmt: skip
@@ -119,7 +120,8 @@ def _dropout(lowering: Lowering, node: s.Call, scope: Scope, span: Span) -> Term
     context = lowering.context
     count = sum(1 for t in context.tensors if t.startswith("dropout_")) + 1
     key = f"dropout_{count}"
-    variables = visible(lowering, inner.expression, scope)
+    number = isinstance(inner.expression, ir.Constant)
+    variables = scope.left if number else visible(lowering, inner.expression, scope)
     hidden_tensor(lowering, key, variables, span, role="draw")
     context.draws.append(ir.Draw(key, "dropout", (rate,), span))
     mask = ir.Read(key, tuple(ir.Affine.of(v.name) for v in variables), span=span)

@@ -14,7 +14,7 @@ from indicial.program.lowering.axes import Range, is_layered
 from indicial.program.lowering.classes import Conflict
 from indicial.program.lowering.context import Context, TensorInfo, Variable
 from indicial.program.lowering.lower import Lowering
-from indicial.program.rewrite import rebuild
+from indicial.program.rewrite import free_indices, rebuild
 from indicial.program.sizes import Size, Strided, divided
 
 EXTREMES = ("max", "min", "argmax", "argmin")
@@ -111,6 +111,7 @@ class Finish:
         if not isinstance(node, ir.Reduce) or node.operator not in EXTREMES:
             return node
         bound = {index.name for index in node.indices}
+        free = free_indices(node.body)  # of a sum inside, what is outside adds nothing
         conditions = [node.condition] if node.condition is not None else []
         for read in node.body.walk():
             if not isinstance(read, ir.Read):
@@ -118,7 +119,8 @@ class Finish:
             for number, place in enumerate(read.places):
                 if not isinstance(place, ir.Affine) or len(place.terms) < 2:
                     continue
-                if not bound & {name for name, _ in place.terms}:
+                names = {name for name, _ in place.terms}
+                if not bound & names or not names <= free:
                     continue
                 ends = self.axes[read.tensor, number]
                 lower, upper = (ir.SizeValue(self.size(end)) for end in ends)
