@@ -61,6 +61,12 @@ def test_a_rotation_of_another_kind_stays_open() -> None:
     assert indicial.load("input x[t,i]\ny[t,I] = RoPE(x[t,I])").holes == ["rope"]
 
 
+@pytest.mark.parametrize("name", ["n_{max}", "hope", "rose"])
+def test_other_names_are_not_taken_for_them(name: str) -> None:
+    text = f"input x[t]\ny[t] = min({name}, x[t])"
+    assert not [m for m in indicial.load(text).messages if m.code == "unknown-function"]
+
+
 def test_the_sizes_of_given_inputs_are_those_of_the_trials() -> None:
     program = indicial.load("input x[t,k]\ninput z[k]\ny[t,j] = W[j,K] x[t,K] z[K]")
     shapes = []

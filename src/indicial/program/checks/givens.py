@@ -1,10 +1,11 @@
-"""What stands behind the bar of a `P`, against what is really read.
+"""What stands behind the bar of a `P`, against what is really read; and whether it is a distribution.
 
     P(w_t | w_0, …, w_{t-1}) = softmax_{w_t} e[w_t,I] h[t,I]      where h[t] reads w[t]:
                                                                   it looks ahead
 
 The program is run on small random values, and run again with one token changed: a distribution may
-change only if that token is listed, and must change for the nearest ones that are.
+change only if that token is listed, and must change for the nearest ones that are. Summed over all
+words it must be 1.
 """
 
 from __future__ import annotations
@@ -43,6 +44,65 @@ def check_given(code: ir.Code, outline: Outline, messages: Messages) -> None:
         listed = _listed(outline, call.given, subject[0])
         if listed and len(code.tensors[subject[0]].axes) == 1:
             _judge(code, definition, call, subject, listed, messages)
+
+
+def check_sums(code: ir.Code, outline: Outline, messages: Messages) -> None:
+    """Says which `P(w_t | …) = …` does not add up to 1; prose may leave the reason to its words."""
+    for definition in outline.definitions:
+        call = definition.probability
+        if outline.document or call is None or len(call.arguments) != 1:
+            continue
+        statements = code.of(definition.key)
+        if not statements or all(_is_softmax(st) for st in statements):
+            continue
+        worst = _furthest(code, definition.key)
+        if worst is None:
+            continue
+        at, total = worst
+        letters = [axis.letter for axis in code.tensors[definition.key].axes]
+        where = ", ".join(f"{letter} = {n}" for letter, n in zip(letters, at, strict=False))
+        word = unicode(call.arguments[0])
+        said = f"this is not a distribution: {f'at {where} ' if where else ''}it adds up to {total:.3g} over all {word}"
+        sites = (
+            (definition.left.span, "is to be one"),
+            (definition.body.span, "adds up to something else"),
+        )
+        hint = (
+            "mix distributions with weights that add up to 1, `g[t] (softmax_{…} …) + (1 - g[t]) p[t,…]`; without "
+            "brackets a softmax reaches to the end"
+        )
+        if total > 1:
+            messages.error("no-distribution", said, *sites, hint=hint)
+        else:
+            messages.warning("no-distribution", said, *sites, hint=hint)
+
+
+def _is_softmax(statement: ir.Statement) -> bool:
+    """Whether it is a softmax over its last index, as most are: nothing to try."""
+    body, over = statement.body, statement.left[-1]
+    return (
+        isinstance(body, ir.Softmax)
+        and isinstance(over, ir.Affine)
+        and [i.name for i in body.indices] == [name for name, _ in over.terms]
+    )
+
+
+def _furthest(code: ir.Code, target: str) -> tuple[tuple[int, ...], float] | None:
+    """Where the sum over the last axis is furthest above 1, or else below, on random values."""
+    import numpy as np
+
+    drawn = sample(code, small_sizes(code, 3), 5)
+    try:
+        sums = machine_on(code, drawn).array(target).sum(axis=-1)
+    except (InterpretError, ValueError, KeyError):
+        return None
+    off = np.where(np.isfinite(sums), sums - 1, 0)
+    if not (abs(off) > 1e-6).any():
+        return None
+    flat = off.argmax() if off.max() > 1e-6 else off.argmin()
+    at = np.unravel_index(int(flat), off.shape)
+    lowers = [int(axis.lower.number or 0) for axis in code.tensors[target].axes]
+    return tuple(int(n) + low for n, low in zip(at, lowers, strict=False)), float(sums[at])
 
 
 def _judge(

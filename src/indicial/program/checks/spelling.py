@@ -30,6 +30,9 @@ from indicial.program.names.uses import BUILT_IN
 SPECIAL = ("loss", "ℒ_{total}", "L_{total}")
 """Names with a meaning of their own."""
 
+WORDS = tuple(name for name in BUILT_IN if "_" not in name and name != "rope")
+"""Functions that may be meant by a word that is nearly theirs; `n_{max}` and `hope` are nobody's."""
+
 MOST_MESSAGES = 40
 """Behind so many messages no further one guesses what was meant."""
 MOST_PAIRS = 10_000
@@ -93,11 +96,8 @@ def _functions(context: Context, lowering: Lowering) -> None:
         if not info.axes and info.role in ("parameter", "input") and key not in context.outline.inputs
         and key not in context.outline.parameters and len(key) > 2
     }  # fmt: skip
-    known = [
-        key for key in BUILT_IN if key.isalpha()
-    ]  # and not `ln_{softmax}`, which is near `n_{max}`
     for key, span in {**scalars, **holes}.items():
-        near = difflib.get_close_matches(key, [*known, *context.outline.functions], 1, 0.7)
+        near = difflib.get_close_matches(key, [*WORDS, *context.outline.functions], 1, 0.7)
         if near and near[0] != key and len(key) > 2:
             context.messages.error(
                 "unknown-function", f"unknown function {key}", (span, ""),

@@ -14,7 +14,7 @@ from typing import Any
 
 from indicial.notation.source import NOWHERE, Span
 from indicial.program import ir
-from indicial.program.checks.givens import check_given, machine_on
+from indicial.program.checks.givens import check_given, check_sums, machine_on
 from indicial.program.cost.chain import longest_chain
 from indicial.program.meaning.arrays import InterpretError
 from indicial.program.meaning.machine import CycleError, Machine
@@ -61,6 +61,7 @@ def judge(
         return
     _steps(code, messages, prose, outline.document, tuple(holes))
     check_given(code, outline, messages)
+    check_sums(code, outline, messages)
 
 
 def _too_large(code: ir.Code) -> bool:

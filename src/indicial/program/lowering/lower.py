@@ -228,6 +228,10 @@ class Lowering(Reading):
         key = reference.key
         if key in scope.locals:
             return inlining.local(self, reference, scope)
+        token = scope.tokens.get((key, reference.items))
+        if token is not None:
+            # `P(w_t | …) = Σ_s α[t,s] [w_s = w_t]`: whichever word it is asked about.
+            return Term(ir.IndexValue(ir.Affine.of(token.name), span=reference.span))
         info = self.context.tensors.get(key)
         bare = not reference.items and info is not None and bool(info.axes)
         if bare and key in self.sizes_named:
