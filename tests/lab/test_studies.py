@@ -19,14 +19,17 @@ from indicial.inspect.structures import Head, Share
 from indicial.lab import pool
 from indicial.lab.pool import Outcome
 from indicial.lab.results import Result
-from indicial.lab.studies import heads, loops, repetition, run_time, shaping
+from indicial.lab.studies import heads, loops, repetition, run_time, shaping, which_model
+from indicial.lab.studies.readers import KINDS, TASKS, equations
 from indicial.lab.studies.running import Train, run_study
 from indicial.lab.studies.study import Study
 from indicial.lab.studies.trainings import training
 from indicial.lab.trials import Trial
 from indicial.lab.views import View
 from indicial.library.loading import load
+from indicial.tasks.forms import form_of
 from indicial.tasks.predictions import Measure, prediction
+from indicial.tasks.programs import trainable
 from indicial.training.run import Run
 from tests.forked import Forked
 from tests.lab.studying import train_here
@@ -316,3 +319,59 @@ def test_the_command(
     assert main(["study", "repetition", "--quick", "--out", "r", "--workers", "1"]) == 0
     printed = capsys.readouterr().out
     assert "trigram: loss" in printed and "r/figure.svg" in printed
+
+
+# ---------------------------------------------------------------------- which_model
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_the_three_kinds_say_the_same_task(task: str) -> None:
+    forms = {k: form_of(trainable([load(t)]).program) for k in KINDS if (t := equations(task, k))}
+    if task == "classify":
+        assert [forms[kind].kind for kind in KINDS] == ["label", "label", "sequence"]
+    else:
+        assert {form.kind for form in forms.values()} == {
+            "choice" if task == "retrieve" else "sequence"
+        }
+
+
+def test_a_decoder_sees_nothing_that_comes_later() -> None:
+    """The one condition: what an encoder says of a word depends on those behind it."""
+    for kind, sees in (("encoder", True), ("decoder", False)):
+        text = equations("classify", kind)
+        assert text is not None
+        module = load(text).compile(U=5, C=3, J=4, D=4, K=2, I=2, L=2, S=6, dtype=torch.float64)
+        x = torch.tensor([[0, 1, 2, 3, 4, 0]])
+        other = x.clone()
+        other[0, -1] = 3
+        one, two = (
+            module(x=w, y=torch.zeros(1, dtype=torch.long), want=["y^E"]) for w in (x, other)
+        )
+        assert torch.equal(one["y^E"][:, :-1], two["y^E"][:, :-1]) != sees
+
+
+def test_a_decoder_reads_both_texts_by_one_softmax() -> None:
+    """With the same words in both, each place of the target has seen the source and itself."""
+    text = equations("translate", "decoder")
+    assert text is not None
+    module = load(text).compile(V=5, J=4, D=4, K=1, I=4, L=1, S=3, T=2, dtype=torch.float64)
+    found = module(x=torch.tensor([[0, 1, 2]]), w=torch.tensor([[3, 4]]), want=["a", "b", "β"])
+    a, b = (found[name][0, 0, 0] for name in ("a", "b"))  # of the first row, layer and head
+    torch.testing.assert_close(found["β"][0, 0, 0], a.sum(1) + b.tril().sum(1))
+
+
+def test_which_model_asks_about_new_rows(here: Path, undrawn: None) -> None:
+    plan = replace(which_model.QUICK, tasks=("retrieve",), steps=1)
+    study = which_model.WhichModel(plan)
+    done, said = run(study, here / "s")
+    assert done and "retrieve, decoder" in said
+    lines = [
+        (here / f"s/{name}.tsv").read_text().splitlines()[1:] for name in ("train", "validation")
+    ]
+    assert [len(part) for part in lines] == [60, 8] and not set(lines[0]) & set(lines[1])
+    for line in lines[0]:
+        _, english, whom, headline = line.split("\t")
+        assert headline.split()[2] == whom and len(english.split()) > 3
+    found = json.loads((here / "s/study.json").read_text())["measured"]["retrieve-encoder"]
+    assert found["of"] == 8 and 0 <= found["right"] <= 8
+    assert run(study, here / "s", nobody)[0]

@@ -30,8 +30,21 @@ P(n | q) = softmax_n h[T-1,J] k[n,S-1,J]
 loss = -ln P(n | q)
 """
 
+LAYERS = """
+input q[t] in V
+input d[n,s] in U
+input n in N
+size L = 2
+f[j] = mean_t e[q[t],j]
+g_0[n,s,j] = a[d[n,s],j]
+g_{ℓ+1}[n,s,j] = tanh(W_{ℓ+1}[j,I] g_ℓ[n,s,I] + mean_{s'} g_ℓ[n,s',j])
+k[n,j] = mean_s g_L[n,s,j]
+P(n | q) = softmax_n f[J] k[n,J]
+loss = -ln P(n | q)
+"""
 
-@pytest.mark.parametrize("text", [BAGS, LAST])
+
+@pytest.mark.parametrize("text", [BAGS, LAST, LAYERS])
 def test_the_parts_give_what_the_program_says(text: str) -> None:
     torch.manual_seed(0)
     program = load(text)

@@ -27,6 +27,7 @@ the table and the figure that stand there.
   indicial study run_time              RNN and CNN against the length: 1 minute
   indicial study repetition            loops against temperature: 2 minutes
   indicial study loops                 loops of neural models: 5 minutes
+  indicial study which_model           encoder, decoder or both: 10 minutes
   indicial study shaping --quick       tiny, to see what happens: seconds
 
 The folder, runs/study-NAME or --out, gets table.md, study.json with every
@@ -96,6 +97,20 @@ several temperatures, and counts texts that contain a loop; at temperature 0
 also where it begins and how many words it has.
 """
 
+WHICH_MODEL = """\
+Encoder, decoder, or encoder and decoder: which model for which task?
+
+Trains the three kinds of transformer, equally wide and deep, to classify, to
+retrieve, to translate and to summarise sentences of the built-in world people,
+and asks each about sentences that it has not seen: how many answers are right,
+what they cost in nats, and what training and answering take.
+
+The equations and the rows are files in the folder of the study, so each model
+can be trained again and changed:
+
+  indicial train runs/study-which_model/translate-decoder.eq ...
+"""
+
 
 def add(commands: Commands[Any]) -> None:
     """Adds it to the parser of `indicial`; each study is a command below it."""
@@ -113,6 +128,7 @@ def add(commands: Commands[Any]) -> None:
     _add(studies, "run_time", "the time of an RNN and a CNN by length", RUN_TIME, _run_time)
     _add(studies, "repetition", "loops of a trigram by temperature", REPETITION, _repetition)
     _add(studies, "loops", "loops of neural models by temperature", LOOPS, _loops)
+    _add(studies, "which_model", "encoder, decoder or both", WHICH_MODEL, _which_model)
 
 
 def _add(
@@ -182,3 +198,9 @@ def _loops(options: argparse.Namespace) -> Study:
     from indicial.lab.studies.loops import QUICK, Loops, Plan
 
     return Loops(QUICK if options.quick else Plan())
+
+
+def _which_model(options: argparse.Namespace) -> Study:
+    from indicial.lab.studies.which_model import QUICK, Plan, WhichModel
+
+    return WhichModel(QUICK if options.quick else Plan())

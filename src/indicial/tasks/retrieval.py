@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
@@ -43,6 +43,8 @@ from indicial.program.meaning.differing import dependent
 from indicial.program.messages import IndicialError
 from indicial.program.rewrite import rebuild, tensors_read
 from indicial.tasks.predictions import Prediction
+
+Part = TypeVar("Part")
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,7 @@ class _Parting:
         theirs = dependent(code, frozenset(names))
         ours = dependent(code, frozenset(inputs - names - {found.answer.name}))
         # What does not number its candidates chooses among them, as P does.
-        self.theirs = {n for n in theirs - ours if self._numbers(code.tensors[n])}
+        self.theirs = {n for n in theirs - ours if self._at(n) is not None}
         self.ours = ours - theirs
         apart = self.theirs | self.ours
         self.below = [s for s in code.statements if s.target in apart or s.target not in theirs]
@@ -109,15 +111,23 @@ class _Parting:
         self.cuts: dict[tuple[str, tuple[Place, ...]], Tensor] = {}
         self.statements: list[Statement] = []
 
-    def _numbers(self, tensor: Tensor) -> bool:
-        return bool(tensor.axes) and tensor.axes[0].extent == self.count
+    def _at(self, name: str) -> int | None:
+        """The axis of a tensor that numbers candidates: the first, or behind that of the layers."""
+        extents = [axis.extent for axis in self.code.tensors[name].axes]
+        return extents.index(self.count) if self.count in extents else None
+
+    def _without(self, name: str, parts: tuple[Part, ...]) -> tuple[Part, ...]:
+        """What there is for each axis of a tensor, but for that one."""
+        at = self._at(name)
+        return parts if at is None else (*parts[:at], *parts[at + 1 :])
 
     def towers(self) -> Towers:
         tops = [self._top(statement) for statement in self.top]
         below = [*(self._single(s) for s in self.below), *self.statements]
         rows = dict(of_one(self.code, self.found).tensors)
         for name in self.theirs:
-            rows[name] = replace(self.code.tensors[name], axes=self.code.tensors[name].axes[1:])
+            tensor = self.code.tensors[name]
+            rows[name] = replace(tensor, axes=self._without(name, tensor.axes))
         tensors = dict(self.code.tensors)
         for (name, _), tensor in self.cuts.items():
             own = tensor.axes[1:] if name in self.theirs else tensor.axes
@@ -162,15 +172,15 @@ class _Parting:
         result = replace(statement, body=rebuild(statement.body, leaf=self._unnumbered))
         if statement.target not in self.theirs:
             return result
-        first = statement.left[0]
-        gone = first.terms[0][0] if isinstance(first, Affine) and first.terms else None
-        indices = tuple(i for i in statement.indices if i.name != gone)
-        return replace(result, left=statement.left[1:], indices=indices)
+        left = self._without(statement.target, statement.left)
+        kept = {name for place in left if isinstance(place, Affine) for name, _ in place.terms}
+        indices = tuple(i for i in statement.indices if i.name in kept)
+        return replace(result, left=left, indices=indices)
 
     def _unnumbered(self, node: Expression) -> Expression:
         names = self.theirs | {t.name for t in self.found.given}
         if isinstance(node, Read) and node.tensor in names:
-            return replace(node, places=node.places[1:])
+            return replace(node, places=self._without(node.tensor, node.places))
         return node
 
     # ------------------------------------------------------------------ from row to row
@@ -195,7 +205,8 @@ class _Parting:
         if any(not isinstance(place, Affine) for place in places):
             raise IndicialError(f"{node.tensor} is read at a token where candidates are compared")
         used = list(dict.fromkeys(n for p in places if isinstance(p, Affine) for n, _ in p.terms))
-        indices = [ranges[name] for name in used]
+        # That of the candidates first, as the rows of a batch are.
+        indices = sorted((ranges[n] for n in used), key=lambda i: i.extent != self.count)
         key = (node.tensor, places)
         if key not in self.cuts:
             name = f"{node.tensor}^{{({len(self.cuts) + 1})}}"
