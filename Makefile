@@ -22,7 +22,7 @@ FUZZ_RUNS ?= 10000
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup run test check machines notebooks page fuzz mutants bench notes format clean
+.PHONY: help setup extension run test check machines notebooks page fuzz mutants bench notes format clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | \
@@ -71,6 +71,13 @@ page: $(STAMP) web/node_modules/.package-lock.json ## type-check, test and bundl
 	$(BIN)/python -m indicial.page.protocol > web/src/protocol.ts
 	cd web && npm run --silent types && node build.mjs --test && node build.mjs
 
+vscode/node_modules/.package-lock.json: vscode/package.json vscode/package-lock.json
+	cd vscode && npm ci --silent --no-fund --no-audit --ignore-scripts
+
+extension: $(STAMP) vscode/node_modules/.package-lock.json ## build, try and package the extension for VS Code (needs Node)
+	mkdir -p dist && cp LICENSE vscode/LICENSE
+	cd vscode && npm run --silent build && INDICIAL=../$(BIN)/indicial npm test --silent && npm run --silent package
+
 # The second half is guided by coverage; it is left out where its tool cannot be installed.
 fuzz: $(STAMP) ## look long for texts and run folders that break it (FUZZ_SECONDS for each of four searches)
 	HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest -n auto -m hypothesis $(PYTEST_ARGS)
@@ -107,5 +114,5 @@ format: $(STAMP) ## rewrite the code as `make check` wants it
 	$(BIN)/ruff check --fix .
 
 clean: ## remove .venv, caches and build products
-	rm -rf $(VENV) $(BENCH) web/node_modules build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .fuzz
+	rm -rf $(VENV) $(BENCH) web/node_modules vscode/node_modules vscode/out vscode/LICENSE build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .fuzz
 	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -22,7 +22,10 @@ class Refused(Exception):
 class Client:
     """`with Client() as client: client.open("cell.eq", text); client.diagnostics("cell.eq")`."""
 
-    def __init__(self, encodings: Sequence[str] = ("utf-16",), **options: Any) -> None:
+    def __init__(
+        self, encodings: Sequence[str] = ("utf-16",), patience: float = SECONDS, **options: Any
+    ) -> None:
+        self.patience = patience
         self.process = subprocess.Popen(
             [sys.executable, "-m", "indicial", "lsp"], stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -90,10 +93,10 @@ class Client:
         self.process.stdin.write(b"Content-Length: %d\r\n\r\n" % len(data) + data)
         self.process.stdin.flush()
 
-    def take(self, seconds: float = SECONDS) -> None:
+    def take(self) -> None:
         """Takes in one message, or says that none came."""
         try:
-            message = self.came.get(timeout=seconds)
+            message = self.came.get(timeout=self.patience)
         except Empty:
             raise TimeoutError("the server says nothing") from None
         if message is None:

@@ -12,12 +12,16 @@ from pathlib import Path
 
 from indicial.editor.describing import Descriptions
 from indicial.editor.findings import TENSOR, Diagnostic, Equation, Findings, Occurrence, Shape
+from indicial.editor.fixes import with_fix
 from indicial.editor.occurrences import occurrences
 from indicial.library.loading import load_document
 from indicial.notation.documents import Document, read_text
 from indicial.notation.source import Span
 from indicial.program.messages import IndicialError, Message, in_order
 from indicial.program.program import Program
+
+SHORT, TRIALS = 50_000, 12
+"""How long a text may be, and how many messages it may have, for what hints say to be tried."""
 
 
 def find(text: str, name: str, path: str = "", notes: bool = False) -> Findings:
@@ -38,8 +42,9 @@ def _document(text: str, name: str, path: str) -> Document:
 
 
 def _find(document: Document, programs: Sequence[Program], notes: bool) -> Findings:
-    said = in_order({m: None for p in programs for m in p.messages})
-    said = [m for m in said if notes or m.severity != "note"]
+    of = {m: p for p in reversed(programs) for m in p.messages if notes or m.severity != "note"}
+    trials = TRIALS if len(document.source.text) <= SHORT else 0
+    said = [with_fix(m, of[m], number < trials) for number, m in enumerate(in_order(of))]
     names = occurrences(document, programs)
     found = Findings([_diagnostic(m, document) for m in said], names)
     descriptions = [Descriptions(program) for program in programs]

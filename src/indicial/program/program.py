@@ -211,19 +211,24 @@ class Program:
 
     def _with_tried_hint(self, message: Message) -> Message:
         """A hint that says what to write is shown only if the text is free of the message then."""
-        if message.fix is None or message.severity == "note" or self._mend is None:
+        if message.fix is None or message.severity == "note":
             return message
-        after = self._mend(*message.fix)
+        if self.mended(message, *message.fix) is False:
+            return replace(message, hint=message.otherwise, fix=None)
+        return message
+
+    def mended(self, message: Message, span: Span, new: str) -> bool | None:
+        """Whether the text is free of a message with something else in a place; None if nobody can tell."""
+        after = None if self._mend is None else self._mend(span, new)
         if after is None:
-            return message
+            return None
         # Neither the same again, nor another mistake in its place.
         known, line = {m.about for m in self._said}, message.span.line
-        still = any(
+        return not any(
             m.about == message.about
             or (m.severity == "error" and m.span.line == line and m.about not in known)
             for m in after
         )
-        return replace(message, hint=message.otherwise, fix=None) if still else message
 
     def judged(self) -> list[Message]:
         """Everything, with the severity that it deserves; what is silenced too."""
