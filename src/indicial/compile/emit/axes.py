@@ -88,10 +88,7 @@ class Axes:
                 return None
             arguments.append(inner)
         shape = next(a.shape for a in arguments if a.kind != NUMBER)
-        return self.graph.make(
-            x.template, *arguments, shape=shape, kind=x.kind, level=x.level, needs=x.needs,
-            hint=x.hint, pointwise=True, positive=x.positive, natural=x.natural,
-        )  # fmt: skip
+        return self.graph.again(x, arguments, shape)
 
     def index(self, x: Node, items: Sequence[Item]) -> Node:
         """`x[:, 0, None, 1:]`."""

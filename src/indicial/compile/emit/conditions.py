@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from indicial.compile.emit.blocks import Block, Line
-from indicial.compile.emit.graph import ATOM, CHOICE, COMPARE, NUMBER, Node, Scope
+from indicial.compile.emit.graph import ATOM, CHOICE, NUMBER, Node, Scope
 from indicial.compile.emit.loops import Fixed
 from indicial.compile.emit.numbers import number
 from indicial.compile.emit.reads import Array
@@ -65,10 +65,7 @@ class Conditions:
                 yield self.compare(variable, "<", f.high + 1)
 
     def compare(self, variable: Variable, sign: str, size: Size) -> Node:
-        return self.graph.make(
-            f"{{}} {sign} {{}}", variable.node, self.sizes.node(size), kind=NUMBER, level=COMPARE,
-            needs=(COMPARE + 1, COMPARE + 1), plain=True,
-        )  # fmt: skip
+        return self.graph.binary(sign, variable.node, self.sizes.node(size))
 
     def both(self, tests: Sequence[Node], test: Node | None) -> Node | None:
         every = [*tests, *([test] if test is not None else [])]

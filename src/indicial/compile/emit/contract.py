@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from itertools import combinations
 from string import ascii_letters
 
-from indicial.compile.emit.graph import NUMBER, PRODUCT, SIGN, Node
+from indicial.compile.emit.graph import NUMBER, Node
 from indicial.compile.emit.operations import Torch
-from indicial.compile.emit.values import Environment, Value, aligned, merged
+from indicial.compile.emit.values import Environment, Value, aligned, combined, merged
 from indicial.program.sizes import Size
 
 USUAL = 64
@@ -98,16 +98,13 @@ class Contraction:
             rest = {d for f in left if f not in pair for d in f.dims}
             union = one.dims | two.dims
             result = {d for d in union if d not in summed or d in rest}
-            work = self._volume(union) + (math.inf if self._early(pair, summed, rest) else 0)
+            # A mask or a divisor goes to a factor, not to another of its kind.
+            early = all(factor.mask or factor.divides for factor in pair)
+            work = self._volume(union) + (math.inf if early else 0)
             # What is multiplied must be read and what results must be written.
             return work, self._volume(result) - self._volume(one.dims) - self._volume(two.dims)
 
         return min(combinations(left, 2), key=cost)
-
-    def _early(self, pair: tuple[Factor, Factor], summed: Collection[str], rest: set[str]) -> bool:
-        """A mask or a divisor goes to a factor, not to another of its kind."""
-        one, two = pair
-        return (one.mask or one.divides) and (two.mask or two.divides)
 
     def _volume(self, dims: Collection[str]) -> float:
         return math.prod(self._size(self.env.ranges[d].extent) for d in dims)
@@ -155,15 +152,7 @@ class Contraction:
         return Value(where, dims)
 
     def _times(self, a: Value, b: Value, sign: str) -> Value:
-        dims = merged([a, b], self.env)
-        nodes = aligned(self.torch, a, dims), aligned(self.torch, b, dims)
-        kind = nodes[0].kind if nodes[0].kind != NUMBER else nodes[1].kind
-        node = self.torch.graph.make(
-            f"{{}} {sign} {{}}", *nodes, shape=self.env.extents(dims), kind=kind, level=PRODUCT,
-            needs=(PRODUCT, SIGN), pointwise=True, hint="product",
-            natural=all(n.natural for n in nodes), positive=all(n.positive for n in nodes),
-        )  # fmt: skip
-        return Value(node, dims)
+        return combined(self.torch, sign, a, b, self.env, "product")
 
     def _product(self, a: Value, b: Value, summed: Collection[str]) -> Value:
         both = [d for d in a.dims if d in b.dims and d not in summed]
@@ -217,9 +206,7 @@ class Contraction:
         return Value(self._at(x, w, shape), kept)
 
     def _at(self, x: Node, w: Node, shape: Sequence[Size]) -> Node:
-        return self.torch.graph.make(
-            "{} @ {}", x, w, shape=shape, level=PRODUCT, needs=(PRODUCT, SIGN), hint="product"
-        )
+        return self.torch.graph.binary("@", x, w, shape, "product")
 
     def _matmul(
         self, a: Value, b: Value, both: Sequence[str], summed: Collection[str]

@@ -14,14 +14,9 @@ from dataclasses import dataclass, field
 
 from indicial.compile.emit.contract import Contraction, Factor
 from indicial.compile.emit.graph import (
-    ATOM,
     FLOAT,
     INT,
     NUMBER,
-    POWER,
-    PRODUCT,
-    SIGN,
-    SUM,
     Node,
 )
 from indicial.compile.emit.names import letter
@@ -29,7 +24,7 @@ from indicial.compile.emit.numbers import number
 from indicial.compile.emit.operations import Torch
 from indicial.compile.emit.ragged import Ragged
 from indicial.compile.emit.truths import Truths
-from indicial.compile.emit.values import Environment, Value, aligned, expanded, merged
+from indicial.compile.emit.values import Environment, Value, aligned, combined, expanded, merged
 from indicial.program.ir import COMPARISONS, Affine, Apply, Expression, Read, Reduce
 from indicial.program.sizes import Size
 
@@ -186,18 +181,7 @@ class Elementwise(Truths):
         return self.binary("-" if minus else "+", total, value, env)
 
     def binary(self, sign: str, a: Value, b: Value, env: Environment) -> Value:
-        dims = merged([a, b], env)
-        nodes = aligned(self.torch, a, dims), aligned(self.torch, b, dims)
-        level, need = (SUM, PRODUCT) if sign in "+-" else (PRODUCT, SIGN)
-        kind = nodes[0].kind if nodes[0].kind != NUMBER else nodes[1].kind
-        natural = all(n.natural for n in nodes) and sign != "-"
-        some = any(n.positive for n in nodes) if sign == "+" else all(n.positive for n in nodes)
-        node = self.torch.graph.make(
-            f"{{}} {sign} {{}}", *nodes, shape=env.extents(dims), kind=kind, level=level,
-            needs=(level, need), pointwise=True, hint="total" if sign in "+-" else "product",
-            natural=natural, positive=natural and some,
-        )  # fmt: skip
-        return Value(node, dims)
+        return combined(self.torch, sign, a, b, env, "total" if sign in "+-" else "product")
 
     def negated(self, value: Value) -> Value:
         node = value.node
@@ -205,16 +189,7 @@ class Elementwise(Truths):
             plain = number(self.torch.graph, "neg", [node])
             assert plain is not None
             return Value(plain)
-        result = self.torch.graph.make(
-            "-{}",
-            node,
-            shape=node.shape,
-            kind=node.kind,
-            level=SIGN,
-            needs=(SIGN,),
-            hint="negative",
-        )
-        return Value(result, value.dims)
+        return Value(self.torch.graph.prefix("-", node, "negative"), value.dims)
 
     def power(self, base: Expression, exponent: Expression, env: Environment) -> Value:
         a, b = self.evaluate(base, env), self.evaluate(exponent, env)
@@ -232,10 +207,9 @@ class Elementwise(Truths):
             a = Value(self.torch.scalar(a.node))
         dims = merged([a, b], env)
         nodes = aligned(self.torch, a, dims), aligned(self.torch, b, dims)
-        node = self.torch.graph.make(
-            "{} ** {}", *nodes, shape=env.extents(dims), level=POWER, needs=(ATOM, SIGN), pointwise=True,
-            natural=b.node.value is not None and b.node.value % 2 == 0, positive=a.node.positive,
-            hint="square" if b.node.value == 2 else "power",
+        node = self.torch.graph.binary(
+            "**", *nodes, env.extents(dims), "square" if b.node.value == 2 else "power",
+            a.node.positive, b.node.value is not None and b.node.value % 2 == 0,
         )  # fmt: skip
         return Value(node, dims)
 

@@ -18,6 +18,17 @@ from indicial.program.sizes import Size
 # How tightly Python's operators bind, from the loosest.
 CHOICE, NOT, COMPARE, OR, AND, SUM, PRODUCT, SIGN, POWER, ATOM = range(10)
 
+OPERATORS = {
+    **dict.fromkeys(("+", "-"), (SUM, SUM, PRODUCT)),
+    **dict.fromkeys(("*", "/", "//", "%", "@"), (PRODUCT, PRODUCT, SIGN)),
+    **dict.fromkeys(("<", "<=", ">", ">=", "==", "!="), (COMPARE, COMPARE + 1, COMPARE + 1)),
+    "**": (POWER, ATOM, SIGN),
+    "&": (AND, AND, AND + 1),
+    "|": (OR, OR, OR + 1),
+    "and": (NOT, NOT, NOT + 1),
+}
+"""How tightly an operation binds, and how tightly its operands have to."""
+
 FLOAT, INT, BOOL, NUMBER = "float", "int", "bool", "number"
 """What a node is: a tensor of numbers, of places, of truths, or a number of Python."""
 
@@ -114,6 +125,48 @@ class Graph:
                 value,
             )
         return self.known[key]
+
+    def again(self, node: Node, arguments: Sequence[Node], shape: Sequence[Size]) -> Node:
+        """The operation of a node with other operands."""
+        return self.make(
+            node.template, *arguments, shape=shape, kind=node.kind, level=node.level,
+            needs=node.needs, hint=node.hint, plain=node.plain, light=node.light,
+            pointwise=node.pointwise, shared=node.shared, positive=node.positive,
+            natural=node.natural, value=node.value,
+        )  # fmt: skip
+
+    def binary(
+        self,
+        sign: str,
+        a: Node,
+        b: Node,
+        shape: Sequence[Size] = (),
+        hint: str = "",
+        positive: bool | None = None,
+        natural: bool = False,
+    ) -> Node:
+        """`a + b`: what kind it is and whether it is 0 or more follows from a and b, or is told."""
+        level, left, right = OPERATORS[sign]
+        kinds = [node.kind for node in (a, b) if node.kind != NUMBER]
+        kind = kinds[0] if kinds else NUMBER
+        if kinds and level in (COMPARE, AND, OR):
+            kind = BOOL
+        if sign in "+*/":
+            natural = natural or (a.natural and b.natural)
+            some = (a.positive or b.positive) if sign == "+" else (a.positive and b.positive)
+            positive = natural and some if positive is None else positive
+        return self.make(
+            f"{{}} {sign} {{}}", a, b, shape=shape, kind=kind, level=level, needs=(left, right),
+            hint=hint, plain=kind == NUMBER, pointwise=sign in "+-*/**", positive=bool(positive),
+            natural=natural,
+        )  # fmt: skip
+
+    def prefix(self, sign: str, x: Node, hint: str = "", positive: bool = False) -> Node:
+        """`-x`, `~x`."""
+        return self.make(
+            f"{sign}{{}}", x, shape=x.shape, kind=x.kind, level=SIGN, needs=(SIGN,), hint=hint,
+            plain=x.kind == NUMBER, positive=positive,
+        )  # fmt: skip
 
     def name(self, text: str, shape: Sequence[Size], kind: str, scope: Scope | None = None) -> Node:
         """A variable; each call makes a new one."""

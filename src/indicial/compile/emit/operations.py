@@ -11,7 +11,6 @@ from collections.abc import Sequence
 
 from indicial.compile.emit.axes import Axes
 from indicial.compile.emit.graph import (
-    AND,
     BOOL,
     CHOICE,
     FLOAT,
@@ -217,9 +216,7 @@ class Torch(Axes):
         """Where both hold."""
         if a is None or b is None:
             return b if a is None else a
-        return self.graph.make(
-            "{} & {}", a, b, shape=shape, kind=BOOL, level=AND, needs=(AND, AND + 1), hint="mask"
-        )
+        return self.graph.binary("&", a, b, shape, "mask")
 
     def floating(self, x: Node) -> Node:
         """A token or a truth as a number."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from indicial.compile.emit.graph import BOOL, COMPARE, FLOAT, INT, PRODUCT, SIGN, SUM, Node
+from indicial.compile.emit.graph import FLOAT, INT, Node
 from indicial.compile.emit.names import letter
 from indicial.compile.emit.operations import Torch
 from indicial.compile.emit.values import Environment, Value, aligned, merged
@@ -49,24 +49,11 @@ def pick(
 
 def inside(torch: Torch, position: Value, extent: Size) -> Value:
     node = position.node
-    above = _compare(torch, node, ">=", torch.graph.literal(0))
-    below = _compare(torch, node, "<", torch.sizes.node(extent))
+    above = torch.graph.binary(">=", node, torch.graph.literal(0), node.shape, "mask")
+    below = torch.graph.binary("<", node, torch.sizes.node(extent), node.shape, "mask")
     both = torch.both(above, below, node.shape)
     assert both is not None
     return Value(both, position.dims)
-
-
-def _compare(torch: Torch, a: Node, sign: str, b: Node) -> Node:
-    return torch.graph.make(
-        f"{{}} {sign} {{}}",
-        a,
-        b,
-        shape=a.shape,
-        kind=BOOL,
-        level=COMPARE,
-        needs=(COMPARE + 1, COMPARE + 1),
-        hint="mask",
-    )
 
 
 def _token(torch: Torch, place: Pick, lower: Size, extent: Size) -> Pick:
@@ -106,18 +93,16 @@ def _flat(torch: Torch, place: Flat, env: Environment) -> tuple[Size, Size, Valu
         if total is None:
             total = digit
         else:
-            scaled = Value(_times(torch, total.node, torch.sizes.node(index.extent)), total.dims)
+            scaled = Value(
+                torch.graph.binary(
+                    "*", total.node, torch.sizes.node(index.extent), total.node.shape, "places"
+                ),
+                total.dims,
+            )
             total = _total(torch, [(scaled, 1), (digit, 1)], env)
     assert total is not None
     # Digits may lie outside their ranges, so nothing is certain about the position.
     return Size.of(-1), Size(), total
-
-
-def _times(torch: Torch, a: Node, b: Node) -> Node:
-    return torch.graph.make(
-        "{} * {}", a, b, shape=a.shape, kind=a.kind, level=PRODUCT, needs=(PRODUCT, SIGN),
-        plain=a.rank == 0, hint="places",
-    )  # fmt: skip
 
 
 def _total(torch: Torch, values: Sequence[tuple[Value, int]], env: Environment) -> Value:
@@ -127,25 +112,16 @@ def _total(torch: Torch, values: Sequence[tuple[Value, int]], env: Environment) 
     for value, factor in sorted(values, key=lambda pair: pair[1] < 0):
         node = aligned(torch, value, dims)
         if abs(factor) != 1:
-            node = _times(torch, node, torch.graph.literal(abs(factor)))
+            node = torch.graph.binary(
+                "*", node, torch.graph.literal(abs(factor)), node.shape, "places"
+            )
         if total is None:
             total = node
             if factor < 0:
-                total = torch.graph.make(
-                    "-{}",
-                    node,
-                    shape=node.shape,
-                    kind=INT,
-                    level=SIGN,
-                    needs=(SIGN,),
-                    hint="places",
-                )
+                total = torch.graph.prefix("-", node, "places")
             continue
         sign = "-" if factor < 0 else "+"
-        total = torch.graph.make(
-            f"{{}} {sign} {{}}", total, node, shape=shape, kind=INT, level=SUM,
-            needs=(SUM, PRODUCT), hint="places",
-        )  # fmt: skip
+        total = torch.graph.binary(sign, total, node, shape, "places")
     assert total is not None
     return Value(total, dims)
 
@@ -156,16 +132,7 @@ def _moved(torch: Torch, value: Value, by: Size) -> Value:
     node = value.node
     minus = all(coefficient < 0 for _, coefficient in by.terms)
     amount = torch.sizes.node(-by if minus else by)
-    moved = torch.graph.make(
-        f"{{}} {'-' if minus else '+'} {{}}",
-        node,
-        amount,
-        shape=node.shape,
-        kind=node.kind,
-        level=SUM,
-        needs=(SUM, PRODUCT),
-        hint="places",
-    )
+    moved = torch.graph.binary("-" if minus else "+", node, amount, node.shape, "places")
     return Value(moved, value.dims)
 
 

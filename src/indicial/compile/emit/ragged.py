@@ -13,21 +13,16 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from indicial.compile.emit.graph import (
-    BOOL,
-    COMPARE,
     INT,
     NUMBER,
-    OR,
-    PRODUCT,
     SIGN,
-    SUM,
     Node,
 )  # fmt: skip
 from indicial.compile.emit.operations import Torch
 from indicial.compile.emit.picks import positions
 from indicial.compile.emit.refusal import NotEmitted
 from indicial.compile.emit.sizes import replaced
-from indicial.compile.emit.values import Environment, Value, aligned, merged
+from indicial.compile.emit.values import Environment, Value, aligned, combined, merged
 from indicial.compile.schedule.plan import Plan
 from indicial.program.ir import Affine, Apply, Axis, Code, Index, IndexValue, Statement
 from indicial.program.rewrite import size_indices
@@ -104,15 +99,7 @@ class Ragged:
 
     def binary(self, sign: str, a: Value, b: Value, env: Environment) -> Value:
         """Arithmetic of whole numbers."""
-        dims = merged([a, b], env)
-        nodes = aligned(self.torch, a, dims), aligned(self.torch, b, dims)
-        kind = INT if any(n.kind == INT for n in nodes) else NUMBER
-        level, need = (SUM, PRODUCT) if sign in "+-" else (PRODUCT, SIGN)
-        node = self.torch.graph.make(
-            f"{{}} {sign} {{}}", *nodes, shape=env.extents(dims), kind=kind, level=level,
-            needs=(level, need), plain=kind == NUMBER, hint="length",
-        )  # fmt: skip
-        return Value(node, dims)
+        return combined(self.torch, sign, a, b, env, "length")
 
     def place(self, place: Affine, env: Environment) -> Value:
         """Index arithmetic with such a size in it, in whole numbers."""
@@ -139,7 +126,7 @@ class Ragged:
 
     def below(self, place: Value, upper: Size, env: Environment) -> Value:
         """Where a place is below a size that varies."""
-        return self._compare("<", place, self.value(upper, env), env)
+        return combined(self.torch, "<", place, self.value(upper, env), env, "inside")
 
     def inside(
         self, position: Value, axis: Axis, starts: Sequence[Size], env: Environment
@@ -148,29 +135,11 @@ class Ragged:
         upper = axis.lower + axis.extent
         if not self.varies(upper, env):
             return None
-        mask = self._compare("<", position, self.value(upper, env), env)
+        mask = self.below(position, upper, env)
         for start in starts:
-            at = self._compare("==", position, self.value(start, env), env)
-            mask = self._either(mask, at, env)
+            at = combined(self.torch, "==", position, self.value(start, env), env, "inside")
+            mask = combined(self.torch, "|", mask, at, env, "inside")
         return mask
-
-    def _compare(self, sign: str, a: Value, b: Value, env: Environment) -> Value:
-        dims = merged([a, b], env)
-        nodes = aligned(self.torch, a, dims), aligned(self.torch, b, dims)
-        node = self.torch.graph.make(
-            f"{{}} {sign} {{}}", *nodes, shape=env.extents(dims), kind=BOOL, level=COMPARE,
-            needs=(COMPARE + 1, COMPARE + 1), hint="inside",
-        )  # fmt: skip
-        return Value(node, dims)
-
-    def _either(self, a: Value, b: Value, env: Environment) -> Value:
-        dims = merged([a, b], env)
-        nodes = aligned(self.torch, a, dims), aligned(self.torch, b, dims)
-        node = self.torch.graph.make(
-            "{} | {}", *nodes, shape=env.extents(dims), kind=BOOL, level=OR, needs=(OR, OR + 1),
-            hint="inside",
-        )  # fmt: skip
-        return Value(node, dims)
 
 
 def at_letters(size: Size, axes: Collection[Axis], places: Sequence[object]) -> Size:

@@ -55,9 +55,4 @@ class Rebuilder(ABC):
         arguments = self.all(node.arguments)
         if all(a is b for a, b in zip(arguments, node.arguments, strict=True)):
             return node
-        return self.graph.make(
-            node.template, *arguments, shape=node.shape, kind=node.kind, level=node.level,
-            needs=node.needs, hint=node.hint, plain=node.plain, light=node.light,
-            pointwise=node.pointwise, shared=node.shared, positive=node.positive,
-            natural=node.natural, value=node.value,
-        )  # fmt: skip
+        return self.graph.again(node, arguments, node.shape)

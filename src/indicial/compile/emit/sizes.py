@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
-from indicial.compile.emit.graph import ATOM, NUMBER, PRODUCT, SIGN, SUM, Graph, Node, as_int
+from indicial.compile.emit.graph import ATOM, NUMBER, SIGN, Graph, Node, as_int
 from indicial.program.sizes import Atom, Size, Strided, nonnegative
 
 
@@ -96,35 +96,14 @@ class SizeTexts:
         )
 
     def _times(self, a: Node, b: Node) -> Node:
-        return self.graph.make(
-            "{} * {}",
-            a,
-            b,
-            kind=NUMBER,
-            level=PRODUCT,
-            needs=(PRODUCT, SIGN),
-            plain=True,
-            positive=a.positive and b.positive,
-        )
+        return self.graph.binary("*", a, b)
 
     def _plus(self, total: Node | None, term: Node, minus: bool, positive: bool) -> Node:
         if total is None and not minus:
             return term
         if total is None:
-            return self.graph.make(
-                "-{}", term, kind=NUMBER, level=SIGN, needs=(SIGN,), plain=True, positive=positive
-            )
-        sign = "-" if minus else "+"
-        return self.graph.make(
-            f"{{}} {sign} {{}}",
-            total,
-            term,
-            kind=NUMBER,
-            level=SUM,
-            needs=(SUM, PRODUCT),
-            plain=True,
-            positive=positive,
-        )
+            return self.graph.prefix("-", term, positive=positive)
+        return self.graph.binary("-" if minus else "+", total, term, positive=positive)
 
     def larger(self, a: Size, b: Size) -> Size:
         """The larger of two sizes."""

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from indicial.compile.emit.axes import ALL, Slice
-from indicial.compile.emit.graph import BOOL, COMPARE, INT, Node, Scope
+from indicial.compile.emit.graph import INT, Node, Scope
 from indicial.compile.emit.operations import Torch
 from indicial.compile.emit.reads import Array, Bounds
 from indicial.compile.emit.values import Environment, Value, aligned
@@ -122,9 +122,7 @@ def placed(torch: Torch, array: Array, bounds: Sequence[Bounds]) -> Node:
             ends = torch.sizes.node(before), torch.sizes.node(after)
             node = torch.pad(node, axis, *ends)
             shape = [*node.shape[:axis], wide, *node.shape[axis + 1 :]]
-            node = torch.graph.make(
-                node.template, *node.arguments, shape=shape, kind=node.kind, hint=node.hint
-            )
+            node = torch.graph.again(node, node.arguments, shape)
     return node
 
 
@@ -199,10 +197,7 @@ def _range_mask(torch: Torch, box: Bounds, whole: Bounds) -> Node:
         ("<", lower + extent, (lower + extent - low - wide).number != 0),
     ):
         if needed:
-            node = torch.graph.make(
-                f"{{}} {sign} {{}}", places, torch.sizes.node(end), shape=places.shape, kind=BOOL,
-                level=COMPARE, needs=(COMPARE + 1, COMPARE + 1), hint="mask",
-            )  # fmt: skip
+            node = torch.graph.binary(sign, places, torch.sizes.node(end), places.shape, "mask")
             mask = torch.both(mask, node, places.shape)
     assert mask is not None
     return mask

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from indicial.compile.emit.entries import Entries
 from indicial.compile.emit.flat import position, varies
-from indicial.compile.emit.graph import BOOL, INT, Graph
+from indicial.compile.emit.graph import INT, Graph
 from indicial.compile.emit.names import Names
 from indicial.compile.emit.operations import Torch
 from indicial.compile.emit.picks import Pick, choose
@@ -151,9 +151,7 @@ class Tensors(Entries):
         node = token.node
         if node.kind != INT:
             node = self.graph.make("{}.long()", node, shape=node.shape, kind=INT, hint="place")
-        present = self.graph.make(
-            "{} >= 0", node, shape=node.shape, kind=BOOL, level=2, needs=(3,), hint="present"
-        )
+        present = self.graph.binary(">=", node, self.graph.literal(0), node.shape, "present")
         return Pick(
             Value(node, token.dims),
             None,

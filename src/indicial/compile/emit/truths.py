@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from indicial.compile.emit.graph import BOOL, CHOICE, COMPARE, INT, NUMBER, SIGN
+from indicial.compile.emit.graph import BOOL, CHOICE, COMPARE, INT, NUMBER
 from indicial.compile.emit.numbers import SIGNS, number
 from indicial.compile.emit.operations import Torch
-from indicial.compile.emit.values import Environment, Value, aligned, merged
+from indicial.compile.emit.values import Environment, Value, combined
 
 _INVERSE = {
-    f"{{}} {a} {{}}": f"{{}} {b} {{}}"
+    f"{{}} {a} {{}}": b
     for one, two in (("<", ">="), (">", "<="), ("==", "!="))
     for a, b in ((one, two), (two, one))
 }
@@ -32,13 +32,7 @@ class Truths:
             plain = number(self.torch.graph, function, [a.node, b.node])
             assert plain is not None
             return Value(plain)
-        dims = merged([a, b], env)
-        nodes = aligned(self.torch, a, dims), aligned(self.torch, b, dims)
-        node = self.torch.graph.make(
-            f"{{}} {SIGNS[function]} {{}}", *nodes, shape=env.extents(dims), kind=BOOL,
-            level=COMPARE, needs=(COMPARE + 1, COMPARE + 1), hint="mask",
-        )  # fmt: skip
-        return Value(node, dims)
+        return combined(self.torch, SIGNS[function], a, b, env, "mask")
 
     def all(self, truths: Sequence[Value], env: Environment) -> Value:
         numbers = [t.node for t in truths if t.node.kind == NUMBER]
@@ -49,11 +43,7 @@ class Truths:
             if total is None:
                 total = truth
                 continue
-            dims = merged([total, truth], env)
-            nodes = aligned(self.torch, total, dims), aligned(self.torch, truth, dims)
-            both = self.torch.both(*nodes, env.extents(dims))
-            assert both is not None
-            total = Value(both, dims)
+            total = combined(self.torch, "&", total, truth, env, "mask")
         if plain is None or plain.value:
             return total if total is not None else Value(self.torch.graph.literal(1))
         if total is None or plain.value == 0:
@@ -68,17 +58,12 @@ class Truths:
             return Value(self.torch.graph.literal(float(not node.value)))
         inverse = _INVERSE.get(node.template)
         if inverse is not None and all(a.kind in (INT, NUMBER) for a in node.arguments):
-            made = self.torch.graph.make(
-                inverse, *node.arguments, shape=node.shape, kind=node.kind, level=COMPARE,
-                needs=node.needs, hint="mask", plain=node.plain,
-            )  # fmt: skip
+            a, b = node.arguments
+            made = self.torch.graph.binary(inverse, a, b, node.shape, "mask")
             return Value(made, truth.dims)
         if node.kind == NUMBER:
             made = self.torch.graph.make(
                 "not {}", node, kind=NUMBER, level=CHOICE, needs=(COMPARE,), plain=True
             )
             return Value(made)
-        made = self.torch.graph.make(
-            "~{}", node, shape=node.shape, kind=BOOL, level=SIGN, needs=(SIGN,), hint="mask"
-        )
-        return Value(made, truth.dims)
+        return Value(self.torch.graph.prefix("~", node, "mask"), truth.dims)

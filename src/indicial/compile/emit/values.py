@@ -121,6 +121,15 @@ def aligned(torch: Torch, value: Value, dims: Sequence[str]) -> Node:
     return torch.unsqueeze(node, missing)
 
 
+def combined(
+    torch: Torch, sign: str, a: Value, b: Value, env: Environment, hint: str = ""
+) -> Value:
+    """`a + b`, with the axes of both."""
+    dims = merged([a, b], env)
+    nodes = aligned(torch, a, dims), aligned(torch, b, dims)
+    return Value(torch.graph.binary(sign, *nodes, env.extents(dims), hint), dims)
+
+
 def expanded(torch: Torch, value: Value, dims: Sequence[str], env: Environment) -> Node:
     """The node with all these axes at their full extent."""
     node = aligned(torch, value, dims)

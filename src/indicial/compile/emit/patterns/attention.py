@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from indicial.compile.emit.graph import BOOL, NUMBER, SIGN, Node
+from indicial.compile.emit.graph import NUMBER, Node
 from indicial.compile.emit.patterns.pattern import Found, Missed, Pattern, Surroundings
 from indicial.compile.emit.patterns.trees import (
     MatrixProduct,
@@ -96,12 +96,11 @@ def _scores(node: Node, around: Surroundings) -> tuple[MatrixProduct, Node | Non
     if not all(map(around.once, parts.inside)):
         return Missed("the scores are wanted, so they are computed")
     above = [n for n in parts.above if n.kind == NUMBER and n.value != 1]
-    make = around.torch.graph.make
     scale = above[0] if above else around.torch.graph.literal(1)
     for n in above[1:]:
-        scale = make("{} * {}", scale, n, kind=NUMBER, level=SIGN - 1, needs=(SIGN - 1, SIGN))
+        scale = around.torch.graph.binary("*", scale, n)
     for n in parts.below:
-        scale = make("{} / {}", scale, n, kind=NUMBER, level=SIGN - 1, needs=(SIGN - 1, SIGN))
+        scale = around.torch.graph.binary("/", scale, n)
     return inner, None if _usual(scale, inner.left, around) else scale
 
 
@@ -146,9 +145,7 @@ def _call(
     elif found.mask is not None:
         mask = become(found.mask)
         if not found.kept:
-            mask = torch.graph.make(
-                "~{}", mask, shape=mask.shape, kind=BOOL, level=SIGN, needs=(SIGN,), hint="mask"
-            )
+            mask = torch.graph.prefix("~", mask, "mask")
         arguments.append(mask)
         text += ", attn_mask={}"
     if found.scale is not None:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from indicial.compile.emit.graph import SIGN, SUM, Node
+from indicial.compile.emit.graph import Node
 from indicial.compile.emit.patterns.pattern import Found, Missed, Pattern, Surroundings
 from indicial.compile.emit.patterns.trees import sides
 
@@ -68,7 +68,7 @@ def _built(found: _Match, around: Surroundings, become: Callable[[Node], Node]) 
     torch, inner, product = around.torch, found.inner, found.product
     flat = torch.flatten(become(found.offset), 0, found.offset.rank - 1)
     if found.minus:
-        flat = torch.graph.make("-{}", flat, shape=flat.shape, level=SIGN, needs=(SIGN,))
+        flat = torch.graph.prefix("-", flat)
     x, w = (become(argument) for argument in inner.arguments)
     linear = torch.graph.make("F.linear({}, {}, {})", x, w, flat, shape=inner.shape, hint="product")
     if product is not inner:
@@ -76,9 +76,7 @@ def _built(found: _Match, around: Surroundings, become: Callable[[Node], Node]) 
     if found.rest is None:
         return linear
     rest = become(found.rest)
-    return torch.graph.make(
-        "{} + {}", rest, linear, shape=rest.shape, level=SUM, needs=(SUM, SUM + 1)
-    )
+    return torch.graph.binary("+", rest, linear, rest.shape)
 
 
 BIAS = Pattern("linear with a bias", "linear", match)

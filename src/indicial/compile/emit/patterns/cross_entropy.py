@@ -20,9 +20,10 @@ def match(node: Node, around: Surroundings) -> Found | Missed | None:
         return None
     present, found, _ = node.arguments
     picked = sides("{}.gather(-1, {}).squeeze(-1)", found)
-    tokens = only("{} >= 0", present)
-    if picked is None or tokens is None:
+    there = sides("{} >= {}", present)
+    if picked is None or there is None or there[1].value != 0:
         return None
+    tokens, _ = there
     logs, places = picked
     torch = around.torch
     whole, items = torch.indexed.get(logs, (logs, []))
