@@ -7,9 +7,8 @@ import pytest
 from claiming import verdict
 
 from indicial import load
-from indicial.claims.corners import corners
 from indicial.claims.experiment import Experiment
-from indicial.claims.shrink import shrink
+from indicial.claims.shrink import corners, shrink
 from indicial.claims.values import exactly
 from indicial.claims.verdict import shown
 

@@ -14,11 +14,10 @@ from hypothesis import strategies as st
 import indicial
 from indicial import IndicialError
 from indicial.designs.circuits import circuits
-from indicial.designs.comparison import Comparison
+from indicial.designs.comparison import Comparison, assign
 from indicial.designs.design import Design
 from indicial.designs.figure import _columns, _outputs
 from indicial.designs.hand import hand
-from indicial.designs.matching import assign
 from tests.designs.test_design import selects
 
 SEEDS = st.integers(0, 2**32 - 1)

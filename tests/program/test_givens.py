@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from indicial.library.loading import load
-from indicial.program.meaning.demand import Unit
+from indicial.program.meaning.elements import Unit
 from indicial.program.meaning.machine import Machine
 
 TEXT = """

@@ -14,8 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 
-from indicial.claims.part import part
-from indicial.claims.verdict import HOLDS, REFUTED, UNTRIED, Counterexample, Verdict, apart
+from indicial.claims.verdict import HOLDS, REFUTED, UNTRIED, Counterexample, Verdict, apart, part
 from indicial.program.cost.cost import Cost, cost, order
 from indicial.program.explain.facts import tie
 from indicial.program.ir import (

@@ -16,9 +16,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from indicial.claims.corners import corners
 from indicial.claims.experiment import LEFT, Experiment
-from indicial.claims.part import claimed
+from indicial.claims.shrink import corners
+from indicial.claims.verdict import claimed
 from indicial.program.ir import Code, Test
 from indicial.program.messages import IndicialError
 from indicial.program.outputs import save_figure

@@ -106,7 +106,7 @@ def _opened(options: argparse.Namespace) -> Subject:
 def _seen(options: argparse.Namespace) -> Seen:
     """The model with what it reads; what is too long is cut, and that is told."""
     from indicial.commands.designs import design_meant
-    from indicial.designs.named import named_design
+    from indicial.designs.hand import named_design
     from indicial.inspect.columns import Seen
     from indicial.inspect.subjects import Subject
     from indicial.training.run import Run

@@ -90,7 +90,7 @@ def add(commands: Commands[Any]) -> None:
 
 
 def _compare(options: argparse.Namespace) -> int:
-    from indicial.designs.named import two_designs
+    from indicial.designs.hand import two_designs
 
     designs = two_designs(options.models)
     if designs is not None:

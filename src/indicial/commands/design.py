@@ -96,8 +96,7 @@ def _design(options: argparse.Namespace) -> int:
 
 def _opened(options: argparse.Namespace) -> tuple[Design, str]:
     """The design and its task, or what there is."""
-    from indicial.designs.hand import HAND, hand
-    from indicial.designs.named import named_design
+    from indicial.designs.hand import HAND, hand, named_design
     from indicial.designs.tasks import TASKS
 
     made = named_design(options.design) or hand(options.design)  # which says what there is

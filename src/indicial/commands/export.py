@@ -52,7 +52,7 @@ def add(commands: Commands[Any]) -> None:
 
 
 def _export(options: argparse.Namespace) -> int:
-    from indicial.designs.named import named_design
+    from indicial.designs.hand import named_design
     from indicial.program.messages import IndicialError
     from indicial.training.run import Run
 

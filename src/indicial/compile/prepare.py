@@ -60,8 +60,7 @@ def prepare(
             plan = with_doubling(lighter, plan, want, ragged)
         return Ready(lighter, plan, tuple((loop, reason) for loop in scanned))
     # Only now: what makes kernels takes longer to import than a program without loops to compile.
-    from indicial.compile.native.plan import with_kernels
-    from indicial.compile.native.readers import with_readers
+    from indicial.compile.native.plan import with_kernels, with_readers
 
     apart = with_readers(lighter, plan, want)
     if apart is not lighter:

@@ -227,7 +227,7 @@ def design(
     how large they are where the arrays do not. Tokens are A, B, C, …
     """
     if definitions is None and not arrays:
-        from indicial.designs.named import named_design
+        from indicial.designs.hand import named_design
 
         made_already = named_design(what)
         if made_already is not None:

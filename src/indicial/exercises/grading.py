@@ -20,9 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from indicial.claims.part import claimed
 from indicial.claims.trying import try_claims, try_one
-from indicial.claims.verdict import HOLDS, REFUTED, UNDECIDED, Verdict
+from indicial.claims.verdict import HOLDS, REFUTED, UNDECIDED, Verdict, claimed
 from indicial.exercises.comparing import Unlike, equality
 from indicial.exercises.gaps import Exercise, Gap
 from indicial.exercises.grade import EMPTY, RIGHT, Grade

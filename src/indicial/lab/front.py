@@ -22,7 +22,7 @@ from indicial.data.corpus import Data
 from indicial.designs.comparison import Comparison as DesignComparison
 from indicial.designs.comparison import compare as compare_designs
 from indicial.designs.design import Design
-from indicial.designs.named import two_designs
+from indicial.designs.hand import two_designs
 from indicial.lab import tables
 from indicial.lab.compare import Comparison
 from indicial.lab.contenders import contenders

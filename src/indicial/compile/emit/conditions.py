@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from indicial.compile.emit.blocks import Block, Line
 from indicial.compile.emit.graph import ATOM, CHOICE, NUMBER, Node, Scope
 from indicial.compile.emit.loops import Fixed
-from indicial.compile.emit.numbers import number
 from indicial.compile.emit.reads import Array
-from indicial.compile.emit.sizes import Variable
+from indicial.compile.emit.sizes import Variable, number
 from indicial.compile.emit.storage import Definition, Store, Walk
 from indicial.compile.emit.writing import Writing
 from indicial.program.sizes import Size

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from indicial.compile.emit.elementwise import singular
 from indicial.compile.emit.expressions import Evaluator
-from indicial.compile.emit.flat import moved_together, varies
 from indicial.compile.emit.graph import INT, NUMBER
 from indicial.compile.emit.left import covered, shaped
 from indicial.compile.emit.picks import choose
-from indicial.compile.emit.ragged import at_letters
+from indicial.compile.emit.ragged import at_letters, moved_together, varies
 from indicial.compile.emit.storage import Definition, Store
 from indicial.compile.emit.values import Environment, Value
 from indicial.compile.emit.writing import Writing

@@ -19,10 +19,10 @@ from indicial.compile.emit.graph import (
     NUMBER,
     Node,
 )
-from indicial.compile.emit.names import letter
-from indicial.compile.emit.numbers import number
+from indicial.compile.emit.identifiers import letter
 from indicial.compile.emit.operations import Torch
 from indicial.compile.emit.ragged import Ragged
+from indicial.compile.emit.sizes import number
 from indicial.compile.emit.truths import Truths
 from indicial.compile.emit.values import Environment, Value, aligned, combined, expanded, merged
 from indicial.program.ir import COMPARISONS, Affine, Apply, Expression, Read, Reduce

@@ -14,10 +14,9 @@ from indicial.compile.emit.graph import FLOAT, INT, NUMBER, Graph, Node, Scope
 from indicial.compile.emit.left import bounds_of
 from indicial.compile.emit.operations import Torch
 from indicial.compile.emit.reads import Array, Bounds, Where
-from indicial.compile.emit.refusal import NotEmitted
 from indicial.compile.emit.sizes import replaced
 from indicial.compile.emit.storage import Definition, Store, Walk, hull, merge
-from indicial.compile.emit.values import Environment
+from indicial.compile.emit.values import Environment, NotEmitted
 from indicial.program.ir import Affine, Code
 from indicial.program.meaning.arrays import stored_extents
 from indicial.program.sizes import Size

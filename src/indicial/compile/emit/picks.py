@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from indicial.compile.emit.graph import FLOAT, INT, Node
-from indicial.compile.emit.names import letter
+from indicial.compile.emit.identifiers import letter
 from indicial.compile.emit.operations import Torch
 from indicial.compile.emit.values import Environment, Value, aligned, merged
 from indicial.program.ir import Affine, Flat

@@ -28,7 +28,7 @@ from indicial.compile.emit.blocks import (
     roots,
 )
 from indicial.compile.emit.graph import NUMBER, Node, Scope
-from indicial.compile.emit.names import Names
+from indicial.compile.emit.identifiers import Names
 from indicial.compile.emit.sizes import loose_names, replaced
 from indicial.program.sizes import Size
 

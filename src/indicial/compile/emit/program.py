@@ -13,13 +13,13 @@ from dataclasses import replace
 from indicial.compile.emit.blocks import Assign, Block, Line
 from indicial.compile.emit.calls import call
 from indicial.compile.emit.conditions import Conditions
+from indicial.compile.emit.convolution import CONVOLUTION, Convolution
 from indicial.compile.emit.definitions import Definitions
 from indicial.compile.emit.expressions import Evaluator
 from indicial.compile.emit.graph import INT, NUMBER, Node, Scope
+from indicial.compile.emit.identifiers import Names
 from indicial.compile.emit.left import separated
 from indicial.compile.emit.loops import Fixed, at_this_step, fixings
-from indicial.compile.emit.names import Names
-from indicial.compile.emit.patterns.convolution import CONVOLUTION, Convolution
 from indicial.compile.emit.patterns.pattern import Finding, Missed
 from indicial.compile.emit.picks import choose
 from indicial.compile.emit.ragged import at_letters, with_starts

@@ -1,4 +1,24 @@
-"""Blocks of a text → the same with library calls where patterns find them, and what they found.
+"""Blocks of a text with some nodes replaced, and all that is made of them made again.
+
+A block with some nodes replaced, and all that is made of them made again.
+
+Linear maps of one operand become one: query, key and value in one product.
+
+    Query = F.linear(N, W_Q)                weights = torch.cat([W_Q, W_K, W_V])
+    Key = F.linear(N, W_K)           →      products = F.linear(N, weights).split([…], -1)
+    Value = F.linear(N, W_V)                Query = products[0], …
+
+The gradient of the operand is one product as well, instead of a sum of three. Weights are taken
+together only if they are there before the operand is: parameters, and views of them.
+
+The ReLU of a linear map is taken in the memory of the map.
+
+F.relu(F.linear(M, W_1, b))     linear_relu(M, W_1, b)
+
+Neither gradient reads what is overwritten. What a map of three axes returns is a view for autograd,
+and changing a view is recorded as copies; so the helper multiplies rows and puts the axes back.
+
+Blocks of a text → the same with library calls where patterns find them, and what they found.
 
     α = (Query @ Key.mT / math.sqrt(I)).softmax(-1)
     h = α @ Value                                        →  h = F.scaled_dot_product_attention(…)
@@ -8,23 +28,212 @@ A name whose value nobody reads any more is not printed, so α goes.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
-from indicial.compile.emit.blocks import Assign, Block, live_uses
-from indicial.compile.emit.graph import Node
-from indicial.compile.emit.in_place import IN_PLACE
-from indicial.compile.emit.merge import MERGED
+from indicial.compile.emit.blocks import Assign, Block, Line, Return, live_uses
+from indicial.compile.emit.convolution import CONVOLUTION
+from indicial.compile.emit.graph import NUMBER, Graph, Node
 from indicial.compile.emit.operations import Torch
 from indicial.compile.emit.patterns.attention import ATTENTION
-from indicial.compile.emit.patterns.bias import BIAS
-from indicial.compile.emit.patterns.convolution import CONVOLUTION
-from indicial.compile.emit.patterns.cross_entropy import CROSS_ENTROPY
-from indicial.compile.emit.patterns.embedding import EMBEDDING
-from indicial.compile.emit.patterns.gelu import GELU
 from indicial.compile.emit.patterns.layer_norm import LAYER_NORM
 from indicial.compile.emit.patterns.pattern import Finding, Found, Pattern, Surroundings
-from indicial.compile.emit.rebuild import Rebuilder
+from indicial.compile.emit.patterns.tokens import CROSS_ENTROPY, EMBEDDING
+from indicial.compile.emit.patterns.units import BIAS, GELU
+from indicial.compile.emit.printing import WIDTH
+from indicial.program.sizes import Size
+
+
+class Rebuilder(ABC):
+    """Override `made` to say what a node becomes; None if it stays what it is."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.became: dict[Node, Node] = {}
+
+    @abstractmethod
+    def made(self, node: Node) -> Node | None:
+        """What a node becomes."""
+
+    def block(self, block: Block) -> Block:
+        header = replace(block.header, arguments=self.all(block.header.arguments))
+        result = Block(block.scope, header)
+        for item in block.items:
+            if isinstance(item, Block):
+                result.items.append(self.block(item))
+            elif isinstance(item, Assign):
+                assigned = self.assign(item)
+                result.items += [assigned] if assigned is not None else []
+            elif isinstance(item, Line | Return):
+                result.items.append(replace(item, arguments=self.all(item.arguments)))
+            else:
+                result.items.append(item)
+        return result
+
+    def assign(self, item: Assign) -> Assign | None:
+        """An assignment; None if it goes."""
+        key = self.node(item.key) if item.key is not None else None
+        return replace(item, node=self.node(item.node), key=key)
+
+    def all(self, nodes: Sequence[Node]) -> tuple[Node, ...]:
+        return tuple(self.node(n) for n in nodes)
+
+    def node(self, node: Node) -> Node:
+        if node not in self.became:
+            made = self.made(node)
+            self.became[node] = made if made is not None else self.again(node)
+        return self.became[node]
+
+    def again(self, node: Node) -> Node:
+        """The same node of what its arguments have become."""
+        arguments = self.all(node.arguments)
+        if all(a is b for a, b in zip(arguments, node.arguments, strict=True)):
+            return node
+        return self.graph.again(node, arguments, node.shape)
+
+
+MERGED = "one product for several"
+LINEAR = {"F.linear({}, {})": 2, "F.linear({}, {}, {})": 3}
+
+
+def merged(block: Block, torch: Torch, parameters: Collection[str]) -> tuple[Block, list[Finding]]:
+    """The block with such products together; `parameters` are the identifiers of weights."""
+    names = frozenset(parameters)
+    groups: dict[tuple[object, ...], list[Node]] = {}
+    tensors = dict(_nodes(block))
+    for node, _ in _nodes(block):
+        if node.template in LINEAR and node.arguments[0].kind != NUMBER:
+            weights = node.arguments[1:]
+            if all(_given(w, names) for w in weights):
+                key = (node.template, node.arguments[0], node.scope)
+                groups.setdefault(key, []).append(node)
+    together = [g for g in groups.values() if len(g) > 1 and _fits_a_line(g)]
+    if not together:
+        return block, []
+    rebuilder = _Merger(torch, together)
+    findings = [Finding(MERGED, "linear", tensors[n]) for group in together for n in group]
+    return rebuilder.block(block), findings
+
+
+class _Merger(Rebuilder):
+    def __init__(self, torch: Torch, groups: Sequence[Sequence[Node]]) -> None:
+        super().__init__(torch.graph)
+        self.sizes = torch.sizes
+        self.groups = {node: group for group in groups for node in group}
+
+    def made(self, node: Node) -> Node | None:
+        group = self.groups.get(node)
+        if group is None:
+            return None
+        for member, piece in zip(group, self.pieces(group), strict=True):
+            self.became[member] = piece
+        return self.became[node]
+
+    def pieces(self, group: Sequence[Node]) -> list[Node]:
+        operand = self.node(group[0].arguments[0])
+        gaps = ", ".join("{}" for _ in group)
+        columns = [
+            self.graph.make(f"torch.cat([{gaps}])", *(self.node(n.arguments[k]) for n in group),
+                            shape=(_width(group), *group[0].arguments[k].shape[1:]), hint="weights")
+            for k in range(1, len(group[0].arguments))
+        ]  # fmt: skip
+        shape = (*group[0].shape[:-1], _width(group))
+        linear = f"F.linear({', '.join('{}' for _ in (operand, *columns))})"
+        widths = [node.shape[-1] for node in group]
+        if len(set(widths)) == 1:
+            split, sizes = f".chunk({len(group)}, -1)", []
+        else:
+            split, sizes = f".split([{gaps}], -1)", [self.sizes.node(w) for w in widths]
+        product = self.graph.make(linear, operand, *columns, shape=shape, hint="product")
+        pieces = self.graph.make("{}" + split, product, *sizes, shape=shape, hint="products")
+        return [
+            self.graph.make(f"{{}}[{n}]", pieces, shape=node.shape, hint=node.hint, light=True)
+            for n, node in enumerate(group)
+        ]
+
+
+def _width(group: Sequence[Node]) -> Size:
+    return sum((node.shape[-1] for node in group), Size())
+
+
+def _fits_a_line(group: Sequence[Node]) -> bool:
+    """Whether the list of weights can be read: parameters, each with an index and a view."""
+    names = [leaf for node in group for leaf in _leaves(node.arguments[1])]
+    return sum(len(name) + len("[l - 1], ") for name in names) <= WIDTH - 32
+
+
+def _leaves(node: Node) -> list[str]:
+    if not node.arguments:
+        return [] if node.kind == NUMBER else [node.template]
+    return [name for argument in node.arguments for name in _leaves(argument)]
+
+
+def _given(node: Node, names: frozenset[str]) -> bool:
+    """Whether a node is a parameter, or a view of one."""
+    waiting = [node]
+    tensors = False
+    while waiting:
+        here = waiting.pop()
+        if not here.arguments and here.kind != NUMBER:
+            if here.template not in names:
+                return False
+            tensors = True
+        waiting.extend(here.arguments)
+    return tensors
+
+
+def _nodes(block: Block) -> list[tuple[Node, str]]:
+    """All nodes that a block prints, as they are first met, and the tensor they are met for."""
+    found: dict[Node, tuple[Node, str]] = {}
+
+    def visit(node: Node, tensor: str) -> None:
+        if node not in found:
+            for argument in node.arguments:
+                visit(argument, tensor)
+            found[node] = node, tensor
+
+    def inside(part: Block) -> None:
+        for item in part.items:
+            if isinstance(item, Block):
+                inside(item)
+            elif isinstance(item, Assign):
+                visit(item.node, item.tensor)
+            elif isinstance(item, Line | Return):
+                for node in item.arguments:
+                    visit(node, "")
+
+    inside(block)
+    return list(found.values())
+
+
+IN_PLACE = "ReLU in place"
+
+
+def in_place(block: Block, torch: Torch) -> Block:
+    """The block with such calls where nobody else reads the map."""
+    return _InPlace(torch, live_uses(block)).block(block)
+
+
+class _InPlace(Rebuilder):
+    def __init__(self, torch: Torch, uses: Counter[Node]) -> None:
+        super().__init__(torch.graph)
+        self.torch = torch
+        self.uses = uses
+
+    def made(self, node: Node) -> Node | None:
+        if node.template != "F.relu({})":
+            return None
+        (linear,) = node.arguments
+        if linear.template not in LINEAR or linear.rank < 2 or self.uses[linear] != 1:
+            return None
+        gaps = ", ".join("{}" for _ in linear.arguments)
+        return self.torch.helper(
+            "linear_relu", gaps, *self.all(linear.arguments), shape=node.shape, kind=node.kind,
+            hint=node.hint,
+        )  # fmt: skip
+
 
 PATTERNS = (ATTENTION, LAYER_NORM, CROSS_ENTROPY, GELU, BIAS, EMBEDDING)
 NAMES = frozenset({CONVOLUTION, IN_PLACE, MERGED, *(pattern.name for pattern in PATTERNS)})
@@ -36,11 +245,11 @@ def recognise(
 ) -> tuple[Block, list[Finding]]:
     """The block with calls, and the findings in the order of the text."""
     patterns = [pattern for pattern in PATTERNS if pattern.name in names]
-    rewriter = _Rewriter(torch, live_uses(block), patterns)
+    rewriter = _Recogniser(torch, live_uses(block), patterns)
     return rewriter.block(block), rewriter.findings
 
 
-class _Rewriter(Rebuilder):
+class _Recogniser(Rebuilder):
     def __init__(self, torch: Torch, uses: Counter[Node], patterns: Sequence[Pattern]) -> None:
         super().__init__(torch.graph)
         self.around = Surroundings(torch, uses)

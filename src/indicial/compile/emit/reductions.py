@@ -11,14 +11,14 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from itertools import combinations
 
+from indicial.compile.emit import convolution
 from indicial.compile.emit.contract import Factor
-from indicial.compile.emit.convolve import convolved
+from indicial.compile.emit.convolution import convolved
 from indicial.compile.emit.elementwise import Elementwise, Evaluate
 from indicial.compile.emit.graph import BOOL, FLOAT, INT, NUMBER, Node
-from indicial.compile.emit.narrowing import narrowed, within
-from indicial.compile.emit.patterns import convolution
 from indicial.compile.emit.picks import choose
 from indicial.compile.emit.reads import Bounds
+from indicial.compile.emit.truths import narrowed, within
 from indicial.compile.emit.values import Environment, Value, aligned, expanded
 from indicial.program.ir import Affine, Apply, Expression, Index, IndexValue, Reduce, Softmax
 from indicial.program.rewrite import free_indices

@@ -20,17 +20,15 @@ import re
 from collections.abc import Collection, Sequence
 
 from indicial.compile.emit.blocks import Line, Return
+from indicial.compile.emit.convolution import CONVOLUTION
 from indicial.compile.emit.helpers import HELPERS
-from indicial.compile.emit.in_place import IN_PLACE, in_place
+from indicial.compile.emit.identifiers import Names
 from indicial.compile.emit.lift import MEMBER, lift
 from indicial.compile.emit.logs import with_logs
-from indicial.compile.emit.merge import MERGED, merged
-from indicial.compile.emit.names import Names
-from indicial.compile.emit.patterns.convolution import CONVOLUTION
 from indicial.compile.emit.patterns.pattern import Finding
 from indicial.compile.emit.printing import WIDTH, Printer, quoted
 from indicial.compile.emit.program import Emission
-from indicial.compile.emit.recognise import NAMES, recognise
+from indicial.compile.emit.recognise import IN_PLACE, MERGED, NAMES, in_place, merged, recognise
 from indicial.compile.emit.running import Source
 from indicial.compile.emit.values import Environment
 from indicial.compile.schedule.plan import Plan

@@ -2,16 +2,28 @@
 
 t' ≤ t        t <= t[:, None]       a tensor, if an index is an axis
 ℓ > 0         l > 0                 Python's, if a loop has fixed the index
+
+Conditions that are bounds: a shorter range in place of a mask.
+
+Σ_{t ≥ 1} x[t]                      x[:, 1:].sum(1)
+Σ_{s < t} h[s], at step t           stack(h, 0, t, …).sum(1): what exists, and no more
+Σ_{s ≤ t} k[t-s] x[s]               of k what is at 0 or more
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from indicial.compile.emit.graph import BOOL, CHOICE, COMPARE, INT, NUMBER
-from indicial.compile.emit.numbers import SIGNS, number
 from indicial.compile.emit.operations import Torch
+from indicial.compile.emit.ragged import Ragged
+from indicial.compile.emit.reads import Bounds
+from indicial.compile.emit.sizes import SIGNS, SizeTexts, number
 from indicial.compile.emit.values import Environment, Value, combined
+from indicial.program.cost.conditions import add, constraints
+from indicial.program.ir import Affine, Apply, Constant, Expression, Index, IndexValue, SizeValue
+from indicial.program.sizes import Size
 
 _INVERSE = {
     f"{{}} {a} {{}}": b
@@ -67,3 +79,107 @@ class Truths:
             )
             return Value(made)
         return Value(self.torch.graph.prefix("~", node, "mask"), truth.dims)
+
+
+_MIRRORED = {"<": ">", "≤": "≥", ">": "<", "≥": "≤"}
+
+
+def narrowed(
+    indices: Sequence[Index], condition: Expression | None, env: Environment, ragged: Ragged
+) -> tuple[list[Index], Expression | None]:
+    """The indices with the ranges that a condition leaves, and what is left of the condition."""
+    result = {index.name: index for index in indices}
+    left = []
+    for part in _parts(condition):
+        bound = _bound(part, result, env.bind(result.values()), ragged)
+        if bound is None:
+            left.append(part)
+        else:
+            result[bound.name] = bound
+    return list(result.values()), _all(left)
+
+
+def within(
+    place: Affine, bounds: Bounds, condition: Expression | None, sizes: SizeTexts
+) -> tuple[Bounds, Expression | None]:
+    """What a condition leaves of the places that are read, and what is left of the condition."""
+    lower, extent = bounds
+    left = []
+    for part in _parts(condition):
+        told, exact = constraints(part)
+        form = told[0].form if exact and len(told) == 1 and not told[0].differs else None
+        upper = lower + extent - 1
+        least = None if form is None else _number(add(place, form))  # form ≤ 0: place ≥ least
+        most = None if form is None else _number(add(place, form, -1))
+        if least is not None and sizes.certain(lower - least):
+            continue
+        if most is not None and sizes.certain(most - upper):
+            continue
+        if least is not None and sizes.certain(least - lower) and sizes.certain(upper - least + 1):
+            lower, extent = least, upper - least + 1
+        elif most is not None and sizes.certain(upper - most) and sizes.certain(most - lower + 1):
+            extent = most - lower + 1
+        else:
+            left.append(part)
+    return (lower, extent), _all(left)
+
+
+def _number(form: Affine) -> Size | None:
+    return None if form.terms else form.offset
+
+
+def _all(parts: Sequence[Expression]) -> Expression | None:
+    return None if not parts else parts[0] if len(parts) == 1 else Apply("and", tuple(parts))
+
+
+def _parts(condition: Expression | None) -> Iterator[Expression]:
+    if isinstance(condition, Apply) and condition.function == "and":
+        for argument in condition.arguments:
+            yield from _parts(argument)
+    elif condition is not None:
+        yield condition
+
+
+def _bound(
+    part: Expression, indices: dict[str, Index], env: Environment, ragged: Ragged
+) -> Index | None:
+    """The index that a comparison bounds, with its new range; None if that is not certain."""
+    match part:
+        case Apply(sign, (a, b)) if sign in _MIRRORED:
+            for one, two, way in ((a, b, sign), (b, a, _MIRRORED[sign])):
+                limit = _limit(two, env)
+                for name in indices:
+                    if one == IndexValue(Affine.of(name)) and limit is not None:
+                        if ragged.varies(limit, env):
+                            return None
+                        return _cut(indices[name], way, limit, env, ragged)
+    return None
+
+
+def _limit(side: Expression, env: Environment) -> Size | None:
+    """A side of a comparison that is the same for all elements."""
+    match side:
+        case Constant(value) if value == int(value):
+            return Size.of(int(value))
+        case SizeValue(size):
+            return env.size(size)
+        case IndexValue(place):
+            moved = env.place(place)
+            return moved.offset if isinstance(moved, Affine) and not moved.terms else None
+        case _:
+            return None
+
+
+def _cut(index: Index, sign: str, limit: Size, env: Environment, ragged: Ragged) -> Index | None:
+    own = env.own[index.name]
+    certain = ragged.torch.sizes.certain
+    if sign in "<≤":
+        extent = limit - own.lower + (sign == "≤")
+        fits = certain(extent) and certain(own.extent - extent)
+        return (
+            replace(index, extent=extent) if fits and not ragged.varies(own.extent, env) else None
+        )
+    lower = limit + (sign == ">")
+    extent = own.lower + own.extent - lower
+    fits = certain(lower - own.lower) and certain(extent)
+    return replace(index, lower=lower, extent=extent) if fits else None

@@ -4,6 +4,8 @@
 
 An environment knows the range of every index in scope, and the place at which a loop has fixed an
 index.
+
+What the emitter does not know how to write, said to whoever wrote the equations.
 """
 
 from __future__ import annotations
@@ -13,9 +15,9 @@ from dataclasses import dataclass, field, replace
 
 from indicial.compile.emit.graph import NUMBER, Node
 from indicial.compile.emit.operations import Torch
-from indicial.compile.emit.refusal import NotEmitted
 from indicial.compile.emit.sizes import replaced
 from indicial.program.ir import Affine, Flat, Gather, Index, Place
+from indicial.program.messages import IndicialError
 from indicial.program.moving import moved_place
 from indicial.program.rewrite import size_indices
 from indicial.program.sizes import Size
@@ -134,3 +136,10 @@ def expanded(torch: Torch, value: Value, dims: Sequence[str], env: Environment) 
     """The node with all these axes at their full extent."""
     node = aligned(torch, value, dims)
     return torch.spread(node, env.extents(dims))
+
+
+class NotEmitted(IndicialError):
+    """`NotEmitted("the extent T - t")`: the oracle runs such a program, a module does not yet."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"no PyTorch is known for {what}; `interpret` evaluates it, slowly")

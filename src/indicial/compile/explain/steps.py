@@ -22,9 +22,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from indicial.compile.emit.patterns.attention import ATTENTION
-from indicial.compile.emit.patterns.cross_entropy import CROSS_ENTROPY
-from indicial.compile.emit.patterns.embedding import EMBEDDING
 from indicial.compile.emit.patterns.pattern import Finding
+from indicial.compile.emit.patterns.tokens import CROSS_ENTROPY, EMBEDDING
 from indicial.compile.explain.blackboard import equation, letters
 from indicial.compile.explain.gradient import folded, sentence
 from indicial.compile.native.body import Body, body, needs_history

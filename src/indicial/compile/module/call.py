@@ -34,7 +34,7 @@ from typing import Any
 
 import torch
 
-from indicial.compile.emit.derivatives import followed
+from indicial.compile.emit.running import followed
 from indicial.compile.module import checks
 from indicial.compile.module.names import resolve
 from indicial.compile.module.sizes import Formula, Sizes

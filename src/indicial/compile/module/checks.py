@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 
 import torch
 
-from indicial.compile.emit.derivatives import followed
+from indicial.compile.emit.running import followed
 from indicial.compile.module.names import resolve, with_indices
 from indicial.compile.module.sizes import Sizes
 from indicial.notation.parse import canonical_name

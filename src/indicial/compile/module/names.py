@@ -14,7 +14,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Container, Iterable, Sequence
 
-from indicial.compile.emit.names import identifier
+from indicial.compile.emit.identifiers import identifier
 from indicial.notation.parse import canonical_name
 from indicial.notation.signs import ASCII_LETTERS
 from indicial.program.ir import Code, Tensor

@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from indicial.compile.native.body import Body, body, needs_history
+from indicial.compile.native.body import Body, Starts, body, needs_history, starts
 from indicial.compile.native.kernel import Kernel
 from indicial.compile.native.scan import Unsupported
 from indicial.compile.native.stages import Stage, stages
-from indicial.compile.native.starts import Starts, starts
 from indicial.compile.native.tiles import TIME, tiling
 from indicial.compile.native.writing.c import Sizes
 from indicial.compile.native.writing.kernel_plan import KernelPlan, Within

@@ -4,6 +4,12 @@
     backward(recurrence, ("W",))            the routine of W̄[j,i] = Σ_t R̄[t,j] h[t-1,i]
 
 The adjoint equations say what the forward routine has to keep, so they are derived with it.
+
+Kept values with their start in front, for adjoint equations that read both.
+
+h[t-1,j]  at t = 0 is the start, which is not among the kept h[0,j], …, h[T-1,j]
+
+h^{all}[-1,j] = h^{start}[j],  h^{all}[t,j] = h[t,j]      and reads of h become reads of h^{all}
 """
 
 from __future__ import annotations
@@ -12,21 +18,20 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 
-from indicial.compile.emit.alone import Alone, sizes_of
-from indicial.compile.emit.doubling import Doubling
+from indicial.compile.emit.doubling import Alone, Doubling, sizes_of
 from indicial.compile.encoding import Packed
 from indicial.compile.native.arranging import arranged
-from indicial.compile.native.begun import with_starts
 from indicial.compile.native.recurrence import Recurrence
 from indicial.compile.native.routine import Routine
 from indicial.compile.native.scan import Scan, Unsupported, varying
 from indicial.compile.native.tiles import wide_states
 from indicial.compile.passes.adjoint import Adjoint, adjoint
+from indicial.compile.passes.new_tensors import derived_name
 from indicial.compile.passes.normal import normal
 from indicial.compile.passes.simplify import inlined, shared, split, with_factors, without_nothing
 from indicial.compile.schedule.schedule import ScheduleError, schedule
-from indicial.program.ir import Code
-from indicial.program.rewrite import reached, tensors_read
+from indicial.program.ir import Affine, Axis, Code, Expression, Index, Read, Statement, Tensor
+from indicial.program.rewrite import reached, rebuild, tensors_read
 
 
 def recurrence(scan: Scan, outputs: Sequence[str]) -> Recurrence:
@@ -124,3 +129,66 @@ def _adjoint_code(own: Recurrence) -> Code:
     again = [s for s in own.code.statements if s.target in own.again]
     alone = replace(back.code, tensors=tensors, statements=(*again, *back.statements))
     return split(shared(normal(without_nothing(with_starts(alone, own.code)))))
+
+
+def with_starts(code: Code, forward: Code) -> Code:
+    """The adjoint equations, with every kept tensor that has a start extended by it."""
+    for name, tensor in code.tensors.items():
+        starts = [s for s in forward.of(name) if _is_outside(forward, s)]
+        if tensor.role == "input" and starts and name in tensors_read(code.statements):
+            code = _extended(code, name, starts)
+    return code
+
+
+def _is_outside(code: Code, statement: Statement) -> bool:
+    """Whether it defines an element that is not among those of the tensor's range."""
+    axis = _axis(statement)
+    if axis is None:
+        return False
+    own, place = code.tensors[statement.target].axes[axis], statement.left[axis]
+    assert isinstance(place, Affine)
+    low = (place.offset - own.lower).number
+    high = (place.offset - own.lower - own.extent).number
+    return (low is not None and low < 0) or (high is not None and high >= 0)
+
+
+def _axis(statement: Statement) -> int | None:
+    """The axis at which a left side has a number."""
+    for axis, place in enumerate(statement.left):
+        if isinstance(place, Affine) and not place.terms:
+            return axis
+    return None
+
+
+def _extended(code: Code, name: str, starts: list[Statement]) -> Code:
+    old = code.tensors[name]
+    axis = _axis(starts[0])
+    assert axis is not None
+    own = old.axes[axis]
+    lower, upper = own.lower, own.lower + own.extent
+    for statement in starts:
+        place = statement.left[axis]
+        if _axis(statement) != axis or not isinstance(place, Affine):
+            raise Unsupported(f"{name} begins along two axes")
+        if place.offset == lower - 1:
+            lower = lower - 1
+        elif place.offset == upper:
+            upper = upper + 1
+        else:
+            raise Unsupported(f"{name} begins at {place.offset}, away from the rest")
+    new = derived_name(code.tensors, name, "all")
+    axes = list(old.axes)
+    axes[axis] = Axis(own.letter, lower, upper - lower)
+    indices = tuple(Index(f"{a.letter}°{n}", a.lower, a.extent) for n, a in enumerate(old.axes))
+    places = tuple(Affine.of(i) for i in indices)
+    whole = Statement(new, places, indices, Read(name, places))
+    begun = [replace(s, target=new) for s in starts]
+
+    def leaf(node: Expression) -> Expression:
+        if isinstance(node, Read) and node.tensor == name:
+            return replace(node, tensor=new)
+        return node
+
+    moved = [replace(s, body=rebuild(s.body, leaf=leaf)) for s in code.statements]
+    tensors = {**code.tensors, new: Tensor(new, tuple(axes), "defined")}
+    return replace(code, tensors=tensors, statements=(*begun, whole, *moved))

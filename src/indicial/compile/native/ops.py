@@ -15,8 +15,7 @@ from typing import Any
 
 import torch
 
-from indicial.compile.emit.derivatives import followed
-from indicial.compile.emit.running import empty_sizes
+from indicial.compile.emit.running import empty_sizes, followed
 from indicial.compile.native.kernel import REALS
 from indicial.compile.native.recurrence import Recurrence, registered
 from indicial.compile.torch_inside import watched

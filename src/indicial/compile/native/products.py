@@ -24,7 +24,7 @@ With the core to itself it does 175 GFlop/s in float from 8 rows on, 65 with one
 the second cache: 130 GB/s).
 
 Outside of loops, where nothing is used twice (the gradient of a weight, summed over all steps),
-PyTorch or `blas.h`.
+PyTorch multiplies.
 """
 
 from __future__ import annotations

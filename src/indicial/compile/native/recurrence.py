@@ -23,8 +23,7 @@ from indicial.program.ir import Code
 from indicial.program.sizes import Size
 
 if TYPE_CHECKING:
-    from indicial.compile.emit.alone import Alone
-    from indicial.compile.emit.doubling import Doubling
+    from indicial.compile.emit.doubling import Alone, Doubling
     from indicial.compile.passes.adjoint import Adjoint
     from indicial.compile.schedule.linear import Linear
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from indicial.compile.emit.derivatives import differentiating
+from indicial.compile.emit.running import differentiating
 from indicial.compile.module import checks
 from indicial.compile.module.around import own_precision
 from indicial.compile.module.call import Lengths, Result, result

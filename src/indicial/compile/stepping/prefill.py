@@ -17,7 +17,7 @@ from functools import cached_property
 
 import torch
 
-from indicial.compile.emit.derivatives import differentiating
+from indicial.compile.emit.running import differentiating
 from indicial.compile.emit.source import Source, emit
 from indicial.compile.module.around import own_precision
 from indicial.compile.prepare import prepare

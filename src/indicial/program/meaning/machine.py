@@ -32,7 +32,7 @@ from indicial.program.ir import (
 )
 from indicial.program.logs import logarithm
 from indicial.program.meaning.arrays import BATCH, Given, InterpretError, stored_extents
-from indicial.program.meaning.demand import Demand, Unit
+from indicial.program.meaning.elements import Demand, Environment, Indexing, Unit
 from indicial.program.meaning.functions import (
     FUNCTIONS,
     SOFTMAX_OPERATIONS,
@@ -40,7 +40,6 @@ from indicial.program.meaning.functions import (
     operations,
     reduce_operations,
 )
-from indicial.program.meaning.indexing import Environment, Indexing
 from indicial.program.rewrite import free_indices, is_constant
 
 if TYPE_CHECKING:

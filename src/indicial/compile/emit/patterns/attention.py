@@ -10,9 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from indicial.compile.emit.graph import NUMBER, Node
-from indicial.compile.emit.patterns.pattern import Found, Missed, Pattern, Surroundings
-from indicial.compile.emit.patterns.trees import (
+from indicial.compile.emit.patterns.pattern import (
+    Found,
     MatrixProduct,
+    Missed,
+    Pattern,
+    Surroundings,
     matrix_product,
     only,
     quotient,

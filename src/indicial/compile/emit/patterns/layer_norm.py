@@ -9,8 +9,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from indicial.compile.emit.graph import NUMBER, Node
-from indicial.compile.emit.patterns.pattern import Found, Missed, Pattern, Surroundings
-from indicial.compile.emit.patterns.trees import mean_of, only, quotient, sides
+from indicial.compile.emit.patterns.pattern import (
+    Found,
+    Missed,
+    Pattern,
+    Surroundings,
+    mean_of,
+    only,
+    quotient,
+    sides,
+)
 
 
 @dataclass(frozen=True)

@@ -4,14 +4,17 @@
                                                       missed: α is wanted, so it is computed
 
 A pattern sees the text before any other has changed it, and says why where it almost fits.
+
+Taking nodes apart: products and quotients, means, matrix products however they are written.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from indicial.compile.emit.graph import Node
+from indicial.compile.emit.graph import NUMBER, Node
 from indicial.compile.emit.operations import Torch
 
 
@@ -70,3 +73,91 @@ class Pattern:
     name: str
     call: str
     match: Match
+
+
+def sides(template: str, node: Node) -> tuple[Node, Node] | None:
+    """The two operands of an operation, if it is this one."""
+    if node.template == template and len(node.arguments) == 2:
+        return node.arguments[0], node.arguments[1]
+    return None
+
+
+def only(template: str, node: Node) -> Node | None:
+    """The one operand of an operation, if it is this one."""
+    return node.arguments[0] if node.template == template and len(node.arguments) == 1 else None
+
+
+@dataclass
+class Quotient:
+    """Factors above and below, and what was multiplied on the way (for asking who uses it)."""
+
+    above: list[Node]
+    below: list[Node]
+    inside: list[Node]
+
+
+def quotient(node: Node) -> Quotient:
+    """`g * x / s` → g, x above and s below."""
+    result = Quotient([], [], [])
+    _collect(node, result, divides=False, top=True)
+    return result
+
+
+def _collect(node: Node, into: Quotient, divides: bool, top: bool = False) -> None:
+    if not top:
+        into.inside.append(node)
+    for template in ("{} * {}", "{} / {}"):
+        pair = sides(template, node)
+        if pair is not None and node.kind != NUMBER:
+            _collect(pair[0], into, divides)
+            _collect(pair[1], into, divides != (template == "{} / {}"))
+            return
+    if not top:
+        into.inside.pop()
+    (into.below if divides else into.above).append(node)
+
+
+def mean_of(torch: Torch, node: Node) -> Node | None:
+    """What a node is the mean of, over its last axis, which it keeps; `Σ_j x[j] / J` is one too."""
+    x = only("{}.mean(-1, keepdim=True)", node)
+    if x is not None:
+        return x
+    parts = quotient(node)
+    tensors = [n for n in parts.above if n.value != 1]
+    if len(tensors) != 1:
+        return None
+    x = only("{}.sum(-1, keepdim=True)", tensors[0])
+    if x is None or parts.below != [torch.sizes.node(x.shape[-1])]:
+        return None
+    return x
+
+
+@dataclass(frozen=True)
+class MatrixProduct:
+    """`left @ right` with the axes that both keep in front; `order` puts the result as it was."""
+
+    left: Node
+    right: Node
+    turned: tuple[int, ...]
+    """The axes of the result, as axes of the matrix product."""
+
+
+def matrix_product(torch: Torch, node: Node) -> MatrixProduct | None:
+    """A product of two tensors over one axis, as a product of matrices."""
+    pair = sides("{} @ {}", node)
+    if pair is not None:
+        return MatrixProduct(*pair, tuple(range(node.rank)))
+    found = re.fullmatch(r'torch\.einsum\("(\w+),(\w+)->(\w+)", \{\}, \{\}\)', node.template)
+    if found is None:
+        return None
+    left, right, result = found.groups()
+    both = [c for c in result if c in left and c in right]
+    summed = [c for c in left if c in right and c not in result]
+    rows = [c for c in left if c not in right]
+    columns = [c for c in right if c not in left]
+    if len(summed) != 1 or len(rows) != 1 or len(columns) != 1:
+        return None
+    a = torch.permute(node.arguments[0], [left.index(c) for c in (*both, *rows, *summed)])
+    b = torch.permute(node.arguments[1], [right.index(c) for c in (*both, *summed, *columns)])
+    order = [*both, *rows, *columns]
+    return MatrixProduct(a, b, tuple(order.index(c) for c in result))

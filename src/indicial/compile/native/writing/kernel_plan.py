@@ -11,11 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from indicial.compile.native.body import Body
+from indicial.compile.native.body import Body, Starts, is_inside
 from indicial.compile.native.linear_maps import Matmul
 from indicial.compile.native.scan import Unsupported
 from indicial.compile.native.stages import Fused, Stage
-from indicial.compile.native.starts import Starts, is_inside
 from indicial.compile.native.writing.c import Sizes
 from indicial.program.ir import Affine, Read, Statement
 from indicial.program.sizes import Size

@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from indicial.compile.native.scan import Unsupported
-from indicial.compile.native.writing.reads import scope
-from indicial.compile.native.writing.targets import members, target_place, target_row
+from indicial.compile.native.writing.reads import members, scope, target_place, target_row
 from indicial.compile.native.writing.writer import Writer
 from indicial.compile.passes.forms import Distribution, Product, Reduction
 from indicial.program.ir import Affine, Index, Place, Statement

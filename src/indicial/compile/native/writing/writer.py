@@ -17,8 +17,7 @@ from contextlib import ExitStack, contextmanager
 
 from indicial.compile.native.writing import storage
 from indicial.compile.native.writing.kernel_plan import KernelPlan
-from indicial.compile.native.writing.placing import place_tensors
-from indicial.compile.native.writing.storage import times, total
+from indicial.compile.native.writing.storage import place_tensors, times, total
 from indicial.program.ir import Affine, Index
 from indicial.program.sizes import Size
 

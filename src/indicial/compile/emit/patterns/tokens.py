@@ -2,6 +2,12 @@
 
 log_P = scores.log_softmax(-1)
 torch.where(w >= 0, log_P.gather(-1, …).squeeze(-1), 0)     →  log_likelihood(scores, w)
+
+Rows of a matrix at tokens are `F.embedding`.
+
+e[w[t], j]      embedding(w, e)
+
+The text has the call already: a read at a token is made as one. Here it is only told.
 """
 
 from __future__ import annotations
@@ -11,11 +17,10 @@ from collections.abc import Callable, Sequence
 from indicial.compile.emit.axes import ALL, Item
 from indicial.compile.emit.graph import Node
 from indicial.compile.emit.operations import Torch
-from indicial.compile.emit.patterns.pattern import Found, Missed, Pattern, Surroundings
-from indicial.compile.emit.patterns.trees import only, sides
+from indicial.compile.emit.patterns.pattern import Found, Missed, Pattern, Surroundings, only, sides
 
 
-def match(node: Node, around: Surroundings) -> Found | Missed | None:
+def likelihood(node: Node, around: Surroundings) -> Found | Missed | None:
     if node.template != "torch.where({}, {}, {})" or node.arguments[2].value != 0:
         return None
     present, found, _ = node.arguments
@@ -68,4 +73,20 @@ def _unindexed(node: Node) -> Node:
     return node
 
 
-CROSS_ENTROPY = Pattern("cross entropy", "cross_entropy", match)
+CROSS_ENTROPY = Pattern("cross entropy", "cross_entropy", likelihood)
+
+
+def embedded(node: Node, around: Surroundings) -> Found | None:
+    pair = sides("embedding({}, {})", node)
+    if pair is None:
+        return None
+    tokens, rows = pair
+    return Found(
+        lambda become: around.torch.helper(
+            "embedding", "{}, {}", become(tokens), become(rows), shape=node.shape,
+            kind=node.kind, hint=node.hint,
+        )
+    )  # fmt: skip
+
+
+EMBEDDING = Pattern("embedding", "embedding", embedded)
