@@ -91,6 +91,16 @@ def test_a_slip_is_found_and_its_mending_is_silent(name: str) -> None:
     assert found(right) == []
 
 
+@pytest.mark.parametrize("name", PAIRS)
+def test_what_a_hint_says_to_write_mends_the_slip(name: str) -> None:
+    document = read_text(f"# A\n\n{PAIRS[name][0]}\n", "a.md")
+    for fault in contradictions(Prose(document.source, document.formulas)):
+        if fault.fix is not None:
+            span, written = fault.fix
+            again = span.source.text[: span.start] + written + span.source.text[span.end :]
+            assert found(again) == []
+
+
 @pytest.mark.parametrize(
     "text",
     [

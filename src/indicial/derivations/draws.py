@@ -14,6 +14,7 @@ import hashlib
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -103,6 +104,10 @@ def conditions(kinds: Mapping[str, str], indexed: Collection[str]) -> Iterator[C
         yield Condition(FROM_ONE)
 
 
+KEPT = 20_000
+"""So many drawn arrays are kept."""
+
+
 class Exhausted(Exception):
     """A step that takes too long."""
 
@@ -164,23 +169,22 @@ class Draw:
         return self.drawn[key, at]
 
     def _drawn(self, key: str, at: tuple[int, ...], kind: str) -> float | Array:
-        random = self._random(key, at)
         n = self.size
         if kind == NUMBER:
             if self._under(key) in (ONE_HOT, WEIGHTS) and at:
                 return self._weight(key, at)
-            return float(self._plain(random, ()))
+            return float(self._plain(key, at, ()))
         if kind == MATRIX:
-            matrix = self._plain(random, (n, n))
+            matrix = self._plain(key, at, (n, n))
             if self._under(key) == SYMMETRIC:
                 return np.round(matrix + matrix.T, 1)
             if self._under(key) == ORTHOGONAL:
                 return np.asarray(np.linalg.qr(matrix)[0])
             return matrix
-        column = self._vector(key, at, random)
+        column = self._vector(key, at)
         return column if kind == COLUMN else column.T
 
-    def _vector(self, key: str, at: tuple[int, ...], random: Any) -> Array:
+    def _vector(self, key: str, at: tuple[int, ...]) -> Array:
         n = self.size
         if self.condition is not None and self.condition.what == ORTHONORMAL:
             family = f"{key}{at}"
@@ -192,8 +196,8 @@ class Draw:
             length = float(self.leaf(name, (), NUMBER)) if name else 1.0
             return length * turned[:, place % n][:, None]
         if self._under(key) == ONE_HOT:
-            return np.eye(n)[:, [int(random.integers(n))]]
-        column = self._plain(random, (n, 1))
+            return np.eye(n)[:, [int(_generator(self._seed(key, at)).integers(n))]]
+        column = self._plain(key, at, (n, 1))
         if self._under(key) == WEIGHTS:
             column = np.abs(column) + 0.1
             return np.asarray(column / column.sum())
@@ -201,19 +205,15 @@ class Draw:
 
     def _weight(self, key: str, at: tuple[int, ...]) -> float:
         """An element of numbers that sum to 1 along their last index."""
-        random = self._random(key, at[:-1])
-        whole = self._vector(key, at[:-1], random).ravel()
+        whole = self._vector(key, at[:-1]).ravel()
         return float(whole[at[-1] % self.size])
 
-    def _plain(self, random: Any, shape: tuple[int, ...]) -> Array:
-        numbers = random.integers(1, 20, shape) / 10
-        signs = 1 if self.positive else random.choice([-1, 1], shape)
-        return np.asarray(numbers * signs)
+    def _plain(self, key: str, at: tuple[int, ...], shape: tuple[int, ...]) -> Array:
+        return _numbers(self._seed(key, at), shape, self.positive)
 
-    def _random(self, key: str, at: tuple[int, ...]) -> Any:
+    def _seed(self, key: str, at: tuple[int, ...]) -> str:
         again = "again" if key.removesuffix("()") == self.other.removesuffix("()") else ""
-        name = f"{key}|{at}|{self.seed}|{self.size}{again}".encode()
-        return np.random.default_rng(int.from_bytes(hashlib.sha256(name).digest()[:8], "big"))
+        return f"{key}|{at}|{self.seed}|{self.size}{again}"
 
     # ------------------------------------------------------------------ functions
 
@@ -236,6 +236,32 @@ class Draw:
         """Numbers between -1 and 1 that are the same each time."""
         known = (key, at, shapes)
         if known not in self.curves:
-            random = self._random(key, at)
-            self.curves[known] = [random.uniform(-1, 1, shape) for shape in shapes]
+            self.curves[known] = _uniform(self._seed(key, at), shapes)
         return self.curves[known]
+
+
+# Steps are tried in many readings, all on the same few draws: what was drawn once is kept.
+
+
+def _generator(seed: str) -> np.random.Generator:
+    return np.random.default_rng(int.from_bytes(hashlib.sha256(seed.encode()).digest()[:8], "big"))
+
+
+@lru_cache(KEPT)
+def _numbers(seed: str, shape: tuple[int, ...], positive: bool) -> Array:
+    random = _generator(seed)
+    numbers = random.integers(1, 20, shape) / 10
+    return _fixed(numbers * (1 if positive else random.choice([-1, 1], shape)))
+
+
+@lru_cache(KEPT)
+def _uniform(seed: str, shapes: tuple[tuple[int, ...], ...]) -> list[Array]:
+    random = _generator(seed)
+    return [_fixed(random.uniform(-1, 1, shape)) for shape in shapes]
+
+
+def _fixed(values: object) -> Array:
+    """Numbers that nobody may change, since others have them too."""
+    made = np.asarray(values)
+    made.setflags(write=False)
+    return made

@@ -120,8 +120,7 @@ def _holds(way: Way, relation: str, course: _Course, budget: Budget) -> bool:
             budget=budget,
         )
         try:
-            with np.errstate(all="ignore"):
-                left, right = both_sides(way, draw)
+            left, right = both_sides(way, draw)
         except (Misfit, Unread, Open, OverflowError, ZeroDivisionError, np.linalg.LinAlgError):
             return False
         pairs.append((left, right))

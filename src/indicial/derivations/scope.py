@@ -71,6 +71,7 @@ class Scope:
         self.spoken = spoken
         plain = [replace(e, sides=(Group(e.sides[0]), *e.sides[1:])) for e in spoken]
         self.naming = Naming([*self.statements, *plain])
+        self._read: dict[int, tuple[Expression, Reference | None]] = {}
         self.base = 1
         """The first value of an index: 0 where a sum says so."""
         self.sizes: set[str] = set()
@@ -111,6 +112,12 @@ class Scope:
 
     def read(self, node: Expression) -> Reference | None:
         """A name with its indices, in brackets or below; None for anything else."""
+        known = self._read.get(id(node))
+        if known is None:  # the node is kept with it, so that no other gets its id
+            known = self._read[id(node)] = node, self._reference(node)
+        return known[1]
+
+    def _reference(self, node: Expression) -> Reference | None:
         if isinstance(node, Index) and isinstance(node.base, Name):
             return self.naming.read(node.base, node.items)
         return self.naming.read(node) if isinstance(node, Name) else None

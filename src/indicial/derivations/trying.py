@@ -102,7 +102,8 @@ def try_step(step: Step, scopes: list[Scope], how: Try | None = None) -> Finding
 
 def _try_in(step: Step, scope: Scope, how: Try) -> Finding:
     try:
-        return how(step, scope, Budget(MOST_WORK))
+        with np.errstate(all="ignore"):  # what has no value on a draw is seen in its result
+            return how(step, scope, Budget(MOST_WORK))
     except Exhausted:
         return Finding(step, UNTRIED, "it takes too long to try")
     except Exception:
@@ -300,8 +301,7 @@ def _outcome(way: Way, draw: Draw, dry: bool = False) -> _Outcome:
         values: list[Value] = []
         for side, read in zip(way.sides, names, strict=True):
             evaluation = Evaluation(way.scope, draw, way.kinds, way.layout, way.rules, dry=dry)
-            with np.errstate(all="ignore"):
-                values.append(evaluation.value(side, env))
+            values.append(evaluation.value(side, env))
             read |= evaluation.leaves | evaluation.guessed
             used |= evaluation.used
         gap, shown = _gap(values[0], values[1], way.sides, slopes)
@@ -341,8 +341,7 @@ def _gap(
 def apart(a: Array, b: Array) -> tuple[float, tuple[float, float, str]]:
     a, b = np.broadcast_arrays(a, b)
     scale = max(1.0, float(np.max(np.abs(a))), float(np.max(np.abs(b))))
-    with np.errstate(all="ignore"):
-        difference = np.abs(a - b)
+    difference = np.abs(a - b)
     if not np.all(np.isfinite(difference)):
         return float("nan"), (0.0, 0.0, "")
     place = np.unravel_index(int(np.argmax(difference)), a.shape) if a.ndim else ()

@@ -17,7 +17,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from indicial import library
-from indicial.derivations.report import Derivations, derives
+from indicial.derivations.report import STEPS, Derivations, derives
 from indicial.notation.documents import (
     Document,
     by_looks,
@@ -170,7 +170,9 @@ def load_document(
         if span.source is not document.source or document.flavour == "notebook":
             return None
         again = read_text(_replaced(span, text), document.source.name, document.path)
-        return [m for p in _in_document(again, *stretch, None, known) for m in p.messages]
+        # Derivations are left out: no hint is about a step, and trying them all again takes long.
+        found = (m for p in _in_document(again, *stretch, None, known) for m in p.judged())
+        return [m for m in found if m.code not in STEPS]
 
     return _filled(_in_document(document, *stretch, mend, known), fills or {})
 
@@ -194,9 +196,24 @@ def _in_document(
         _with_slips(block, headings.setdefault(id(together), Heading(together)))
         for block, together in under_headings(blocks)
     ]
-    prose = Prose(document.source, [f for f in document.formulas if f.surface == "latex"])
-    faults = (*document.faults, *contradictions(prose))
-    return programs(blocks, faults, _silencer([document]), mend, known)
+    spoken = (_with_tried_hint(fault, document) for fault in _contradictions(document))
+    return programs(blocks, (*document.faults, *spoken), _silencer([document]), mend, known)
+
+
+def _contradictions(document: Document) -> list[Fault]:
+    return contradictions(
+        Prose(document.source, [f for f in document.formulas if f.surface == "latex"])
+    )
+
+
+def _with_tried_hint(fault: Fault, document: Document) -> Fault:
+    """A fault between sentences and formulas; its hint is shown if the text is free of it then."""
+    if fault.fix is None or fault.fix[0].source is not document.source:
+        return fault
+    again = read_text(_replaced(*fault.fix), document.source.name, document.path)
+    place = fault.spans[0].start
+    still = any(f.code == fault.code and f.spans[0].start == place for f in _contradictions(again))
+    return replace(fault, hint="", fix=None) if still else fault
 
 
 def _filled(programs: list[Program], fills: Mapping[str, Fill]) -> list[Program]:

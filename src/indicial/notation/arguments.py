@@ -53,7 +53,7 @@ def unnumbered(prose: Prose) -> Iterator[Fault]:
                 if defined and len(found) == 1 and re.search(bare, sides[1]):
                     yield warned(
                         "unnumbered", f"{name}_{digit} is compared and found, and here stands {name}",
-                        prose.span(formula, found[0]), hint=f"write {name}_{digit}",
+                        prose.span(formula, found[0]), write=f"{name}_{digit}",
                     )  # fmt: skip
 
 
@@ -237,6 +237,7 @@ def excluded(prose: Prose) -> Iterator[Fault]:
                     "excluded", f"{', '.join(unsaid)} is left out as well, and only {only} is said to be large",
                     Span(prose.source, at + left_out.start(), at + left_out.end()),
                     hint=f"write {left_out.group(1)} ≠ {only}",
+                    write=f"{left_out.group(1)} \\neq {only}" if "," not in only else "",
                 )  # fmt: skip
 
 
@@ -270,7 +271,7 @@ def lost_label(prose: Prose) -> Iterator[Fault]:
                     yield warned(
                         "lost-label", f"\\{name}_{label} has become \\{name} in this step",
                         Span(prose.source, start + match.start(), start + match.end()),
-                        hint=f"write \\{name}_{label}",
+                        write=f"\\{name}_{label}",
                     )  # fmt: skip
 
 

@@ -26,6 +26,8 @@ class Fault:
     row: Span | None = field(default=None, compare=False)
     """All of the row that does not read."""
     severity: str = "error"
+    fix: tuple[Span, str] | None = field(default=None, compare=False)
+    """What the hint says to write, and where: it is tried before it is shown."""
 
 
 @dataclass(frozen=True)

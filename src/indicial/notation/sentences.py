@@ -59,6 +59,7 @@ def own_index(prose: Prose) -> Iterator[Fault]:
             yield warned(
                 "own-index", f"{letter} is the tensor here, and its own index",
                 span, hint=f"did you mean {meant}{brackets}?" if meant else "",
+                write=f"{meant}{brackets}" if meant else "",
             )  # fmt: skip
 
 
@@ -80,7 +81,7 @@ def cut_word(prose: Prose) -> Iterator[Fault]:
             if written or re.search(rf"\b{word}\b", prose.words):
                 yield warned(
                     "cut-word", f"{word} is cut in two here: a letter, and the rest below it",
-                    prose.span(formula, match), hint=f"write \\text{{{word}}}",
+                    prose.span(formula, match), write=f"\\text{{{word}}}",
                 )  # fmt: skip
 
 
@@ -132,7 +133,7 @@ def lost_index(prose: Prose) -> Iterator[Fault]:
         if not bound:
             yield warned(
                 "lost-index", f"all on the right goes by {letter}, and {left} does not",
-                prose.span(formula, match, 1), hint=f"write {left}_{letter}",
+                prose.span(formula, match, 1), write=f"{left}_{letter}",
             )  # fmt: skip
 
 
@@ -196,7 +197,7 @@ def approximately(prose: Prose) -> Iterator[Fault]:
             yield warned(
                 "approximately", f"the sentence says {said.group(1)}, the formula says =",
                 prose.span(formula, equal), Span(prose.source, said.start(1), said.end(1)),
-                hint="write ≈",
+                hint="write ≈", write=r"\approx",
             )  # fmt: skip
 
 
@@ -241,8 +242,9 @@ def large_weight(prose: Prose) -> Iterator[Fault]:
     """`α_b ≈ M`, where α are weights and M is said to be large."""
     plain = re.sub(r"[$\\{}]", "", prose.source.text)
     large = set(_LARGE.findall(plain))
-    for formula in prose.formulas:
-        for letter in _weights(prose):
+    weights = _weights(prose) if large else set()
+    for formula in prose.formulas if weights else ():
+        for letter in weights:
             said = re.match(
                 rf"\s*{re.escape(letter)}_\{{?\w\}}?\s*=.*?\\approx\s*(?:\\epsilon\s*)?([A-Z])\s*(?:\\g+\b|$)",
                 formula.body.text.strip(),
@@ -259,8 +261,9 @@ def left_out(prose: Prose) -> Iterator[Fault]:
     if not re.search(r"\bsoftmax\b", prose.words, re.IGNORECASE) or _WITHOUT.search(prose.words):
         return
     large = {fault.spans[0] for fault in large_weight(prose)}
-    for formula in prose.formulas:
-        for letter in _weights(prose):
+    weights = _weights(prose)
+    for formula in prose.formulas if weights else ():
+        for letter in weights:
             product = rf"\s*{re.escape(letter)}_\{{?\w\}}?\s*=\s*[a-z]_\{{?\w\}}?\s*\^\{{?\s*\\top\s*\}}?\s*[a-z]"
             said = re.match(rf"{product}(?:_\{{?\w\}}?)?\s*(?:\\approx|≈|=|,|$)", formula.body.text)
             if said is not None and formula.body not in large:

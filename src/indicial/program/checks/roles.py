@@ -16,7 +16,7 @@ from indicial.program import ir
 from indicial.program.checks.lists import check_list, near_name
 from indicial.program.checks.orders import exchanged
 from indicial.program.checks.scripts import own_letters
-from indicial.program.checks.similar import similar
+from indicial.program.checks.similar import in_place, similar
 from indicial.program.checks.spelling import counterpart, say_unused
 from indicial.program.checks.suspicions import suspect
 from indicial.program.checks.timing import expanded, reads
@@ -191,7 +191,7 @@ def _guess(
         context.messages.add(
             severity, "unknown-name", f"{info.key} is never defined, but {sibling.key} is",
             (info.span, "never defined"), (sibling.span, f"{sibling.key} is defined here"),
-            hint=f"did you mean {sibling.key}?", fix=(info.span, _in_place(info.span, sibling.span)),
+            hint=f"did you mean {sibling.key}?", fix=(info.span, in_place(info.span, sibling.span)),
         )  # fmt: skip
         return
     if context.outline.parameter_list:
@@ -210,11 +210,6 @@ def _guess(
         info.role, info.guess = "parameter", "a matrix that is the same at every step"
     else:
         info.role, info.guess = "input", "never defined"
-
-
-def _in_place(span: Span, other: Span) -> str:
-    """The name that stands at `other`, with the brackets that stand at `span`."""
-    return other.text.partition("[")[0] + "".join(span.text.partition("[")[1:])
 
 
 def _is_weight(context: Context, info: TensorInfo) -> bool:

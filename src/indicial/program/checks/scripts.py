@@ -12,6 +12,7 @@ from itertools import pairwise
 
 from indicial.notation.printers import name_key
 from indicial.notation.syntax import Equation, Index, Name, Product
+from indicial.program.checks.similar import in_place
 from indicial.program.lowering.context import Context
 from indicial.program.names.letters import index_name, is_capital
 
@@ -72,6 +73,7 @@ def own_letters(context: Context) -> None:
                 "similar-names", f"{name_key(node.base)} and {name_key(meant)} differ only in case",
                 (node.span, f"{name_key(node.base)} here"), (known[meant].span, f"{name_key(meant)} here"),
                 hint=f"did you mean {name_key(meant)}? {script.base} is an index of it",
+                fix=(node.span, in_place(node.span, known[meant].span)),
             )  # fmt: skip
 
 

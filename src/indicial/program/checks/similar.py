@@ -11,6 +11,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 
+from indicial.notation.source import Span
 from indicial.program.lowering.context import Context, TensorInfo
 
 
@@ -55,7 +56,14 @@ def similar(context: Context) -> None:
                     "similar-names", f"{info.key} and {other.key} {how}",
                     (info.span, f"{info.key} here"), (other.span, f"{other.key} here"),
                     hint=f"did you mean {other.key}? If not, declare `parameter {info.key}[…]`",
+                    fix=(info.span, in_place(info.span, other.span)),
+                    otherwise=f"if they are two, declare `parameter {info.key}[…]`",
                 )  # fmt: skip
+
+
+def in_place(span: Span, other: Span) -> str:
+    """The name that stands at `other`, with the brackets that stand at `span`."""
+    return other.text.partition("[")[0] + "".join(span.text.partition("[")[1:])
 
 
 WORD = re.compile(r"[A-Za-z]{2,}")
