@@ -46,7 +46,7 @@ examples:
   indicial train ugrnn --data people   train a model, here on a built-in world
   indicial generate runs/people        text from a trained model
   indicial compare rnn gru --data people   models on equal terms, side by side
-  indicial lab transformer             equations and costs in the browser
+  indicial lab transformer             equations, costs and runs in the browser
 """
 
 COMMANDS = [

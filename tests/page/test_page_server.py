@@ -161,27 +161,31 @@ def test_workers_answer_and_are_ended() -> None:
     async def main() -> None:
         workers = Workers(1, warm=False)
         await workers.start()
+
+        async def ask(*arguments: Any, **named: Any) -> Any:
+            return json.loads(await workers.ask(*arguments, **named))
+
         try:
-            first = await workers.ask("one", "read", {"text": TEXT})
+            first = await ask("one", "read", {"text": TEXT})
             assert first["answer"]["messages"] == []
             [worker] = workers.every
-            assert "not" in (await workers.ask("one", "read", {"text": 1}))["error"]
+            assert "not" in (await ask("one", "read", {"text": 1}))["error"]
 
-            late = await workers.ask("one", "try", SLOW, seconds=0.2)
+            late = await ask("one", "try", SLOW, seconds=0.2)
             assert "longer than 0.2 s" in late["error"]
-            again = await workers.ask("one", "read", {"text": TEXT})
+            again = await ask("one", "read", {"text": TEXT})
             assert again == first
             assert worker not in workers.every
             await gone(worker.process)
 
             # Of one page's questions only the newest counts; another page is not concerned.
-            running = asyncio.create_task(workers.ask("one", "try", SLOW))
+            running = asyncio.create_task(ask("one", "try", SLOW))
             await asyncio.sleep(0.05)
-            old = asyncio.create_task(workers.ask("one", "read", {"text": "a"}))
-            other = asyncio.create_task(workers.ask("two", "read", {"text": TEXT}))
+            old = asyncio.create_task(ask("one", "read", {"text": "a"}))
+            other = asyncio.create_task(ask("two", "read", {"text": TEXT}))
             await asyncio.sleep(0)
-            new = asyncio.create_task(workers.ask("one", "read", {"text": TEXT}))
-            stopped = asyncio.create_task(workers.ask("one", "try", {**SLOW, "sizes": {}}))
+            new = asyncio.create_task(ask("one", "read", {"text": TEXT}))
+            stopped = asyncio.create_task(ask("one", "try", {**SLOW, "sizes": {}}))
             with pytest.raises(Superseded):
                 await old
             with pytest.raises(Superseded):

@@ -5,6 +5,7 @@ import { h, show } from "./dom.ts";
 import { Equations } from "./equations/view.ts";
 import { packed } from "./link.ts";
 import type { Start } from "./protocol.ts";
+import { RunsView } from "./runs/view.ts";
 
 interface Shown {
   node: HTMLElement;
@@ -15,6 +16,7 @@ type View = (start: Start) => Shown;
 const VIEWS: readonly (readonly [string, string, View])[] = [
   ["equations", "Equations", (start) => new Equations(start)],
   ["attention", "Attention", () => new Attention((text) => void packed(text).then((letters) => (location.hash = `eq=${letters}`)))],
+  ["runs", "Runs", () => new RunsView()],
 ];
 
 const THEME = "indicial.theme";
@@ -36,6 +38,10 @@ function theme(): HTMLElement {
   const name = (): void => {
     button.textContent = dark() ? "☀" : "☾";
   };
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+    name();
+    window.dispatchEvent(new Event("theme"));
+  });
   name();
   return button;
 }

@@ -152,6 +152,100 @@ export interface Claims {
   verdicts: Verdict[];
 }
 
+export interface RunOf {
+  name: string;
+  title: string;
+  data: string;
+  task: string;
+  sizes: string;
+  created: string;
+  training: boolean;
+}
+
+export interface Runs {
+  runs: RunOf[];
+}
+
+export interface AskRun {
+  run: string;
+}
+
+export interface Inputs {
+  texts: string[];
+  rows: boolean;
+  writes: boolean;
+}
+
+export interface AskCurves {
+  run: string;
+  known: number;
+}
+
+export interface Curves {
+  fresh: boolean;
+  known: number;
+  training: boolean;
+  of: number;
+  steps: number[];
+  loss: (number | null)[];
+  validated: number[];
+  validation: (number | null)[];
+  entropy: number | null;
+}
+
+export interface AskText {
+  run: string;
+  prompt: string;
+  temperature: number;
+  top_p: number;
+  seed: number;
+  count: number;
+}
+
+export interface Other {
+  text: string;
+  probability: number;
+  drawn: number;
+}
+
+export interface Token {
+  text: string;
+  probability: number;
+  others: Other[];
+}
+
+export interface Made {
+  prompt: string;
+  tokens: Token[];
+  ended: string;
+  loop: number;
+  period: number;
+  nats: number | null;
+}
+
+export interface AskLooks {
+  run: string;
+  inputs: Record<string, string>;
+  row: number;
+}
+
+export interface Look {
+  name: string;
+  layer: number | null;
+  head: number | null;
+  place: string;
+  rows: string[];
+  columns: string[];
+  says: string;
+  weights: string;
+}
+
+export interface Looks {
+  looks: Look[];
+  left_out: number;
+  cut: number;
+}
+
 export interface Model {
   name: string;
   summary: string;
@@ -183,5 +277,10 @@ export interface Questions {
   try: [AskTry, Trial];
   claims: [AskTry, Claims];
   model: [AskModel, Text];
+  runs: [Nothing, Runs];
+  inputs: [AskRun, Inputs];
+  curves: [AskCurves, Curves];
+  generate: [AskText, Made];
+  attend: [AskLooks, Looks];
   start: [Nothing, Start];
 }

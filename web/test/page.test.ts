@@ -6,6 +6,8 @@ import { packed, unpacked } from "../src/link.ts";
 import { fromSlider, toSlider } from "../src/equations/costs.ts";
 import { parser } from "../src/equations/language.ts";
 import { columns } from "../src/equations/typeset.ts";
+import { History, means } from "../src/runs/history.ts";
+import { unpackWeights } from "../src/pictures/weights.ts";
 import { colours, scaleOf } from "../src/pictures/colour.ts";
 import { ticks } from "../src/pictures/lines.ts";
 
@@ -81,4 +83,23 @@ test("colours go from the ground to full, and signs apart", () => {
 
 test("numbers are short", () => {
   assert.deepEqual([950, 1234567, 0.25].map(short), ["950", "1.23 M", "0.25"]);
+});
+
+test("curves grow, and begin anew where a training went back", () => {
+  const history = new History();
+  const told = { fresh: false, known: 10, training: true, of: 5, steps: [1, 2], loss: [3, null], validated: [2], validation: [2.5], entropy: 1 };
+  assert.equal(history.add(told), true);
+  assert.equal(history.add({ ...told, steps: [], loss: [], validated: [], validation: [], entropy: null }), false);
+  assert.deepEqual([history.steps, history.best, history.entropy], [[1, 2], 2.5, 1]);
+  assert.equal(history.lines("").length, 3);
+  history.add({ ...told, fresh: true, known: 4, steps: [1], loss: [9] });
+  assert.deepEqual([history.steps, history.loss], [[1], [9]]);
+});
+
+test("many points become means", () => {
+  assert.deepEqual(means([1, 2, 3, 4, 5], [1, 3, null, 5, 7], 3), [[2, 4, 5], [2, 5, 7]]);
+});
+
+test("weights are 16-bit numbers", () => {
+  assert.deepEqual([...unpackWeights(Buffer.from([0, 0, 255, 255, 1, 2]).toString("base64"))], [0, 65535, 513]);
 });

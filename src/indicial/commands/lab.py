@@ -1,7 +1,8 @@
-"""The command `lab`: equations in the browser.
+"""The command `lab`: equations and runs in the browser.
 
 $ indicial lab
 $ indicial lab model.eq
+$ indicial lab runs/cell-people-1
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ from indicial.commands.arguments import Commands, command
 
 LAB = """\
 Opens a page in the browser: equations with their messages, costs and heat maps
-as one types, and attention with vectors that one drags.
+as one types, attention with vectors that one drags, and the runs of trainings.
 
-  indicial lab                       an empty text
+  indicial lab                       an empty text, and the runs in runs/
   indicial lab model.eq              that text; the file itself is never changed
   indicial lab transformer           a model of the library
+  indicial lab runs/cell-people-1    that run; or a folder with several
   indicial lab "http://127.0.0.1:8765/#eq=…"     a link that somebody copied
 
 The page is served on this machine only, to whoever has the link that is
@@ -32,8 +34,8 @@ PORT = 8765
 
 def add(commands: Commands[Any]) -> None:
     """Adds `lab` to the parser of `indicial`."""
-    parser = command(commands, "lab", "open equations in the browser", LAB, _lab)
-    parser.add_argument("what", nargs="*", metavar="FILE|MODEL|LINK", help="what to show")
+    parser = command(commands, "lab", "open equations and runs in the browser", LAB, _lab)
+    parser.add_argument("what", nargs="*", metavar="FILE|MODEL|RUN|LINK", help="what to show")
     parser.add_argument("--port", type=int, metavar="N",
                         help=f"where to serve ({PORT}, or another that is free)")  # fmt: skip
     parser.add_argument("--no-browser", action="store_true", help="only print the link")

@@ -23,6 +23,7 @@ from indicial.program.messages import IndicialError
 
 if TYPE_CHECKING:
     from indicial.compile.module.module import ProgramModule
+    from indicial.decode.text import Speaker
     from indicial.training.run import Run
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -91,7 +92,16 @@ class Subject:
         """The model of a run; texts as its tokenizer reads them."""
         from indicial.decode.text import Speaker
 
-        speaker = Speaker.of(run, checkpoint=checkpoint)
+        return Subject.of_speaker(Speaker.of(run, checkpoint=checkpoint), text, target, arrays)
+
+    @staticmethod
+    def of_speaker(
+        speaker: Speaker,
+        text: str | None = None,
+        target: str | None = None,
+        arrays: Mapping[str, object] | None = None,
+    ) -> Subject:
+        """The same of a model that is there already."""
         tokenizer = speaker.tokenizer
 
         def encode(reading: Reading, said: str) -> tuple[list[int], list[str]]:

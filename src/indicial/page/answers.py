@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from indicial.page import equations
+from indicial.page import equations, runs
 from indicial.page.protocol import QUESTIONS, checked
 from indicial.program.messages import IndicialError
 
@@ -20,6 +20,11 @@ ANSWERS: dict[str, Callable[[Any], Any]] = {
     "try": equations.trial,
     "claims": equations.claims,
     "model": equations.model,
+    "runs": runs.runs,
+    "inputs": runs.inputs,
+    "curves": runs.curves,
+    "generate": runs.generate,
+    "attend": runs.attend,
 }
 
 

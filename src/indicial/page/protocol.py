@@ -202,6 +202,117 @@ class Claims(TypedDict):
     verdicts: list[Verdict]
 
 
+# ---------------------------------------------------------------------- runs
+
+
+class RunOf(TypedDict):
+    name: str
+    title: str
+    data: str
+    task: str
+    sizes: str
+    created: str
+    training: bool
+
+
+class Runs(TypedDict):
+    runs: list[RunOf]
+
+
+class AskRun(TypedDict):
+    run: str
+
+
+class Inputs(TypedDict):
+    """What a model reads: these texts, or a row of its world."""
+
+    texts: list[str]
+    rows: bool
+    writes: bool
+
+
+class AskCurves(TypedDict):
+    run: str
+    known: int
+    """Bytes of the metrics that the page has."""
+
+
+class Curves(TypedDict):
+    """What was written since; `fresh` says that what came before no longer counts."""
+
+    fresh: bool
+    known: int
+    training: bool
+    of: int
+    steps: list[int]
+    loss: list[Number | None]
+    validated: list[int]
+    validation: list[Number | None]
+    entropy: Number | None
+
+
+class AskText(TypedDict):
+    run: str
+    prompt: str
+    temperature: Number
+    top_p: Number
+    seed: int
+    count: int
+
+
+class Other(TypedDict):
+    """What might have stood there; `drawn` is its probability after temperature and top-p."""
+
+    text: str
+    probability: Number
+    drawn: Number
+
+
+class Token(TypedDict):
+    text: str
+    probability: Number
+    others: list[Other]
+
+
+class Made(TypedDict):
+    prompt: str
+    tokens: list[Token]
+    ended: str
+    loop: int
+    """The token that a loop begins with; -1 if there is none."""
+    period: int
+    nats: Number | None
+
+
+class AskLooks(TypedDict):
+    run: str
+    inputs: dict[str, str]
+    row: int
+
+
+class Look(TypedDict):
+    """What a head looks at; the weights are 16-bit numbers in base64, 65535 is 1."""
+
+    name: str
+    layer: int | None
+    head: int | None
+    place: str
+    rows: list[str]
+    columns: list[str]
+    says: str
+    weights: str
+
+
+class Looks(TypedDict):
+    looks: list[Look]
+    left_out: int
+    cut: int
+    """Tokens that the model has no places for."""
+
+
+# ---------------------------------------------------------------------- the page
+
+
 class Model(TypedDict):
     name: str
     summary: str
@@ -236,6 +347,11 @@ QUESTIONS: dict[str, tuple[Any, Any]] = {
     "try": (AskTry, Trial),
     "claims": (AskTry, Claims),
     "model": (AskModel, Text),
+    "runs": (Nothing, Runs),
+    "inputs": (AskRun, Inputs),
+    "curves": (AskCurves, Curves),
+    "generate": (AskText, Made),
+    "attend": (AskLooks, Looks),
     "start": (Nothing, Start),
 }
 """What may be asked, with the types of question and answer."""

@@ -27,6 +27,8 @@ from indicial.page.protocol import QUESTIONS, Start
 from indicial.page.workers import Busy, Superseded, Workers
 
 LONGEST_QUESTION = 2 << 20
+LONGER = {"generate": 60.0, "attend": 60.0}
+"""Seconds for what opens a model first."""
 STATIC = files("indicial.page") / "static"
 KINDS = {
     "js": "text/javascript; charset=utf-8",
@@ -181,7 +183,8 @@ async def _ask(lab: Lab, request: Request) -> Response:
     if name == "start":
         return JSONResponse({"answer": lab.start})
     try:
-        return JSONResponse(await lab.workers.ask(page, name, question))
+        told = await lab.workers.ask(page, name, question, LONGER.get(name))
+        return Response(told, media_type="application/json")
     except Superseded:
         return JSONResponse({"superseded": True}, 409)
     except Busy:

@@ -2,7 +2,7 @@
 
     workers = Workers(count=2)
     await workers.start()
-    await workers.ask("page 1", "read", {"text": "y[j] = W[j,I] x[I]"})    →    {"answer": {…}}
+    await workers.ask("page 1", "read", {"text": "y[j] = W[j,I] x[I]"})    →    b'{"answer": {…}}'
 
 Each is a copy of one process that has imported everything (`zygote.py`), so a new one is there in
 milliseconds. A question that takes too long ends its worker, and another takes its place. Of the
@@ -34,8 +34,6 @@ WAITING = 200
 LONGEST = 64 << 20
 """Bytes of an answer."""
 
-Told = dict[str, Any]
-
 
 class Superseded(Exception):
     """The page has asked the same again since."""
@@ -64,7 +62,7 @@ class Job:
     page: str
     name: str
     seconds: float
-    told: asyncio.Future[Told]
+    told: asyncio.Future[bytes]
     started: float = 0.0
     running: asyncio.Task[None] | None = field(default=None, repr=False)
 
@@ -85,7 +83,7 @@ class Workers:
         self.free: list[Worker] = []
         self.every: set[Worker] = set()
         self.newest: dict[tuple[str, str], Job] = {}
-        self.waiting: list[tuple[Job, Told]] = []
+        self.waiting: list[tuple[Job, Any]] = []
         self._forking = asyncio.Lock()
         self._zygote: subprocess.Popen[bytes] | None = None
         self._door: socket.socket | None = None
@@ -127,15 +125,15 @@ class Workers:
 
     # ------------------------------------------------------------------ questions
 
-    async def ask(self, page: str, name: str, question: Told, seconds: float | None = None) -> Told:
-        """The answer, or what is wrong: `{"answer": …}` or `{"error": "…"}`."""
+    async def ask(self, page: str, name: str, question: Any, seconds: float | None = None) -> bytes:
+        """The answer, or what is wrong, as JSON: `{"answer": …}` or `{"error": "…"}`."""
         key = page, name
         old = self.newest.get(key)
         if old is not None:
             self._supersede(old)
         if len(self.waiting) >= WAITING:
             raise Busy
-        told: asyncio.Future[Told] = asyncio.get_running_loop().create_future()
+        told: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         job = Job(page, name, seconds or self.seconds, told)
         self.newest[key] = job
         self.waiting.append((job, question))
@@ -171,8 +169,8 @@ class Workers:
             job.started = monotonic()
             job.running = self._soon(self._run(worker, job, question))
 
-    async def _run(self, worker: Worker, job: Job, question: Told) -> None:
-        told: Told | None = None
+    async def _run(self, worker: Worker, job: Job, question: Any) -> None:
+        told: bytes | None = None
         try:
             async with asyncio.timeout(job.seconds):
                 asked = json.dumps({"name": job.name, "question": question})
@@ -180,16 +178,15 @@ class Workers:
                 await worker.writer.drain()
                 line = await worker.reader.readline()
             if not line.endswith(b"\n"):
-                told = {"error": "the computation took more memory than it may have, and was ended"}
-                worker.end()
+                told = _wrong("the computation took more memory than it may have, and was ended")
             else:
-                told = json.loads(line)
+                told = line
                 self.free.append(worker)
                 worker = None  # type: ignore[assignment]
         except TimeoutError:
-            told = {"error": f"this takes longer than {job.seconds:g} s, and was ended"}
+            told = _wrong(f"this takes longer than {job.seconds:g} s, and was ended")
         except (ConnectionError, ValueError):
-            told = {"error": "the computation failed; its process ended"}
+            told = _wrong("the computation failed; its process ended")
         finally:
             job.running = None
             if told is not None and not job.told.done():
@@ -232,3 +229,7 @@ class Workers:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
+
+
+def _wrong(text: str) -> bytes:
+    return json.dumps({"error": text}).encode()

@@ -25,7 +25,8 @@ LIGHT = ("indicial.page.answers",)
 HEAVY = (
     "torch", "indicial.compile.explain.gradient", "indicial.compile.explain.schedule",
     "indicial.compile.module.module", "indicial.claims.trying", "indicial.inspect.graph",
-    "indicial.inspect.svg", "indicial.inspect.layers",
+    "indicial.inspect.svg", "indicial.inspect.layers", "indicial.decode.text",
+    "indicial.training.run", "indicial.inspect.attention", "indicial.inspect.columns",
 )  # fmt: skip
 MEMORY = 2 << 30
 """Bytes that a worker may take on top of what it begins with."""
@@ -90,5 +91,5 @@ def limit_memory() -> None:
 if __name__ == "__main__":
     from indicial.page import runs
 
-    runs.FOLDERS += json.loads(sys.argv[2])
+    runs.folders_from(sys.argv[2])
     main(socket.socket(fileno=int(sys.argv[1])))

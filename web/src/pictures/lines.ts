@@ -20,10 +20,10 @@ export interface Plot {
   /** What x and y look like as numbers. */
   shown?: (value: number) => string;
   height?: number;
+  width?: number;
 }
 
 const COLOURS = ["#0f766e", "#c2410c", "#1d4ed8", "#a21caf", "#4d7c0f", "#b91c1c", "#0369a1", "#92400e"];
-const WIDTH = 560;
 const LEFT = 58, RIGHT = 12, TOP = 10, BOTTOM = 34;
 
 /** Round numbers between two ends: 1, 2 and 5 times powers of ten, or powers alone. */
@@ -45,6 +45,7 @@ export function ticks(low: number, high: number, log: boolean): number[] {
 
 export function lines(plot: Plot): HTMLElement {
   const height = plot.height ?? 240;
+  const width = plot.width ?? 560;
   const shown = plot.shown ?? short;
   const usable = (value: number | null, log?: boolean): value is number => value !== null && Number.isFinite(value) && (!log || value > 0);
   const points = plot.lines.flatMap((line) => line.at.map((x, n) => [x, line.values[n] ?? null] as const))
@@ -56,20 +57,20 @@ export function lines(plot: Plot): HTMLElement {
   if (low === high) [low, high] = plot.logY ? [low / 2, high * 2] : [low - 0.5, high + 0.5];
   const place = (value: number, a: number, b: number, log?: boolean): number =>
     log ? (Math.log(value) - Math.log(a)) / (Math.log(b) - Math.log(a)) : (value - a) / (b - a);
-  const x = (value: number): number => LEFT + (WIDTH - LEFT - RIGHT) * place(value, left, right, plot.logX);
+  const x = (value: number): number => LEFT + (width - LEFT - RIGHT) * place(value, left, right, plot.logX);
   const y = (value: number): number => height - BOTTOM - (height - BOTTOM - TOP) * place(value, low, high, plot.logY);
 
   const rows: Node[] = [];
   for (const value of ticks(low, high, !!plot.logY)) {
-    rows.push(s("line", { x1: LEFT, x2: WIDTH - RIGHT, y1: y(value), y2: y(value), class: "rule" }),
+    rows.push(s("line", { x1: LEFT, x2: width - RIGHT, y1: y(value), y2: y(value), class: "rule" }),
       s("text", { x: LEFT - 6, y: y(value) + 4, "text-anchor": "end" }, shown(value)));
   }
   for (const value of ticks(left, right, !!plot.logX)) {
     rows.push(s("line", { x1: x(value), x2: x(value), y1: TOP, y2: height - BOTTOM, class: "rule" }),
       s("text", { x: x(value), y: height - BOTTOM + 15, "text-anchor": "middle" }, shown(value)));
   }
-  rows.push(s("text", { x: (LEFT + WIDTH - RIGHT) / 2, y: height - 4, "text-anchor": "middle", class: "axis" }, plot.across));
-  if (plot.down) rows.push(s("text", { x: 4, y: 10, class: "axis" }, plot.down));
+  rows.push(s("text", { x: (LEFT + width - RIGHT) / 2, y: height - 4, "text-anchor": "middle", class: "axis" }, plot.across));
+  if (plot.down) rows.push(s("text", { x: width - RIGHT - 4, y: TOP + 12, "text-anchor": "end", class: "axis" }, plot.down));
   if (plot.mark !== undefined && plot.mark >= left && plot.mark <= right) {
     rows.push(s("line", { x1: x(plot.mark), x2: x(plot.mark), y1: TOP, y2: height - BOTTOM, class: "here" }));
   }
@@ -84,7 +85,7 @@ export function lines(plot: Plot): HTMLElement {
   });
   const pointer = s("line", { class: "pointer", y1: TOP, y2: height - BOTTOM, visibility: "hidden" });
   const picture = s("svg", {
-    viewBox: `0 0 ${WIDTH} ${height}`, class: "plot", role: "img", tabindex: 0,
+    viewBox: `0 0 ${width} ${height}`, class: "plot", role: "img", tabindex: 0,
     "aria-label": `${plot.lines.map((l) => l.name).join(", ")} against ${plot.across}`,
   }, ...rows, pointer);
   const told = h("output", { class: "readout", "aria-live": "polite" });
@@ -105,7 +106,7 @@ export function lines(plot: Plot): HTMLElement {
   };
   picture.addEventListener("pointermove", (event) => {
     const box = (picture as Element).getBoundingClientRect();
-    const across = (((event as PointerEvent).clientX - box.left) / box.width) * WIDTH;
+    const across = (((event as PointerEvent).clientX - box.left) / box.width) * width;
     let best = 0;
     all.forEach((value, n) => {
       if (Math.abs(x(value) - across) < Math.abs(x(all[best]!) - across)) best = n;
