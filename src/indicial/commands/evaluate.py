@@ -81,6 +81,8 @@ def add(commands: Commands[Any]) -> None:
                         help="write the texts or answers that it makes, a line for each row")  # fmt: skip
     parser.add_argument("--match", action="store_true",
                         help="questions with answers: how many are exactly right")  # fmt: skip
+    parser.add_argument("--pages", nargs="+", metavar="PATH",
+                        help="with --match: pages to look answers up in (those of the training)")  # fmt: skip
     parser.add_argument("--plot", metavar="FILE.png",
                         help="with --match: how sure it is of its answers, and how often right")  # fmt: skip
     parser.add_argument("--field", metavar="NAME", help="the field or column that holds the text")

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from indicial.commands.arguments import Commands, command, forcing
+from indicial.commands.lookup import answer_from_pages, looks_up
 
 if TYPE_CHECKING:
     from indicial.decode.session import Session
@@ -44,6 +45,12 @@ is left out of a text, and behind the text for "what was it?":
 
   indicial generate runs/answers --prompt "Where was Khatchig Mouradian born?"
   indicial generate runs/spans --prompt "Anna Lind was born in ⁇ .⁇"
+
+A model that looks answers up (`answer` of the library) shows the page, and can
+ask every page what there is to ask, for another model to learn:
+
+  indicial generate runs/reader --prompt "Where was Anna Lind born?" --show-source
+  indicial generate runs/reader --ask --out questions.tsv
 
 A model that reads other inputs as well is given them by name: texts, files with
 a row in each line, tables, images. Its answers come in the order of the rows,
@@ -102,6 +109,11 @@ def _add_prompts(parser: argparse.ArgumentParser) -> None:
                        help="a text with blanks (___) for a model that fills them; may be repeated")  # fmt: skip
     group.add_argument("--alternatives", type=int, default=5, metavar="N",
                        help="words to show for each blank (5)")  # fmt: skip
+    group.add_argument("--pages", nargs="+", metavar="PATH",
+                       help="pages to look answers up in (those of the training)")  # fmt: skip
+    group.add_argument("--ask", action="store_true",
+                       help="of a model that reads pages: a question and its answer for every page, as "
+                       "a table")  # fmt: skip
     group.add_argument("--interactive", action="store_true",
                        help="write a text in turns: Ctrl-C ends an answer, Ctrl-D everything")  # fmt: skip
     group.add_argument("--checkpoint", choices=["best", "last"], default="best",
@@ -142,7 +154,10 @@ def _add_ends(parser: argparse.ArgumentParser) -> None:
                        help="end a text that has fallen into a loop")  # fmt: skip
     group.add_argument("--no-slide", action="store_true",
                        help="refuse what is longer than the model has positions for")  # fmt: skip
-    group.add_argument("--out", metavar="FILE", help="with --input: write the answers there")
+    group.add_argument("--out", metavar="FILE",
+                       help="with --input or pages: write the answers there")  # fmt: skip
+    group.add_argument("--show-source", action="store_true",
+                       help="the page that each answer was read off")  # fmt: skip
     group.add_argument("--format", choices=["lines", "conllu"], default="lines",
                        help="with --input: an answer in each line, or words with what is said of "
                        "each, as CoNLL-U (lines)")  # fmt: skip
@@ -157,13 +172,21 @@ def _add_ends(parser: argparse.ArgumentParser) -> None:
 def _generate(options: argparse.Namespace) -> int:
     from dataclasses import replace
 
-    prompts = _prompts(options)
+    prompts = prompts_of(options)
     settings = _settings(options)
     from indicial.decode.text import Speaker
     from indicial.program.messages import IndicialError
     from indicial.training.run import Run
 
     run = Run.open(options.run_folder)
+    if looks_up(run):
+        return answer_from_pages(options, run)
+    for flag in ("ask", "show_source", "pages"):
+        if getattr(options, flag):
+            raise IndicialError(
+                f"--{flag.replace('_', '-')} is for a model that looks answers up in pages; {options.run_folder} "
+                "does not"
+            )
     if run.description.task == "columns":
         from indicial.commands.answering import answer
 
@@ -219,7 +242,7 @@ def _fill(options: argparse.Namespace, run: Run) -> int:
     return 0
 
 
-def _prompts(options: argparse.Namespace) -> list[str]:
+def prompts_of(options: argparse.Namespace) -> list[str]:
     """What was given, files behind texts; one empty prompt if nothing was."""
     from indicial.program.messages import IndicialError
 

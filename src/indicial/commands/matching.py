@@ -37,6 +37,7 @@ def matched(options: argparse.Namespace, run: Run) -> int:
             options.data,
             dict(item.partition("=")[::2] for item in options.column),
             checkpoint=options.checkpoint,
+            pages=options.pages,
             progress=progress,
         )
     if options.texts_out is not None:
@@ -60,6 +61,13 @@ def page(found: Matches) -> str:
         f"{found.name}: {count:,} question{'s' * (count != 1)}",
         f"  {found.share:.1%} answered exactly right ({sum(found.right):,})",
     ]
+    if found.recall:
+        told = ", ".join(
+            f"{share:.1%} among the first {most}" for most, share in found.recall.items()
+        )
+        lines.append(
+            f"  the page that is asked about is found: {told}".replace("the first 1,", "the first,")
+        )
     if found.usual is not None:
         lines += [
             f"  {found.usual.share:.1%} would be by saying {found.usual.answer} each time, the most "

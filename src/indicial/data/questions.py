@@ -79,6 +79,11 @@ class Together(Source):
     def notes(self) -> tuple[str, ...]:  # type: ignore[override]
         return tuple(note for source in self.sources for note in source.notes)
 
+    def questions(self) -> Iterator[tuple[str, str]]:
+        """Each question with its answer, where they are whole tables."""
+        if isinstance(self.asked, Questions):
+            yield from self.asked.rows()
+
     def pieces(self) -> Iterator[Piece]:
         for source in self.sources:
             yield from source.pieces()

@@ -34,6 +34,7 @@ TOGETHER = 64
 OFTEN = ((0, 0), (1, 1), (2, 4), (5, 19), (20, 10**9))
 """How often something stands in a text, in a few groups."""
 BINS = 10
+RECALLED = (1, 5)
 COMMON = 0.05
 """Words that so many of the questions have say nothing of whom a question is about."""
 
@@ -67,6 +68,9 @@ class Matches:
     """How often each answer came in training, where that is known."""
     text: str = ""
     """What the model has read, where that is known."""
+    recall: Mapping[int, float] = field(default_factory=dict)
+    """Of a model that looks answers up: how often the page that a question is about, by its words and its
+    true answer, is among the likeliest 1 and 5."""
 
     @property
     def right(self) -> list[bool]:
@@ -150,6 +154,8 @@ class Matches:
             "calibration_error": self.calibration_error,
             "calibration": [[b.count, b.sure, b.right] for b in self.calibration],
         }  # fmt: skip
+        if self.recall:
+            found["recall"] = {str(most): share for most, share in self.recall.items()}
         if self.usual is not None:
             found["usual"] = [self.usual.answer, self.usual.share]
         if self.text:
@@ -176,9 +182,13 @@ def match(
     columns: Mapping[str, str] | None = None,
     *,
     checkpoint: str = "best",
+    pages: Sequence[str] | None = None,
     progress: Progress | None = None,
 ) -> Matches:
-    """Asks the model of a run all questions of some tables, and compares its answers."""
+    """Asks the model of a run all questions of some tables, and compares its answers.
+
+    `pages` are for a model that looks answers up, if they are others than those of its training.
+    """
     said = run.description.settings.get("column") or {}
     columns = {**said, **(columns or {})}
     asked = open_together(data, columns).asked
@@ -188,15 +198,40 @@ def match(
             "questions and one for the answers"
         )
     questions, truth = zip(*asked.rows(), strict=True)
-    answers = tuple(ask(run, questions, checkpoint, progress))
+    recall: dict[int, float] = {}
+    if run.description.task == "columns":
+        answers, recall = _looked_up(run, questions, truth, checkpoint, pages, progress)
+    else:
+        answers = tuple(ask(run, questions, checkpoint, progress))
     trained = trained_on(run, columns)
-    learned: Counter[str] = Counter()
+    learned = Counter(answer for _, answer in trained.questions()) if trained is not None else {}
     text = ""
-    if trained is not None and isinstance(trained.asked, Questions):
-        learned.update(answer for _, answer in trained.asked.rows())
     if trained is not None and trained.texts is not None:
         text = "\n".join(trained.texts.documents())
-    return Matches(asked.name, questions, answers, truth, learned, text)
+    return Matches(asked.name, questions, answers, truth, learned, text, recall)
+
+
+def _looked_up(
+    run: Run,
+    questions: Sequence[str],
+    truth: Sequence[str],
+    checkpoint: str,
+    pages: Sequence[str] | None,
+    progress: Progress | None,
+) -> tuple[tuple[Answer, ...], dict[int, float]]:
+    """Answers off pages, and how often the right page is among the likeliest."""
+    from indicial.data.columns.pages import Index
+    from indicial.decode.lookup import Librarian
+
+    librarian = Librarian.of(run, checkpoint, pages)
+    found = list(librarian.answers(questions, max(RECALLED), progress))
+    index = Index(librarian.pages)
+    right = [index.find(q, a) for q, a in zip(questions, truth, strict=True)]
+    recall = {
+        most: float(np.mean([n in f.others[:most] for n, f in zip(right, found, strict=True)]))
+        for most in RECALLED
+    }
+    return tuple(one.answer for one in found), recall
 
 
 def ask(

@@ -32,8 +32,8 @@ from indicial.program.program import Program
 from indicial.tasks.choosing import Chosen, Tensors, likeliest
 from indicial.tasks.forms import CHOICE, LOSS, NUMBERS, POINTS, TAGS, Form, form_of
 from indicial.tasks.predictions import SURPRISE, Measure, surprise_of
-from indicial.tasks.retrieval import Retrieving
-from indicial.tasks.scoring import Classes, Edges, Nothing, Right, Squares, Together
+from indicial.tasks.retrieval import Retrieving, reduced, share, sharing
+from indicial.tasks.scoring import Answered, Classes, Edges, Nothing, Right, Squares, Together
 from indicial.tasks.task import About, Batch, Scores
 from indicial.tasks.terms import loss_terms
 
@@ -71,6 +71,7 @@ class ColumnTask:
         self.buckets = Buckets(kept, len(rows), batch_size, seed)
         self.checked = self._lengths(data.validation)
         self._measure: Measure | None = None
+        self._measured: Any = None
         self._parts_of: Retrieving | None = None
 
     @property
@@ -300,7 +301,31 @@ class ColumnTask:
             found = self._retrieving(module)(batch.inputs, batch.lengths, [P])[P]
         own = torch.arange(len(found), device=found.device)
         self.scoring.add(tally, _flat(own, None), _flat(found.argmax(-1), None))
-        return float(-found.double()[own, own].log().sum())
+        nats = float(-found.double()[own, own].log().sum())
+        return (
+            nats if self.form.read is None else nats + self._measured_reading(module, batch, tally)
+        )
+
+    def _measured_reading(self, module: ProgramModule, batch: Batch, tally: Ints) -> float:
+        """-ln P of the texts that are read off what belongs to each row, and how many the likeliest
+        tokens spell exactly."""
+        read = self.form.read
+        assert read is not None and isinstance(self.scoring, Answered)
+        if self._measure is None or self._measured is not module:
+            part = sharing(module, reduced(module.code, [read.distribution.name]))
+            self._measured, self._measure = module, Measure(part, read)
+        share(module, self._measure.module)
+        names = {t.name for t in self._measure.module.code.tensors.values() if t.role == "input"}
+        inputs = {n: v for n, v in batch.inputs.items() if n in names}
+        slots = [slot for slot in self.slots if slot.name in names]
+        lengths = {s.length: batch.lengths[s.length] for s in slots if s.length in batch.lengths}
+        P = read.distribution.name
+        found = self._measure.tensors(inputs, lengths, [SURPRISE, P])
+        true, long = batch.inputs[read.token.name], batch.lengths[str(read.length)]
+        inside = torch.arange(true.shape[1], device=true.device) < long[:, None]
+        right = ((found[P].argmax(-1) == true) | ~inside).all(1)
+        self.scoring.read(tally, int(right.sum()))
+        return float(_flat(found[SURPRISE].double(), inside).sum())
 
     def _retrieving(self, module: Any) -> Retrieving:
         inner = getattr(module, "module", module)  # of a replica
@@ -361,7 +386,7 @@ def _scoring(form: Form, data: Columns) -> Nothing:
     if form.kind in (NUMBERS, LOSS):
         return Squares() if form.kind == NUMBERS else Nothing()
     if form.kind == CHOICE:
-        return Right()
+        return Right() if form.read is None else Answered()
     found: dict[tuple[str, ...], Nothing] = {}
     # Labels that are said of a word and its head are those of the links, and counted with these.
     for part in sorted(form.parts, key=lambda part: part.kind != POINTS):

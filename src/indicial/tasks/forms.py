@@ -15,7 +15,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from indicial.data.columns.slots import LABEL, PLACES, TEXT, UNITS, Slot, slots
 from indicial.program.ir import Apply, Code, Expression, Read
@@ -70,6 +70,8 @@ class Form:
     """What one is chosen from, by retrieval: the slots have one in each row."""
     parts: tuple[Part, ...] = ()
     """All that is predicted, the first of them being what the fields above speak of."""
+    read: Prediction | None = None
+    """Beside the choice, a text that is predicted from what is chosen: the answer."""
 
     @property
     def target(self) -> Slot | None:
@@ -113,7 +115,15 @@ class Form:
             rest = [
                 s.name for s in self.slots if s.name not in {t.name for t in self.candidates.given}
             ]
-            return f"which {among} belongs to {' and '.join(rest)}, of those of a batch: retrieval"
+            if self.read is None:
+                return (
+                    f"which {among} belongs to {' and '.join(rest)}, of those of a batch: retrieval"
+                )
+            first, *more = [name for name in rest if name != self.read.token.name]
+            return (
+                f"which {among} belongs to {first}, of those of a batch, and {self.read.token.name} from "
+                f"{' and '.join(more or [first])}: retrieval and reading"
+            )
         if self.target is None:
             return (
                 "the equations say no probability of an input, and compare none with what they "
@@ -142,8 +152,12 @@ def form_of(program: Program) -> Form:
         return Form(kind, slots(code), code.loss, compared=pair)
     chosen = candidates(code, found)
     if chosen is not None:
-        columns = slots(of_one(code, chosen))
-        return Form(CHOICE, columns, code.loss, found, candidates=chosen)
+        others = (p for p in predictions(code) if p.token is not found.token)
+        read = next((p for p in others if len(p.token.axes) == 1), None)
+        columns = slots(of_one(code, chosen), {read.token.name} if read is not None else ())
+        names = [tensor.name for tensor in chosen.given]
+        marked = tuple(replace(slot, candidate=slot.name in names) for slot in columns)
+        return Form(CHOICE, marked, code.loss, found, candidates=chosen, read=read)
     several = predictions(code)
     every = slots(code, {one.token.name for one in several})
     parts = tuple(_part(code, one, several, every) for one in several)

@@ -18,7 +18,7 @@ Both have the parameters of the module that is trained.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -134,35 +134,9 @@ class _Parting:
             rows[tensor.name] = replace(tensor, axes=own)
             tensors[tensor.name] = replace(tensor, role="input")
         return Towers(
-            self._code(rows, below, None),
-            self._code(tensors, tops, self.code.loss),
+            _program(self.code, rows, below, None),
+            _program(self.code, tensors, tops, self.code.loss),
             tuple(tensor.name for tensor in self.cuts.values()),
-        )
-
-    def _code(
-        self, tensors: Mapping[str, Tensor], statements: Sequence[Statement], loss: str | None
-    ) -> Code:
-        """A program of its own: these statements, what they read, and the sizes of that."""
-        named = {s.target for s in statements} | tensors_read(statements)
-        kept = {n: t for n, t in tensors.items() if n in named}
-        sizes: set[str] = set()
-        for tensor in kept.values():
-            sizes |= tensor.values.names if tensor.values is not None else set()
-            for axis in tensor.axes:
-                sizes |= axis.lower.names | axis.extent.names
-        for statement in statements:
-            for node in statement.body.walk():
-                sizes |= node.size.names if isinstance(node, SizeValue) else set()
-        return replace(
-            self.code,
-            tensors=kept,
-            statements=tuple(statements),
-            sizes={n: v for n, v in self.code.sizes.items() if n in sizes},
-            constants={n: v for n, v in self.code.constants.items() if n in kept},
-            draws=tuple(d for d in self.code.draws if d.tensor in kept),
-            tests=(),
-            loss=loss,
-            generated=None,
         )
 
     # ------------------------------------------------------------------ row by row
@@ -223,22 +197,67 @@ class _Parting:
         return replace(node, tensor=self.cuts[key].name, places=tuple(map(Affine.of, indices)))
 
 
+def _program(
+    code: Code, tensors: Mapping[str, Tensor], statements: Sequence[Statement], loss: str | None
+) -> Code:
+    """A program of its own: these statements, what they read, and the sizes of that."""
+    named = {s.target for s in statements} | tensors_read(statements)
+    kept = {n: t for n, t in tensors.items() if n in named}
+    sizes: set[str] = set()
+    for tensor in kept.values():
+        sizes |= tensor.values.names if tensor.values is not None else set()
+        for axis in tensor.axes:
+            sizes |= axis.lower.names | axis.extent.names
+    for statement in statements:
+        for node in statement.body.walk():
+            sizes |= node.size.names if isinstance(node, SizeValue) else set()
+    return replace(
+        code,
+        tensors=kept,
+        statements=tuple(statements),
+        sizes={n: v for n, v in code.sizes.items() if n in sizes},
+        constants={n: v for n, v in code.constants.items() if n in kept},
+        draws=tuple(d for d in code.draws if d.tensor in kept),
+        tests=(),
+        loss=loss,
+        generated=None,
+    )
+
+
+def reduced(code: Code, want: Iterable[str]) -> Code:
+    """What a program computes of some tensors alone: it reads no other inputs than they need."""
+    needed = set(want)
+    while True:
+        statements = [s for s in code.statements if s.target in needed]
+        more = needed | (tensors_read(statements) & code.tensors.keys())
+        if more == needed:
+            return _program(code, code.tensors, statements, None)
+        needed = more
+
+
+def sharing(module: ProgramModule, code: Code) -> ProgramModule:
+    """A part of the program of a module, with its parameters."""
+    sizes = {n: v for n, v in module.sizes.known.items() if n in code.sizes}
+    part = ProgramModule(code, sizes, title=module.title, device="meta")
+    share(module, part)
+    return part
+
+
+def share(module: ProgramModule, part: ProgramModule) -> None:
+    """Gives a part the parameters that its module has now."""
+    part.train(module.training)
+    for name, key in part.state_keys.items():
+        part.register_parameter(key, module.parameter(name))
+    part.register_buffer("_like", module._like, persistent=False)
+
+
 class Retrieving:
     """Losses and choices of a module on rows whose candidates are those of the other rows."""
 
     def __init__(self, module: ProgramModule, found: Candidates) -> None:
         self.module, self.answer = module, found.answer.name
         self.towers = Towers.of(module.code, found)
-        sizes = module.sizes.known
-        self.parts = [
-            ProgramModule(
-                code,
-                {n: v for n, v in sizes.items() if n in code.sizes},
-                title=module.title,
-                device="meta",
-            )
-            for code in (self.towers.rows, self.towers.top)
-        ]
+        self.parts = [sharing(module, code) for code in (self.towers.rows, self.towers.top)]
 
     def __call__(
         self,
@@ -249,10 +268,7 @@ class Retrieving:
         """Tensors of the second part, its loss for example; they depend on the module's parameters."""
         rows, top = self.parts
         for part in self.parts:
-            part.train(self.module.training)
-            for name, key in part.state_keys.items():
-                part.register_parameter(key, self.module.parameter(name))
-            part.register_buffer("_like", self.module._like, persistent=False)
+            share(self.module, part)
         between: Any = rows(**inputs, lengths=lengths or None, want=list(self.towers.between))
         given = dict(between)
         count = len(next(iter(inputs.values())))

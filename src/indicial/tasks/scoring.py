@@ -4,6 +4,7 @@
     Right()                       how many are right: accuracy
     Edges(("nsubj", "obl:tmod"))  heads of words, and what they are called: UAS and LAS
     Together({("y",): …, …})      several of these
+    Answered()                    the same of what is found, and of texts that are read off it
     Squares()                     squares of deviations: R²
     Nothing()                     -ln P says it all; texts that are written are scored elsewhere
 
@@ -54,6 +55,22 @@ class Right(Nothing):
 
     def figures(self, tally: Ints) -> dict[str, float]:
         return {"accuracy": float(tally[0] / max(1, tally[1]))}
+
+
+class Answered(Right):
+    """How many are found, and how many texts are read exactly off what belongs to them, of how many."""
+
+    def begin(self) -> Ints:
+        return np.zeros(3)
+
+    def add(self, tally: Ints, true: Ints, found: Ints) -> None:
+        super().add(tally[:2], true, found)
+
+    def read(self, tally: Ints, right: int) -> None:
+        tally[2] += right
+
+    def figures(self, tally: Ints) -> dict[str, float]:
+        return {**super().figures(tally), "match": float(tally[2] / max(1, tally[1]))}
 
 
 @dataclass(frozen=True)

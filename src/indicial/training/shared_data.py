@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from indicial.data.columns.pages import is_text, looked_up
 from indicial.data.columns.parts import Columns
 from indicial.data.columns.preparing import find_columns, open_columns, prepare_columns
 from indicial.data.columns.slots import Slot
@@ -72,16 +73,21 @@ def read_columns(
 ) -> Columns:
     """The columns that the settings name for the inputs of a program; `known` is a run's folder
     whose tokens and labels are taken, `sizes` are those that were set."""
-    validation = _validation(settings.validation)
+    validation: Any = _validation(settings.validation)
+    unit = settings.documents or "auto"
+    what, columns = looked_up(slots, settings.data, settings.column, unit)
+    if isinstance(validation, float):
+        validation = checked_fraction(validation)
+    elif validation is not None and what != list(settings.data):
+        pages = [name for name in settings.data if is_text(name)]
+        validation, _ = looked_up(slots, [*pages, *validation], settings.column, unit)
 
     def prepare() -> Columns:
         return prepare_columns(
             slots,
-            settings.data,
-            settings.column,
-            validation=checked_fraction(validation)
-            if isinstance(validation, float)
-            else validation,
+            what,
+            columns,
+            validation=validation,
             tokens=settings.tokens or "auto",
             vocabulary=settings.vocabulary,
             cut=cut,

@@ -25,7 +25,7 @@ from indicial.data.columns.codings import Coding, Refused
 from indicial.data.columns.learning import Wishes, learn
 from indicial.data.columns.parts import Columns, Held, Part, load_codings, save_codings
 from indicial.data.columns.slots import IMAGE, Slot
-from indicial.data.columns.tables import Bad
+from indicial.data.columns.tables import Bad, Table
 from indicial.data.columns.worlds import Made, made_parts
 from indicial.data.corpus import open_array
 from indicial.data.encode import EVERY
@@ -46,10 +46,10 @@ MOST_BAD = 0.2
 
 def prepare_columns(
     slots: Sequence[Slot],
-    what: Sequence[str],
+    what: Sequence[str | Table],
     columns: Mapping[str, str] | None = None,
     *,
-    validation: float | Sequence[str] | None = None,
+    validation: float | Sequence[str | Table] | None = None,
     tokens: str = "auto",
     vocabulary: int | None = None,
     cut: Cut | None = None,

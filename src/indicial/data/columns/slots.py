@@ -42,6 +42,8 @@ class Slot:
     """Whether the equations say how likely it is."""
     fixed: tuple[int | None, ...] = ()
     """The sizes that the equations themselves say."""
+    candidate: bool = False
+    """Whether rows are chosen among: each has one, and is compared with those of others."""
 
     @property
     def written(self) -> str:

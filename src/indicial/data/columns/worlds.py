@@ -69,17 +69,20 @@ class Made(Table):
 
 
 def made_parts(
-    what: Sequence[str], validation: float | Sequence[str] | None, size: int | None, seed: int
+    what: Sequence[str | Table],
+    validation: float | Sequence[str | Table] | None,
+    size: int | None,
+    seed: int,
 ) -> tuple[Made, Made] | None:
     """Both parts of the world that is named; None if the data are files."""
     from indicial.data.prepare import FRACTION
 
-    named = [name for name in what if name in tables()]
+    named = [name for name in what if isinstance(name, str) and name in tables()]
     if not named:
         if size is not None:
             raise IndicialError(
                 f"--world-size is for a built-in world ({', '.join(tables())}), and "
-                f"{' '.join(what)} is none"
+                f"{' '.join(map(str, what))} is none"
             )
         return None
     name = named[0]

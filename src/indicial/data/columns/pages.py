@@ -1,0 +1,146 @@
+"""Pages to look answers up in, and questions with answers → rows of a question, its page, and its answer.
+
+    --data wiki.txt --data births.tsv --column question=0 --column answer=1
+
+    Paged(…).rows()  →  1, {"question": "Where was Anna Lind born?", "answer": "Lund",
+                            "page": "Anna Lind is a painter from Lund .",
+                            "asked": "Where was Anna Lind born? ⁇ Lund"}
+
+Nobody says which page a question is about. It is taken to be the one that has most of the question's words and
+pairs of words, rare ones counting more; of pages that have about as many, one with the answer in it. That is how rows
+for training are found; the model learns to find pages without knowing the answer.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from indicial.data.columns.binding import named
+from indicial.data.columns.slots import Slot
+from indicial.data.columns.tables import Rows, Table
+from indicial.data.documents import kind_of
+from indicial.data.questions import ANSWER, NAMES, QUESTION, Questions, open_together
+from indicial.data.reading import File
+from indicial.data.sources import Source
+from indicial.data.tokenizers import MARK
+
+PAGE, ASKED = "page", "asked"
+NEARLY = 0.9
+"""Pages that have so much of what the best one has are as good, if the answer stands in them."""
+LOOKED_AT = 20
+
+
+def between(question: str, answer: str = "") -> str:
+    """A question and its answer as one text; without the answer, its beginning."""
+    return f"{question} {MARK} {answer}".strip()
+
+
+def parted(text: str) -> tuple[str, str]:
+    """`"Where …? ⁇ Lund"` → question and answer."""
+    question, _, answer = text.partition(MARK)
+    return question.strip(), answer.strip()
+
+
+class Index:
+    """Pages by their words, and by the pairs of words in them."""
+
+    def __init__(self, pages: Sequence[str]) -> None:
+        self.pages = pages
+        self._with: dict[str, set[int]] = defaultdict(set)
+        for number, page in enumerate(pages):
+            for word in _words(page):
+                self._with[word].add(number)
+
+    def find(self, question: str, answer: str = "") -> int:
+        """The number of the page that a question is about."""
+        scores: Counter[int] = Counter()
+        for word in _words(question):
+            there = self._with.get(word, set())
+            for number in there:
+                scores[number] += math.log(1 + len(self.pages) / len(there))  # type: ignore[assignment]
+        best = sorted(scores, key=lambda number: (-scores[number], number))[:LOOKED_AT]
+        if not best:
+            return 0
+        enough = NEARLY * scores[best[0]]
+        fits = (n for n in best if scores[n] >= enough and answer and answer in self.pages[n])
+        return next(fits, best[0])
+
+
+def _words(text: str) -> set[str]:
+    words = re.findall(r"\w+", text.lower())
+    return {*words, *map(" ".join, pairwise(words))}
+
+
+@dataclass(frozen=True)
+class Paged(Table):
+    """Rows of questions, each with its page."""
+
+    questions: Questions
+    pages: Source
+
+    @property
+    def name(self) -> str:
+        return f"{self.questions.name} with {self.pages.name}"
+
+    @property
+    def folder(self) -> Path:
+        return Path()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (QUESTION, ANSWER, PAGE, ASKED)
+
+    @cached_property
+    def _index(self) -> Index:
+        return Index(list(self.pages.documents()))
+
+    def rows(self) -> Rows:
+        for number, (question, answer) in enumerate(self.questions.rows(), 1):
+            page = self._index.pages[self._index.find(question, answer)]
+            asked = between(question, answer)
+            yield number, {QUESTION: question, ANSWER: answer, PAGE: page, ASKED: asked}
+
+    def stamp(self) -> object:
+        return [self.questions.stamp(), self.pages.stamp()]
+
+
+def looked_up(
+    slots: Sequence[Slot],
+    what: Sequence[Any],
+    columns: Mapping[str, str],
+    documents: str = "auto",
+) -> tuple[list[Any], dict[str, str]]:
+    """The data of equations that choose a page: questions with their pages, and what each input reads.
+
+    Candidates are pages; what is predicted is the question and its answer, as one text; of the other
+    inputs the first is the question, and any other the page that belongs to it.
+    """
+    given, said = list(what), dict(columns)
+    texts = [name for name in given if isinstance(name, str) and is_text(name)]
+    inputs = [slot.name for slot in slots]
+    if not any(slot.candidate for slot in slots) or any(named(n, inputs)[0] for n in texts):
+        return given, said
+    if not texts or len(texts) == len(given):
+        return given, said
+    asked = {n: c for n, c in said.items() if n in NAMES}
+    together = open_together(given, asked, documents=documents)
+    assert isinstance(together.asked, Questions) and together.texts is not None
+    reads = dict.fromkeys((s.name for s in slots if s.candidate), PAGE)
+    reads |= dict.fromkeys((s.name for s in slots if s.predicted), ASKED)
+    rest = [slot.name for slot in slots if slot.name not in reads]
+    reads |= {name: QUESTION if number == 0 else PAGE for number, name in enumerate(rest)}
+    own = {name: column for name, column in said.items() if name not in NAMES}
+    return [Paged(together.asked, together.texts)], {**reads, **own}
+
+
+def is_text(name: str) -> bool:
+    """Whether it holds pages: a folder, or a file that is no table."""
+    return Path(name).is_dir() or kind_of(File(Path(name), name), None) == "text"

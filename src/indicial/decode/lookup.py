@@ -1,0 +1,265 @@
+"""A run that finds pages and reads them, and questions → answers with the page that each was read off.
+
+>>> librarian = Librarian.of(Run.open("reader"))
+>>> found, = librarian.answers(["Where was Anna Lind born?"])
+>>> str(found.answer), found.page
+('Lund', 'Anna Lind is a painter from Lund .')
+
+All pages become vectors once, and a question is compared with all of them (`P(n | q)`, tasks/retrieval.py). The
+likeliest are read, and the one of which the question is likeliest is taken: the equations say `P(w | x)` of a text
+that is a question and its answer. So with the question given, the answer is what follows; with nothing given, it is
+what one would ask of the page, and what the page says to that (`asked`). Pages are those that the run was trained
+with, read anew from their files, or others: who edits a page gets another answer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from indicial.data.columns.codings import Coding, Text
+from indicial.data.columns.pages import between, is_text, parted
+from indicial.data.columns.parts import Held
+from indicial.data.columns.slots import Slot
+from indicial.data.sources import Files, is_gone, open_source
+from indicial.data.tokenizers import EOS
+from indicial.decode.answers import Answer, Progress
+from indicial.decode.settings import Decoding
+from indicial.decode.tokens import generate_tokens
+from indicial.program.messages import IndicialError
+from indicial.tasks.forms import Form, form_of
+from indicial.tasks.predictions import Measure
+from indicial.tasks.retrieval import Towers, reduced, sharing
+
+if TYPE_CHECKING:
+    from indicial.compile.module.module import ProgramModule
+    from indicial.training.run import Run
+
+TOGETHER = 32
+"""Questions or pages that are taken side by side."""
+ROOM = 24
+"""Tokens of an answer, where nobody says how many."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """An answer, and where it stands."""
+
+    answer: Answer
+    page: str
+    number: int
+    """Of the page."""
+    probability: float
+    """That this is the page, of all there are."""
+    others: tuple[int, ...] = ()
+    """The numbers of the likeliest pages, this one first."""
+
+
+class Librarian:
+    """The module of a run that finds and reads, with its pages."""
+
+    def __init__(
+        self,
+        module: ProgramModule,
+        form: Form,
+        codings: Mapping[str, Coding],
+        context: int,
+        pages: Sequence[str],
+    ) -> None:
+        assert form.candidates is not None and form.prediction is not None and form.read is not None
+        self.form, self.codings, self.context, self.pages = form, codings, context, pages
+        module.eval()
+        self.choice = form.prediction.distribution.name
+        self.reader = sharing(module, reduced(module.code, [form.read.distribution.name]))
+        towers = Towers.of(module.code, form.candidates)
+        self.top = sharing(module, reduced(towers.top, [self.choice]))
+        wanted = [n for n in towers.between if n in self.top.code.tensors]
+        names = {tensor.name for tensor in form.candidates.given}
+        parts = [(name, reduced(towers.rows, [name])) for name in wanted]
+        theirs = [any(t in names for t in code.tensors) for _, code in parts]
+        self.page_parts = [
+            (n, sharing(module, c)) for (n, c), t in zip(parts, theirs, strict=True) if t
+        ]
+        self.question_parts = [
+            (n, sharing(module, c)) for (n, c), t in zip(parts, theirs, strict=True) if not t
+        ]
+
+    @staticmethod
+    def of(run: Run, checkpoint: str = "best", pages: Sequence[str] | None = None) -> Librarian:
+        """`pages` are files or folders; those of the training if none are named."""
+        form = form_of(run.program)
+        if form.read is None or form.candidates is None:
+            raise IndicialError(f"the model of {run.folder} looks nothing up in pages")
+        texts = open_pages(run, pages)
+        return Librarian(run.module(checkpoint), form, run.codings(), run.number("context"), texts)
+
+    # ------------------------------------------------------------------ what is read
+
+    def _slot(self, name: str) -> Slot:
+        return next(slot for slot in self.form.slots if slot.name == name)
+
+    def _inputs(self, module: ProgramModule, texts: Sequence[str]) -> tuple[Any, Any]:
+        """The one text that a part of the program reads, for several rows."""
+        predicted = self.form.read.token.name if self.form.read is not None else None
+        inputs, lengths = {}, {}
+        for tensor in module.code.tensors.values():
+            if tensor.role != "input" or tensor.name == predicted:
+                continue
+            slot, coding = self._slot(tensor.name), self.codings[tensor.name]
+            held = Held.of(slot, coding, [coding.encode(t)[: self.context] for t in texts])
+            padded, long = held.take(np.arange(len(texts)))
+            inputs[slot.name] = torch.from_numpy(np.ascontiguousarray(padded))
+            if long is not None and slot.length is not None:
+                lengths[slot.length] = torch.from_numpy(long)
+        return inputs, lengths
+
+    def _vectors(self, parts: Sequence[tuple[str, Any]], texts: Sequence[str]) -> dict[str, Any]:
+        found: dict[str, list[torch.Tensor]] = {name: [] for name, _ in parts}
+        for first in range(0, len(texts), 8 * TOGETHER):
+            for name, part in parts:
+                inputs, lengths = self._inputs(part, texts[first : first + 8 * TOGETHER])
+                with torch.no_grad():
+                    found[name].append(part(**inputs, lengths=lengths, want=[name])[name])
+        return {name: torch.cat(several) for name, several in found.items()}
+
+    @cached_property
+    def _page_vectors(self) -> dict[str, Any]:
+        return self._vectors(self.page_parts, self.pages)
+
+    # ------------------------------------------------------------------ finding
+
+    def find(self, questions: Sequence[str], most: int = 5) -> list[list[tuple[int, float]]]:
+        """The likeliest pages of each question, by their numbers, with their probabilities."""
+        given = {**self._page_vectors, **self._vectors(self.question_parts, questions)}
+        with torch.no_grad():
+            chances = self.top(**given, want=[self.choice])[self.choice]
+        best = chances.topk(min(most, len(self.pages)), -1)
+        return [
+            list(zip(places, values, strict=True))
+            for places, values in zip(best.indices.tolist(), best.values.tolist(), strict=True)
+        ]
+
+    def ranked(
+        self, questions: Sequence[str], found: Sequence[Sequence[tuple[int, float]]]
+    ) -> list[list[tuple[int, float]]]:
+        """The same pages by how likely they are when each has been read as well.
+
+        The reader says how likely a question is of a page, and Bayes' rule turns that round:
+        P(n | q) is as P_find(n | q) P(q | n), over the pages that were found.
+        """
+        pairs = [
+            (question, n)
+            for question, pages in zip(questions, found, strict=True)
+            for n, _ in pages
+        ]
+        nats: list[float] = []
+        for first in range(0, len(pairs), 2 * TOGETHER):
+            nats += self._question_nats(pairs[first : first + 2 * TOGETHER])
+        result, place = [], 0
+        for pages in found:
+            here = np.array(nats[place : place + len(pages)])
+            place += len(pages)
+            logs = np.log(np.maximum([chance for _, chance in pages], 1e-30)) - here
+            chances = np.exp(logs - logs.max())
+            chances /= chances.sum()
+            order = np.argsort(-chances, kind="stable").tolist()
+            result.append([(pages[n][0], float(chances[n])) for n in order])
+        return result
+
+    def _question_nats(self, pairs: Sequence[tuple[str, int]]) -> list[float]:
+        """-ln P of each question, given its page."""
+        read = self.form.read
+        assert read is not None
+        token, coding = read.token.name, self.codings[read.token.name]
+        assert isinstance(coding, Text)
+        inputs, lengths = self._inputs(self.reader, [self.pages[n] for _, n in pairs])
+        room = self.reader.sizes.known.get(read.length or "", self.context)
+        asked = [coding.tokenizer.encode(between(question))[:room] for question, _ in pairs]
+        long = torch.tensor([len(one) for one in asked])
+        tokens = torch.zeros(len(asked), int(long.max()), dtype=torch.int64)
+        for row, one in zip(tokens, asked, strict=True):
+            row[: len(one)] = torch.tensor(one)
+        found = self._measure({**inputs, token: tokens}, {**lengths, str(read.length): long})
+        inside = torch.arange(tokens.shape[1]) < long[:, None]
+        nats: list[float] = (found.double() * inside).sum(1).tolist()
+        return nats
+
+    @cached_property
+    def _measure(self) -> Measure:
+        assert self.form.read is not None
+        return Measure(self.reader, self.form.read)
+
+    # ------------------------------------------------------------------ reading
+
+    def answers(
+        self, questions: Sequence[str], most: int = 5, progress: Progress | None = None
+    ) -> Iterator[Found]:
+        """Each question, answered off the likeliest page."""
+        for first in range(0, len(questions), TOGETHER):
+            some = questions[first : first + TOGETHER]
+            ranked = self.ranked(some, self.find(some, most))
+            pages = [self.pages[pages[0][0]] for pages in ranked]
+            read = self._read(pages, some)
+            for row, (pages_, (_, answer, sure)) in enumerate(zip(ranked, read, strict=True)):
+                number, chance = pages_[0]
+                said = Answer(first + row, answer, sure)
+                others = tuple(page for page, _ in pages_)
+                yield Found(said, self.pages[number], number, chance, others)
+            if progress is not None:
+                progress(min(first + TOGETHER, len(questions)), len(questions))
+
+    def asked(self, progress: Progress | None = None) -> Iterator[tuple[str, str, float]]:
+        """What one would ask of each page, what the page says to that, and how sure that is."""
+        for first in range(0, len(self.pages), TOGETHER):
+            yield from self._read(self.pages[first : first + TOGETHER], None)
+            if progress is not None:
+                progress(min(first + TOGETHER, len(self.pages)), len(self.pages))
+
+    def _read(
+        self, pages: Sequence[str], questions: Sequence[str] | None
+    ) -> list[tuple[str, str, float]]:
+        """Question, answer and how likely what was made is."""
+        found = self.form.read
+        assert found is not None
+        coding = self.codings[found.token.name]
+        assert isinstance(coding, Text)
+        inputs, lengths = self._inputs(self.reader, pages)
+        with torch.no_grad():
+            begun = self.reader.begin(
+                **inputs,
+                lengths=lengths,
+                want=[found.distribution.name],
+                along=found.token.axes[0].letter,
+            )
+        starts = [
+            coding.tokenizer.encode(between(q)) if q else [] for q in questions or [""] * len(pages)
+        ]
+        room = self.reader.sizes.known.get(found.length or "", self.context)
+        most = ROOM if questions is not None else room
+        settings = Decoding(temperature=0, max_new_tokens=max(1, min(most, room)))
+        made = generate_tokens(self.reader, starts, EOS, settings, begun=begun)
+        result = []
+        for start, (one, *_) in zip(starts, made, strict=True):
+            question, answer = parted(coding.show(np.array(start + one.tokens)))
+            result.append((question, answer, math.exp(one.log_probability)))
+        return result
+
+
+def open_pages(run: Run, names: Sequence[str] | None) -> list[str]:
+    """The pages that are named, or those that the run was trained with."""
+    said = run.description.settings
+    named = list(names or [name for name in said.get("data", []) if is_text(name)])
+    if gone := next((name for name in named if is_gone(name)), None):
+        raise IndicialError(f"the pages {gone} are gone: name them with --pages FILE")
+    if not named:
+        raise IndicialError(f"{run.folder} was trained without pages: name them with --pages FILE")
+    source = open_source(named, documents=said.get("documents") or "auto")
+    if not isinstance(source, Files):
+        raise IndicialError("pages are files: lines of a text, or the files of a folder")
+    return list(source.settled().documents())
