@@ -82,6 +82,7 @@ extension: $(STAMP) vscode/node_modules/.package-lock.json ## build, try and pac
 fuzz: $(STAMP) ## look long for texts and run folders that break it (FUZZ_SECONDS for each of four searches)
 	HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest -n auto -m hypothesis $(PYTEST_ARGS)
 	$(BIN)/python -m tests.fuzz.run_folders $(FUZZ_RUNS) --seed $$(date +%s)
+	$(BIN)/python -m tests.fuzz.tables $(FUZZ_RUNS) --seed $$(date +%s)
 	if $(BIN)/python -m pip install --disable-pip-version-check --quiet \
 	    -c constraints.txt -e ".[fuzz]"; then \
 	  for what in plain latex document whole; do \

@@ -12,6 +12,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any, NamedTuple
@@ -28,6 +29,9 @@ ROWS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".tsv": "tsv"}
 FIELD_MOST = (1 << 31) - 1
 """Python's `csv` refuses fields over 128 KB unless told otherwise."""
 
+
+LINE_MOST = 1 << 28
+"""Characters of a line that is held in memory; a small packed file may unpack to much more."""
 
 OVER = {
     ",": 'A text that has a comma in it stands in quotes: "one, two"',
@@ -105,15 +109,29 @@ def _cut(text: str) -> int:
     return place if place > len(text) // 2 else len(text)
 
 
+def twice_in(names: Iterable[str]) -> str | None:
+    """The first name that stands there twice."""
+    return next((name for name, count in Counter(names).items() if count > 1), None)
+
+
 def lines_of(file: File, raw: bool) -> Iterator[str]:
     """The lines of a file, each with its `\\n`."""
-    rest = ""
+    begun: list[str] = []
+    long = 0
     for text in chunks(file, raw):
-        *whole, rest = (rest + text).split("\n")
+        *whole, rest = text.split("\n")
         for line in whole:
-            yield line + "\n"
-    if rest:
-        yield rest
+            yield "".join((*begun, line, "\n"))
+            begun, long = [], 0
+        begun.append(rest)
+        long += len(rest)
+        if long > LINE_MOST:
+            raise IndicialError(
+                f"{file.name} has a line of more than {LINE_MOST:,} characters: is it one JSON value, or no "
+                "text at all? Rows stand in lines of their own"
+            )
+    if long:
+        yield "".join(begun)
 
 
 def _json_rows(file: File, raw: bool) -> Iterator[tuple[int, object]]:
@@ -160,7 +178,7 @@ def _csv_rows(file: File, kind: str, raw: bool) -> Iterator[tuple[int, object]]:
     begins = 2  # the line in which a row begins, behind the names
     try:
         names = list(reader.fieldnames or ())
-        if twice := next((name for name in names if names.count(name) > 1), None):
+        if twice := twice_in(names):
             raise IndicialError(
                 f"{file.name}, line 1: two columns are called {twice!r}; rename one"
             )

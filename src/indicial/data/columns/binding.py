@@ -34,6 +34,8 @@ from indicial.data.columns.tables import (
 from indicial.notation.parse import canonical_name
 from indicial.program.messages import IndicialError
 
+SHOWN = 40
+"""Columns that are listed."""
 LOOKED_AT = 20
 """Rows of a table that are looked at to see which column names files."""
 
@@ -305,7 +307,8 @@ def _check_all(slots: Sequence[Slot], bound: Bound, strands: Sequence[Strand]) -
             f"--column {slot.name}={free[n] if n < len(free) else 'COLUMN'}"
             for n, slot in enumerate(lacking)
         )
-    columns = f"\nthe columns are {', '.join(free)}" if free and not plain else ""
+    listed = ", ".join(free[:SHOWN]) + (f", … ({len(free):,})" if len(free) > SHOWN else "")
+    columns = f"\nthe columns are {listed}" if free and not plain else ""
     raise IndicialError(
         f"no column is named for {', '.join(slot.name for slot in lacking)}. The inputs of the "
         "equations, and what each reads:\n" + "\n".join(lines) + f"{columns}\nSay for example {how}"

@@ -13,6 +13,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -64,7 +65,8 @@ class Coding(ABC):
     def to_json(self) -> dict[str, Any]: ...
 
 
-def _line(cell: object) -> str:
+def line_of(cell: object) -> str:
+    """A cell as one text."""
     if isinstance(cell, np.ndarray | list | tuple):
         return " ".join(str(item) for item in cell)
     return str(cell)
@@ -93,7 +95,7 @@ class Text(Coding):
         return self.tokenizer.size
 
     def encode(self, cell: object) -> Ints:
-        text = _line(cell).strip()
+        text = line_of(cell).strip()
         if not text:
             raise Refused("there is no text in it")
         return np.append(self.tokenizer.numbers(text), EOS).astype(self.dtype)
@@ -142,7 +144,7 @@ class Label(Names):
     kind = "label"
 
     def encode(self, cell: object) -> Ints:
-        name = _line(cell).strip()
+        name = line_of(cell).strip()
         if not name:
             raise Refused("there is no label in it")
         return np.array(self.number(name), self.dtype)
@@ -198,8 +200,8 @@ class Places(Coding):
         listed = parts_of(cell)
         try:
             found = np.array([int(item) for item in listed])
-        except (ValueError, TypeError):
-            raise Refused(f"{_line(cell)[:40]!r} is not a list of places") from None
+        except (ValueError, TypeError, OverflowError):
+            raise Refused(f"{line_of(cell)[:40]!r} is not a list of places") from None
         if not len(found) or found.min() < 0 or found.max() >= len(found):
             raise Refused(f"places are from 0 to {len(found) - 1}")
         return found.astype(self.dtype)
@@ -238,10 +240,13 @@ class Numbers(Coding):
         self.scale = scale or Scale()
 
     def encode(self, cell: object) -> Ints:
+        if isinstance(cell, np.ndarray) and np.iscomplexobj(cell):
+            raise Refused("its numbers are complex")
         try:
-            value = np.asarray(cell.split() if isinstance(cell, str) else cell, np.float32)
-        except (ValueError, TypeError):
-            raise Refused(f"{_line(cell)[:40]!r} is not a number") from None
+            with np.errstate(over="ignore"):  # what is too large is told below
+                value = np.asarray(cell.split() if isinstance(cell, str) else cell, np.float32)
+        except (ValueError, TypeError, OverflowError):
+            raise Refused(f"{line_of(cell)[:40]!r} is not a number") from None
         if self.axes == 0 and value.size == 1:
             value = value.reshape(())
         if value.ndim != self.axes:
@@ -268,7 +273,6 @@ class Image(Coding):
         self.scale = scale or Scale((127.5,), (64.0,))
 
     def encode(self, cell: object) -> Ints:
-        from PIL import Image as Pictures
         from PIL import ImageOps
 
         if is_picture(cell):
@@ -276,7 +280,7 @@ class Image(Coding):
         if not isinstance(cell, File):
             raise Refused("it is not an image file")
         try:
-            with Pictures.open(cell.path, formats=("JPEG", "PNG")) as found:
+            with opened_picture(cell) as found:
                 if found.width * found.height > MOST_PIXELS:
                     raise Refused(f"{cell.name} is too large: {found.width} x {found.height}")
                 picture = found.convert("L" if self.channels == 1 else "RGB")
@@ -305,6 +309,17 @@ class Image(Coding):
     def to_json(self) -> dict[str, Any]:
         sizes = [self.height, self.width, self.channels]
         return {"kind": self.kind, "sizes": sizes, "scale": self.scale.to_json()}
+
+
+def opened_picture(file: File) -> Any:
+    """An image of a plain file, none of its points read yet; a pipe would be waited for without end."""
+    from PIL import Image as Pictures
+
+    if not file.path.is_file() and file.path.exists():
+        raise Refused(f"{visible(file.name)} is not a regular file")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", Pictures.DecompressionBombWarning)  # told by `MOST_PIXELS`
+        return Pictures.open(file.path, formats=("JPEG", "PNG"))
 
 
 def is_picture(cell: object) -> TypeGuard[Ints]:

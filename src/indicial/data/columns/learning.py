@@ -24,8 +24,10 @@ from indicial.data.columns.codings import (
     Text,
     Units,
     is_picture,
+    line_of,
     moments,
     names_of,
+    opened_picture,
     parts_of,
 )
 from indicial.data.columns.slots import (
@@ -94,7 +96,7 @@ def learn(slots: Sequence[Slot], rows: Iterable[Row], wishes: Wishes) -> dict[st
             cell = cells[slot.name]
             shared = slot.vocabulary or ""
             if slot.kind == TEXT and free[shared] > 0:
-                text = cell if isinstance(cell, str) else " ".join(map(str, cell))
+                text = line_of(cell)
                 seen.texts.setdefault(shared, []).append(text)
                 free[shared] -= len(text)
             elif slot.kind in (UNITS, LABEL):
@@ -162,7 +164,7 @@ def _long(slot: Slot, seen: _Seen, wishes: Wishes) -> int:
 def _is_tree(cell: object) -> bool:
     try:
         heads = [int(item) for item in parts_of(cell)]
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         return False  # it is told when it is read
     return all(0 <= head < len(heads) for head in heads) and is_tree(heads)
 
@@ -189,11 +191,10 @@ def _size(cell: File | Ints) -> tuple[int, int] | None:
     """Width and height."""
     if not isinstance(cell, File):
         return cell.shape[1], cell.shape[0]
-    from PIL import Image as Pictures
-
     try:
-        with Pictures.open(cell.path, formats=("JPEG", "PNG")) as found:
-            return found.size
+        with opened_picture(cell) as found:
+            size: tuple[int, int] = found.size
+            return size
     except Exception:  # it is told when it is read
         return None
 

@@ -22,6 +22,8 @@ import csv
 import hashlib
 import json
 import os
+import warnings
+import zipfile
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -30,10 +32,11 @@ from pathlib import Path
 from typing import Any
 
 from indicial.data.columns import conllu
-from indicial.data.documents import FIELD_MOST, OVER, kind_of, lines_of, separator
+from indicial.data.documents import FIELD_MOST, OVER, kind_of, lines_of, separator, twice_in
 from indicial.data.reading import File
 from indicial.data.sources import missing
 from indicial.data.world import tables
+from indicial.program.inputs import memory
 from indicial.program.messages import IndicialError
 
 LINE = "line"
@@ -111,7 +114,12 @@ class Separated(Table):
         """What separates the cells, and the cells of the first line."""
         line = next(lines_of(self.file, raw=False), "")
         mark = "\t" if self.kind == "tsv" else separator(line)
-        return mark, next(self._reader(iter([line]), mark), [])
+        try:
+            return mark, next(self._reader(iter([line]), mark), [])
+        except csv.Error as error:
+            raise IndicialError(
+                f"{self.name}, line 1: {error}. The first line has the names of the columns"
+            ) from None
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
@@ -119,7 +127,7 @@ class Separated(Table):
         if not self.header:
             return tuple(str(number) for number in range(len(cells)))
         names = tuple(cell.strip() for cell in cells)
-        if twice := next((name for name in names if names.count(name) > 1), None):
+        if twice := twice_in(names):
             raise IndicialError(
                 f"{self.name}, line 1: two columns are called {twice!r}; rename one"
             )
@@ -173,6 +181,11 @@ class JsonLines(Table):
                 continue
             try:
                 found = json.loads(line)
+                if "\\u" in line:
+                    json.dumps(found, ensure_ascii=False).encode()
+            except UnicodeEncodeError:
+                yield number, Bad("it has half of a pair that is no character by itself")
+                continue
             except (ValueError, RecursionError) as error:
                 yield number, Bad(f"it is not JSON ({error})")
                 continue
@@ -210,14 +223,18 @@ class Arrays(Table):
 
     @cached_property
     def arrays(self) -> dict[str, Any]:
-        import numpy as np
-
         try:
-            found = np.load(self.file.path, allow_pickle=False)
-            arrays = {self.file.path.stem: found} if isinstance(found, np.ndarray) else dict(found)
-        except (ValueError, OSError, EOFError) as error:
+            arrays = self._read()
+        except IndicialError:
+            raise
+        except Exception as error:  # what can be wrong with a packed file is of many kinds
+            said = str(error).partition("\n")[0] or type(error).__name__
+            if (
+                "pickle" in said or "Python objects" in said
+            ):  # numpy says how to load it all the same
+                said = "it is not an array of numbers or texts that numpy wrote"
             raise IndicialError(
-                f"{self.name} cannot be read: {error}. Write arrays of numbers or texts, "
+                f"{self.name} cannot be read: {said[:200]}. Write arrays of numbers or texts, "
                 "np.savez(file, x=…, y=…)"
             ) from None
         counts = {name: len(a) if a.ndim else 0 for name, a in arrays.items()}
@@ -228,6 +245,27 @@ class Arrays(Table):
                 "counts the rows, and is the same in all"
             )
         return arrays
+
+    def _read(self) -> dict[str, Any]:
+        """The arrays, once it is known that they fit: a small packed file may say it is huge."""
+        import numpy as np
+
+        if not zipfile.is_zipfile(self.file.path):
+            # As it is used, so that nothing is reserved that is not there.
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # that a file is old
+                found = np.load(self.file.path, mmap_mode="r", allow_pickle=False)
+            return {self.file.path.stem: found}
+        with zipfile.ZipFile(self.file.path) as packed:
+            large = sum(entry.file_size for entry in packed.infolist())
+        if large > memory() // 2:
+            raise IndicialError(
+                f"{self.name} unpacks to {large:,} bytes, more than half of the memory here. Write an array "
+                "for each file, np.save, or a folder of images"
+            )
+        with np.load(self.file.path, allow_pickle=False) as unpacked:
+            arrays = {name: unpacked[name] for name in unpacked}
+        return {name: array for name, array in arrays.items() if isinstance(array, np.ndarray)}
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -303,8 +341,16 @@ class Images(Table):
             yield number, {"file": name, "folder": os.path.dirname(name)}
 
     def stamp(self) -> object:
-        sizes = [(n, (s := (self.folder / n).stat()).st_size, s.st_mtime_ns) for n in self.names]
+        sizes = [(name, *_size_and_time(self.folder / name)) for name in self.names]
         return [str(self.folder.resolve()), hashlib.sha256(repr(sizes).encode()).hexdigest()]
+
+
+def _size_and_time(path: Path) -> tuple[int, int]:
+    try:
+        found = path.stat()
+    except OSError:  # a link to nothing; it is told when it is read
+        return 0, 0
+    return found.st_size, found.st_mtime_ns
 
 
 def open_table(name: str | os.PathLike[str], header: bool = True) -> Table:
