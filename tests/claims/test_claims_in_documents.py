@@ -214,3 +214,16 @@ def test_an_environment_that_never_ends(tmp_path: Path) -> None:
     path = tmp_path / "notes.tex"
     path.write_text(r"\begin{claim}\[ 1 \ge 2 \] and \[ y = 2 \]", encoding="utf-8")
     assert [m.code for p in load_document(path) for m in p.errors] == ["open-display"]
+
+
+def test_what_the_prose_says_of_vectors_is_declared_in_one_line(tmp_path: Path) -> None:
+    """The equations stand as they are printed; beside them one line says that the μ are orthonormal."""
+    printed = (
+        "The vectors $\\mu_i$ are orthogonal and of norm 1.\n\n$$q = M(\\mu_a + \\mu_b)$$\n\n"
+        "$$\\alpha_i = \\mathrm{softmax}_i(\\mu_i^\\top q)$$\n\n"
+        "```indicial\nlabel a, b in I\nsize I = 5\nconstant M = 50\n%s"
+        "claim α[a] ≈ 1/2 within 0.01\n```\n"
+    )
+    (said,) = tried(tmp_path, "said.md", printed % "μ[i,d] ~ orthonormal\n")
+    (open_,) = tried(tmp_path, "open.md", printed % "")
+    assert (said.status, open_.status) == (HOLDS, REFUTED)

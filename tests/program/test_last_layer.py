@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from indicial.library.loading import load
+from indicial.library.loading import load, load_document
 from indicial.program.explain.facts import read
 
 BELOW = """
@@ -91,3 +92,18 @@ def test_no_sum_of_the_library_is_invisible() -> None:
         "Query": ["J"], "Key": ["J"], "Value": ["J"], "α": ["I"], "h̃": ["T"], "A": ["C"],
         "F": ["J"], "L": ["D"], "P": ["J"],
     }  # fmt: skip
+
+
+def test_what_only_the_layer_itself_reads_has_the_layers_one_to_the_last(tmp_path: Path) -> None:
+    """In a display by itself, where nothing says what α_{ℓ+1} is."""
+    path = tmp_path / "notes.md"
+    path.write_text(
+        r"$$h_{\ell+1}[t,i] = \alpha_{\ell+1}[t,T] \text{Value}_{\ell+1}[T,i] + u_{\ell}[t,i]$$",
+        encoding="utf-8",
+    )
+    (program,) = load_document(path)
+    random = np.random.default_rng(0)
+    given = {"α": random.normal(size=(3, 4, 4)), "Value": random.normal(size=(3, 4, 2))}
+    given["u"] = random.normal(size=(3, 4, 2))
+    found = program.interpret(given)["h"]
+    np.testing.assert_allclose(found, given["α"] @ given["Value"] + given["u"])

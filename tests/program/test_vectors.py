@@ -426,3 +426,13 @@ def test_a_product_without_its_sign_beside_one_that_has_it() -> None:
     assert axes == {"r": 2, "z": 2, "h̃": 2, "h": 2, "x": 2} | dict.fromkeys(
         ["W_r", "U_r", "W_z", "U_z", "W", "U"], 2
     )
+
+
+def test_a_greek_letter_that_is_turned_is_a_vector() -> None:
+    found = program("q = M(μ_a + μ_b)", "α_i = softmax_i (μ_i^⊤ q)", "constant M = 2",
+                    "label a, b in I", document=True)  # fmt: skip
+    values = run(found, 3)
+    means = sample(found.code, small_sizes(found.code, 3), 1).inputs["μ"]
+    assert means.ndim == 2
+    scores = means @ (2 * (means[0] + means[1]))
+    np.testing.assert_allclose(values["α"], np.exp(scores) / np.exp(scores).sum())

@@ -24,6 +24,9 @@ from indicial.program.lowering.context import Context, TensorInfo
 from indicial.program.lowering.lower import Lowering
 from indicial.program.names.occurrences import counts, recurrences
 
+COMPUTED = frozenset({"query", "key", "value", "score"})
+"""Words for what is computed; the V of `Value` is no weight."""
+
 
 def assign_roles(context: Context, lowering: Lowering) -> None:
     """Gives every tensor its role, and says what does not fit."""
@@ -181,7 +184,7 @@ def _guess(
     siblings: dict[str, list[TensorInfo]],
 ) -> None:
     """Where nobody declares: by list, by movement, by letter."""
-    base = info.key[:1]
+    base = "" if info.key.casefold() in COMPUTED else info.key[:1]
     sibling = _sibling(info, siblings)
     if sibling is not None:
         info.role, info.guess = "input", "never defined"

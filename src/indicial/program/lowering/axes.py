@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from indicial.program import ir
-from indicial.program.lowering.context import AxisInfo, Context
+from indicial.program.lowering.context import AxisInfo, Context, Variable
 from indicial.program.sizes import Size
 
 Range = tuple[Size, Size]
@@ -128,6 +128,8 @@ def _input_axis(context: Context, axis: AxisInfo, ranges: list[Range]) -> Range:
             variable = variables[0][0]
             if place.shift is not None and place.shift[1] == 0:
                 return ranges[variable.number]
+    if all(_by_layer(place, variables) for place, variables in axis.reads):
+        return _read_axis(context, axis, ranges)  # `α_{ℓ+1}` alone: the layers 1 to L
     for place, variables in axis.reads:
         moving = [(v, f) for v, f in variables if not v.family.startswith("Δ")]
         if isinstance(place, ir.Affine) and len(moving) == 1 and moving[0][1] == 1:
@@ -135,3 +137,13 @@ def _input_axis(context: Context, axis: AxisInfo, ranges: list[Range]) -> Range:
     if any(len(variables) > 1 for _, variables in axis.reads):
         return _read_axis(context, axis, ranges)  # `a[t_1-t_2]`: all differences
     return Size(), context.classes.atom(axis.size) - 1
+
+
+def _by_layer(
+    place: ir.Affine | ir.Flat | ir.Gather, variables: list[tuple[Variable, int]]
+) -> bool:
+    """Whether a read is at the layer that an equation for `ℓ+1` defines."""
+    if not isinstance(place, ir.Affine) or place.shift is None or len(variables) != 1:
+        return False
+    (variable, _) = variables[0]
+    return variable.free and variable.shift == place.shift[1] > 0

@@ -114,7 +114,12 @@ def _shows(node: s.Node, indexed: frozenset[str]) -> bool:
     if isinstance(node, s.Name):
         return (node.font == "bold" and is_letter(node.base)) or node.base in GREEK_MATRICES
     if isinstance(node, s.Transpose):
-        return any(_is_value(n) or isinstance(n, s.Call) for n in _values(node.body))
+        # `μ^⊤ q`: a Greek letter that is turned is no number, but γ^T may be a power.
+        turned = "T" not in node.span.text[len(node.body.span.text) :]
+        return any(
+            _is_value(n) or isinstance(n, s.Call) or (turned and _is_greek(n))
+            for n in _values(node.body)
+        )
     if isinstance(node, s.Product):
         return any(
             _matrix(one, indexed) and _beside(two, indexed)
