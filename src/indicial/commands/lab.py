@@ -74,9 +74,9 @@ def _free(wanted: int | None) -> int:
     """The port that is wanted, or one that is free."""
     from indicial.program.messages import IndicialError
 
-    if wanted is not None and not 1 <= wanted <= 65535:
-        raise IndicialError(f"a port is a number from 1 to 65535, not {wanted}")
-    for port in [wanted] if wanted is not None else [PORT, 0]:
+    if wanted is not None and not 0 <= wanted <= 65535:
+        raise IndicialError(f"a port is a number from 0 (any) to 65535, not {wanted}")
+    for port in [PORT, 0] if wanted is None else [wanted]:
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as door:
             door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:

@@ -1,0 +1,1 @@
+"""The lab under measurement: how quickly it answers, how it stands many pages, what it looks like."""
