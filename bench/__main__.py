@@ -33,6 +33,7 @@ SECTIONS = {
     "language": "language",
     "translation": "translation",
     "tokens": "tokens",
+    "decoding": "decoding",
     "compiling": "compiling",
     "memory": "memory",
     "curves": "curves",

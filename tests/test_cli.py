@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from indicial import paste
+from indicial import library, paste
 from indicial.cli import main
 
 
@@ -266,6 +266,13 @@ def test_what_the_machine_refuses_is_said_in_one_line(
     code, _, said = run(capsys, "models")
     assert code == 2
     assert told in said and "Traceback" not in said
+
+
+def test_a_model_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    text = library.path("ugrnn").read_text(encoding="utf-8")
+    assert run(capsys, "models", "ugrnn") == (0, text, "")
+    code, _, wrong = run(capsys, "models", "ugrn")
+    assert code == 2 and "the library has no model 'ugrn'; did you mean ugrnn?" in wrong
 
 
 def test_data_may_be_said_several_times() -> None:

@@ -85,8 +85,10 @@ def add(commands: Commands[Any]) -> None:
     choosing(check)
     filling(check)
 
-    models = command(commands, "models", "list the models of the library",
-                     "Lists the models of the library with one line each.", _models)  # fmt: skip
+    models = command(commands, "models", "list the models of the library, or print one",
+                     "Lists the models of the library with one line each, or prints the text of one:\n\n"
+                     "  indicial models bahdanau > mine.eq\n", _models)  # fmt: skip
+    models.add_argument("model", nargs="?", metavar="MODEL", help="the one to print")
     models.add_argument("--json", action="store_true", help="as JSON")
 
 
@@ -254,7 +256,14 @@ def _summary(
 
 def _models(options: argparse.Namespace) -> int:
     from indicial import library
+    from indicial.program.messages import IndicialError
 
+    if options.model is not None:
+        try:
+            print(library.path(options.model).read_text(encoding="utf-8"), end="")
+        except LookupError as error:
+            raise IndicialError(str(error).strip("'\"")) from None
+        return 0
     rows = {name: library.summary(name) for name in library.names()}
     if options.json:
         print(json.dumps(rows, ensure_ascii=False, indent=2))
