@@ -34,6 +34,21 @@ ORDER = [
     "page",
 ]
 
+# The folders of `compile` in their order, which its own files follow in the same way. Other modules
+# directly in `compile` come last. A folder inside one of these counts as part of it.
+COMPILER = [
+    "ground",
+    "schedule",
+    "passes",
+    "emit",
+    "native",
+    "planned",
+    "module",
+    "stepping",
+    "explain",
+]
+COMPILER_FRONT_DOOR = ("module/module.py", "stepping")  # a module begins and steps
+
 # The front door: a `Program` compiles itself, by an import inside the function.
 FRONT_DOORS = {
     ("program/program.py", "compile"),
@@ -92,6 +107,25 @@ def violations(package: Path) -> list[str]:
             elif ORDER.index(target) > ORDER.index(folder) and (where, target) not in FRONT_DOORS:
                 found.append(f"{where}:{line}: {folder} imports {name}, which comes after it")
     return found
+
+
+def test_folders_of_the_compiler_follow_their_order() -> None:
+    found = []
+    for file in sorted((PACKAGE / "compile").rglob("*.py")):
+        parts = file.relative_to(PACKAGE / "compile").parts
+        if len(parts) == 1:
+            continue
+        where, folder = "/".join(parts), parts[0]
+        tree = ast.parse(file.read_text(encoding="utf-8"), str(file))
+        for line, name in imported_modules(tree, ["indicial", "compile", *parts[:-1]]):
+            _, inside, rest = name.partition("indicial.compile.")
+            target = rest.split(".")[0]
+            if not inside or target == folder or (where, target) == COMPILER_FRONT_DOOR:
+                continue
+            known = [*COMPILER, target]
+            if known.index(target) > COMPILER.index(folder):
+                found.append(f"{where}:{line}: {folder} imports {name}, which comes after it")
+    assert found == []
 
 
 def test_imports_follow_the_order() -> None:

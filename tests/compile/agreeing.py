@@ -18,7 +18,7 @@ import torch
 
 from indicial.compile.emit.source import Source, emit
 from indicial.compile.native.recurrence import Recurrence
-from indicial.compile.prepare import Ready, prepare
+from indicial.compile.planned import Planned, planned
 from indicial.compile.schedule.plan import Plan
 from indicial.program.ir import Code
 from indicial.program.meaning.interpret import interpret
@@ -72,8 +72,8 @@ class Ways:
         self.draws = frozenset(draw.tensor for draw in code.draws)
 
     @cached_property
-    def ready(self) -> Ready:
-        return prepare(self.code, self.want, self.draws)
+    def ready(self) -> Planned:
+        return planned(self.code, self.want, self.draws)
 
     @cached_property
     def native(self) -> Source:
@@ -82,7 +82,7 @@ class Ways:
     @cached_property
     def loop(self) -> Source:
         with no_kernels():
-            ready = prepare(self.code, self.want, self.draws)
+            ready = planned(self.code, self.want, self.draws)
         return emit(ready.code, ready.plan, self.want, draws=self.draws)
 
     def agree(self, sizes: dict[str, int], members: int, seed: int = 0) -> None:

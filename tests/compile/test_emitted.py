@@ -11,7 +11,7 @@ from indicial import library
 from indicial.compile.native import toolchain
 from indicial.compile.native.building import build
 from indicial.compile.native.routine import Native
-from indicial.compile.prepare import prepare
+from indicial.compile.planned import planned
 
 pytestmark = pytest.mark.skipif(not toolchain.available(), reason="no C compiler")
 
@@ -50,7 +50,7 @@ def test_a_step_is_products_and_loops(name: str) -> None:
     """No call but of products inside the loop over steps, and each gate's weights in one."""
     code = indicial.load(name).code
     want = [code.loss] if code.loss else [code.statements[-1].target]
-    for call in prepare(code, want).plan.calls():
+    for call in planned(code, want).plan.calls():
         (recurrence,) = call.function.args
         for part in recurrence.forward.parts:
             if not isinstance(part, Native):

@@ -9,9 +9,9 @@ import pytest
 import torch
 
 import indicial
-from indicial.compile import stored as store
-from indicial.compile.encoding import CLASSES, decoded, encoded
-from indicial.compile.module.prepared import Expected, Key, prepared, wanted
+from indicial.compile.ground import stored as store
+from indicial.compile.ground.encoding import CLASSES, decoded, encoded
+from indicial.compile.module.runnable import Expected, Key, runnable, wanted
 from indicial.program import ir
 from indicial.program.sizes import Size
 
@@ -77,7 +77,7 @@ def test_what_runs_a_model_is_stored(
     monkeypatch.setenv("INDICIAL_CACHE", str(tmp_path))
     monkeypatch.setattr(store, "_edited", lambda: False)
     code = indicial.load(name).code
-    first = prepared(code, Key(wanted(code)), Expected(torch.float32, {}, frozenset()))
+    first = runnable(code, Key(wanted(code)), Expected(torch.float32, {}, frozenset()))
     again = decoded(encoded(first))
     assert again.source.text == first.source.text
     assert again.source.functions.keys() == first.source.functions.keys()

@@ -12,7 +12,7 @@ from agreeing import Ways, recurrences
 from cells import cell
 
 from indicial.compile.native import toolchain
-from indicial.compile.native.scan import Unsupported
+from indicial.compile.passes.scan import Unsupported
 from indicial.compile.schedule.schedule import ScheduleError
 from indicial.program.ir import Code
 from indicial.program.program import Program

@@ -15,7 +15,7 @@ from cells import cell
 import indicial
 from indicial.compile.emit.source import Source, emit
 from indicial.compile.native import toolchain
-from indicial.compile.prepare import prepare
+from indicial.compile.planned import planned
 from indicial.program.ir import Code
 from indicial.program.program import Program
 
@@ -39,7 +39,7 @@ class Ragged:
     @property
     def source(self) -> Source:
         draws = self.ways.draws
-        ready = prepare(self.code, self.ways.want, draws, self.ragged)
+        ready = planned(self.code, self.ways.want, draws, self.ragged)
         assert not ready.refused
         return emit(ready.code, ready.plan, self.ways.want, ragged=self.ragged, draws=draws)
 

@@ -11,10 +11,10 @@ import pytest
 import torch
 
 import indicial
-from indicial.compile import stored as store
-from indicial.compile.encoding import Packed, decoded, encoded
-from indicial.compile.prepare import prepare
-from indicial.compile.stored import key_of, stored
+from indicial.compile.ground import stored as store
+from indicial.compile.ground.encoding import Packed, decoded, encoded
+from indicial.compile.ground.stored import key_of, stored
+from indicial.compile.planned import planned
 from tests.compile.agreeing import recurrences
 
 
@@ -128,7 +128,7 @@ def test_the_key_of_a_program_has_its_constants_and_its_comments() -> None:
     assert len({key_of(code) for code in codes}) == 3
     values = []
     for code in codes[:2]:
-        (recurrence,) = recurrences(prepare(code, ["h"]).plan)
+        (recurrence,) = recurrences(planned(code, ["h"]).plan)
         assert decoded(encoded(recurrence)) is recurrence
         x = torch.ones(1, 2)
         values.append(recurrence.plain([x], {"T": 2}, {})[0][0, 1].item())
@@ -169,7 +169,7 @@ def test_the_next_process_computes_the_same_and_derives_nothing(tmp_path: Path) 
     if store._edited() and not os.environ.get("CI"):  # in CI nobody edits them
         pytest.skip("the sources were edited meanwhile, so nothing was stored")
     deriving = {
-        f"indicial.compile.{name}" for name in ("passes.adjoint", "emit.program", "prepare")
+        f"indicial.compile.{name}" for name in ("passes.adjoint", "emit.program", "planned")
     }
     assert deriving <= set(made)
     assert deriving.isdisjoint(read)

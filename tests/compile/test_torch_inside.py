@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import indicial
-from indicial.compile import torch_inside
+from indicial.compile.ground import torch_inside
 
 PACKAGE = Path(indicial.__file__).parent
 PRIVATE = (

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from indicial.compile.native import private
+from indicial.compile.ground import private
 from indicial.data import store
 from indicial.program.messages import IndicialError
 

@@ -1,6 +1,6 @@
 """Tokens on disk, and what is known about them.
 
-    data = prepare_data(["book.txt"])          # prepare.py
+    data = prepare_data(["book.txt"])          # planned.py
     data.train.tokens[:5]                  →  array([18, 47, 56, 57, 58], dtype=uint16)
     data.train.starts                      →  array([0])     (one document)
     data.tokenizer.decode(data.train.tokens[:5])   →  "First"

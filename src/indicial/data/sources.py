@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
-from indicial.compile.native import private
+from indicial.compile.ground import private
 from indicial.data.documents import DOCUMENTS, Piece, kind_of, pieces
 from indicial.data.lines import lines_are
 from indicial.data.reading import CHUNK, File, chunks, is_text

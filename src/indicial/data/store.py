@@ -5,7 +5,7 @@
 A folder is filled under another name and renamed when it is whole, so nobody sees half of one, and
 of several processes that build the same one the first to finish wins. A list of checksums in it is
 compared whenever it is opened: what is damaged is removed and built again. The place is that of
-the kernels (`compile/native/private.py`), `$INDICIAL_CACHE` if it is set; where it cannot be written
+the kernels (`compile/ground/private.py`), `$INDICIAL_CACHE` if it is set; where it cannot be written
 to, a folder of this process is used.
 """
 
@@ -22,7 +22,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from indicial.compile.native import private
+from indicial.compile.ground import private
 from indicial.program.messages import IndicialError
 
 CHECKSUMS = "checksums.json"

@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
+from indicial.compile.ground import private
 from indicial.compile.module.module import ProgramModule
-from indicial.compile.native import private
 from indicial.data.corpus import Corpus, Data, open_array
 from indicial.data.documents import DOCUMENTS
 from indicial.data.encode import token_type, write_tokens

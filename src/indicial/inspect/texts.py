@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from indicial.compile.ground import private
 from indicial.compile.module.module import ProgramModule
-from indicial.compile.native import private
 from indicial.data.columns.codings import tokens_by_name
 from indicial.data.corpus import Data
 from indicial.data.prepare import find_data

@@ -16,7 +16,7 @@ from collections.abc import Collection, Mapping
 import torch
 from torch import Tensor, nn
 
-from indicial.compile.torch_inside import adamw_
+from indicial.compile.ground.torch_inside import adamw_
 
 PARTS = ("step", "exp_avg", "exp_avg_sq")
 

@@ -16,8 +16,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from indicial.compile.torch_inside import norms as norms_of
-from indicial.compile.torch_inside import scale_
+from indicial.compile.ground.torch_inside import norms as norms_of
+from indicial.compile.ground.torch_inside import scale_
 from indicial.training.shards import is_divided, local
 
 

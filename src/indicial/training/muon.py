@@ -20,7 +20,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor, nn
 
-from indicial.compile.torch_inside import add_, move_, scale_
+from indicial.compile.ground.torch_inside import add_, move_, scale_
 from indicial.training.matrices import Matrix
 from indicial.training.shards import divided, joined, local
 

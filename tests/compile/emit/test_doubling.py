@@ -10,7 +10,7 @@ from indicial.compile.emit import doubling
 from indicial.compile.emit.doubling import linear_scan
 from indicial.compile.emit.source import Source, emit
 from indicial.compile.native import ops, toolchain
-from indicial.compile.prepare import Ready, prepare
+from indicial.compile.planned import Planned, planned
 from indicial.compile.schedule.schedule import schedule
 from indicial.program.ir import Code
 from indicial.program.meaning.interpret import interpret
@@ -53,9 +53,9 @@ def without_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("INDICIAL_NATIVE", "0")
 
 
-def texts(program: Code, ragged: frozenset[str]) -> tuple[Ready, Source, Source]:
+def texts(program: Code, ragged: frozenset[str]) -> tuple[Planned, Source, Source]:
     """As it is prepared, its text, and the text with loops."""
-    ready = prepare(program, ["h"])
+    ready = planned(program, ["h"])
     ours = emit(ready.code, ready.plan, ["h"], ragged=ragged)
     return ready, ours, emit(program, schedule(program, ["h"]), ["h"], ragged=ragged)
 
@@ -125,7 +125,7 @@ def test_what_is_not_linear_stays_a_loop(equation: str) -> None:
 def test_recurrences_without_their_kernel() -> None:
     """On other devices, and inside transforms."""
     program = code(GATES)
-    (call,) = prepare(program, ["h"]).plan.calls()
+    (call,) = planned(program, ["h"]).plan.calls()
     recurrence = call.function.args[0]  # type: ignore[attr-defined]
     assert recurrence.linear is not None
     sizes = {"T": 5, "J": 3, "K": 2}

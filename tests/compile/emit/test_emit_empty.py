@@ -11,7 +11,7 @@ from emitting import batch, code, compare, defined, draw, model, tensors
 import indicial
 from indicial.compile.emit.source import emit
 from indicial.compile.native import toolchain
-from indicial.compile.prepare import prepare
+from indicial.compile.planned import planned
 from indicial.compile.schedule.schedule import schedule
 from indicial.program.ir import Code
 from indicial.program.meaning.arrays import BATCH
@@ -34,7 +34,7 @@ def agree(program: Code, kernels: bool) -> None:
         )
     ready, plan = program, schedule(program, names)
     if kernels:
-        made = prepare(program, names)
+        made = planned(program, names)
         ready, plan = made.code, made.plan
     text = emit(ready, plan, names, empty=frozenset({"T"}))
     given = tensors(program, parameters), tensors(program, inputs)

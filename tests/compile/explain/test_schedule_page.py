@@ -12,7 +12,7 @@ from indicial.compile.emit.source import emit
 from indicial.compile.explain.schedule import schedule_page
 from indicial.compile.module.wanted import outcomes
 from indicial.compile.native import toolchain
-from indicial.compile.prepare import prepare
+from indicial.compile.planned import planned
 from indicial.compile.schedule.schedule import schedule
 from indicial.program.messages import columns
 from indicial.program.program import Program
@@ -84,7 +84,7 @@ def test_library_calls_of_all_models(golden: Golden) -> None:
     for name in library.names():
         code = load(name).code
         want = [code.loss] if code.loss else list(outcomes(code, schedule(code)))
-        ready = prepare(code, want)
+        ready = planned(code, want)
         found = emit(ready.code, ready.plan, want).findings
         lines += [f"{name}: {f.tensor}: {f}" for f in dict.fromkeys(found)]
     golden("library_calls.txt", "\n".join(lines))

@@ -13,9 +13,9 @@ from indicial import library
 from indicial.compile.native import toolchain
 from indicial.compile.native.building import build
 from indicial.compile.native.kernel import Kernel
-from indicial.compile.native.scan import extract
 from indicial.compile.passes.hoist import hoist, nests
 from indicial.compile.passes.normal import normal
+from indicial.compile.passes.scan import extract
 from indicial.compile.schedule.schedule import schedule
 from indicial.program.ir import Code
 from indicial.program.meaning.interpret import interpret

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from indicial.compile.native import private
+from indicial.compile.ground import private
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="owners and modes")
 

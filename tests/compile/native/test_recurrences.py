@@ -12,7 +12,7 @@ from indicial.compile.emit.source import emit
 from indicial.compile.native import ops, toolchain
 from indicial.compile.native.body import needs_history
 from indicial.compile.native.routine import Native
-from indicial.compile.prepare import prepare
+from indicial.compile.planned import planned
 from indicial.compile.schedule.schedule import schedule
 from indicial.program.ir import Code
 from indicial.program.meaning.sample import small_sizes
@@ -62,7 +62,7 @@ def test_the_list_is_complete() -> None:
 def test_values_and_gradients_are_those_of_the_loop(name: str) -> None:
     code = indicial.load(name).code
     want = [code.loss] if code.loss else [code.statements[-1].target]
-    ready = prepare(code, want)
+    ready = planned(code, want)
     assert not ready.refused and any(ready.plan.calls())
     plain = emit(code, schedule(code, want), want)
     native = emit(ready.code, ready.plan, want)
@@ -84,7 +84,7 @@ def test_values_and_gradients_are_those_of_the_loop(name: str) -> None:
 
 def recurrence_of(name: str) -> tuple[ops.Recurrence, list[torch.Tensor], dict[str, int]]:
     code = indicial.load(name).code
-    (call,) = prepare(code, ["h"]).plan.calls()
+    (call,) = planned(code, ["h"]).plan.calls()
     (recurrence,) = call.function.args  # type: ignore[attr-defined]
     sizes = small_sizes(code, 3)
     generator = torch.Generator().manual_seed(1)
@@ -180,7 +180,7 @@ def test_starts_of_all_kinds(equations: str) -> None:
 def test_without_gradients_nothing_is_kept_for_them(name: str) -> None:
     code = indicial.load(name).code
     want = [code.loss] if code.loss else [code.statements[-1].target]
-    ready = prepare(code, want)
+    ready = planned(code, want)
     source = emit(ready.code, ready.plan, want)
     sizes = small_sizes(code, 3)
     parameters, inputs = given(code, sizes, 2)

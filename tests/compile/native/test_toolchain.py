@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from indicial.compile.native import cache, private, toolchain
+from indicial.compile.ground import private
+from indicial.compile.native import cache, toolchain
 from indicial.compile.native.toolchain import NativeError
 
 TWICE = "double twice(double x) { return 2 * x; }\n"

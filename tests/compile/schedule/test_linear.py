@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from indicial.compile.explain.blackboard import equation
-from indicial.compile.schedule.linear import Linear, linear
+from indicial.compile.passes.linear import Linear, linear
 from indicial.program.program import Program
 
 

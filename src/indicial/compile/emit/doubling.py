@@ -30,11 +30,11 @@ import torch
 
 from indicial.compile.emit.running import Source, empty_sizes
 from indicial.compile.emit.source import emit
-from indicial.compile.native.scan import Members, Unsupported, extract
-from indicial.compile.schedule.linear import Linear, linear
+from indicial.compile.ground.torch_inside import transformed
+from indicial.compile.passes.linear import Linear, linear
+from indicial.compile.passes.scan import Members, Unsupported, extract
 from indicial.compile.schedule.plan import Call, Loop, Plan, Step
 from indicial.compile.schedule.schedule import schedule
-from indicial.compile.torch_inside import transformed
 from indicial.program.ir import Code, IndexValue, Reduce, SizeValue, Softmax
 from indicial.program.rewrite import tensors_read
 

@@ -28,8 +28,8 @@ import torch.nn.functional as F
 from torch.autograd import forward_ad
 from torch.utils.checkpoint import CheckpointError
 
-from indicial.compile import torch_inside
 from indicial.compile.emit.helpers import masked_softmax
+from indicial.compile.ground import torch_inside
 from indicial.program.messages import IndicialError
 
 if TYPE_CHECKING:

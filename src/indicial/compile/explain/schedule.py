@@ -30,8 +30,8 @@ from indicial.compile.explain.gradient import folded, sentence
 from indicial.compile.explain.steps import finding_lines, kernel_rows
 from indicial.compile.module.wanted import one_length, outcomes
 from indicial.compile.native.recurrence import Recurrence
-from indicial.compile.prepare import Ready, prepare
-from indicial.compile.schedule.linear import Linear
+from indicial.compile.passes.linear import Linear
+from indicial.compile.planned import Planned, planned
 from indicial.compile.schedule.plan import Call, Loop, Step
 from indicial.compile.schedule.schedule import schedule
 from indicial.program.explain.explain import heading
@@ -46,7 +46,7 @@ def schedule_page(program: Program, width: int = WIDTH) -> str:
     """The schedule of a program without errors, for a screen of `width` columns."""
     code = one_length(program.compilable)
     want = [code.loss] if code.loss is not None else list(outcomes(code, schedule(code)))
-    ready = prepare(code, want)
+    ready = planned(code, want)
     subject = f"how {_and(want)} {'is' if len(want) == 1 else 'are'} computed"
     lines = [*wrapped(heading(program), width, ""), "", *sentence(subject, width), ""]
     lines += _Writer(code, ready, width).steps(ready.plan.steps, ())
@@ -57,7 +57,7 @@ def schedule_page(program: Program, width: int = WIDTH) -> str:
 class _Writer:
     """The lines of a plan; what is inside a loop stands further right."""
 
-    def __init__(self, code: Code, ready: Ready, width: int) -> None:
+    def __init__(self, code: Code, ready: Planned, width: int) -> None:
         self.code = code
         self.reasons = {id(loop): reason for loop, reason in ready.refused}
         self.width = width

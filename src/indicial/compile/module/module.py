@@ -29,7 +29,7 @@ from indicial.compile.module.call import Call, Lengths, Reader, Result, result
 from indicial.compile.module.mapping import WeightMap
 from indicial.compile.module.names import attribute_names, resolve, with_indices
 from indicial.compile.module.nans import check_found, check_given
-from indicial.compile.module.prepared import Expected, Key, Prepared, prepared, wanted
+from indicial.compile.module.runnable import Expected, Key, Runnable, runnable, wanted
 from indicial.compile.module.sizes import Room, Sizes, parameters, settle
 from indicial.compile.module.starts import Start, deviations, fill, stated
 from indicial.compile.module.wanted import one_length
@@ -111,7 +111,7 @@ class ProgramModule(nn.Module):
         self._rooms = {t.name: room for t in owned if (room := Room(self.sizes, t)).axes}
         self._reader = Reader(code, self.sizes)
         self._defined = frozenset(s.target for s in code.statements)
-        self._prepared: dict[Key, Prepared] = {}
+        self._runnables: dict[Key, Runnable] = {}
         self._decoders: dict[DecoderKey, Decoder] = {}
         self._hooks = BackwardHooks()
         self.reset_parameters()
@@ -176,19 +176,19 @@ class ProgramModule(nn.Module):
         call = self._reader.read(given, lengths, draws, self._like, self.training)
         if find_nan:
             self._find_nan(call)
-        ready = self._prepared_for(names, call)
+        ready = self._runnable_for(names, call)
         for name in self._reader.inputs:
             if name in ready.reads and name not in call.x:
                 raise checks.missing_input(self.code, name)
         apart = ready.apart if self._reader.adds_batch else frozenset()
         return self._unbatched(self._run(ready, call), apart, call)
 
-    def _prepared_for(self, want: tuple[str, ...], call: Call) -> Prepared:
+    def _runnable_for(self, want: tuple[str, ...], call: Call) -> Runnable:
         """The source for some wanted names; made when it is first asked for."""
         empty = tuple(empty_sizes(call.sizes))
         key = Key(want, tuple(call.lengths), tuple(call.draws), empty)
         self._ensure(*key)
-        return self._prepared[key]
+        return self._runnables[key]
 
     def _ensure(
         self,
@@ -199,14 +199,14 @@ class ProgramModule(nn.Module):
     ) -> bool:
         # A tracer calls this instead of looking inside: how the source is made is not its business.
         key = Key(want, ragged, draws, empty)
-        if key not in self._prepared:
+        if key not in self._runnables:
             expected = None
             if self._like.device.type == "cpu":
                 expected = Expected(self._like.dtype, self.sizes.known, frozenset(ragged))
-            self._prepared[key] = prepared(self.code, key, expected)
+            self._runnables[key] = runnable(self.code, key, expected)
         return True
 
-    def _run(self, ready: Prepared, call: Call) -> dict[str, torch.Tensor]:
+    def _run(self, ready: Runnable, call: Call) -> dict[str, torch.Tensor]:
         values = {name: getattr(self, key) for name, key in self.state_keys.items()}
         for name, room in self._rooms.items():
             values[name] = room.cut(values[name], call.sizes)
@@ -241,7 +241,7 @@ class ProgramModule(nn.Module):
         names = tuple(dict.fromkeys(s.target for s in self.code.statements))
         from indicial.compile.schedule.schedule import schedule
 
-        ready = self._prepared_for(names, call)
+        ready = self._runnable_for(names, call)
         check_given(
             self.code, {n: self.parameter(n) for n in self.state_keys} | call.x | call.draws
         )
@@ -344,14 +344,14 @@ class ProgramModule(nn.Module):
         # Functions that fill parameters stay behind: they have done their work, and a pickle holds
         # nothing that runs.
         start = {name: value for name, value in self.start.items() if not callable(value)}
-        return {**self.__dict__, "start": start, "_prepared": {}, "_decoders": {}}
+        return {**self.__dict__, "start": start, "_runnables": {}, "_decoders": {}}
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ProgramModule:
         memo[id(self.code)] = self.code  # nobody changes it
         made = self.__class__.__new__(self.__class__)
         memo[id(self)] = made
         made.__dict__.update(
-            copy.deepcopy({**self.__dict__, "_prepared": {}, "_decoders": {}}, memo)
+            copy.deepcopy({**self.__dict__, "_runnables": {}, "_decoders": {}}, memo)
         )
         return made
 
@@ -376,9 +376,9 @@ ProgramModule._ensure._dynamo_marked_constant = True  # type: ignore[attr-define
 def torch_source(code: Code, want: Sequence[str] | None = None) -> str:
     """The text that a module runs in evaluation mode, without lengths."""
     from indicial.compile.emit.source import emit
-    from indicial.compile.prepare import prepare
+    from indicial.compile.planned import planned
 
     code = one_length(code)
     names = tuple(want) if want is not None else wanted(code)
-    ready = prepare(code, names)
+    ready = planned(code, names)
     return emit(ready.code, ready.plan, names).text

@@ -19,8 +19,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from indicial.compile.native.scan import Unsupported
 from indicial.compile.passes.forms import is_pointwise
+from indicial.compile.passes.scan import Unsupported
 from indicial.compile.schedule.graph import needs
 from indicial.compile.schedule.plan import Loop
 from indicial.program.ir import (

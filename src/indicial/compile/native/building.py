@@ -12,13 +12,13 @@ from dataclasses import dataclass
 
 from indicial.compile.native.body import Body, Starts, body, needs_history, starts
 from indicial.compile.native.kernel import Kernel
-from indicial.compile.native.scan import Unsupported
 from indicial.compile.native.stages import Stage, stages
 from indicial.compile.native.tiles import TIME, tiling
 from indicial.compile.native.writing.c import Sizes
 from indicial.compile.native.writing.kernel_plan import KernelPlan, Within
 from indicial.compile.native.writing.text import write
 from indicial.compile.native.writing.tile_text import write_tile
+from indicial.compile.passes.scan import Unsupported
 from indicial.compile.schedule.plan import Loop
 from indicial.compile.schedule.schedule import schedule
 from indicial.program.ir import Code, Statement

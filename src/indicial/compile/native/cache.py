@@ -24,7 +24,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from indicial.compile.native import private
+from indicial.compile.ground import private
 
 KEPT = 2000
 """How many kernels stay; those that were not used for longest make room."""

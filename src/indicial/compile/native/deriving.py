@@ -19,29 +19,30 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from indicial.compile.emit.doubling import Alone, Doubling, sizes_of
-from indicial.compile.encoding import Packed
+from indicial.compile.ground.encoding import Packed
 from indicial.compile.native.arranging import arranged
 from indicial.compile.native.recurrence import Recurrence
 from indicial.compile.native.routine import Routine
-from indicial.compile.native.scan import Scan, Unsupported, varying
 from indicial.compile.native.tiles import wide_states
 from indicial.compile.passes.adjoint import Adjoint, adjoint
 from indicial.compile.passes.new_tensors import derived_name
 from indicial.compile.passes.normal import normal
+from indicial.compile.passes.scan import Scan, Unsupported, varying
 from indicial.compile.passes.simplify import inlined, shared, split, with_factors, without_nothing
 from indicial.compile.schedule.schedule import ScheduleError, schedule
 from indicial.program.ir import Affine, Axis, Code, Expression, Index, Read, Statement, Tensor
 from indicial.program.rewrite import reached, rebuild, tensors_read
+from indicial.program.verify import verified
 
 
 def recurrence(scan: Scan, outputs: Sequence[str]) -> Recurrence:
     """The recurrence of a loop; `Unsupported` where there is no kernel."""
-    code = inlined(shared(normal(scan.code)), scan.before)
+    code = verified(inlined(shared(verified(normal(scan.code))), scan.before))
     wide: list[str] = []
     if scan.readers:
         (loop,) = schedule(code, outputs).loops()
         wide = wide_states(code, loop)
-        code = with_factors(code, wide, loop.axes)
+        code = verified(with_factors(code, wide, loop.axes))
     arguments = tuple(scan.arguments)
     same = frozenset(n for n in arguments if n in scan.unbatched)
     facts = code, tuple(outputs), arguments, sorted(same), sorted(scan.ragged)
@@ -127,8 +128,12 @@ def _adjoint_code(own: Recurrence) -> Code:
         role = "input" if name in own.varying else "parameter"
         tensors[name] = replace(tensors[name], role=role)
     again = [s for s in own.code.statements if s.target in own.again]
-    alone = replace(back.code, tensors=tensors, statements=(*again, *back.statements))
-    return split(shared(normal(without_nothing(with_starts(alone, own.code)))))
+    statements = (*again, *back.statements)
+    there = {s.target for s in statements}
+    # What the forward routine computes and nobody keeps is not there.
+    known = {n: t for n, t in tensors.items() if t.role != "defined" or n in there}
+    alone = replace(back.code, tensors=known, statements=statements)
+    return verified(split(shared(normal(without_nothing(with_starts(alone, own.code))))))
 
 
 def with_starts(code: Code, forward: Code) -> Code:

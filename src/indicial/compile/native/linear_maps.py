@@ -16,8 +16,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from indicial.compile.native.body import Body
-from indicial.compile.native.scan import Unsupported
 from indicial.compile.passes.forms import Form, Product, form
+from indicial.compile.passes.scan import Unsupported
 from indicial.program.ir import Affine, Apply, Expression, Index, Read, Statement
 
 

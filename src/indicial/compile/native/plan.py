@@ -22,11 +22,11 @@ from functools import partial
 from indicial.compile.native import ops
 from indicial.compile.native.deriving import recurrence
 from indicial.compile.native.recurrence import register
-from indicial.compile.native.scan import Unsupported, extract
 from indicial.compile.native.tiles import wide_states
 from indicial.compile.passes.forms import Pointwise, Product, form
 from indicial.compile.passes.hoist import is_foreign, nests
 from indicial.compile.passes.normal import normal
+from indicial.compile.passes.scan import Unsupported, extract
 from indicial.compile.schedule.plan import Call, Loop, Plan, Run, Step
 from indicial.compile.schedule.schedule import ScheduleError
 from indicial.program.ir import Affine, Apply, Code, Constant, Read, Reduce, Statement

@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from indicial.compile.encoding import Packed
+from indicial.compile.ground.encoding import Packed
+from indicial.compile.ground.stored import stored
 from indicial.compile.native.routine import Routine
-from indicial.compile.native.scan import Members, Scan, Unsupported
-from indicial.compile.stored import stored
+from indicial.compile.passes.scan import Members, Scan, Unsupported
 from indicial.program.ir import Code
 from indicial.program.sizes import Size
 
 if TYPE_CHECKING:
     from indicial.compile.emit.doubling import Alone, Doubling
     from indicial.compile.passes.adjoint import Adjoint
-    from indicial.compile.schedule.linear import Linear
+    from indicial.compile.passes.linear import Linear
 
 Values = dict[str, torch.Tensor]
 
@@ -104,7 +104,7 @@ class Recurrence:
     @functools.cached_property
     def linear(self) -> Linear | None:
         """The recurrence as one that is linear in its state, if it is."""
-        from indicial.compile.schedule.linear import linear
+        from indicial.compile.passes.linear import linear
 
         return linear(self.code, self.outputs)
 

@@ -24,8 +24,8 @@ from indicial.compile.native.linear_maps import (
     side_by_side,
     summed,
 )
-from indicial.compile.native.scan import Unsupported
 from indicial.compile.passes.forms import Distribution, Pointwise, Product, Reduction
+from indicial.compile.passes.scan import Unsupported
 from indicial.program.ir import Affine, Read, Statement
 from indicial.program.rewrite import tensors_read
 

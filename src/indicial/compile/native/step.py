@@ -19,9 +19,9 @@ import torch
 from indicial.compile.native.building import build
 from indicial.compile.native.kernel import REALS, Kernel, row
 from indicial.compile.native.launch import Launch, Values, Weights
-from indicial.compile.native.scan import Unsupported
 from indicial.compile.native.writing.kernel_plan import Within
 from indicial.compile.passes.normal import normal
+from indicial.compile.passes.scan import Unsupported
 from indicial.compile.passes.unroll import NotUnrolled, unrolled
 from indicial.compile.schedule.plan import Loop, Run
 from indicial.program.ir import (

@@ -102,7 +102,7 @@ def find() -> Threads | None:
 
 @functools.cache
 def _threads(count: int) -> Threads | None:
-    from indicial.compile.torch_inside import addresses
+    from indicial.compile.ground.torch_inside import addresses
 
     found = addresses(SYMBOLS)
     return Threads(*found, count, os.getpid()) if found else None

@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from indicial.compile.native.scan import Unsupported
 from indicial.compile.passes.algebra import ONE, times
 from indicial.compile.passes.forms import Pointwise, Product, form
+from indicial.compile.passes.scan import Unsupported
 from indicial.compile.passes.simplify import is_function
 from indicial.compile.schedule.plan import Loop, Plan
 from indicial.program.ir import (

@@ -39,7 +39,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from indicial.compile.native import cache, private
+from indicial.compile.ground import private
+from indicial.compile.native import cache
 
 HEADERS = Path(__file__).parent
 

@@ -60,6 +60,7 @@ from indicial.program.ir import (
 )
 from indicial.program.moving import moved
 from indicial.program.rewrite import is_constant, needed_names
+from indicial.program.verify import verified
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,7 @@ class _Builder:
             tests=(),
         )
         return Adjoint(
-            code,
+            verified(code),
             tuple(made),
             {name: bar for name, bar in bars.items() if bar in used},
             {name: new for name, new in self.given.items() if new in used},

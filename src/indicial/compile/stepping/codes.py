@@ -42,6 +42,7 @@ from indicial.program.meaning.differing import dependent
 from indicial.program.messages import IndicialError
 from indicial.program.rewrite import tensors_read
 from indicial.program.sizes import Size
+from indicial.program.verify import verified
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ def derive(
         text = f"{walk.size} has no length before the steps: members that have ended are not active"
         raise IndicialError(text)
     simple = simplified(through(code))
-    bounded = causal(with_support(simple, walk), walk, outputs)
+    bounded = causal(verified(with_support(simple, walk)), walk, outputs)
     found = causal(with_keys(bounded), walk, outputs)
     for name in outputs:
         if name not in found.axes:
@@ -110,8 +111,8 @@ def derive(
     beginning, begun = _beginning(found, slots, begins)
     return Stepping(
         found,
-        beginning,
-        _step(found, slots, step, count, kept, ragged),
+        verified(beginning),
+        verified(_step(found, slots, step, count, kept, ragged)),
         count,
         tuple(n for n in walk.inputs if _needs(found, slots, step, n)),
         tuple(sorted(kept)),

@@ -20,7 +20,7 @@ import torch
 from indicial.compile.emit.running import differentiating
 from indicial.compile.emit.source import Source, emit
 from indicial.compile.module.around import own_precision
-from indicial.compile.prepare import prepare
+from indicial.compile.planned import planned
 from indicial.compile.schedule.schedule import ScheduleError, needed
 from indicial.compile.stepping import slots
 from indicial.compile.stepping.codes import Stepping
@@ -53,7 +53,7 @@ class Prefill:
         if code is None or any(len(walk.axes(code.tensors[name])) > 1 for name in self.tensors):
             return None  # `α[t_1,t_2]` is longer at every step
         try:
-            ready = prepare(code, self.tensors, (), self.ragged, {walk.size, *self.ragged})
+            ready = planned(code, self.tensors, (), self.ragged, {walk.size, *self.ragged})
         except ScheduleError:
             return None
         return emit(ready.code, ready.plan, self.tensors, ragged=self.ragged)

@@ -15,7 +15,7 @@ from functools import partial
 import torch
 
 from indicial.compile.emit.source import Source, emit
-from indicial.compile.prepare import prepare
+from indicial.compile.planned import planned
 from indicial.compile.schedule.plan import Call, Loop, Plan, Run, Slice, Step
 from indicial.compile.schedule.schedule import schedule
 from indicial.compile.stepping.codes import Stepping
@@ -38,7 +38,7 @@ def beginning(stepping: Stepping, ragged: frozenset[str]) -> Text:
     defined = {statement.target for statement in stepping.beginning.statements}
     names = [*stepping.begun.values(), *stepping.kept, *stepping.early]
     want = tuple(dict.fromkeys(name for name in names if name in defined))
-    ready = prepare(stepping.beginning, want, (), ragged)
+    ready = planned(stepping.beginning, want, (), ragged)
     return Text(emit(ready.code, ready.plan, want, ragged=ragged), want)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from indicial.compile.native.scan import Unsupported
+from indicial.compile.passes.scan import Unsupported
 from indicial.program.ir import (
     COMPARISONS,
     Affine,

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 
 from indicial.compile.native.body import Body, Starts, is_inside
 from indicial.compile.native.linear_maps import Matmul
-from indicial.compile.native.scan import Unsupported
 from indicial.compile.native.stages import Fused, Stage
 from indicial.compile.native.writing.c import Sizes
+from indicial.compile.passes.scan import Unsupported
 from indicial.program.ir import Affine, Read, Statement
 from indicial.program.sizes import Size
 

@@ -21,10 +21,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from indicial.compile.native.scan import Unsupported
 from indicial.compile.native.writing.c import Scope
 from indicial.compile.native.writing.storage import times, total
 from indicial.compile.native.writing.writer import Writer
+from indicial.compile.passes.scan import Unsupported
 from indicial.program.ir import Affine, Axis, Flat, Gather, Index, Read, Statement
 
 

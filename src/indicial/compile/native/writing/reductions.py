@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from indicial.compile.native.scan import Unsupported
 from indicial.compile.native.writing.reads import members, scope, target_place, target_row
 from indicial.compile.native.writing.writer import Writer
 from indicial.compile.passes.forms import Distribution, Product, Reduction
+from indicial.compile.passes.scan import Unsupported
 from indicial.program.ir import Affine, Index, Place, Statement
 
 _NOTHING = {"sum": "0", "prod": "1", "max": "-__builtin_inf()", "min": "__builtin_inf()"}

@@ -32,7 +32,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from indicial.compile.native.linear_maps import Matmul, Output, Term
-from indicial.compile.native.scan import Unsupported
 from indicial.compile.native.stages import Fused, Single, Stage
 from indicial.compile.native.writing import storage
 from indicial.compile.native.writing.kernel_plan import KernelPlan
@@ -49,6 +48,7 @@ from indicial.compile.native.writing.reductions import write_reduction, write_so
 from indicial.compile.native.writing.storage import times, total
 from indicial.compile.native.writing.writer import Writer
 from indicial.compile.passes.forms import Distribution
+from indicial.compile.passes.scan import Unsupported
 from indicial.program.ir import Affine, Read, Statement
 
 

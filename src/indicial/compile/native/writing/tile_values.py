@@ -12,10 +12,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from indicial.compile.native.scan import Unsupported
 from indicial.compile.native.tiles import TIME, Item, Tile
 from indicial.compile.native.writing.c import Scope, Sizes
 from indicial.compile.native.writing.storage import row_major, times, total
+from indicial.compile.passes.scan import Unsupported
 from indicial.program.ir import (
     Affine,
     Apply,

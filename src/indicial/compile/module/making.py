@@ -1,6 +1,6 @@
 """A program and what a call asks for → the source that runs, through all passes.
 
-prepare_source(code, Key(("h",)))       Prepared(source, …)
+make_runnable(code, Key(("h",)))       Runnable(source, …)
 
 Compilers work from the moment on at which it is known what for: first at the products that all
 kernels use, then at the kernels, while the source is written, then at those of their gradients.
@@ -11,24 +11,24 @@ from __future__ import annotations
 import torch
 
 from indicial.compile.emit.source import emit
-from indicial.compile.module.prepared import Expected, Key, Prepared
+from indicial.compile.module.runnable import Expected, Key, Runnable
 from indicial.compile.module.wanted import needed_names
 from indicial.compile.native import products, toolchain
 from indicial.compile.native.kernel import REALS
-from indicial.compile.prepare import prepare
+from indicial.compile.planned import planned
 from indicial.compile.schedule.plan import Plan
 from indicial.compile.schedule.schedule import needed, schedule
 from indicial.program.ir import Code
 from indicial.program.meaning.differing import dependent
 
 
-def prepare_source(code: Code, key: Key, expected: Expected | None = None) -> Prepared:
+def make_runnable(code: Code, key: Key, expected: Expected | None = None) -> Runnable:
     """What runs; where calls are `expected`, its kernels are compiled for them in the background."""
     want, ragged, draws, empty = key
     walks = any(loop.kind == "scanned" for loop in schedule(code, want).loops())
     if walks and expected is not None and expected.dtype in REALS and toolchain.available():
         products.start(REALS[expected.dtype])
-    ready = prepare(code, want, draws, ragged)
+    ready = planned(code, want, draws, ragged)
     starts = tuple(call.start for call in ready.plan.calls() if call.start is not None)
     if expected is not None:
         expected.start(starts)
@@ -43,7 +43,7 @@ def prepare_source(code: Code, key: Key, expected: Expected | None = None) -> Pr
     )
     if expected is not None and torch.is_grad_enabled():
         _expect_gradients(ready.code, ready.plan, expected)
-    return Prepared(
+    return Runnable(
         source,
         starts,
         walks,

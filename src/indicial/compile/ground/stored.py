@@ -7,9 +7,9 @@ package, and the versions of Python and PyTorch. So a change anywhere in the pac
 stale at once, and nobody has to think of it. A file begins with the SHA-256 of the rest; one that was
 cut short or changed is made again. Files are written beside their place and renamed.
 
-A file is text that is read and never run (`encoding.py`). Some of what it tells is the PyTorch that was
+A file is text that is read and never run (`ground/encoding.py`). Some of what it tells is the PyTorch that was
 emitted, though, and that is run: so files lie in a folder that only the user can write to, as the
-compiled kernels beside them do (`native/private.py`).
+compiled kernels beside them do (`ground/private.py`).
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from typing import Any, TypeVar
 
 import torch
 
-from indicial.compile.encoding import decoded, encoded
-from indicial.compile.native import private
+from indicial.compile.ground import private
+from indicial.compile.ground.encoding import decoded, encoded
 from indicial.notation.kept import kept
 from indicial.program.ir import Code
 
 T = TypeVar("T")
 
-PACKAGE = str(Path(__file__).parent.parent)
+PACKAGE = str(Path(__file__).parents[2])
 FOLDERS = ("notation", "program", "compile")
 """The sources that decide what is derived."""
 

@@ -1,6 +1,6 @@
 """What runs for some wanted names, made once: read where an earlier process has stored it.
 
-prepared(code, Key(("h",)))             source, and what it needs to be called
+runnable(code, Key(("h",)))             source, and what it needs to be called
 wanted(code)                            ("h",), what the program computes in the end
 
 Only making it imports the passes and the emitter: they take longer to import than a stored text
@@ -16,8 +16,8 @@ from typing import NamedTuple
 import torch
 
 from indicial.compile.emit.running import Source
+from indicial.compile.ground.stored import key_of, stored
 from indicial.compile.native import toolchain
-from indicial.compile.stored import key_of, stored
 from indicial.program.ir import Code
 
 Start = Callable[..., None]
@@ -51,7 +51,7 @@ class Key(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Prepared:
+class Runnable:
     """What runs for some wanted names, and what it needs."""
 
     source: Source
@@ -65,15 +65,15 @@ class Prepared:
     """What differs from example to example."""
 
 
-def prepared(code: Code, key: Key, expected: Expected | None = None) -> Prepared:
+def runnable(code: Code, key: Key, expected: Expected | None = None) -> Runnable:
     """What runs; where calls are `expected`, its kernels are made ready for them."""
 
-    def make() -> Prepared:
-        from indicial.compile.module.preparing import prepare_source
+    def make() -> Runnable:
+        from indicial.compile.module.making import make_runnable
 
-        return prepare_source(code, key, expected)
+        return make_runnable(code, key, expected)
 
-    found = stored(("prepared", key_of(code), *key, toolchain.available()), make)
+    found = stored(("runnable", key_of(code), *key, toolchain.available()), make)
     if expected is not None:
         expected.start(found.starts)
     return found

@@ -31,17 +31,17 @@ CLASSES = {
     "program.cost.conditions": "Constraint",
     "program.cost.dependence": "Edge",
     "compile.schedule.graph": "Need",
-    "compile.schedule.linear": "Linear",
+    "compile.passes.linear": "Linear",
     "compile.schedule.plan": "Loop Plan Run Slice",
     "compile.emit.doubling": "Alone Doubling Handed",
     "compile.emit.running": "Source",
-    "compile.module.prepared": "Prepared",
+    "compile.module.runnable": "Runnable",
     "compile.native.kernel": "Kernel",
     "compile.native.outer": "Outer Outers",
     "compile.native.projections": "Gathered Projection Weighted",
     "compile.native.recurrence": "Recurrence",
     "compile.native.routine": "Native Routine Stretch Tiled",
-    "compile.native.scan": "Members Scan",
+    "compile.passes.scan": "Members Scan",
 }
 """All that is ever made of a stored text; imported when it is met."""
 

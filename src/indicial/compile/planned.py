@@ -7,6 +7,8 @@ schedule        loops only where the equations force them
 with_readers    sums over a state that is a matrix are statements of their own
 with_kernels    loops over time become calls of kernels, where there is a compiler
 with_doubling   loops over time without a kernel become parallel scans, where they are linear
+
+With `INDICIAL_VERIFY=1` each of these codes is looked at, and those of recurrences and of steps.
 """
 
 from __future__ import annotations
@@ -23,10 +25,11 @@ from indicial.compile.schedule.schedule import schedule
 from indicial.program.ir import Code
 from indicial.program.logs import through
 from indicial.program.meaning.arrays import BATCH
+from indicial.program.verify import verified
 
 
 @dataclass(frozen=True)
-class Ready:
+class Planned:
     """What is emitted. `refused` has the loops over time that no kernel runs, and why.
 
     Of those, the linear ones are calls in the plan all the same.
@@ -37,36 +40,36 @@ class Ready:
     refused: tuple[tuple[Loop, str], ...] = ()
 
 
-def prepare(
+def planned(
     code: Code,
     want: Sequence[str],
     draws: Collection[str] = (),
     ragged: Collection[str] = (),
     told: Collection[str] | None = None,
-) -> Ready:
+) -> Planned:
     """The program as it is emitted for some wanted tensors; `ragged` sizes differ in a batch.
 
     `told` are the sizes of data, where the inputs have others besides.
     """
-    simple = simplified(through(code), draws)
-    lighter = hoist(simple, schedule(simple, want, told))
+    simple = verified(simplified(verified(through(code)), draws))
+    lighter = verified(hoist(simple, schedule(simple, want, told)))
     plan = schedule(lighter, want, told)
     scanned = [loop for loop in plan.loops() if loop.kind == "scanned"]
     if not scanned:
-        return Ready(lighter, plan)
+        return Planned(lighter, plan)
     reason = _no_kernels(code)
     if reason:
         if not _written_out(code):
             plan = with_doubling(lighter, plan, want, ragged)
-        return Ready(lighter, plan, tuple((loop, reason) for loop in scanned))
+        return Planned(lighter, plan, tuple((loop, reason) for loop in scanned))
     # Only now: what makes kernels takes longer to import than a program without loops to compile.
     from indicial.compile.native.plan import with_kernels, with_readers
 
-    apart = with_readers(lighter, plan, want)
+    apart = verified(with_readers(lighter, plan, want))
     if apart is not lighter:
         lighter, plan = apart, schedule(apart, want, told)
     handed = with_kernels(lighter, plan, want, ragged)
-    return Ready(lighter, with_doubling(lighter, handed.plan, want, ragged), handed.refused)
+    return Planned(lighter, with_doubling(lighter, handed.plan, want, ragged), handed.refused)
 
 
 def _written_out(code: Code) -> bool:
