@@ -28,6 +28,8 @@ the table and the figure that stand there.
   indicial study repetition            loops against temperature: 2 minutes
   indicial study loops                 loops of neural models: 5 minutes
   indicial study which_model           encoder, decoder or both: 10 minutes
+  indicial study knowledge --data DIR  from memory or looked up: an hour
+  indicial study facts                 how often a fact must be read: 10 minutes
   indicial study shaping --quick       tiny, to see what happens: seconds
 
 The folder, runs/study-NAME or --out, gets table.md, study.json with every
@@ -111,6 +113,26 @@ can be trained again and changed:
   indicial train runs/study-which_model/translate-decoder.eq ...
 """
 
+KNOWLEDGE = """\
+What a model knows of a text, from memory and by looking it up.
+
+Reads a folder with wiki.txt, a line for each person, birth_places_train.tsv and
+birth_dev.tsv, a question and its answer in each line, and trains one after
+another: questions alone; spans of the text, then questions; the same with
+attention weights that are parameters; text, spans and questions together; a
+model that finds the line of a question and reads it; and one that learns from
+memory what that one asked every line. All answer the questions of the last file.
+"""
+
+FACTS = """\
+How often a fact must be read to be known, and how much a parameter holds.
+
+Makes people who were born in towns at random, so that how much there is to know
+is exact: log2 of the number of towns for each. Trains small transformers on
+questions that come 1, 2, 4, … times, and on more and more people, and counts
+the bits that they have learned, by parameter.
+"""
+
 
 def add(commands: Commands[Any]) -> None:
     """Adds it to the parser of `indicial`; each study is a command below it."""
@@ -129,6 +151,10 @@ def add(commands: Commands[Any]) -> None:
     _add(studies, "repetition", "loops of a trigram by temperature", REPETITION, _repetition)
     _add(studies, "loops", "loops of neural models by temperature", LOOPS, _loops)
     _add(studies, "which_model", "encoder, decoder or both", WHICH_MODEL, _which_model)
+    knowledge = _add(studies, "knowledge", "what a model knows of a text", KNOWLEDGE, _knowledge)
+    knowledge.add_argument("--data", required=True, metavar="FOLDER",
+                           help="with wiki.txt, birth_places_train.tsv and birth_dev.tsv")  # fmt: skip
+    _add(studies, "facts", "how often a fact must be read to be known", FACTS, _facts)
 
 
 def _add(
@@ -204,3 +230,15 @@ def _which_model(options: argparse.Namespace) -> Study:
     from indicial.lab.studies.which_model import QUICK, Plan, WhichModel
 
     return WhichModel(QUICK if options.quick else Plan())
+
+
+def _knowledge(options: argparse.Namespace) -> Study:
+    from indicial.lab.studies.knowledge import Knowledge, Plan, quick
+
+    return Knowledge(quick(options.data) if options.quick else Plan(options.data))
+
+
+def _facts(options: argparse.Namespace) -> Study:
+    from indicial.lab.studies.facts import QUICK, FactsStudy, Plan
+
+    return FactsStudy(QUICK if options.quick else Plan())

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,7 +25,7 @@ from typing import Any
 
 from indicial.data.columns.binding import named
 from indicial.data.columns.slots import Slot
-from indicial.data.columns.tables import Rows, Table
+from indicial.data.columns.tables import Cells, Rows, Table
 from indicial.data.documents import kind_of
 from indicial.data.questions import ANSWER, NAMES, QUESTION, Questions, open_together
 from indicial.data.reading import File
@@ -35,6 +35,8 @@ from indicial.data.tokenizers import MARK
 PAGE, ASKED = "page", "asked"
 NEARLY = 0.9
 """Pages that have so much of what the best one has are as good, if the answer stands in them."""
+COMMON = 0.2
+"""Words that so many of the pages have tell none from another."""
 LOOKED_AT = 20
 
 
@@ -54,18 +56,21 @@ class Index:
 
     def __init__(self, pages: Sequence[str]) -> None:
         self.pages = pages
-        self._with: dict[str, set[int]] = defaultdict(set)
+        found: dict[str, set[int]] = defaultdict(set)
         for number, page in enumerate(pages):
             for word in _words(page):
-                self._with[word].add(number)
+                found[word].add(number)
+        most = max(1.0, COMMON * len(pages))
+        self._with = {word: there for word, there in found.items() if len(there) <= most}
 
     def find(self, question: str, answer: str = "") -> int:
         """The number of the page that a question is about."""
-        scores: Counter[int] = Counter()
+        scores: dict[int, float] = {}
         for word in _words(question):
             there = self._with.get(word, set())
+            weight = math.log(1 + len(self.pages) / max(1, len(there)))
             for number in there:
-                scores[number] += math.log(1 + len(self.pages) / len(there))  # type: ignore[assignment]
+                scores[number] = scores.get(number, 0.0) + weight
         best = sorted(scores, key=lambda number: (-scores[number], number))[:LOOKED_AT]
         if not best:
             return 0
@@ -102,11 +107,17 @@ class Paged(Table):
     def _index(self) -> Index:
         return Index(list(self.pages.documents()))
 
-    def rows(self) -> Rows:
-        for number, (question, answer) in enumerate(self.questions.rows(), 1):
+    @cached_property
+    def _rows(self) -> list[Cells]:
+        found: list[Cells] = []
+        for question, answer in self.questions.rows():
             page = self._index.pages[self._index.find(question, answer)]
             asked = between(question, answer)
-            yield number, {QUESTION: question, ANSWER: answer, PAGE: page, ASKED: asked}
+            found.append({QUESTION: question, ANSWER: answer, PAGE: page, ASKED: asked})
+        return found
+
+    def rows(self) -> Rows:
+        yield from enumerate(self._rows, 1)
 
     def stamp(self) -> object:
         return [self.questions.stamp(), self.pages.stamp()]

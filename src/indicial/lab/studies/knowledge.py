@@ -1,0 +1,287 @@
+"""The study `knowledge`: what a model knows of a text, from memory and by looking it up.
+
+    --data FOLDER      wiki.txt, birth_places_train.tsv, birth_dev.tsv: lines, and questions with answers
+
+>>> Knowledge(Plan(data="knowledge_access")).stages
+('scratch', 'pretrained', 'synthesizer', 'mixed', 'looked up', 'taught')
+
+Each stage is a training, or one after another; what is measured is the share of the questions of the last file that are
+answered exactly. `taught` is the model that answers from memory what the one that looks things up has asked the text.
+"""
+
+from __future__ import annotations
+
+import difflib
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from indicial.data.questions import open_together
+from indicial.decode.lookup import Librarian
+from indicial.decode.matching import Matches, match
+from indicial.lab.studies.drawing import LINES, axes_of
+from indicial.lab.studies.numbers import share_interval
+from indicial.lab.studies.study import Findings, Place, Say
+from indicial.lab.trials import Trial
+from indicial.program.messages import IndicialError
+from indicial.program.outputs import write_text
+from indicial.training.front import train
+from indicial.training.run import Run
+
+EQUATIONS = Path(__file__).parent / "answer.eq"
+ASKED = {"question": "0", "answer": "1"}
+TEXT, TRAIN, DEV = "wiki.txt", "birth_places_train.tsv", "birth_dev.tsv"
+STAGES = ("scratch", "pretrained", "synthesizer", "mixed", "looked up", "taught")
+TELLS = {
+    "scratch": "questions alone",
+    "pretrained": "spans of the text, then questions",
+    "synthesizer": "the same, attention weights are parameters",
+    "mixed": "text, spans and questions together",
+    "looked up": "finds the line and reads it",
+    "taught": "the questions that it asks of every line, from memory",
+}
+
+
+@dataclass(frozen=True)
+class Plan:
+    data: str
+    vocabulary: int = 3000
+    context: int = 96
+    width: int = 128
+    layers: int = 2
+    heads: int = 4
+    rows: int = 64
+    pretraining: int = 800
+    """Steps on spans of the text."""
+    questions: int = 300
+    mixed: int = 2000
+    reading: int = 1000
+    taught: int = 1200
+
+
+def quick(data: str) -> Plan:
+    """Tiny: its figures mean nothing."""
+    return Plan(
+        data, vocabulary=300, context=48, width=16, layers=1, heads=2, rows=4, pretraining=2, questions=2,
+        mixed=2, reading=2, taught=2,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    plan: Plan
+
+    name = "knowledge"
+    stages = STAGES
+
+    @property
+    def terms(self) -> dict[str, Any]:
+        return asdict(self.plan)
+
+    def trials(self, folder: Path) -> list[Trial]:
+        """None that could run beside one another: most begin where another ended."""
+        return []
+
+    def enough(self, folder: Path) -> bool:
+        return True
+
+    def _path(self, name: str) -> str:
+        path = Path(self.plan.data) / name
+        if not path.is_file():
+            raise IndicialError(
+                f"there is no {path}: the study reads a folder with {TEXT}, {TRAIN} and {DEV}, lines of text and "
+                "tables of a question and its answer in each line"
+            )
+        return str(path)
+
+    def find(self, place: Place, say: Say) -> Findings:
+        for name in (TEXT, TRAIN, DEV):
+            self._path(name)
+        makers: Mapping[str, Callable[[Path], Run]] = {
+            "scratch": lambda at: self._asked(at, "transformer"),
+            "pretrained": lambda at: self._pretrained(at, "transformer"),
+            "synthesizer": lambda at: self._pretrained(at, "random_synthesizer"),
+            "mixed": self._mixed,
+            "looked up": self._reader,
+            "taught": lambda at: self._taught(at, place.folder / "looked_up"),
+        }
+        for stage, make in makers.items():
+            if stage in place.kept:
+                continue
+            begun = time.process_time()
+            run = make(place.folder / stage.replace(" ", "_"))
+            spent = time.process_time() - begun
+            found = match(run, [self._path(DEV)], ASKED, checkpoint="last")
+            told = {**found.to_json(), "seconds": spent, "parameters": _parameters(run)}
+            if stage in ("mixed", "taught"):
+                told["nearest"] = self._nearest(found)
+            place.keep(**{stage: told})
+            say(f"{stage}: {found.share:.1%} of {len(found.truth)} right")
+        return self._findings(place.kept)
+
+    # ------------------------------------------------------------------ trainings
+
+    @property
+    def _model(self) -> dict[str, Any]:
+        plan = self.plan
+        sizes = {"J": str(plan.width), "L": str(plan.layers), "K": str(plan.heads)}
+        return {
+            "set": sizes, "tokens": "bpe", "vocabulary": plan.vocabulary, "context": plan.context,
+            "batch_size": plan.rows, "validation": self._path(TRAIN), "column": ASKED,
+        }  # fmt: skip
+
+    def _asked(self, folder: Path, model: str) -> Run:
+        return _trained(
+            folder, model, data=self._path(TRAIN), max_steps=self.plan.questions, **self._model
+        )
+
+    def _pretrained(self, folder: Path, model: str) -> Run:
+        before = _trained(
+            Path(f"{folder}-spans"), model, data=self._path(TEXT), objective="spans",
+            max_steps=self.plan.pretraining, **self._model,
+        )  # fmt: skip
+        return _trained(
+            folder, from_=str(before.folder), data=self._path(TRAIN), column=ASKED, max_steps=self.plan.questions,
+            batch_size=self.plan.rows, validation=self._path(TRAIN),
+        )  # fmt: skip
+
+    def _mixed(self, folder: Path) -> Run:
+        return _trained(
+            folder, "transformer", data=[self._path(TEXT), self._path(TRAIN)], max_steps=self.plan.mixed,
+            objective="language=1,spans=1,question=1", **self._model,
+        )  # fmt: skip
+
+    def _reader(self, folder: Path) -> Run:
+        plan = self.plan
+        width = max(8, 3 * plan.width // 4)
+        sizes = {
+            "J": width, "L": plan.layers, "K": plan.heads, "I": max(4, width // plan.heads),
+            "Z": 2 * plan.width, "M": 4 * plan.width,
+        }  # fmt: skip
+        return _trained(
+            folder, str(EQUATIONS), data=[self._path(TEXT), self._path(TRAIN)], column=ASKED,
+            set={name: str(size) for name, size in sizes.items()}, tokens="bpe", vocabulary=plan.vocabulary,
+            documents="lines", batch_size=max(2, plan.rows // 2), max_steps=plan.reading, validation="0.05",
+        )  # fmt: skip
+
+    def _taught(self, folder: Path, reader: Path) -> Run:
+        table = folder.parent / "questions.tsv"
+        if not table.exists():
+            known = {q for q, _ in open_together([self._path(TRAIN)], ASKED).questions()}
+            asked = Librarian.of(Run.open(reader), "last").asked()
+            rows = {q: a for q, a, _ in asked if q and a and "\t" not in q + a and q not in known}
+            write_text(table, "".join(f"{q}\t{a}\n" for q, a in rows.items()))
+        new = [str(table)] if table.stat().st_size else []
+        return _trained(
+            folder,
+            "transformer",
+            data=[self._path(TRAIN), *new],
+            max_steps=self.plan.taught,
+            **self._model,
+        )
+
+    # ------------------------------------------------------------------ what came of it
+
+    def _nearest(self, found: Matches) -> dict[str, float]:
+        """Of wrong answers, the share that is the answer to the training question that is spelt most alike;
+        and what it would be if the same answers were dealt out at random."""
+        pairs = dict(open_together([self._path(TRAIN)], ASKED).questions())
+        wrong = [
+            (question, str(answer))
+            for question, answer, right in zip(
+                found.questions, found.answers, found.right, strict=True
+            )
+            if not right
+        ][:200]
+        near = []
+        for question, _ in wrong:
+            close = difflib.get_close_matches(question, pairs, 1, 0.0)
+            near.append(pairs[close[0]] if close else "")
+        said = [answer for _, answer in wrong]
+        dealt = np.random.default_rng(0).permutation(len(said))
+        return {
+            "wrong": len(wrong),
+            "as nearest": float(
+                np.mean([a == b for a, b in zip(said, near, strict=True)] or [False])
+            ),
+            "by chance": float(
+                np.mean([said[n] == b for n, b in zip(dealt, near, strict=True)] or [False])
+            ),
+        }
+
+    def _findings(self, kept: Mapping[str, Any]) -> Findings:
+        first = kept[STAGES[0]]
+        usual = first.get("usual", ["", 0.0])
+        rows = [{
+            "model": f"always {usual[0]}", "learned from": "the most frequent answer", "right": f"{usual[1]:.1%}",
+            "95 %": "", "plausible": "", "apart": "", "parameters": "", "CPU minutes": "",
+        }]  # fmt: skip
+        for stage in STAGES:
+            one = kept[stage]
+            low, high = share_interval(round(one["match"] * one["questions"]), one["questions"])
+            rows.append({
+                "model": stage, "learned from": TELLS[stage], "right": f"{one['match']:.1%}",
+                "95 %": f"{low:.1%} to {high:.1%}", "plausible": f"{one['plausible']:.1%}",
+                "apart": f"{one['calibration_error']:.2f}", "parameters": f"{one['parameters'] / 1e6:.1f}M",
+                "CPU minutes": f"{one['seconds'] / 60:.1f}",
+            })  # fmt: skip
+        title = f"Knowledge: {first['questions']} questions, answered exactly"
+        numbers = {stage: kept[stage] for stage in STAGES}
+        return Findings(title, rows, _notes(kept), numbers, lambda: _figure(kept, title))
+
+
+def _notes(kept: Mapping[str, Any]) -> list[str]:
+    reader = kept["looked up"]
+    recall = ", ".join(f"{share:.1%} among the first {n}" for n, share in reader["recall"].items())
+    notes = [
+        "plausible: wrong, but an answer of the training set. apart: how far sureness and correctness are apart on "
+        "average. CPU minutes: of the training, those of a pretraining among them.",
+        f"The line that a question is about is found: {recall}.",
+    ]
+    for stage in ("mixed", "taught"):
+        near = kept[stage]["nearest"]
+        notes.append(
+            f"Of {near['wrong']} wrong answers of the model {stage}, {near['as nearest']:.0%} are the answer to the "
+            f"training question that is spelt most alike; dealt out at random, {near['by chance']:.0%} would be."
+        )
+    return notes
+
+
+def _parameters(run: Run) -> int:
+    return sum(tensor.numel() for tensor in run.checkpoint("last").part("model").values())
+
+
+def _trained(folder: Path, *model: str, **settings: Any) -> Run:
+    """A run in a folder; one that was begun there goes on."""
+    if (folder / "run.json").exists():
+        return train(resume=folder, quiet=True)
+    return train(*model, out=str(folder), quiet=True, **settings)
+
+
+def _figure(kept: Mapping[str, Any], title: str) -> Any:
+    """How sure each model is of its answers, and how often it is right."""
+    drawn, (left, right) = axes_of(2, title)
+    shares = [kept[stage]["match"] for stage in STAGES]
+    left.barh(
+        range(len(STAGES)), shares, color=[colour for colour, _ in LINES[: len(STAGES)]] or None
+    )
+    left.set_yticks(range(len(STAGES)), STAGES, fontsize=8)
+    left.invert_yaxis()
+    left.set_xlim(0, 1)
+    left.set_xlabel("answered exactly (share)")
+    right.plot([0, 1], [0, 1], color="0.7", linewidth=1)
+    for number, stage in enumerate(STAGES):
+        colour, mark = LINES[number % len(LINES)]
+        bins = kept[stage]["calibration"]
+        right.plot(
+            [sure for _, sure, _ in bins], [share for _, _, share in bins], color=colour, marker=mark,
+            linewidth=1.2, markersize=4, label=stage,
+        )  # fmt: skip
+    right.set_xlabel("how sure the model is of its answer")
+    right.set_ylabel("share that is right")
+    right.legend(fontsize=6)
+    return drawn
