@@ -22,7 +22,7 @@ FUZZ_RUNS ?= 10000
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup extension run test check machines notebooks page fuzz mutants bench notes format clean
+.PHONY: help setup extension site run test check machines notebooks page fuzz mutants bench notes format clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | \
@@ -77,6 +77,14 @@ vscode/node_modules/.package-lock.json: vscode/package.json vscode/package-lock.
 extension: $(STAMP) vscode/node_modules/.package-lock.json ## build, try and package the extension for VS Code (needs Node)
 	mkdir -p dist && cp LICENSE vscode/LICENSE
 	cd vscode && npm run --silent build && INDICIAL=../$(BIN)/indicial npm test --silent && npm run --silent package
+
+# The generator is only needed here, so it is installed when it is.
+SITE := build/website
+site: $(STAMP) ## make a site of the documents, the problem sheets and the library, links checked
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet -c constraints.txt -e ".[site]"
+	$(BIN)/python website/build.py $(SITE)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --config-file $(SITE)/mkdocs.yml
+	@echo "the site is in $(SITE)/site; to look at it: python -m http.server -d $(SITE)/site"
 
 # The second half is guided by coverage; it is left out where its tool cannot be installed.
 fuzz: $(STAMP) ## look long for texts and run folders that break it (FUZZ_SECONDS for each of four searches)
