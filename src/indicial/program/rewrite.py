@@ -6,8 +6,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
 from indicial.program.ir import (
@@ -115,6 +116,24 @@ def _free_below(
         free.discard(index.name)
         free |= size_indices(index.lower) | size_indices(index.extent)
     return free
+
+
+def with_reads(expression: Expression, change: Callable[[Read], Expression]) -> Expression:
+    """The expression with something in the place of each read."""
+    return rebuild(expression, leaf=lambda node: change(node) if isinstance(node, Read) else node)
+
+
+def indexed(statement: Statement, index: Index, tensors: Collection[str]) -> Statement:
+    """One more index in front of some tensors: `h[t] = x[t] W` is `h[b,t] = x[b,t] W`."""
+    here = Affine.of(index)
+
+    def change(read: Read) -> Read:
+        return replace(read, places=(here, *read.places)) if read.tensor in tensors else read
+
+    changed = statement.rebuild(partial(with_reads, change=change))
+    if statement.target not in tensors:
+        return changed
+    return replace(changed, left=(here, *statement.left), indices=(index, *statement.indices))
 
 
 def inside(

@@ -7,7 +7,7 @@
     …
 
 The kernels are better on a processor, where a step costs little; elsewhere a loop over time is a
-launch for every step, and this is not. `schedule.linear` says which recurrences are linear.
+launch for every step, and this is not. `passes.linear` says which recurrences are linear.
 
 Factors are multiplied before they meet a state. Those up to 1, as gates are, can do no harm; the
 product of larger ones may leave the range of the numbers where no state does, because the state is

@@ -31,7 +31,7 @@ from indicial.program.ir import (
 )
 from indicial.program.meaning.arrays import BATCH
 from indicial.program.meaning.differing import dependent
-from indicial.program.rewrite import is_constant, needed_names, rebuild
+from indicial.program.rewrite import indexed, is_constant, needed_names, rebuild
 from indicial.program.sizes import Size
 
 MEMBER = Index("b·", Size(), Size.of("B·"))
@@ -119,19 +119,10 @@ def _simplified(code: Code, statement: Statement, draws: Collection[str]) -> Sta
 def _lifted(
     statement: Statement, lifted: set[str], ragged: Collection[str], summed: bool
 ) -> Statement:
-    member = Affine.of(MEMBER)
-
-    def leaf(node: Expression) -> Expression:
-        if isinstance(node, Read) and node.tensor in lifted:
-            return replace(node, places=(member, *node.places))
-        return node
-
-    result = statement.rebuild(partial(rebuild, leaf=leaf))
+    result = indexed(statement, MEMBER, lifted)
     if summed:
         return replace(result, body=_over_members(result.body, _there(statement, ragged)))
-    if statement.target not in lifted:
-        return result
-    return replace(result, left=(member, *statement.left), indices=(MEMBER, *statement.indices))
+    return result
 
 
 def _there(statement: Statement, ragged: Collection[str]) -> tuple[Expression, ...]:

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from indicial.compile.emit.storage import Store, Walk
 from indicial.compile.emit.values import Environment
 from indicial.compile.schedule.plan import Loop, Step
-from indicial.program.ir import Affine, Code, Expression, Read, Statement
-from indicial.program.rewrite import rebuild
+from indicial.program.ir import Affine, Code, Read, Statement
+from indicial.program.rewrite import with_reads
 from indicial.program.sizes import Size
 
 
@@ -68,9 +69,7 @@ def at_this_step(statement: Statement, fixed: Sequence[Fixed]) -> Statement:
     if not numbers:
         return statement
 
-    def here(node: Expression) -> Expression:
-        if not isinstance(node, Read):
-            return node
+    def here(node: Read) -> Read:
         places = list(node.places)
         for f in numbers:
             axis = f.loop.axes.get(node.tensor)
@@ -79,11 +78,7 @@ def at_this_step(statement: Statement, fixed: Sequence[Fixed]) -> Statement:
                 places[axis] = Affine((), Size.of(f.loop.variable) - offset)
         return replace(node, places=tuple(places))
 
-    return replace(
-        statement,
-        body=rebuild(statement.body, leaf=here),
-        guard=None if statement.guard is None else rebuild(statement.guard, leaf=here),
-    )
+    return statement.rebuild(partial(with_reads, change=here))
 
 
 class Walks:

@@ -19,11 +19,11 @@ from indicial.compile.native.outer import Outer, merged, outer
 from indicial.compile.native.projections import Gathered, projections, side_by_side
 from indicial.compile.native.routine import Native, Part, Routine, Stretch, Tiled
 from indicial.compile.native.tiles import tiling
-from indicial.compile.passes.new_tensors import derived_name
+from indicial.compile.passes.new_tensors import derived_name, over
 from indicial.compile.passes.scan import Unsupported, varying
 from indicial.compile.schedule.plan import Loop, Plan, Run
 from indicial.compile.schedule.schedule import schedule
-from indicial.program.ir import Affine, Code, Index, Read, Statement, Tensor
+from indicial.program.ir import Code, Read, Statement, Tensor
 from indicial.program.rewrite import tensors_read
 
 
@@ -247,8 +247,7 @@ class _Arrangement:
 
 def _copied(tensor: Tensor, source: str) -> Statement:
     """`h̄[t,j] = h̄^{known}[t,j]`"""
-    indices = tuple(Index(f"{a.letter}°{n}", a.lower, a.extent) for n, a in enumerate(tensor.axes))
-    places = tuple(Affine.of(i) for i in indices)
+    indices, places = over(tensor.axes)
     return Statement(tensor.name, places, indices, Read(source, places))
 
 

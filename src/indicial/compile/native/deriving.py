@@ -25,13 +25,14 @@ from indicial.compile.native.recurrence import Recurrence
 from indicial.compile.native.routine import Routine
 from indicial.compile.native.tiles import wide_states
 from indicial.compile.passes.adjoint import Adjoint, adjoint
-from indicial.compile.passes.new_tensors import derived_name
+from indicial.compile.passes.new_tensors import derived_name, over
 from indicial.compile.passes.normal import normal
+from indicial.compile.passes.reach import renamed
 from indicial.compile.passes.scan import Scan, Unsupported, varying
 from indicial.compile.passes.simplify import inlined, shared, split, with_factors, without_nothing
 from indicial.compile.schedule.schedule import ScheduleError, schedule
-from indicial.program.ir import Affine, Axis, Code, Expression, Index, Read, Statement, Tensor
-from indicial.program.rewrite import reached, rebuild, tensors_read
+from indicial.program.ir import Affine, Axis, Code, Read, Statement, Tensor
+from indicial.program.rewrite import reached, tensors_read
 from indicial.program.verify import verified
 
 
@@ -184,16 +185,10 @@ def _extended(code: Code, name: str, starts: list[Statement]) -> Code:
     new = derived_name(code.tensors, name, "all")
     axes = list(old.axes)
     axes[axis] = Axis(own.letter, lower, upper - lower)
-    indices = tuple(Index(f"{a.letter}°{n}", a.lower, a.extent) for n, a in enumerate(old.axes))
-    places = tuple(Affine.of(i) for i in indices)
+    indices, places = over(old.axes)
     whole = Statement(new, places, indices, Read(name, places))
     begun = [replace(s, target=new) for s in starts]
 
-    def leaf(node: Expression) -> Expression:
-        if isinstance(node, Read) and node.tensor == name:
-            return replace(node, tensor=new)
-        return node
-
-    moved = [replace(s, body=rebuild(s.body, leaf=leaf)) for s in code.statements]
+    moved = renamed(code.statements, {name: new})
     tensors = {**code.tensors, new: Tensor(new, tuple(axes), "defined")}
     return replace(code, tensors=tensors, statements=(*begun, whole, *moved))

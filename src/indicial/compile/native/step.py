@@ -12,7 +12,6 @@ from __future__ import annotations
 import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import torch
 
@@ -25,15 +24,12 @@ from indicial.compile.passes.scan import Unsupported
 from indicial.compile.passes.unroll import NotUnrolled, unrolled
 from indicial.compile.schedule.plan import Loop, Run
 from indicial.program.ir import (
-    Affine,
     Axis,
     Code,
-    Expression,
     Index,
     Read,
-    Statement,
 )
-from indicial.program.rewrite import rebuild
+from indicial.program.rewrite import indexed
 from indicial.program.sizes import Size
 
 MOST_STATEMENTS = 400
@@ -221,24 +217,13 @@ def _growing(code: Code, caches: Sequence[Growing]) -> tuple[Code, dict[str, Wit
 def _one_step(code: Code) -> tuple[Code, Loop]:
     """The statements as a loop of one step, which is what kernels are made of."""
     defined = {s.target for s in code.statements}
-    here = Affine.of(STEP)
-
-    def leaf(node: Expression) -> Expression:
-        if isinstance(node, Read) and node.tensor in defined:
-            return replace(node, places=(here, *node.places))
-        return node
-
-    def walked(s: Statement) -> Statement:
-        inside = s.rebuild(partial(rebuild, leaf=leaf))
-        return replace(inside, left=(here, *s.left), indices=(STEP, *s.indices))
-
     tensors = {
         n: replace(t, axes=(Axis(STEP.name, STEP.lower, STEP.extent), *t.axes))
         if n in defined
         else t
         for n, t in code.tensors.items()
     }
-    statements = tuple(walked(s) for s in code.statements)
+    statements = tuple(indexed(s, STEP, defined) for s in code.statements)
     loop = Loop(
         "step·", STEP.name, "scanned", 1, STEP.lower, STEP.extent, dict.fromkeys(defined, 0),
         tuple(Run(s) for s in statements),

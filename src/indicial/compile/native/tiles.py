@@ -30,7 +30,7 @@ from indicial.program.ir import (
     Statement,
 )
 from indicial.program.moving import moved
-from indicial.program.rewrite import reached, rebuild, tensors_read
+from indicial.program.rewrite import reached, tensors_read, with_reads
 from indicial.program.sizes import Size
 
 TIME = "v"
@@ -288,15 +288,15 @@ class _Analysis:
     def inlined(self, body: Expression) -> Expression:
         """With the right side in the place of every temporary."""
 
-        def leaf(node: Expression) -> Expression:
-            if not isinstance(node, Read) or node.tensor not in self.temporaries:
+        def change(node: Read) -> Expression:
+            if node.tensor not in self.temporaries:
                 return node
             item = self.temporaries[node.tensor]
             at = node.places[item.left.index(TIME)]
             assert isinstance(at, Affine)
             return moved(item.body, {TIME: at})
 
-        return rebuild(body, leaf=leaf)
+        return with_reads(body, change)
 
     def add_start(self, statement: Statement) -> bool:
         """`S[-1,i,j] = …`: what a state is before its first step, or after its last one."""

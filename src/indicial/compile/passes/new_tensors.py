@@ -115,6 +115,12 @@ def shifts(statement: Statement) -> dict[str, int]:
     return {shift[0]: shift[1] for shift in found if shift is not None}
 
 
+def over(axes: Iterable[Axis]) -> tuple[tuple[Index, ...], tuple[Affine, ...]]:
+    """An index for each axis, and the place of an element: all of a tensor."""
+    indices = tuple(Index(f"{a.letter}·{n}", a.lower, a.extent) for n, a in enumerate(axes))
+    return indices, tuple(Affine.of(index) for index in indices)
+
+
 def laid_out(
     name: str, indices: Sequence[Index], by: Mapping[str, int]
 ) -> tuple[Tensor, tuple[Affine, ...]]:

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 
 from indicial.compile.passes.flows import Use, uses
 from indicial.compile.passes.forms import Distribution, Form, form
-from indicial.program.ir import Code, Expression, Read, Statement
-from indicial.program.rewrite import rebuild
+from indicial.program.ir import Code, Read, Statement
+from indicial.program.rewrite import with_reads
 
 
 class Reach:
@@ -104,10 +104,10 @@ class Reach:
 def renamed(statements: Iterable[Statement], names: Mapping[str, str]) -> list[Statement]:
     """The statements with other tensors read; a new name may itself have a new name."""
 
-    def leaf(node: Expression) -> Expression:
-        return replace(node, tensor=final(node.tensor, names)) if isinstance(node, Read) else node
+    def change(read: Read) -> Read:
+        return replace(read, tensor=final(read.tensor, names))
 
-    return [replace(s, body=rebuild(s.body, leaf=leaf)) for s in statements]
+    return [s.rebuild(partial(with_reads, change=change)) for s in statements]
 
 
 def final(name: str, names: Mapping[str, str]) -> str:

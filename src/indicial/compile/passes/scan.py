@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from indicial.compile.passes.new_tensors import derived_name
+from indicial.compile.passes.new_tensors import derived_name, over
 from indicial.compile.schedule.graph import needs
 from indicial.compile.schedule.plan import Loop, Run, Slice
 from indicial.program.ir import (
@@ -22,7 +22,6 @@ from indicial.program.ir import (
     Code,
     Expression,
     Flat,
-    Index,
     Read,
     Reduce,
     Softmax,
@@ -31,7 +30,7 @@ from indicial.program.ir import (
 )
 from indicial.program.meaning.differing import dependent
 from indicial.program.moving import specialised
-from indicial.program.rewrite import rebuild, size_indices
+from indicial.program.rewrite import size_indices, with_reads
 from indicial.program.sizes import Size
 
 if TYPE_CHECKING:
@@ -263,9 +262,7 @@ class _Extraction:
         )
 
     def reads_renamed(self, expression: Expression) -> Expression:
-        def leaf(node: Expression) -> Expression:
-            if not isinstance(node, Read):
-                return node
+        def change(node: Read) -> Read:
             piece = self.slice(node.tensor, node.places)
             name = self.name(piece, self.argument_role(node.tensor))
             kept = [p for p, f in zip(node.places, piece.places, strict=True) if f is None]
@@ -275,7 +272,7 @@ class _Extraction:
             for size in _sizes(node):
                 if size_indices(size):
                     raise Unsupported("a range depends on an index")
-        return rebuild(expression, leaf=leaf)
+        return with_reads(expression, change)
 
     def starts(self, piece: Slice, inside: Sequence[Statement]) -> list[Statement]:
         """`h[-1,j] = h^{start}[j]` for each element that is defined outside the loop."""
@@ -310,15 +307,14 @@ class _Extraction:
                 if p is None]  # fmt: skip
         self.names[at] = name
         self.tensors[name] = Tensor(name, tuple(axes), self.argument_role(piece.tensor))
-        indices = tuple(Index(f"{a.letter}°{n}", a.lower, a.extent) for n, a in enumerate(axes))
-        spare = iter(indices)
+        indices, places = over(axes)
+        spare = iter(places)
         left = tuple(
-            place if number == axis else Affine.of(next(spare))
+            place if number == axis else next(spare)
             for number, p in enumerate(piece.places)
             if p is None
         )
-        body = Read(name, tuple(Affine.of(i) for i in indices))
-        return Statement(own, left, indices, body)
+        return Statement(own, left, indices, Read(name, places))
 
 
 def _sizes(node: Expression) -> list[Size]:

@@ -54,7 +54,7 @@ from indicial.program.ir import (
     Tensor,
 )
 from indicial.program.moving import moved
-from indicial.program.rewrite import rebuild
+from indicial.program.rewrite import rebuild, with_reads
 
 
 def inlined(code: Code, names: Collection[str]) -> Code:
@@ -186,17 +186,17 @@ def _taken_out(code: Code, statement: Statement, axis: int, place: Affine) -> Co
     name = derived_name(code.tensors, old.name, "at")
     axes = tuple(a for n, a in enumerate(old.axes) if n != axis)
 
-    def leaf(node: Expression) -> Expression:
-        if isinstance(node, Read) and node.tensor == old.name and node.places[axis] == place:
-            places = tuple(p for n, p in enumerate(node.places) if n != axis)
-            return replace(node, tensor=name, places=places)
-        return node
+    def change(read: Read) -> Read:
+        if read.tensor == old.name and read.places[axis] == place:
+            places = tuple(p for n, p in enumerate(read.places) if n != axis)
+            return replace(read, tensor=name, places=places)
+        return read
 
     def renamed(s: Statement) -> Statement:
         if s is statement:
             left = tuple(p for n, p in enumerate(s.left) if n != axis)
             s = replace(s, target=name, left=left)
-        return s.rebuild(partial(rebuild, leaf=leaf))
+        return s.rebuild(partial(with_reads, change=change))
 
     tensors = {**code.tensors, name: Tensor(name, axes, "defined", span=old.span)}
     return replace(code, tensors=tensors, statements=tuple(renamed(s) for s in code.statements))

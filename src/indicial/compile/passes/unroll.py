@@ -15,7 +15,7 @@ from indicial.compile.schedule.plan import Loop, Run, Step
 from indicial.compile.schedule.schedule import schedule
 from indicial.program.ir import Affine, Code, Constant, Expression, Read, Statement, Tensor
 from indicial.program.moving import specialised
-from indicial.program.rewrite import rebuild, size_indices
+from indicial.program.rewrite import size_indices, with_reads
 from indicial.program.sizes import Size
 
 
@@ -82,7 +82,7 @@ class _Unrolling:
 
     def flat(self, statement: Statement) -> Statement:
         """The statement with each layer under its own name."""
-        result = statement.rebuild(partial(rebuild, leaf=self.leaf))
+        result = statement.rebuild(partial(with_reads, change=self.at_layer))
         if statement.target not in self.axes:
             return result
         axis = self.axes[statement.target]
@@ -90,9 +90,7 @@ class _Unrolling:
         left = tuple(p for n, p in enumerate(statement.left) if n != axis)
         return replace(result, target=name, left=left)
 
-    def leaf(self, node: Expression) -> Expression:
-        if not isinstance(node, Read):
-            return node
+    def at_layer(self, node: Read) -> Expression:
         if node.tensor not in self.axes:
             return Constant(0.0, span=node.span) if self.outside(node) else node
         axis = self.axes[node.tensor]

@@ -24,6 +24,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
 from indicial.compile.passes.hoist import Hoisting
+from indicial.compile.passes.new_tensors import over
 from indicial.compile.schedule.schedule import needed
 from indicial.compile.stepping.support import conjuncts, joined, upper
 from indicial.compile.stepping.walked import Walk, ways
@@ -35,7 +36,6 @@ from indicial.program.ir import (
     Code,
     Constant,
     Expression,
-    Index,
     IndexValue,
     Reduce,
     Statement,
@@ -100,9 +100,7 @@ def reads(code: Code, walk: Walk, axes: dict[str, int]) -> list[Edge]:
     """The reads of what changes from step to step; an input is as if an equation defined it."""
     given = []
     for name in walk.inputs:
-        indices = tuple(Index(f"{a.letter}·{n}", a.lower, a.extent) for n, a in
-                        enumerate(code.tensors[name].axes))  # fmt: skip
-        left = tuple(Affine.of(index) for index in indices)
+        indices, left = over(code.tensors[name].axes)
         given.append(Statement(name, left, indices, Constant(0.0)))
     every = replace(code, statements=(*code.statements, *given))
     return [edge for edge in edges(every) if edge.read.tensor in axes]

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from indicial.compile.emit.lift import simplified
+from indicial.compile.passes.new_tensors import over
 from indicial.compile.stepping.causal import Causal, causal, unknown_end, with_keys
 from indicial.compile.stepping.moment import Moment
 from indicial.compile.stepping.slots import Ago, Many, Slots, long_axis, without
@@ -198,8 +199,7 @@ def _with(now: Tensor, many: Many, axis: Axis, name: str, role: str) -> Tensor:
 
 def _seen(seen: Tensor, many: Many, past: Axis) -> Statement:
     """`seen` is `past` and then the present value."""
-    indices = tuple(Index(f"{a.letter}·{n}", a.lower, a.extent) for n, a in enumerate(seen.axes))
-    places = tuple(Affine.of(index) for index in indices)
+    indices, places = over(seen.axes)
     old = Index(f"{past.letter}·past", past.lower, past.extent)
     new = Index(f"{past.letter}·now", Size(), Size.of(1))
     before = (*places[: many.axis], Affine.of(old), *places[many.axis + 1 :])
@@ -260,8 +260,7 @@ def _first_seen(moment: Moment, many: Many) -> bool:
         old = moment.code.tensors[many.tensor]
         now = replace(old, axes=without(old, moment.causal.axes[many.tensor]))
     moment.tensors[many.seen] = seen = _with(now, many, axis, many.seen, "defined")
-    indices = tuple(Index(f"{a.letter}·{n}", a.lower, a.extent) for n, a in enumerate(seen.axes))
-    places = tuple(Affine.of(index) for index in indices)
+    indices, places = over(seen.axes)
     rest = (*places[: many.axis], *places[many.axis + 1 :])
     others = (*indices[: many.axis], *indices[many.axis + 1 :])
     for at, name in names.items():

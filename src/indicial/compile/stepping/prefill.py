@@ -20,6 +20,7 @@ import torch
 from indicial.compile.emit.running import differentiating
 from indicial.compile.emit.source import Source, emit
 from indicial.compile.module.around import own_precision
+from indicial.compile.passes.new_tensors import over
 from indicial.compile.planned import planned
 from indicial.compile.schedule.schedule import ScheduleError, needed
 from indicial.compile.stepping import slots
@@ -27,7 +28,7 @@ from indicial.compile.stepping.codes import Stepping
 from indicial.compile.stepping.given import Many
 from indicial.compile.stepping.slots import without
 from indicial.compile.stepping.state import Buffer, Cache, State
-from indicial.program.ir import Affine, Code, Index, Read, Statement
+from indicial.program.ir import Affine, Code, Read, Statement
 from indicial.program.rewrite import tensors_read
 from indicial.program.sizes import Size
 
@@ -217,8 +218,7 @@ def _starts(stepping: Stepping, name: str) -> Iterator[Statement]:
                 held[place] = many.past, Affine((), Size.of(place - shift))
     held |= {first - a.steps: (a.name, None) for a in stepping.ago if a.tensor == name}
     axes = without(stepping.causal.code.tensors[name], axis)
-    indices = tuple(Index(f"{a.letter}·{n}", a.lower, a.extent) for n, a in enumerate(axes))
-    places = tuple(Affine.of(index) for index in indices)
+    indices, places = over(axes)
     for place, (slot, at) in held.items():
         left = (*places[:axis], Affine((), Size.of(place)), *places[axis:])
         read = places if at is None else (*places[:axis], at, *places[axis:])

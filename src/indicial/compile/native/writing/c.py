@@ -6,7 +6,8 @@ tanh(R[t,j] + -B[j])         →  tanh_float(r0[i0] - r1[i0])
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -89,6 +90,61 @@ def _whole(number: int | Fraction) -> int:
     if number.denominator != 1:
         raise Unsupported(f"a size with a fraction, {number}")
     return int(number)
+
+
+class Lines:
+    """Lines of C so far: blocks, lines for another place, fresh names."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.depth = 1
+        self.count = 0
+
+    def line(self, text: str) -> None:
+        self.lines.append("  " * self.depth + text)
+
+    def fresh(self, letter: str) -> str:
+        self.count += 1
+        return f"{letter}{self.count}"
+
+    @contextmanager
+    def block(self, head: str) -> Iterator[None]:
+        self.line(f"{head} {{".lstrip())
+        self.depth += 1
+        yield
+        self.depth -= 1
+        self.line("}")
+
+    @contextmanager
+    def aside(self, depth: int | None = None) -> Iterator[list[str]]:
+        """Lines for another place, and as deep there."""
+        before, self.lines = self.lines, []
+        depth_before, self.depth = self.depth, self.depth if depth is None else depth
+        yield self.lines
+        self.lines = before
+        self.depth = self.depth if depth is None else depth_before
+
+
+def declarations(sizes: Sizes, arguments: Sequence[str], kept: Sequence[str]) -> list[str]:
+    """The sizes, lengths and tensors that a kernel is called with, as variables."""
+    lines = size_declarations(sizes)
+    for number, name in enumerate(sorted(sizes.ragged)):
+        lines.append(f"  const int64_t *lengths_{sizes.variable(name)} = call->lengths[{number}];")
+    for number, name in enumerate((*arguments, *kept)):
+        const = "const " if number < len(arguments) else ""
+        comment = name.replace("*/", "* /")
+        lines.append(f"  {const}real *t{number} = call->tensors[{number}];  /* {comment} */")
+        lines.append(
+            f"  const long q{number} = call->rows[{number}]; (void)t{number}, (void)q{number};"
+        )
+    return lines
+
+
+def size_declarations(sizes: Sizes) -> list[str]:
+    return [
+        f"  const long {variable} = call->sizes[{number}]; (void){variable};"
+        for number, variable in enumerate(sizes.names.values())
+    ]
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,7 @@ from collections.abc import Mapping, Sequence
 from indicial.compile.native.linear_maps import Matmul, Output, Term
 from indicial.compile.native.stages import Fused, Single, Stage
 from indicial.compile.native.writing import storage
+from indicial.compile.native.writing.c import declarations, size_declarations
 from indicial.compile.native.writing.kernel_plan import KernelPlan
 from indicial.compile.native.writing.reads import (
     members,
@@ -87,41 +88,18 @@ def _write_stage(w: Writer, stage: Stage) -> None:
             write_reduction(w, statement, form)
 
 
-def _sizes(w: Writer) -> list[str]:
-    return [
-        f"  const long {variable} = call->sizes[{number}]; (void){variable};"
-        for number, variable in enumerate(w.sizes.names.values())
-    ]
-
-
-def _declarations(w: Writer) -> list[str]:
-    lines = _sizes(w)
-    for number, name in enumerate(sorted(w.sizes.ragged)):
-        lines.append(
-            f"  const int64_t *lengths_{w.sizes.variable(name)} = call->lengths[{number}];"
-        )
-    for number, name in enumerate((*w.plan.arguments, *w.plan.kept)):
-        const = "const " if number < len(w.plan.arguments) else ""
-        comment = name.replace("*/", "* /")
-        lines.append(f"  {const}real *t{number} = call->tensors[{number}];  /* {comment} */")
-        lines.append(
-            f"  const long q{number} = call->rows[{number}]; (void)t{number}, (void)q{number};"
-        )
-    return lines
-
-
 def _pack(w: Writer) -> list[str]:
     """The weights of all products, each in the order in which the product reads it."""
     lengths = [f"  (void)lengths_{w.sizes.variable(name)};" for name in sorted(w.sizes.ragged)]
     plain = [f"  if ({k} * {n} > most) most = {k} * {n};" for _, k, n in w.packed]
     return [
         "static long weights(const struct call *call) {",
-        *_sizes(w),
+        *size_declarations(w.sizes),
         f"  return {total([f'packed_size(call, {k}, {n})' for _, k, n in w.packed])};",
         "}",
         "",
         "static real *pack(const struct call *call) {",
-        *_declarations(w),
+        *declarations(w.sizes, w.plan.arguments, w.plan.kept),
         *lengths,
         "  long at = 0, most = 0;",
         *plain,
@@ -138,7 +116,7 @@ def _pack(w: Writer) -> list[str]:
 def _part(w: Writer) -> list[str]:
     lines = [
         "static void part(const struct call *call, const real *w, long first, long last) {",
-        *_declarations(w),
+        *declarations(w.sizes, w.plan.arguments, w.plan.kept),
         "  const long members = last - first;",
         "  long need = 0, empty = 0;",
     ]

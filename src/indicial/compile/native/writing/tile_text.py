@@ -16,7 +16,7 @@ from contextlib import contextmanager
 
 from indicial.compile.native.kernel import PARTS
 from indicial.compile.native.tiles import TIME, Item, Sweep, Tile
-from indicial.compile.native.writing.c import Sizes
+from indicial.compile.native.writing.c import Sizes, declarations
 from indicial.compile.native.writing.storage import row_major, times, total
 from indicial.compile.native.writing.tile_values import NOTHING, TILE, TileValues, deeper
 from indicial.compile.passes.algebra import ONE
@@ -100,16 +100,7 @@ class _Text(TileValues):
         )
         self.depth = 1
         self.line("(void)w;")
-        for number, variable in enumerate(self.sizes.names.values()):
-            self.line(f"const long {variable} = call->sizes[{number}]; (void){variable};")
-        for number, name in enumerate(sorted(self.sizes.ragged)):
-            variable = self.sizes.variable(name)
-            self.line(f"const int64_t *lengths_{variable} = call->lengths[{number}];")
-        for number, name in enumerate((*self.arguments, *tile.outputs)):
-            const = "const " if number < len(self.arguments) else ""
-            comment = name.replace("*/", "* /")
-            self.line(f"{const}real *t{number} = call->tensors[{number}];  /* {comment} */")
-            self.line(f"const long q{number} = call->rows[{number}]; (void)q{number};")
+        self.lines += declarations(self.sizes, self.arguments, tile.outputs)
         self.line("long need = 0;")
         for name, length in self.scratch:
             self.line(f"const long at_{name} = need;")
@@ -276,7 +267,7 @@ class _Text(TileValues):
         items = [i for i in sweep.items if not bare or i.kind != "sum" or self.carried(i)]
         if bare:
             items = self.only_states(items)
-        levels = self.levels(items, sweep)
+        levels = self.levels(items)
         self.pointers, self.heads = {}, []
         with self.aside() as own:
             for level in range(max(levels.values(), default=-1) + 1):
@@ -294,7 +285,7 @@ class _Text(TileValues):
         needed = reached(states, lambda name: by_name[name].body.tensors() & by_name.keys())
         return [i for i in items if i.target in needed]
 
-    def levels(self, items: Sequence[Item], sweep: Sweep) -> dict[str, int]:
+    def levels(self, items: Sequence[Item]) -> dict[str, int]:
         """In which loop over the rows each item runs: a sum over rows is there after its loop."""
         by_name = {i.target: i for i in items}
         levels = dict.fromkeys(by_name, 0)

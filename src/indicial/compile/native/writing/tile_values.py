@@ -9,16 +9,16 @@ over their elements, which the compiler vectorises.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from indicial.compile.native.tiles import TIME, Item, Tile
-from indicial.compile.native.writing.c import Scope, Sizes
+from indicial.compile.native.writing.c import Lines, Scope, Sizes
 from indicial.compile.native.writing.storage import row_major, times, total
 from indicial.compile.passes.scan import Unsupported
 from indicial.program.ir import (
     Affine,
     Apply,
+    Axis,
     Code,
     Constant,
     Expression,
@@ -46,20 +46,18 @@ class Value:
     kind: int
 
 
-class TileValues:
+class TileValues(Lines):
     """The lines so far, and how an expression is written at this point of them."""
 
     def __init__(
         self, code: Code, tile: Tile, same: frozenset[str], sizes: Sizes, real: str
     ) -> None:
+        super().__init__()
         self.code, self.tile, self.same, self.sizes, self.real = code, tile, same, sizes, real
-        self.lines: list[str] = []
-        self.depth = 1
         self.arguments: list[str] = []
         self.panels: dict[object, str] = {}
         self.packing: dict[bool, list[str]] = {False: [], True: []}
         self.scratch: list[tuple[str, str]] = []
-        self.count = 0
         lanes = 64 // BYTES[real]
         columns = tile.ranges[tile.vec][1].substitute(dict(sizes.fixed)).number
         fits = columns is not None and tile.vec not in sizes.ragged
@@ -77,29 +75,6 @@ class TileValues:
             item.target: f"s{n}"
             for n, item in enumerate(i for sweep in tile.sweeps for i in sweep.items)
         }
-
-    # ---- lines ----
-
-    def line(self, text: str) -> None:
-        self.lines.append("  " * self.depth + text)
-
-    @contextmanager
-    def block(self, head: str) -> Iterator[None]:
-        self.line(f"{head} {{")
-        self.depth += 1
-        yield
-        self.depth -= 1
-        self.line("}")
-
-    @contextmanager
-    def aside(self) -> Iterator[list[str]]:
-        before, self.lines = self.lines, []
-        yield self.lines
-        self.lines = before
-
-    def fresh(self, letter: str) -> str:
-        self.count += 1
-        return f"{letter}{self.count}"
 
     def c(self, size: Size, member: bool = True) -> str:
         return self.sizes.c(size, member)
@@ -148,7 +123,7 @@ class TileValues:
                 return Value(f"({self.real}){self.c(size)}", 0)
             case IndexValue(place):
                 if any(name == self.tile.vec for name, _ in place.terms):
-                    return self.by_lanes(node, ())
+                    return self.by_lanes(node)
                 row = any(name == self.tile.row for name, _ in place.terms)
                 return Value(self.scope().c(node), ROW if row else 0)
             case Read():
@@ -163,7 +138,7 @@ class TileValues:
             case Select(branches, otherwise):
                 conditions = [self.value(c) for c, _ in branches]
                 if any(c.kind & VEC for c in conditions):
-                    return self.by_lanes(node, tuple(node.children()))
+                    return self.by_lanes(node)
                 text = self.vector(otherwise)
                 kind = VEC
                 for (condition, chosen), own in zip(
@@ -176,7 +151,7 @@ class TileValues:
             case Apply(_, arguments):
                 values = [self.value(a) for a in arguments]
                 if any(v.kind & VEC for v in values):
-                    return self.by_lanes(node, arguments)
+                    return self.by_lanes(node)
                 kind = 0
                 for v in values:
                     kind |= v.kind
@@ -221,7 +196,7 @@ class TileValues:
 
         return Scope(self.real, self.sizes, indices, read, constants)
 
-    def by_lanes(self, node: Expression, children: Sequence[Expression]) -> Value:
+    def by_lanes(self, node: Expression) -> Value:
         """A function of vectors, element by element in a loop that the compiler vectorises."""
         if node in self.memo:
             return Value(self.memo[node], VEC | ROW)
@@ -301,7 +276,7 @@ class TileValues:
         base = [] if node.tensor in self.same else [f"b * ({whole})"]
         row = vec = step = ""
         guards: list[str] = []
-        long = ""
+        walked: tuple[int, Axis] | None = None
         outer = {name: f"e{n}" for n, name in enumerate(tile.outer)}
         for place, axis, stride in zip(node.places, axes, strides, strict=True):
             if not isinstance(place, Affine):
@@ -320,9 +295,9 @@ class TileValues:
                 raise Unsupported(f"{node.tensor} is read at a sum of indices")
             role, shift = place.shift
             if role == TIME:
-                if step:
+                if walked is not None:
                     raise Unsupported(f"{node.tensor} is read at two steps at once")
-                step, long = stride, self.c(axis.extent, False)
+                step, walked = stride, (shift, axis)
                 at = f"(v + {shift} - {self.c(axis.lower)})"
                 if shift or (axis.lower, axis.extent) != tile.ranges[TIME]:
                     guards.append(f"{at} >= 0 && {at} < {self.c(axis.extent)}")
@@ -339,10 +314,10 @@ class TileValues:
                 raise Unsupported(f"{node.tensor} is read along its diagonal")
         start = f"t{number} + {total(base)}" if base else f"t{number}"
         kind = (ROW if row else 0) | (VEC if vec else 0)
-        moment = f"(v + {_time_shift(node)} - {self.c(self._time_lower(node))})" if step else ""
+        moment = f"(v + {walked[0]} - {self.c(walked[1].lower)})" if walked else ""
         if not vec:
             return self.scalar(start, moment, step, row, guards, kind)
-        panel = self.panel(node, start, step, long, row, vec)
+        panel = self.panel(start, step, walked[1] if walked else None, row, vec)
         own = f"P * V * {self.rows}" if row else "P * V"
         address = f"{panel} + {moment} * {own}" if step else panel
         guard = " && ".join(guards)
@@ -350,14 +325,6 @@ class TileValues:
             "const real *", f"({guard}) ? {address} : {self.nothing()}" if guard else address
         )
         return Value(f"load({pointer} + {'r * P * V + ' if row else ''}p * V)", kind)
-
-    def _time_lower(self, node: Read) -> Size:
-        axes = self.code.tensors[node.tensor].axes
-        return next(
-            a.lower
-            for p, a in zip(node.places, axes, strict=True)
-            if isinstance(p, Affine) and p.shift is not None and p.shift[0] == TIME
-        )
 
     def nothing(self) -> str:
         return self.want(
@@ -383,21 +350,20 @@ class TileValues:
             self.heads.append(f"{kind}{name} = {value};")
         return self.pointers[value]
 
-    def panel(self, node: Read, start: str, step: str, long: str, row: str, vec: str) -> str:
+    def panel(self, start: str, step: str, axis: Axis | None, row: str, vec: str) -> str:
         """A copy of what some columns read, one step after the other, zeros behind the last column."""
         key = (start, step, row, vec)
         if key in self.panels:
             return self.panels[key]
         name = self.fresh("m" if row else "u")
         self.panels[key] = name
-        count = long or "1"
+        count, steps = (self.c(axis.extent, own) if axis else "1" for own in (False, True))
         rows = self.rows if row else "1"
         widest = (self.rows_all() if self.tile.coupled else str(TILE)) if row else "1"
         self.want(name, f"{count} * {widest} * P * V")
         source = [start, times("k", step) if step else "", times("(i0 + r)", row) if row else ""]
         source += [times("(j0 + l)", vec)]
         text = " + ".join(x for x in source if x)
-        steps = self.sizes_of_panel(node) if step else "1"
         self.packing[bool(row)].append(
             f"for (long k = 0; k < {steps}; k++) for (long r = 0; r < {rows}; r++) {{ "
             f"real *to = {name} + (k * {rows} + r) * P * V; "
@@ -405,20 +371,6 @@ class TileValues:
             "for (long l = width; l < P * V; l++) to[l] = 0; }"
         )
         return name
-
-    def sizes_of_panel(self, node: Read) -> str:
-        axes = self.code.tensors[node.tensor].axes
-        for place, axis in zip(node.places, axes, strict=True):
-            if isinstance(place, Affine) and place.shift is not None and place.shift[0] == TIME:
-                return self.c(axis.extent)
-        return "1"
-
-
-def _time_shift(node: Read) -> int:
-    for place in node.places:
-        if isinstance(place, Affine) and place.shift is not None and place.shift[0] == TIME:
-            return place.shift[1]
-    return 0
 
 
 def _operands(node: Expression) -> Iterator[Expression]:

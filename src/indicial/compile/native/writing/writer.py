@@ -16,22 +16,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 
 from indicial.compile.native.writing import storage
+from indicial.compile.native.writing.c import Lines
 from indicial.compile.native.writing.kernel_plan import KernelPlan
 from indicial.compile.native.writing.storage import place_tensors, times, total
 from indicial.program.ir import Affine, Index
 from indicial.program.sizes import Size
 
 
-class Writer:
+class Writer(Lines):
     """The lines so far, and where everything is."""
 
     def __init__(self, plan: KernelPlan) -> None:
+        super().__init__()
         self.plan = plan
         self.body = plan.body
         self.sizes = plan.sizes
         self.real = plan.real
-        self.lines: list[str] = []
-        self.depth = 1
         self.stores, self.scratch = place_tensors(plan)
         """Where tensors are; memory of each part: a name, and how many numbers."""
         self.zeros: list[str] = ["1"]
@@ -45,19 +45,11 @@ class Writer:
         """Of the tensors of this step that are at hand: the variable."""
         self.bound: tuple[Index, ...] = ()
         """The indices at the point of writing, with their ranges."""
-        self.count = 0
 
     # ---- lines ----
 
-    def line(self, text: str) -> None:
-        self.lines.append("  " * self.depth + text)
-
     def comment(self, text: str) -> None:
         self.line(f"/* {text.replace('*/', '* /')} */")
-
-    def fresh(self, letter: str) -> str:
-        self.count += 1
-        return f"{letter}{self.count}"
 
     def row(self, address: str) -> str:
         """A row that is read: its address in a variable, which is found once for each member."""
@@ -73,23 +65,7 @@ class Writer:
             self.line(f"{kind} {self.known[value]} = {value};")
         return self.known[value]
 
-    @contextmanager
-    def aside(self, depth: int) -> Iterator[list[str]]:
-        """Lines for another place."""
-        before, self.lines = self.lines, []
-        depth_before, self.depth = self.depth, depth
-        yield self.lines
-        self.lines, self.depth = before, depth_before
-
     # ---- blocks and loops ----
-
-    @contextmanager
-    def block(self, head: str) -> Iterator[None]:
-        self.line(f"{head} {{".lstrip())
-        self.depth += 1
-        yield
-        self.depth -= 1
-        self.line("}")
 
     @contextmanager
     def loops(self, indices: Sequence[Index], names: Mapping[str, str]) -> Iterator[None]:
