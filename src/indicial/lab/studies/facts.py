@@ -45,13 +45,13 @@ BITS = math.log2(len(TOWNS))
 class Plan:
     widths: tuple[int, ...] = (32, 64)
     """Of the models that read facts 1, 2, 4, … times."""
-    doublings: int = 8
+    doublings: int = 7
     each: int = 40
     """People whose facts come equally often."""
     small: tuple[int, ...] = (8, 16)
     """Widths of the models that are filled with facts."""
-    people: tuple[int, ...] = (200, 800, 3200)
-    reads: int = 60
+    people: tuple[int, ...] = (200, 800)
+    reads: int = 40
     """How often each of these is read."""
     rows: int = 64
     layers: int = 2
