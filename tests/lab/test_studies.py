@@ -283,7 +283,9 @@ def test_repetition(here: Path) -> None:
 # ---------------------------------------------------------------------- the command
 
 
-@pytest.mark.parametrize("name", ["", "shaping", "heads", "run_time", "repetition", "loops"])
+@pytest.mark.parametrize(
+    "name", ["", "shaping", "heads", "run_time", "repetition", "loops", "parses"]
+)
 def test_help_fits(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     if name:
         with pytest.raises(SystemExit):

@@ -157,6 +157,11 @@ def test_a_parser(
     assert expected["LAS"] > 0.3  # it has learned something
     # The same words from CoNLL-U: what is said of them there is not read.
     assert official(gold, answered(capsys, "dev.conllu")) == expected
+    assert main(["generate", "run", "--input", "x=the dog sees the cat", "--format", "arcs"]) == 0
+    *arcs, words = capsys.readouterr().out.strip("\n").splitlines()
+    assert words.split() == ["the", "dog", "sees", "the", "cat"] and any(
+        "━" in line for line in arcs
+    )
 
 
 def answered(capsys: pytest.CaptureFixture[str], given: str) -> str:

@@ -72,12 +72,13 @@ def answer(options: argparse.Namespace, run: Run) -> int:
 def _shower(
     options: argparse.Namespace, run: Run, answerer: Answerer
 ) -> Callable[[Cells, Answer], str]:
-    """How an answer is written: as it is, or as a sentence of CoNLL-U."""
+    """How an answer is written: as it is, as a sentence of CoNLL-U, or as arcs above its words."""
     from indicial.data.columns.codings import parts_of
     from indicial.data.columns.conllu import FIELDS, written
+    from indicial.inspect.arcs import Link, arcs_text
     from indicial.program.messages import IndicialError
 
-    if options.format != "conllu":
+    if options.format == "lines":
         return lambda cells, one: str(one)
     read = run.description.data.get("columns", {})
     named = {name: column for name, column in read.items() if column in FIELDS}
@@ -85,9 +86,9 @@ def _shower(
     said = [part.slot.name for part in answerer.form.parts if part.slot.name in named]
     if options.json or not forms or not said:
         raise IndicialError(
-            "--format conllu is not with --json"
+            f"--format {options.format} is not with --json"
             if options.json
-            else f"--format conllu is for a model that was trained on CoNLL-U; {run.folder} says "
+            else f"--format {options.format} is for a model that was trained on CoNLL-U; {run.folder} says "
             f"{answerer.form.says}"
         )
 
@@ -98,7 +99,11 @@ def _shower(
         found = {named[name]: each[name] for name in said}
         # Where a model has so many places and no more, nothing is said of the words behind them.
         words = list(map(str, parts_of(cells[forms[0]])))[: len(next(iter(found.values())))]
-        return written({"form": words, **found}).removesuffix("\n")
+        if options.format == "conllu" or "head" not in found:
+            return written({"form": words, **found}).removesuffix("\n")
+        labels = found.get("deprel", [""] * len(words))
+        links = [Link(n, int(head), labels[n]) for n, head in enumerate(found["head"])]
+        return arcs_text(words, links) + "\n"
 
     return sentence
 

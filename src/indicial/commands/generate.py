@@ -158,9 +158,9 @@ def _add_ends(parser: argparse.ArgumentParser) -> None:
                        help="with --input or pages: write the answers there")  # fmt: skip
     group.add_argument("--show-source", action="store_true",
                        help="the page that each answer was read off")  # fmt: skip
-    group.add_argument("--format", choices=["lines", "conllu"], default="lines",
-                       help="with --input: an answer in each line, or words with what is said of "
-                       "each, as CoNLL-U (lines)")  # fmt: skip
+    group.add_argument("--format", choices=["lines", "conllu", "arcs"], default="lines",
+                       help="with --input: an answer in each line; what is said of each word as "
+                       "CoNLL-U; trees as arcs above the words (lines)")  # fmt: skip
     forcing(group)
     group.add_argument("--json", action="store_true",
                        help="texts, tokens, log-probabilities and loops as JSON, at the end")  # fmt: skip

@@ -30,6 +30,7 @@ the table and the figure that stand there.
   indicial study which_model           encoder, decoder or both: 10 minutes
   indicial study knowledge --data DIR  from memory or looked up: an hour
   indicial study facts                 how often a fact must be read: 10 minutes
+  indicial study parses --data FOLDER  heads as links of a parse: 8 minutes
   indicial study shaping --quick       tiny, to see what happens: seconds
 
 The folder, runs/study-NAME or --out, gets table.md, study.json with every
@@ -134,6 +135,24 @@ the bits that they have learned, by parameter.
 """
 
 
+PARSES = """\
+How much of a parse the heads of small models find.
+
+Trains a transformer, an encoder that fills in blanks, and the transformer with
+terms that shape its heads (focus, near) on the sentences of a treebank, and
+compares the strongest links between words with the true ones: for every
+relation the best head, beside the best fixed distance and chance, all chosen
+on training sentences and counted on others; and the maximum spanning tree of
+all heads together. Then a transformer one head of which is taught to look
+along the true links. Arcs are drawn above some sentences (arcs-0.png, ...).
+
+  indicial study parses --data ud_english_ewt
+  indicial study parses --data ud_english_ewt --run runs/transformer-book-1
+
+The folder holds *train*.conllu and *dev*.conllu.
+"""
+
+
 def add(commands: Commands[Any]) -> None:
     """Adds it to the parser of `indicial`; each study is a command below it."""
     parser = command(commands, "study", "train or measure what a problem sheet says", TEXT, None)
@@ -155,6 +174,11 @@ def add(commands: Commands[Any]) -> None:
     knowledge.add_argument("--data", required=True, metavar="FOLDER",
                            help="with wiki.txt, birth_places_train.tsv and birth_dev.tsv")  # fmt: skip
     _add(studies, "facts", "how often a fact must be read to be known", FACTS, _facts)
+    parses = _add(studies, "parses", "heads as links of a parse", PARSES, _parses)
+    parses.add_argument("--data", required=True, metavar="FOLDER",
+                        help="a treebank: *train*.conllu and *dev*.conllu")  # fmt: skip
+    parses.add_argument("--run", metavar="RUN", dest="subject",
+                        help="look at this run instead of training some")  # fmt: skip
 
 
 def _add(
@@ -206,6 +230,12 @@ def _heads(options: argparse.Namespace) -> Study:
     from indicial.lab.studies.heads import QUICK, Heads, Plan
 
     return Heads(QUICK if options.quick else Plan(), options.subject)
+
+
+def _parses(options: argparse.Namespace) -> Study:
+    from indicial.lab.studies.parses import QUICK, Parses, Plan
+
+    return Parses(QUICK if options.quick else Plan(), options.data, options.subject)
 
 
 def _run_time(options: argparse.Namespace) -> Study:
