@@ -190,9 +190,18 @@ def test_runs_write_and_look(page: Any) -> None:
     assert page.locator(".thumb").nth(1).get_attribute("aria-pressed") == "true"
 
 
+def test_a_matrix_is_judged_as_one_types(page: Any) -> None:
+    page.get_by_role("link", name="By hand").click()
+    page.wait_for_selector(".verdict .status.good")
+    page.get_by_label("W^K, i=0, p0").fill("-5")
+    page.wait_for_selector(".verdict .status.bad")
+    page.get_by_role("button", name="The design by hand").click()
+    page.wait_for_selector(".verdict .status.good")
+
+
 def test_nothing_is_wider_than_a_phone(page: Any) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
-    for name in ("Equations", "Attention", "Runs"):
+    for name in ("Equations", "Attention", "By hand", "Runs"):
         page.get_by_role("link", name=name).click()
         page.wait_for_timeout(300)
         wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -192,6 +193,25 @@ def test_workers_answer_and_are_ended() -> None:
                 await running
             assert (await new, await other) == (first, first)
             assert "answer" in await stopped
+        finally:
+            workers.stop()
+
+    asyncio.run(main())
+
+
+def test_all_begins_anew_where_everything_was_killed() -> None:
+    async def main() -> None:
+        workers = Workers(1, warm=False)
+        await workers.start()
+        try:
+            first = await workers.ask("one", "read", {"text": TEXT})
+            assert workers._zygote is not None
+            workers._zygote.kill()
+            workers._zygote.wait()
+            [worker] = workers.every
+            os.kill(worker.process, signal.SIGKILL)
+            assert b"error" in await workers.ask("one", "read", {"text": TEXT})
+            assert await workers.ask("one", "read", {"text": TEXT}) == first
         finally:
             workers.stop()
 

@@ -1,6 +1,7 @@
 // The page: a bar of views, and the one that is chosen.
 import { Attention } from "./attention/view.ts";
 import { ask, onConnection } from "./ask.ts";
+import { Designs } from "./designs/view.ts";
 import { h, show } from "./dom.ts";
 import { Equations } from "./equations/view.ts";
 import { packed } from "./link.ts";
@@ -16,6 +17,7 @@ type View = (start: Start) => Shown;
 const VIEWS: readonly (readonly [string, string, View])[] = [
   ["equations", "Equations", (start) => new Equations(start)],
   ["attention", "Attention", () => new Attention((text) => void packed(text).then((letters) => (location.hash = `eq=${letters}`)))],
+  ["designs", "By hand", () => new Designs()],
   ["runs", "Runs", () => new RunsView()],
 ];
 

@@ -246,6 +246,63 @@ export interface Looks {
   cut: number;
 }
 
+export interface AskDesign {
+  task: string;
+}
+
+export interface Matrix {
+  name: string;
+  rows: string[];
+  columns: string[];
+  values: number[];
+}
+
+export interface DesignOf {
+  task: string;
+  equations: string[];
+  matrices: Matrix[];
+}
+
+export interface AskJudge {
+  task: string;
+  matrices: Record<string, number[]>;
+}
+
+export interface Judged {
+  cases: number;
+  wrong: number;
+  margin: number | null;
+  worst: string;
+  place: number;
+  squared_error: number | null;
+  told: string[];
+  weights: Matrix;
+}
+
+export interface AskLearn {
+  task: string;
+  steps: number;
+  rate: number;
+  seed: number;
+}
+
+export interface Learned {
+  remark: string;
+  matrices: Matrix[];
+  errors: (number | null)[];
+}
+
+export interface AskBeside {
+  task: string;
+  matrices: Record<string, number[]>;
+  other: Record<string, number[]>;
+}
+
+export interface Beside {
+  sentences: string[];
+  products: Matrix[];
+}
+
 export interface Model {
   name: string;
   summary: string;
@@ -282,5 +339,9 @@ export interface Questions {
   curves: [AskCurves, Curves];
   generate: [AskText, Made];
   attend: [AskLooks, Looks];
+  design: [AskDesign, DesignOf];
+  judge: [AskJudge, Judged];
+  learn: [AskLearn, Learned];
+  beside: [AskBeside, Beside];
   start: [Nothing, Start];
 }

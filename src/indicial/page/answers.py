@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from indicial.page import equations, runs
+from indicial.page import designs, equations, runs
 from indicial.page.protocol import QUESTIONS, checked
 from indicial.program.messages import IndicialError
 
@@ -25,6 +25,10 @@ ANSWERS: dict[str, Callable[[Any], Any]] = {
     "curves": runs.curves,
     "generate": runs.generate,
     "attend": runs.attend,
+    "design": designs.begin,
+    "judge": designs.judge,
+    "learn": designs.learn,
+    "beside": designs.beside,
 }
 
 

@@ -310,6 +310,70 @@ class Looks(TypedDict):
     """Tokens that the model has no places for."""
 
 
+# ---------------------------------------------------------------------- designs
+
+Matrices = dict[str, list[Number]]
+
+
+class AskDesign(TypedDict):
+    task: str
+
+
+class Matrix(TypedDict):
+    name: str
+    rows: list[str]
+    columns: list[str]
+    values: list[Number]
+
+
+class DesignOf(TypedDict):
+    task: str
+    equations: list[str]
+    matrices: list[Matrix]
+
+
+class AskJudge(TypedDict):
+    task: str
+    matrices: Matrices
+
+
+class Judged(TypedDict):
+    """Every case of a task: the margin is how much larger the right output is than any other."""
+
+    cases: int
+    wrong: int
+    margin: Number | None
+    worst: str
+    place: int
+    squared_error: Number | None
+    told: list[str]
+    weights: Matrix
+
+
+class AskLearn(TypedDict):
+    task: str
+    steps: int
+    rate: Number
+    seed: int
+
+
+class Learned(TypedDict):
+    remark: str
+    matrices: list[Matrix]
+    errors: list[Number | None]
+
+
+class AskBeside(TypedDict):
+    task: str
+    matrices: Matrices
+    other: Matrices
+
+
+class Beside(TypedDict):
+    sentences: list[str]
+    products: list[Matrix]
+
+
 # ---------------------------------------------------------------------- the page
 
 
@@ -352,6 +416,10 @@ QUESTIONS: dict[str, tuple[Any, Any]] = {
     "curves": (AskCurves, Curves),
     "generate": (AskText, Made),
     "attend": (AskLooks, Looks),
+    "design": (AskDesign, DesignOf),
+    "judge": (AskJudge, Judged),
+    "learn": (AskLearn, Learned),
+    "beside": (AskBeside, Beside),
     "start": (Nothing, Start),
 }
 """What may be asked, with the types of question and answer."""

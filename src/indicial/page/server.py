@@ -27,8 +27,8 @@ from indicial.page.protocol import QUESTIONS, Start
 from indicial.page.workers import Busy, Superseded, Workers
 
 LONGEST_QUESTION = 2 << 20
-LONGER = {"generate": 60.0, "attend": 60.0}
-"""Seconds for what opens a model first."""
+LONGER = {"generate": 60.0, "attend": 60.0, "learn": 60.0}
+"""Seconds for what opens a model first, or trains a small one."""
 STATIC = files("indicial.page") / "static"
 KINDS = {
     "js": "text/javascript; charset=utf-8",

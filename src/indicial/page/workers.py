@@ -50,6 +50,8 @@ class Worker:
     writer: asyncio.StreamWriter
     page: str = ""
     """Whom it answered last; what it remembers is theirs."""
+    retired: bool = False
+    """It ends once it has answered: another one has more imported."""
 
     def end(self) -> None:
         with contextlib.suppress(ProcessLookupError):
@@ -109,8 +111,25 @@ class Workers:
     async def _first(self) -> None:
         for _ in range(self.count):
             self._add(await self._fork())
-        if self.warm and self._door is not None:
+        if self.warm:
+            await self._warm_up()
+
+    async def _warm_up(self) -> None:
+        """Lets PyTorch be imported, and takes new workers, which have it, for the first ones."""
+        assert self._door is not None
+        async with self._forking:
             await asyncio.get_running_loop().sock_sendall(self._door, b"w")
+            await self._number()
+        for old in list(self.every):
+            self._add(await self._fork())
+            old.retired = True
+            if old in self.free:
+                self.free.remove(old)
+                self._retire(old)
+
+    def _retire(self, worker: Worker) -> None:
+        worker.end()
+        self.every.discard(worker)
 
     def stop(self) -> None:
         for task in self._tasks:
@@ -171,6 +190,7 @@ class Workers:
 
     async def _run(self, worker: Worker, job: Job, question: Any) -> None:
         told: bytes | None = None
+        done = False
         try:
             async with asyncio.timeout(job.seconds):
                 asked = json.dumps({"name": job.name, "question": question})
@@ -181,8 +201,7 @@ class Workers:
                 told = _wrong("the computation took more memory than it may have, and was ended")
             else:
                 told = line
-                self.free.append(worker)
-                worker = None  # type: ignore[assignment]
+                done = True
         except TimeoutError:
             told = _wrong(f"this takes longer than {job.seconds:g} s, and was ended")
         except (ConnectionError, ValueError):
@@ -191,16 +210,22 @@ class Workers:
             job.running = None
             if told is not None and not job.told.done():
                 job.told.set_result(told)
-            if worker is not None:  # it may still compute, or be gone: another takes its place
-                worker.end()
-                self.every.discard(worker)
-                self._soon(self._replace())
+            if done and not worker.retired:
+                self.free.append(worker)
+            else:  # it may still compute, or be gone: another takes its place
+                self._retire(worker)
+                if not worker.retired:
+                    self._soon(self._replace())
             self._next()
 
     # ------------------------------------------------------------------ processes
 
     async def _replace(self) -> None:
-        self._add(await self._fork())
+        try:
+            self._add(await self._fork())
+        except OSError:  # what is copied is gone too: all of it begins anew, once no copy is left
+            if not self.every:
+                await self.start()
 
     def _add(self, worker: Worker) -> None:
         self.every.add(worker)
@@ -209,20 +234,25 @@ class Workers:
 
     async def _fork(self) -> Worker:
         assert self._door is not None
-        loop = asyncio.get_running_loop()
         ours, theirs = socket.socketpair()
         async with self._forking:
             with theirs:
                 socket.send_fds(self._door, [b"f"], [theirs.fileno()])
-                number = b""
-                while len(number) < 4:
-                    piece = await loop.sock_recv(self._door, 4 - len(number))
-                    if not piece:
-                        raise ConnectionError("the process that is copied is gone")
-                    number += piece
+                number = await self._number()
         ours.setblocking(False)
         reader, writer = await asyncio.open_unix_connection(sock=ours, limit=LONGEST)
-        return Worker(int.from_bytes(number, "little"), reader, writer)
+        return Worker(number, reader, writer)
+
+    async def _number(self) -> int:
+        """What the process that is copied says: the number of a copy."""
+        assert self._door is not None
+        number = b""
+        while len(number) < 4:
+            piece = await asyncio.get_running_loop().sock_recv(self._door, 4 - len(number))
+            if not piece:
+                raise ConnectionError("the process that is copied is gone")
+            number += piece
+        return int.from_bytes(number, "little")
 
     def _soon(self, what: Any) -> asyncio.Task[Any]:
         task = asyncio.get_running_loop().create_task(what)

@@ -5,7 +5,7 @@
 The second word is where runs are looked for. Over the socket FD comes one message for each worker
 that is wanted, with the socket that the worker is to answer on; back goes the worker's process
 number. Once the first workers are there, PyTorch is imported too, so that a page does not wait for
-it and later workers have it. It ends, and so do its workers, when the server is gone.
+it; workers that were there before are then replaced. It ends, and so do its workers, when the server is gone.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ HEAVY = (
     "indicial.compile.module.module", "indicial.claims.trying", "indicial.inspect.graph",
     "indicial.inspect.svg", "indicial.inspect.layers", "indicial.decode.text",
     "indicial.training.run", "indicial.inspect.attention", "indicial.inspect.columns",
+    "indicial.designs.comparison", "indicial.designs.hand", "indicial.designs.training",
 )  # fmt: skip
 MEMORY = 2 << 30
 """Bytes that a worker may take on top of what it begins with."""
@@ -48,6 +49,7 @@ def main(door: socket.socket) -> None:
                 for name in HEAVY:
                     importlib.import_module(name)
                 warm = True
+            door.sendall(bytes(4))
             continue
         gc.collect()
         gc.freeze()  # what is here now is never garbage, and stays shared between the copies
