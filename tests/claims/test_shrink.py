@@ -7,6 +7,7 @@ import pytest
 from claiming import verdict
 
 from indicial import load
+from indicial.claims import shrink as shrinking
 from indicial.claims.experiment import Experiment
 from indicial.claims.shrink import corners, shrink
 from indicial.claims.values import exactly
@@ -133,3 +134,20 @@ def test_rows_that_are_orthonormal_have_room_in_a_stack_of_them() -> None:
     found = list(corners(code, 300_000))
     assert any(sizes["N"] > 2 for sizes in found)
     assert all(sizes["N"] <= sizes["I"] for sizes in found)
+
+
+def test_what_the_interpreter_does_not_confirm_breaks_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    code = load("input x[i]\nclaim x[i] ≤ 0").code
+    experiment, asked = Experiment(code, code.tests[0]), []
+
+    def doubtful(experiment: Experiment, draw: object, sizes: object) -> object:
+        asked.append(draw)
+        return None if len(asked) < 2 else "broken"
+
+    monkeypatch.setattr(shrinking, "exactly", doubtful)
+    found = shrinking._broken_draw(experiment, {"I": 2}, 0)
+    assert len(asked) == 2 and found is asked[1]
+    monkeypatch.setattr(shrinking, "exactly", lambda *_: None)
+    assert shrinking._broken_draw(experiment, {"I": 2}, 0) is None

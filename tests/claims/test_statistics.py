@@ -8,7 +8,14 @@ from claiming import verdict, verdicts
 
 from indicial import load
 from indicial.claims.experiment import Experiment
-from indicial.claims.statistics import SURE, _error_of_share, _look
+from indicial.claims.statistics import (
+    BELOW_TOLERANCE,
+    SURE,
+    Estimate,
+    _error_of_share,
+    _for_tolerance,
+    _look,
+)
 from indicial.claims.verdict import HOLDS, REFUTED, UNDECIDED, UNTRIED, with_error
 
 KEYS = """
@@ -177,3 +184,18 @@ def test_too_much_for_thousands_of_draws_is_not_begun() -> None:
     )
     assert found.status == UNTRIED
     assert "too many numbers for thousands of draws" in found.message().text
+
+
+def test_draws_for_a_tolerance() -> None:
+    """So many that the error, which falls with their root, is a sixth of the tolerance."""
+
+    def needed(error: list[float], allowed: list[float], tried: list[bool]) -> int:
+        nothing = np.zeros(len(error))
+        return _for_tolerance(
+            Estimate({}, 1000, nothing, nothing, np.array(error), nothing, np.array(allowed), np.array(tried))
+        )  # fmt: skip
+
+    draws = needed([0.02, 0.03, 9.0, 9.0], [0.1, 0.1, 0.0, 0.1], [True, True, True, False])
+    assert 0.03 * math.sqrt(1000 / draws) == pytest.approx(0.1 / BELOW_TOLERANCE, rel=1e-3)
+    assert needed([0.5], [0.0], [True]) == 0
+    assert needed([0.5], [0.1], [False]) == 0

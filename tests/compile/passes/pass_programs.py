@@ -14,6 +14,20 @@ from indicial.program.ir import Code
 from indicial.program.program import Program
 
 AWKWARD = {
+    "pairs, and then all": """
+        input x[i,k]
+        parameter a[n], b[n]
+        y[(i,k)] = x[i,k]^2 for i > 0
+        y[n] = a[n]^2
+        z = Σ_n y[n]^2 b[n]
+    """,
+    "some, and then pairs": """
+        input x[i,k]
+        parameter a[n], b[n]
+        y[n] = a[n]^2 for n > 1
+        y[(i,k)] = x[i,k]^2
+        z = Σ_n y[n]^2 b[n]
+    """,
     "gated product": """
         input x[t,k]
         G[t,j] = σ(A[j,K] x[t,K])

@@ -18,10 +18,24 @@ from pass_programs import AWKWARD, code, programs
 from indicial.compile.passes.adjoint import Adjoint, adjoint
 from indicial.compile.passes.forms import is_normal
 from indicial.compile.passes.normal import normal
-from indicial.compile.passes.solving import apart
+from indicial.compile.passes.solving import apart, place_value
 from indicial.library import names
 from indicial.library.loading import load
-from indicial.program.ir import Affine, Code, Flat, Index, Reduce
+from indicial.program.ir import (
+    Affine,
+    Apply,
+    Code,
+    Constant,
+    Expression,
+    Flat,
+    Gather,
+    Index,
+    IndexValue,
+    Read,
+    Reduce,
+    SizeValue,
+)
+from indicial.program.meaning.functions import FUNCTIONS
 from indicial.program.meaning.interpret import interpret
 from indicial.program.meaning.sample import Sample, sample, small_sizes
 from indicial.program.show import show_statement
@@ -159,6 +173,31 @@ def test_places_that_never_meet() -> None:
     assert apart(later, long, first, {}) and apart(first, {}, later, long)
     assert not apart(Affine.of("t"), long, first, {})
     assert not apart(Affine.of("s"), long, first, {})  # nothing is known of s
+
+
+def test_places_as_numbers() -> None:
+    """(k,i) counts as the digits of a number do, each from the first of its range."""
+    k, i = (Index(n, Size.of(low), Size.of(high)) for n, low, high in (("k", 1, 3), ("i", 2, 4)))
+
+    def value(node: Expression, at: dict[str, int]) -> float:
+        match node:
+            case IndexValue(place=Affine(terms=terms, offset=offset)):
+                return sum(at[n] * c for n, c in terms) + float(offset.number or 0)
+            case SizeValue(size=size):
+                return float(size.number or 0)
+            case Constant(value=number):
+                return number
+            case Apply(function=function, arguments=arguments):
+                return FUNCTIONS[function](*(value(a, at) for a in arguments))
+        raise AssertionError(node)
+
+    pairs = [(a, b) for a in range(1, 4) for b in range(2, 6)]
+    found = [value(place_value(Flat((k, i))), {"k": a, "i": b}) for a, b in pairs]
+    assert found == list(range(12))
+    assert value(place_value(Affine((("t", 1),), Size.of(-1))), {"t": 5}) == 4
+    assert value(place_value(Affine((), Size.of(3))), {}) == 3
+    token = Read("w", (Affine.of("t"),))
+    assert place_value(Gather(token)) is token
 
 
 @given(programs())
