@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from indicial.library.loading import load, load_document
@@ -426,3 +427,38 @@ def test_activations_that_are_only_named_and_a_softmax_that_is_written_out(tmp_p
     found = programs(tmp_path, text)
     assert not said(found) and not reasons(found)
     assert all(len(p.code.tensors[s.target].axes) == 1 for p in found for s in p.code.statements)
+
+
+def test_a_row_of_dots_is_no_row(tmp_path: Path) -> None:
+    rows = r"h_0[i] &= x[i] \\ & \vdots & \\ h_{\ell+1}[i] &= \tanh(W_{\ell+1}[i,I] h_\ell[I]) \\ & \vdots"
+    found = programs(tmp_path, rf"$$\begin{{aligned}} {rows} \end{{aligned}}$$")
+    assert read(found) == 2 and not reasons(found)
+
+
+def test_the_function_sigma_beside_a_standard_deviation(tmp_path: Path) -> None:
+    rows = r"\sigma_\ell &= \sqrt{\frac{1}{I} \sum_i L_\ell[i]^2} \\ y_\ell[i] &= \sigma(L_\ell[i] / \sigma_\ell)"
+    (found,) = programs(tmp_path, rf"$$\begin{{aligned}} {rows} \end{{aligned}}$$")
+    layers = np.random.default_rng(0).normal(size=(3, 4))
+    deviation = np.sqrt((layers**2).mean(axis=1, keepdims=True))
+    expected = 1 / (1 + np.exp(-layers / deviation))
+    np.testing.assert_allclose(found.interpret({"L": layers})["y"], expected)
+
+
+@pytest.mark.parametrize(
+    "display",
+    [
+        r"g_n = \nabla_\Phi \ell_n(\Phi) \;\;\;\; \hat g = \frac{1}{k} \sum_{n=1}^k g_n",
+        r"\begin{aligned} H(y) &= a + | b, c| + d \\ t &= i \Delta t \end{aligned}",
+    ],
+)
+def test_what_goes_with_a_row_that_is_not_read_is_not_read(tmp_path: Path, display: str) -> None:
+    assert read(programs(tmp_path, f"$${display}$$")) == 0
+
+
+def test_a_density_of_parameters_is_outside_also_where_p_stands_alone(tmp_path: Path) -> None:
+    text = (
+        r"$$s = \eta \ln p$$"
+        + "\n\n"
+        + r"$$p(\Phi) = \frac{1}{Z} \exp(-2 \mathcal{L}(\Phi)/\eta)$$"
+    )
+    assert "distribution of parameters" in reasons(programs(tmp_path, text))

@@ -87,8 +87,8 @@ class RowParser:
         if self.latex:
             tokens = self.tokens = without_number(without_words(tokens))
             strip(tokens)
-        if not tokens:
-            return
+        if all(is_sign(token, "…&") for token in tokens):
+            return  # nothing, or `\\vdots` between two rows
         self.refuse_gap()
         tokens = self.tokens = with_separators(tokens)
         reason = no_equation(tokens)

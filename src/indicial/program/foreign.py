@@ -497,6 +497,11 @@ def _probable(use: Use, outline: Outline) -> str:
 
 def _density(equation: Equation, outline: Outline) -> str:
     """Why a density or distribution on the left side is not that of an index."""
+    left = equation.sides[0]
+    if isinstance(left, Call) and isinstance(left.function, Name):
+        groups = [a for a in left.arguments if isinstance(a, Name) and a.base in GROUPS]
+        if groups and left.function.base in PROBABILITY:  # also where a bare p stands elsewhere
+            return "it is about a distribution of parameters"
     use = outline.use(equation.sides[0])
     if use is None or use.kind != "probability" or use.call is None:
         return ""
@@ -504,8 +509,6 @@ def _density(equation: Equation, outline: Outline) -> str:
         name = argument.base if isinstance(argument, Index) else argument
         if not isinstance(name, Name):
             continue
-        if name.base in GROUPS:
-            return "it is about a distribution of parameters"
         if density(equation, use.call):
             # `p(y_i | x_i) = exp(-(y_i - w x_i)^2)`: y_i is a number, and i is no value of it.
             if isinstance(argument, Index) or name.sub:

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from indicial.notation.faults import Skipped
 from indicial.notation.source import Span
-from indicial.notation.syntax import Equation, Statement
+from indicial.notation.syntax import Equation, Name, Statement
 from indicial.program.doubts import about
 from indicial.program.foreign import foreign, without_arguments, without_names
 from indicial.program.names.sorting import says_what
@@ -21,6 +21,10 @@ from indicial.program.program import Program
 from indicial.program.sections import Part
 
 Make = Callable[[Part], Program]
+
+
+WHOLE = ("it does not read",)
+"""What a row is left out for that may change the meaning of the others: then none of them is read."""
 
 
 def settle(parts: list[Part], make: Make) -> list[Program]:
@@ -112,7 +116,9 @@ def _without_lost_displays(parts: list[Part], foreign_statements: set[Statement]
     for at, block in blocks.items():
         rows = [st for st in block.statements if not says_what(st)]
         again = any(st in foreign_statements for st in rows)
-        if again or (block.skipped and rows and all(map(_draws, rows))):
+        beside = any(skipped.reason.startswith(WHOLE) for skipped in block.skipped)
+        beside = beside or _reads_a_slope(rows)
+        if again or (beside and rows) or (block.skipped and rows and all(map(_draws, rows))):
             lost.add(at)
     if not lost:
         return parts
@@ -126,6 +132,20 @@ def _without_lost_displays(parts: list[Part], foreign_statements: set[Statement]
         if id(st) not in held and st.span not in told
     ]  # rows that repeat others
     return kept
+
+
+def _reads_a_slope(rows: list[Statement]) -> bool:
+    """`g_n = ∇ℓ_n(Φ)`, `ĝ = 1/k Σ_n g_n` in one display: the second row is about what the first one says."""
+    slopes: set[str] = set()
+    others: set[str] = set()
+    for row in rows:
+        names = list(row.every(Name))
+        left = row.sides[0] if isinstance(row, Equation) else None
+        if any(n.base in ("∂", "∇") for n in names):
+            slopes |= {left.base} if isinstance(left, Name) else set()
+        else:
+            others |= {n.base for n in names if n is not left}
+    return bool(slopes & others)
 
 
 def _draws(statement: Statement) -> bool:

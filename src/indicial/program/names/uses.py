@@ -113,6 +113,8 @@ class Uses:
             return "factor"  # `a^2 (1 - t)`: what is raised has its brackets behind the letter
         naming = self.naming
         indices = all(naming.is_index(a) or naming.is_token(a, name) for a in call.arguments)
+        if key in BUILT_IN and not (reference.items or indices or key in self.bare):
+            return "function"  # σ(x) beside the standard deviation σ_i
         if len(call.arguments) != 1:
             count = len(reference.items) + len(call.arguments)
             known = key in self.bracketed and (not reference.items or count in self.complete[key])
