@@ -45,6 +45,16 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
         {"s": 1, "s_0": 0, "ρ": 0, "u": 1},
         0,
     ),
+    "columns at a time in round brackets": (
+        r"y(t) = C h(t) + D u(t)",
+        {"y": 2, "C": 2, "h": 2, "D": 2, "u": 2},
+        2,
+    ),
+    "an index above, and a range in round brackets": (
+        r"u^i_j = v^T \tanh(W_1 e_j + W_2 d_i), \quad j \in (1,\ldots,n)",
+        {"u": 2, "v": 1, "W_1": 2, "e": 2, "W_2": 2, "d": 2},
+        3,
+    ),
     "a number of a step that is computed with": (
         r"z_\ell = \alpha^\ell z_0 + (1 - \alpha^{2\ell}) c",
         {"z": 1, "z_0": 0, "α": 0, "c": 0},
@@ -127,6 +137,15 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
 }
 
 OUTSIDE: dict[str, tuple[str, str]] = {
+    "how something changes, by a prime": (r"h'(t) = A h(t) + B x(t)", "derivatives"),
+    "how something changes, by a dot": (r"\dot x = A x + B u", "derivatives"),
+    "the exponential of a capital": (r"\bar A = \exp(\Delta A)", "exponential of a matrix"),
+    "the exponential of a capital beside states": (
+        r"h_t = \exp(\Delta_t A) h_{t-1} + \Delta_t B_t x_t",
+        "exponential of a matrix",
+    ),
+    "a word in capitals": (r"BLEU = BP \cdot \exp(\sum_n w_n \log p_n)", "a word or a product"),
+    "a score of a word": (r"P(y | x) = \text{softmax}_y\, \beta s(y | x)", "is computed by nothing"),
     "an event": (r"P(A = 1, B = 1) = P(A = 1) P(B = 1)", "event"),
     "an event of a chain": (r"F[s,t] = P(S_t = s)", "event"),
     "an event in words": (r"P(\textrm{choose } i) = 1 - (1 - 1/n)^n", "event"),

@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from indicial.notation.printers import unicode
 from indicial.notation.signs import SCRIPT_LETTERS
@@ -130,6 +131,8 @@ def foreign(statement: Statement, outline: Outline) -> str:
             return reason
     if sum(_is_differential(node) for node in nodes if isinstance(node, Product)) > 1:
         return "it is about differentials"
+    if _changes(statement):
+        return "it is about derivatives"
     if reason := _left(statement, outline):
         return reason
     if reason := _density(statement, outline):
@@ -158,6 +161,20 @@ def _is_ones(node: Node) -> bool:
     )
 
 
+def _changes(equation: Equation) -> bool:
+    """`h'(t) = A h(t)`, `ẋ = A x`: how something changes, by what it is."""
+    left = equation.sides[0]
+    name = left.function if isinstance(left, Call) else left
+    if not isinstance(name, Name) or not (
+        name.primes or "dot" in name.accents or "ddot" in name.accents
+    ):
+        return False
+    plain = replace(name, primes=0, accents=())
+    itself = replace(left, function=plain) if isinstance(left, Call) else plain
+    marked = isinstance(left, Call) or not name.primes  # `h' = W h` is the next h
+    return marked and any(itself in side.walk() for side in equation.sides[1:])
+
+
 def _left(equation: Equation, outline: Outline) -> str:
     """Why the left side is nothing that an equation can define."""
     left = equation.sides[0]
@@ -173,6 +190,8 @@ def _left(equation: Equation, outline: Outline) -> str:
         read = outline.naming.read(left)
         if not read.items and read.power is None and any(map(_sum_of_letters, left.sub)):
             return f"{read.key} stands at a place that is computed"
+    if isinstance(left, Product) and (word := _spelt(left, outline)):
+        return f"{word} may be a word or a product"
     if isinstance(left, Product) and not _applied(left) and _plain_letters(equation, outline):
         return "its left side is a product"
     use = outline.use(left)
@@ -252,6 +271,17 @@ def _applied(product: Product) -> bool:
     return is_capital(first.base) and not is_capital(last.base)
 
 
+def _spelt(left: Product, outline: Outline) -> str:
+    """The BLEU of `BLEU = BP exp(…)`: capitals one right behind the other, of which some stand nowhere else."""
+    names = [f for f in left.factors if isinstance(f, Name) and f.bare and is_capital(f.base)]
+    near = pairwise(names)
+    if len(names) < max(3, len(left.factors)) or any(a.span.end != b.span.start for a, b in near):
+        return ""
+    every = [n.base for statement in outline.statements for n in statement.every(Name)]
+    alone = any(every.count(name.base) == 1 for name in names)
+    return "".join(name.base for name in names) if alone else ""
+
+
 def _plain_letters(equation: Equation, outline: Outline) -> bool:
     """`p V = N k T`: letters without scripts, brackets and bold type, of which nothing else is said."""
     nodes = [n for side in equation.sides for n in side.walk()]
@@ -315,6 +345,8 @@ def _foreign_node(node: Node, outline: Outline) -> str:
             return "it takes a power of a matrix"
         case Name(sub=(Name() as word,)) if _half_indices(word, outline):
             return f"{unicode(node)} has letters below that may be indices"
+        case Call(function=Name(base="exp"), arguments=(only,)) if _bare_capital(only, outline):
+            return "it may take the exponential of a matrix"
         case Call(function=Name(base="abs")) if any(map(_is_matrix, node.arguments)):
             return "it uses a determinant"
         case Expectation() if not _speaks_of_tokens(node):
@@ -352,6 +384,16 @@ def _imaginary(exponent: Expression, outline: Outline) -> bool:
     """The i of `e^{i m θ}`, which numbers nothing."""
     factors = exponent.factors if isinstance(exponent, Product) else (exponent,)
     return Name("i") in factors and "i" not in outline.naming.live
+
+
+def _bare_capital(node: Expression, outline: Outline) -> bool:
+    """The ΔA of `exp(ΔA)`, the A of `exp(t A)`, of which nothing says how many indices it has."""
+    last = node.factors[-1] if isinstance(node, Product) else node
+    if not isinstance(last, Name) or last.sub or last.sup:
+        return False
+    letter = last.base.lstrip("Δ")
+    known = outline.bracketed | set(outline.declared) | set(outline.sizes)
+    return letter.isascii() and is_capital(letter) and outline.naming.read(last).key not in known
 
 
 def _is_matrix(node: Expression) -> bool:
@@ -492,6 +534,8 @@ def _probable(use: Use, outline: Outline) -> str:
     """A probability that nothing here computes."""
     if use.kind == "probability" and use.call is not None and not _computed(use.call, outline):
         return f"the probability {use.reference.key} is computed by nothing here"
+    if use.kind == "function" and use.call is not None and use.call.given is not None:
+        return f"the score {use.reference.key}(… | …) is computed by nothing here"
     return ""
 
 

@@ -146,7 +146,9 @@ def _ingredients(context: Context) -> dict[str, set[str]]:
 
 def _never_read(context: Context, read: set[str]) -> None:
     """A tensor that nobody reads, beside one of the same shape that nobody defines."""
-    outputs = {context.outline.definitions[-1].key} if context.outline.definitions else set()
+    # By its place: the identity and joins that a text leaves out are defined behind all that is written.
+    ends = [(definition.span.end, definition.key) for definition in context.outline.definitions]
+    outputs = {context.outline.definitions[-1].key, max(ends)[1]} if ends else set()
     lonely = [
         i for k, i in context.tensors.items()
         if i.role == "defined" and not i.hidden and k not in read and not i.probability

@@ -168,7 +168,8 @@ def _terms(context: Context, statement: RawStatement, sequence: set[int]) -> Non
         learned = {name for a in node.arguments for name in _learned(context, a)}
         for number, term in enumerate(node.arguments):
             missing = nearly - free[number]
-            if not missing:
+            others = set[str]().union(*(names for n, names in enumerate(free) if n != number))
+            if not missing or free[number] - others:  # `W e[j] + U d[i]`: each has its own
                 continue
             at = list(_parameters(context, term))
             rest = [a for n, a in enumerate(node.arguments) if n != number]

@@ -25,6 +25,7 @@ from indicial.program.explain.facts import Facts, Named, read, tie, tied_sizes
 from indicial.program.explain.numbers import both, count, formula, in_bytes, leading
 from indicial.program.explain.page import HARD, WIDTH, Page, wrapped
 from indicial.program.messages import columns
+from indicial.program.names.letters import MADE_FAMILY
 from indicial.program.sizes import Size
 
 if TYPE_CHECKING:
@@ -115,7 +116,8 @@ def _reading(page: Page, program: Program, width: int) -> None:
         return
     page.lines.append("read as")
     for statement in program.statements:
-        if isinstance(statement, Equation):
+        # What an inverse is made of says nothing of how the text was read.
+        if isinstance(statement, Equation) and MADE_FAMILY not in print_unicode(statement):
             for line in print_unicode(statement).splitlines():
                 page.lines += wrapped(line, width)
     page.lines.append("")

@@ -43,7 +43,7 @@ def comparison(lowering: Lowering, node: s.Comparison, scope: Scope) -> Term:
     parts: list[ir.Expression] = []
     values: list[Term | None] = []
     for operand in node.operands:
-        is_set = isinstance(operand, s.SetLiteral | s.Interval)
+        is_set = isinstance(operand, s.SetLiteral | s.TupleLiteral | s.ListLiteral | s.Interval)
         values.append(None if is_set else lowering.term(operand, scope))
     for position, operator in enumerate(node.operators):
         left, right = values[position], values[position + 1]
@@ -64,6 +64,14 @@ def _member(
 ) -> ir.Expression:
     if left is None:
         return ir.Constant(1.0)
+    if isinstance(container, s.TupleLiteral | s.ListLiteral):
+        if len(container.items) == 2 and not any(isinstance(i, s.Dots) for i in container.items):
+            # `p ∈ (0, 1)`: all between them, without the ends where the brackets are round.
+            sign = "<" if isinstance(container, s.TupleLiteral) else "≤"
+            low, high = (lowering.term(i, scope).expression for i in container.items)
+            ends = ir.Apply(sign, (low, left.expression)), ir.Apply(sign, (left.expression, high))
+            return ir.Apply("and", ends, span=span)
+        container = s.SetLiteral(container.items, span=container.span)
     if isinstance(container, s.SetLiteral):
         tests = tuple(
             ir.Apply("=", (left.expression, lowering.term(i, scope).expression), span=span)

@@ -138,7 +138,7 @@ def live_letters(statement: Statement) -> frozenset[str]:
         if isinstance(call, Call):  # the y of `P(y | h)` too
             for item in call.arguments:
                 live.update(_letters(item) if index_name(_unshifted(item)) is not None else ())
-        left = set(_script_letters(statement.sides[0]))
+        left = {*_script_letters(statement.sides[0]), *_raised_letters(statement.sides[0])}
         right = {c for side in statement.sides[1:] for c in _script_letters(side)}
         right |= {c for side in statement.sides[1:] for c in _compared(side)}
         if not isinstance(statement.sides[0], Index):
@@ -220,6 +220,14 @@ def _letters(node: Expression) -> Iterator[str]:
             yield inner.base
     if isinstance(node, Name) and node.bare and node.base not in WORDS and 1 < len(node.base) <= 3:
         yield from node.base if node.base.isalpha() and node.base.islower() else ()  # `Σ_{ij}`
+
+
+def _raised_letters(left: Expression) -> Iterator[str]:
+    """The i of `u^i_j = v d_i`: what has an index below is no power on a left side."""
+    if isinstance(left, Name) and left.sub and len(left.sup) == 1:
+        name = index_name(left.sup[0])
+        if name is not None and name.bare and not is_capital(name.base):
+            yield name.base
 
 
 def _script_letters(node: Node) -> Iterator[str]:

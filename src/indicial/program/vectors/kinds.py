@@ -150,7 +150,7 @@ class Kinds(Leaves):
         if leaf is None or self.fixed(leaf) is not None:
             return
         base = leaf.base
-        new = Seen(base.base, leaf.capital, node)
+        new = Seen(leaf.letter, leaf.capital, node)
         seen = self.seen.setdefault(self.variable(leaf), new)
         seen.keys.add(leaf.key)
         seen.bold = seen.bold or base.font in ("bold", "sans") or "vec" in base.accents
@@ -198,6 +198,8 @@ class Kinds(Leaves):
                 return {MATRIX: 0, NUMBER: 3, COLUMN: 4, ROW: 4 + row}
             if seen.letter in GROUPS:
                 return {COLUMN: 0.5, NUMBER: 0.6, MATRIX: 2, ROW: 1 + row}
+            if seen.letter == "Δ":  # a step, or one for each unit
+                return {NUMBER: 0, COLUMN: 1.8, ROW: 1.8 + row}
             if seen.capital:
                 return {MATRIX: 1, NUMBER: 1.2, COLUMN: 3, ROW: 3 + row}
             column = 1.8 if seen.letter in OFTEN_COLUMNS else 2.5

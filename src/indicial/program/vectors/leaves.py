@@ -36,7 +36,8 @@ class Leaf:
 
     @property
     def letter(self) -> str:
-        return self.base.base
+        """The A of `ΔA` too, which is of A's kind."""
+        return self.base.base.lstrip("Δ") or self.base.base
 
 
 class Leaves:

@@ -363,6 +363,8 @@ def heads(statements: list[s.Statement]) -> list[s.Statement]:
     """`score(h_t, s_i) = h_t^⊤ s_i`, always with these arguments: it is `score_{t,i}`."""
     calls = [n for st in statements for n in st.every(s.Call)]
     indices = index_letters(statements)
+    # The t of `y(t) = C h(t)`, which stands nowhere else, is no value.
+    asked = {id(a) for c in calls if not _built_in(c) for a in c.arguments if _lone(a)}
     new: dict[s.Call, s.Name] = {}
     for statement in statements:
         left = statement.sides[0] if isinstance(statement, s.Equation) else None
@@ -371,11 +373,11 @@ def heads(statements: list[s.Statement]) -> list[s.Statement]:
         if left.function.base in BUILT_IN | MATRIX_FUNCTIONS:
             continue  # `cos(θ) = …` says something of θ
         written = [a for a in left.arguments if isinstance(a, s.Name)]
-        others = [n for st in statements for n in st.every(s.Name)]
+        others = [n for st in statements for n in st.every(s.Name) if id(n) not in asked]
         values = all(
             (
                 name_key(a) not in indices
-                and (a.font == "bold" or sum(_stem(n) == _stem(a) for n in others) > 1)
+                and (a.font == "bold" or any(_stem(n) == _stem(a) for n in others))
             )
             or not is_letter(a.base)
             or not a.base.isascii()
@@ -394,6 +396,14 @@ def heads(statements: list[s.Statement]) -> list[s.Statement]:
         return rebuilt(node, change)
 
     return [changed(statement, change) for statement in statements] if new else statements
+
+
+def _built_in(call: s.Call) -> bool:
+    return isinstance(call.function, s.Name) and call.function.base in BUILT_IN
+
+
+def _lone(argument: s.Expression) -> bool:
+    return isinstance(argument, s.Name) and argument.bare and is_letter(argument.base)
 
 
 def _numbers(one: s.Expression, function: s.Name) -> bool:
