@@ -7,12 +7,13 @@ import json
 import os
 import random
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from indicial import evaluate, generate
+from indicial import evaluate, generate, load
 from indicial.cli import main
 from indicial.commands.answering import waiting
 from indicial.data.columns.codings import Text
@@ -279,3 +280,33 @@ def test_a_model_of_one_text_takes_no_inputs(tmp_path: Path) -> None:
     run, _ = make_run(tmp_path / "run", "rnn_lm")
     with pytest.raises(IndicialError, match="reads only its own words"):
         generate(run, inputs={"x": "hund"})
+
+
+def test_nothing_is_said_of_full_stops(caplog: pytest.LogCaptureFixture) -> None:
+    """sacreBLEU notes on 100 texts whose full stop stands by itself, as it does in many data."""
+    texts = ["a dog runs ."] * 120
+    assert likeness(texts, [[text] for text in texts]).figures["BLEU"] == pytest.approx(100)
+    assert not caplog.records
+
+
+def test_a_picture_is_one_row_and_a_folder_of_them_several(tmp_path: Path) -> None:
+    from argparse import Namespace
+
+    from PIL import Image
+
+    from indicial.commands.answering import blocks
+    from indicial.data.columns.slots import slots
+
+    (tmp_path / "some").mkdir()
+    for name in ("a.png", "some/b.jpg", "some/c.PNG"):
+        Image.new("RGB", (4, 4)).save(tmp_path / name)
+    code = load("captioning").code
+    given = [slot for slot in slots(code, {"w"}) if not slot.predicted]
+    answerer: Any = Namespace(given=given)
+
+    def files(value: str) -> list[str]:
+        asked = Namespace(input=[f"I={tmp_path / value}"], column=[])
+        return [cells["I"].name for _, rows in blocks(asked, answerer) for cells in rows]
+
+    assert files("a.png") == [str(tmp_path / "a.png")]
+    assert [Path(name).name for name in files("some")] == ["b.jpg", "c.PNG"]

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
     from indicial.decode.answers import Answer, Answerer, Cells
@@ -136,8 +136,9 @@ class Refusals:
 
 def blocks(options: argparse.Namespace, answerer: Answerer) -> Iterator[tuple[int, list[Cells]]]:
     """The rows that were named, with the number of the first of each block."""
-    from indicial.data.columns.binding import bind, named
-    from indicial.data.columns.tables import Bad
+    from indicial.data.columns.binding import File, bind, named
+    from indicial.data.columns.slots import IMAGE
+    from indicial.data.columns.tables import PICTURES, Bad
     from indicial.program.messages import IndicialError
 
     inputs = [slot.name for slot in answerer.given]
@@ -150,12 +151,20 @@ def blocks(options: argparse.Namespace, answerer: Answerer) -> Iterator[tuple[in
                 f"--input {item}: there is no such file, and no input that this names; the equations "
                 f"read {wanted}: say --input {inputs[0]}=TEXT or --input {inputs[0]}=FILE"
             )
-    texts = {name: value for name, value in pairs if name is not None and not _is_file(value)}
+    images = {slot.name for slot in answerer.given if slot.kind == IMAGE}
+    texts: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in images and value.lower().endswith(PICTURES) and _is_file(value):
+            texts[name] = File(Path(value), value)
+        elif name is not None and not _is_file(value):
+            texts[name] = value
     if STANDARD in texts.values():
         yield from _lines(texts, inputs)
         return
     columns = dict(item.partition("=")[::2] for item in options.column)
-    files = [item for item, (_, value) in zip(items, pairs, strict=True) if _is_file(value)]
+    files = [
+        i for i, (name, v) in zip(items, pairs, strict=True) if name not in texts and _is_file(v)
+    ]
     slots = [slot for slot in answerer.given if slot.name not in texts]
     if not slots:
         yield 0, [texts]

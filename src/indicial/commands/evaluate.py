@@ -228,7 +228,11 @@ def _examination(found: Examination) -> str:
         lines.append(f"  {scores.above_entropy:.4f} nats per word above the entropy")
     lines += [f"  {name} {value:.4f}" for name, value in scores.figures.items()]
     if found.likeness is not None and found.settings is not None:
-        figures = ", ".join(f"{name} {value:.1f}" for name, value in found.likeness.figures.items())
+        digits = {"CIDEr": 3}  # which is from 0 to 10
+        figures = ", ".join(
+            f"{name} {value:.{digits.get(name, 1)}f}"
+            for name, value in found.likeness.figures.items()
+        )
         beams = found.settings.num_beams
         how = "the likeliest token each time" if beams == 1 else f"{beams} beams"
         lines.append(f"  {figures} of {_count(len(found.answers), 'text')}, {how}")
