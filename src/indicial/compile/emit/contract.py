@@ -235,10 +235,7 @@ class Contraction:
         dims = tuple(d for d in self.env.ranges if d in union and d not in summed)
         letters = _letters(union)
         left, right, result = ("".join(letters[d] for d in v) for v in (a.dims, b.dims, dims))
-        node = self.torch.graph.make(
-            f'torch.einsum("{left},{right}->{result}", {{}}, {{}})',
-            a.node, b.node, shape=self.env.extents(dims), hint="product",
-        )  # fmt: skip
+        node = self.torch.einsum(a.node, b.node, (left, right, result), self.env.extents(dims))
         return Value(node, dims)
 
 

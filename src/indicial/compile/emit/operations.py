@@ -29,6 +29,7 @@ class Torch(Axes):
     def __init__(self, graph: Graph, sizes: SizeTexts) -> None:
         super().__init__(graph, sizes)
         self.helpers: dict[str, None] = {}
+        self.products: dict[Node, tuple[str, str, str]] = {}
         self.padded: dict[Node, tuple[Node, dict[int, tuple[int, int]]]] = {}
         self.references = {"device": self._reference("device"), "dtype": self._reference("dtype")}
 
@@ -153,6 +154,15 @@ class Torch(Axes):
             f"F.pad({{}}, ({', '.join(texts)}){value})", x, shape=shape, kind=x.kind, hint="padded"
         )
         self.padded[node] = (x, ends)
+        return node
+
+    def einsum(self, a: Node, b: Node, axes: tuple[str, str, str], shape: Sequence[Size]) -> Node:
+        """A product of two tensors; `axes` has a letter for each axis of both, and of the result."""
+        text = f"{axes[0]},{axes[1]}->{axes[2]}"
+        node = self.graph.make(
+            f'torch.einsum("{text}", {{}}, {{}})', a, b, shape=shape, hint="product"
+        )
+        self.products[node] = axes
         return node
 
     def cat(self, parts: Sequence[Node], axis: int) -> Node:

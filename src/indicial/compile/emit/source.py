@@ -16,11 +16,11 @@ depends on an input goes out with it. A dropout mask that is not drawn is 1.
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Collection, Sequence
 
-from indicial.compile.emit.blocks import Line, Return
+from indicial.compile.emit.blocks import Block, Line, Return, all_roots, below
 from indicial.compile.emit.convolution import CONVOLUTION
+from indicial.compile.emit.graph import NUMBER
 from indicial.compile.emit.helpers import HELPERS
 from indicial.compile.emit.identifiers import Names
 from indicial.compile.emit.lift import MEMBER, lift
@@ -105,7 +105,7 @@ class _Module:
         self.findings = [*emission.findings, *found, *more]
         self.letters |= {n: v.node.template for n, v in emission.sizes.variables.items()}
         body = printer.print(block)
-        unpacked = self.unpacked("\n".join(body))
+        unpacked = self.unpacked("\n".join(body), block)
         # A library call may have taken the place of what called one.
         run = "\n".join([*unpacked, *body])
         called = [name for name in emission.torch.helpers if f"{name}(" in run]
@@ -118,7 +118,7 @@ class _Module:
         text = "\n".join(_tidy(lines))
         return "\n".join([*_imports(text), text]) + "\n"
 
-    def unpacked(self, body: str) -> list[str]:
+    def unpacked(self, body: str, block: Block) -> list[str]:
         """What the function takes from its arguments, and only that."""
         lines: list[str] = []
         given = self.emission.tensors.given
@@ -133,8 +133,9 @@ class _Module:
             self.emission.torch.helpers["batched"] = None
         sizes = self.size_lines()
         like = self.reference(groups)
+        layers = {name for name in _by_layer(block) if f"{name}." not in like}
         for source in ("p", "x"):
-            lines += self.unpack(source, groups[source], f"{body}\n{like}")
+            lines += self.unpack(source, groups[source], layers)
         lines += [*sizes, *self.unpack("draws", groups["draws"]), *self.settled(groups["x"])]
         if (
             "dtype" in body
@@ -151,7 +152,7 @@ class _Module:
                 )
         return lines
 
-    def unpack(self, source: str, names: list[str], body: str = "") -> list[str]:
+    def unpack(self, source: str, names: list[str], layers: Collection[str] = ()) -> list[str]:
         given = self.emission.tensors.given
         if len(names) > 1 and any(given[n] == source for n in names):
             # One of them takes the place of what they are taken from, so it comes last.
@@ -164,7 +165,7 @@ class _Module:
             value = f"{source}[{quoted(name)}]"
             if source == "draws" and shape[:1] == (MEMBER.extent,):
                 value = f"batched({value}, {self.letters[str(MEMBER.extent)]}, {len(shape)})"
-            if source == "p" and _by_layer(given[name], body, self.letters.values()):
+            if source == "p" and given[name] in layers:
                 value += ".unbind()"
             line = f"    {given[name]} = {value}"
             remark = f"  # {printer.shape(shape)}"
@@ -269,16 +270,20 @@ def _tuple(left: Sequence[str], right: Sequence[str]) -> list[str]:
     return _tuple(left[:half], right[:half]) + _tuple(left[half:], right[half:])
 
 
-def _by_layer(identifier: str, body: str, sizes: Collection[str]) -> bool:
-    """Whether a text takes one element at a time: then the gradients are put together once.
+def _by_layer(block: Block) -> set[str]:
+    """The names of which one element is taken at a time: then gradients are put together once.
 
     `W[l - 1]` is one, `M[tokens]` is many.
     """
-    every = re.findall(rf"(?<![\w.]){re.escape(identifier)}\b(\[[^\[\],:]+\])?", body)
-    numbers = {*sizes, *re.findall(r"\bfor (\w+) in (?:reversed\()?range\(", body)}
-    return bool(every) and all(
-        place and numbers.issuperset(re.findall(r"[^\W\d]\w*", place)) for place in every
-    )
+    first = all_roots(block)
+    whole = {node.template for node in first if not node.arguments}
+    single: set[str] = set()
+    for node in below(first):
+        for place, argument in enumerate(node.arguments):
+            one = node.template == "{}[{}]" and place == 0 and node.arguments[1].kind == NUMBER
+            if not argument.arguments:
+                (single if one else whole).add(argument.template)
+    return single - whole
 
 
 def _tidy(lines: Sequence[str]) -> list[str]:

@@ -10,7 +10,6 @@ Taking nodes apart: products and quotients, means, matrix products however they 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -147,10 +146,9 @@ def matrix_product(torch: Torch, node: Node) -> MatrixProduct | None:
     pair = sides("{} @ {}", node)
     if pair is not None:
         return MatrixProduct(*pair, tuple(range(node.rank)))
-    found = re.fullmatch(r'torch\.einsum\("(\w+),(\w+)->(\w+)", \{\}, \{\}\)', node.template)
-    if found is None:
+    if node not in torch.products:
         return None
-    left, right, result = found.groups()
+    left, right, result = torch.products[node]
     both = [c for c in result if c in left and c in right]
     summed = [c for c in left if c in right and c not in result]
     rows = [c for c in left if c not in right]
