@@ -59,8 +59,8 @@ class Plan:
     """Steps on spans of the text."""
     questions: int = 300
     mixed: int = 2000
-    reading: int = 1000
-    taught: int = 1200
+    reading: int = 500
+    taught: int = 1000
 
 
 def quick(data: str) -> Plan:
@@ -157,11 +157,7 @@ class Knowledge:
 
     def _reader(self, folder: Path) -> Run:
         plan = self.plan
-        width = max(8, 3 * plan.width // 4)
-        sizes = {
-            "J": width, "L": plan.layers, "K": plan.heads, "I": max(4, width // plan.heads),
-            "Z": 2 * plan.width, "M": 4 * plan.width,
-        }  # fmt: skip
+        sizes = {"J": max(8, plan.width // 2), "K": 2, "M": 4 * plan.width}
         return _trained(
             folder, str(EQUATIONS), data=[self._path(TEXT), self._path(TRAIN)], column=ASKED,
             set={name: str(size) for name, size in sizes.items()}, tokens="bpe", vocabulary=plan.vocabulary,
