@@ -26,7 +26,7 @@ COMMANDS = [
     "", "check", "models", "notebook", "plot", "exercise", "grade", "explain", "try", "train", "generate", "evaluate",
     "compare",
     "inspect", "attend", "trace", "design", "study", "study shaping", "study heads",
-    "study run_time", "study repetition", "export", "lab", "lsp",
+    "study run_time", "study repetition", "export", "lab", "lsp", "report",
 ]  # fmt: skip
 
 

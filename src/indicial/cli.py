@@ -28,6 +28,7 @@ from indicial.commands import (
     lsp,
     notebook,
     plot,
+    report,
     study,
     train,
 )
@@ -64,6 +65,7 @@ COMMANDS = [
     design,
     study,
     export,
+    report,
     lab,
     lsp,
 ]

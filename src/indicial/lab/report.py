@@ -1,0 +1,167 @@
+"""A run as one page: equations, curves, texts, what its heads look at, what is inside.
+
+>>> text = report("runs/people-1")          # HTML that stands alone
+>>> Path("report.html").write_text(text)
+
+Every part is what a command shows: `explain`, `train`, `generate`, `attend`, `inspect`. What does not apply
+to a model is told in its place.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from indicial.decode.settings import Decoding
+from indicial.decode.text import Speaker
+from indicial.inspect.attention import Look, attend
+from indicial.inspect.attention_figure import draw_attention
+from indicial.inspect.columns import Seen, column_subject
+from indicial.inspect.findings import inspect_run
+from indicial.inspect.image_looks import draw_on_picture
+from indicial.inspect.mathml import mathml
+from indicial.inspect.page import page as inside_page
+from indicial.inspect.subjects import Subject
+from indicial.lab.report_page import Section, folded, heads, listed, page, picture, pre
+from indicial.lab.samples import explained, samples
+from indicial.program.explain.explain import explain
+from indicial.program.explain.numbers import count
+from indicial.program.messages import IndicialError
+from indicial.training.curves import draw_curves
+from indicial.training.metrics import read_metrics
+from indicial.training.run import Run
+
+WORDS, HEADS = 200, 100
+"""How long a text may be whose attention is shown, and how many heads."""
+
+
+def report(
+    run: str | os.PathLike[str] | Run,
+    *,
+    text: str | None = None,
+    row: int = 0,
+    checkpoint: str = "best",
+) -> str:
+    """The page of a run; `text` is what its heads read, or the row of a built-in world."""
+    run = run if isinstance(run, Run) else Run.open(run)
+    title = f"{run.description.equations.title} on {run.description.data.get('name', 'data')}"
+    with tempfile.TemporaryDirectory(prefix="indicial-") as folder:
+        place = Path(folder)
+        parts: dict[str, Callable[[], str]] = {
+            "Summary": lambda: _summary(run),
+            "Equations": lambda: _equations(run),
+            "Curves": lambda: _curves(run, place, title),
+            "Texts": lambda: _texts(run, row),
+            "Attention": lambda: _attention(run, place, text, row, checkpoint),
+            "Inside": lambda: _inside(run, place, checkpoint),
+            "Settings": lambda: listed(dict(run.description.settings)),
+        }
+        sections = []
+        for name, made in parts.items():
+            try:
+                sections.append(Section(name, made()))
+            except IndicialError as error:
+                sections.append(Section(name, missing=str(error)))
+    return page(title, sections)
+
+
+def _summary(run: Run) -> str:
+    said = run.description
+    metrics = list(read_metrics(run.metrics)) if run.metrics.exists() else []
+    validations = [(m["step"], m["validation"]) for m in metrics if "validation" in m]
+    steps = [m for m in metrics if "loss" in m]
+    rows: dict[str, Any] = {
+        "run": run.folder,
+        "begun": said.created,
+        "model": said.equations.title,
+        "data": said.data.get("name", ""),
+        "sizes": ", ".join(f"{name} = {count(size)}" for name, size in said.sizes.items()),
+    }
+    number = run.program.cost.parameters
+    known = {name: said.sizes[name] for name in number.names if name in said.sizes}
+    if len(known) == len(number.names):
+        rows["parameters"] = count(number.value(known))
+    if steps:
+        rows["steps"] = (
+            f"{count(steps[-1]['step'])} of {count(steps[-1].get('of', steps[-1]['step']))}"
+        )
+        rows["tokens"] = count(steps[-1].get("tokens", 0))
+    if validations:
+        step, best = min(validations, key=lambda found: found[1].get("loss") or float("inf"))
+        means = {name: value for name, value in best.items() if isinstance(value, float)}
+        scores = [f"{n.replace('_', ' ')} {v:.4g}" for n, v in means.items() if n != "nats"]
+        rows["best validation"] = f"step {count(step)}: {', '.join(scores)}"
+    return listed(rows)
+
+
+def _equations(run: Run) -> str:
+    program = run.program
+    try:
+        typeset = f'<div class="scroll">{mathml(program.latex())}</div>'
+    except IndicialError:
+        typeset = pre(program.unicode())  # without latex2mathml
+    sizes = {n: s for n, s in run.description.sizes.items() if n in program.analysis.code.sizes}
+    return typeset + folded("Names, ranges and costs", pre(explain(program, sizes=sizes)))
+
+
+def _curves(run: Run, folder: Path, title: str) -> str:
+    drawn = draw_curves(run.metrics, folder, title) if run.metrics.exists() else []
+    found = [path for path in drawn if path.suffix == ".svg"]
+    if not found:
+        raise IndicialError("nothing has been trained yet")
+    return picture(found[0], f"loss of {title} over its steps")
+
+
+def _texts(run: Run, row: int) -> str:
+    if run.description.task != "columns":
+        marks = explained(run.folder)
+        return pre(samples(run.folder) + (f"\n{marks}" if marks else ""))
+    rows = []
+    for number in range(row, row + 3):
+        subject = column_subject(run, {}, row=number).subject
+        rows.append("\n".join(f"{t.reading.name}: {''.join(t.labels)}" for t in subject.texts))
+    return pre("\n\n".join(rows))
+
+
+def _attention(run: Run, folder: Path, text: str | None, row: int, checkpoint: str) -> str:
+    """The heads to choose from, and all of them as a picture."""
+    seen = _seen(run, text, row, checkpoint)
+    looks = attend(seen.subject)
+    if seen.texts_across:
+        looks = [k for k in looks if k.at or k.rows.name != k.columns.name] or looks
+    file = folder / "attention.svg"
+    shown = looks[:HEADS]
+    if seen.picture is not None:
+        draw_on_picture(shown, seen.picture, str(file), "")
+        return picture(file, "where each word of the caption looks in the picture")
+    draw_attention(shown[:24], str(file), "", seen.links)
+    drawn = folded("All heads as a picture", picture(file, "attention weights of each head"))
+    return heads([(look.title, _short(look)) for look in shown], looks[0].says) + drawn
+
+
+def _short(look: Look) -> dict[str, Any]:
+    """A head as data, of the first words of a long text."""
+    found = look.to_json()
+    for side in ("rows", "columns"):
+        found[side] = {**found[side], "labels": found[side]["labels"][:WORDS]}
+    return {**found, "weights": [line[:WORDS] for line in found["weights"][:WORDS]]}
+
+
+def _seen(run: Run, text: str | None, row: int, checkpoint: str) -> Seen:
+    """What the heads read: what was asked for, a row of the world, or what the model says itself."""
+    if run.description.task == "columns":
+        return column_subject(run, {}, row=row, checkpoint=checkpoint)
+    if text is None:
+        said = Speaker.of(run).generate([""], Decoding(temperature=1.0, seed=1, max_new_tokens=30))
+        text = str(said[0])
+    return Seen(Subject.of_run(run, text, checkpoint=checkpoint))
+
+
+def _inside(run: Run, folder: Path, checkpoint: str) -> str:
+    found = inspect_run(run, checkpoint=checkpoint)
+    drawn = [path for path in found.draw(folder) if path.suffix == ".svg"]
+    says = "gradients through time, or eigenvalues of a step"
+    return pre(inside_page(found)) + "".join(picture(path, says) for path in drawn)
