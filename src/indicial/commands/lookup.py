@@ -66,10 +66,10 @@ def _ask(options: argparse.Namespace, run: Run, librarian: Librarian) -> int:
     known = trained_on(run, run.description.settings.get("column") or {})
     learned = {q for q, _ in known.questions()} if known is not None else set()
     with progress_of("pages") as progress:
-        rows = list(librarian.asked(progress))
-    kept = {q: a for q, a, _ in rows if q and a and "\t" not in q + a and q not in learned}
-    if len(kept) < len(rows):
-        print(f"note: {len(rows) - len(kept):,} of {len(rows):,} pages gave no new question with an answer",
+        kept = librarian.questions(learned, progress)
+    pages = len(librarian.pages)
+    if len(kept) < pages:
+        print(f"note: {pages - len(kept):,} of {pages:,} pages gave no new question with an answer",
               file=sys.stderr)  # fmt: skip
     return _write(options, "".join(f"{question}\t{answer}\n" for question, answer in kept.items()))
 

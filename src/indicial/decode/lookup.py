@@ -15,7 +15,7 @@ with, read anew from their files, or others: who edits a page gets another answe
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -220,6 +220,13 @@ class Librarian:
             yield from self._read(self.pages[first : first + TOGETHER], None)
             if progress is not None:
                 progress(min(first + TOGETHER, len(self.pages)), len(self.pages))
+
+    def questions(
+        self, known: Collection[str] = (), progress: Progress | None = None
+    ) -> dict[str, str]:
+        """New questions with their answers, one for each page that gives both; `known` ones are left out."""
+        made = self.asked(progress)
+        return {q: a for q, a, _ in made if q and a and "\t" not in q + a and q not in known}
 
     def _read(
         self, pages: Sequence[str], questions: Sequence[str] | None

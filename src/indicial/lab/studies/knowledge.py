@@ -168,8 +168,7 @@ class Knowledge:
         table = folder.parent / "questions.tsv"
         if not table.exists():
             known = {q for q, _ in open_together([self._path(TRAIN)], ASKED).questions()}
-            asked = Librarian.of(Run.open(reader), "last").asked()
-            rows = {q: a for q, a, _ in asked if q and a and "\t" not in q + a and q not in known}
+            rows = Librarian.of(Run.open(reader), "last").questions(known)
             write_text(table, "".join(f"{q}\t{a}\n" for q, a in rows.items()))
         new = [str(table)] if table.stat().st_size else []
         return _trained(
