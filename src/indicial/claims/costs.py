@@ -313,22 +313,11 @@ def _proved(left: Size, relation: str, right: Size) -> bool:
     rest = right - left
     if any(not isinstance(atom, str) for atom in rest.atoms):
         return False
-    moved = _shifted(rest)
+    # In what each size n is more than 1, which it is at least.
+    moved = rest.substitute({name: Size.of(name) + 1 for name in rest.names})
     low = all(coefficient >= 0 for _, coefficient in moved.terms)
     strict = relation in ("<", ">")
     return low and not (strict and dict(moved.terms).get((), 0) == 0)
-
-
-def _shifted(size: Size) -> Size:
-    """The polynomial in `n - 1` for each size n: every size is at least 1."""
-    total = Size()
-    for monomial, coefficient in size.terms:
-        term = Size.of(coefficient)
-        for atom, power in monomial:
-            for _ in range(power):
-                term = term * (Size.of(atom) + 1)
-        total = total + term
-    return total
 
 
 def _grid(names: list[str], given: Mapping[str, int]) -> Iterator[dict[str, int]]:

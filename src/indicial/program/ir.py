@@ -139,6 +139,17 @@ class Flat:
 Place = Affine | Gather | Flat
 
 
+def index_at(place: Place) -> str | None:
+    """The index that a place is, if it is one alone: `t`, but not `t-1`."""
+    shift = place.shift if isinstance(place, Affine) else None
+    return shift[0] if shift is not None and shift[1] == 0 else None
+
+
+def number_at(place: Place) -> Size | None:
+    """The number that a place is: the 0 of `h[0,j]`, the T of `h[T,j]`."""
+    return place.offset if isinstance(place, Affine) and not place.terms else None
+
+
 @dataclass(frozen=True)
 class Constant(Expression):
     value: float
@@ -257,6 +268,11 @@ class Axis:
     def upper(self) -> Size:
         """The last value."""
         return self.lower + self.extent - 1
+
+    def beyond(self, place: Size) -> bool:
+        """Whether a place certainly lies outside the range."""
+        low, high = (place - self.lower).number, (place - self.upper).number
+        return (low is not None and low < 0) or (high is not None and high > 0)
 
 
 @dataclass(frozen=True)

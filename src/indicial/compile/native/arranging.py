@@ -209,11 +209,11 @@ class _Arrangement:
             for statement in self.code.of(name):
                 place = statement.left[axis]
                 terms = getattr(place, "terms", ())
-                if id(statement) not in inside and (terms or self._is_start(loop, statement)):
+                if id(statement) not in inside and (terms or self._is_given(statement)):
                     result.append(statement)
         return result
 
-    def _is_start(self, loop: Loop, statement: Statement) -> bool:
+    def _is_given(self, statement: Statement) -> bool:
         source = statement.body
         return isinstance(source, Read) and source.tensor in self.given
 

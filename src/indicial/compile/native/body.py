@@ -36,6 +36,7 @@ from indicial.program.ir import (
     Read,
     Select,
     Statement,
+    number_at,
 )
 from indicial.program.moving import moved, specialised
 from indicial.program.sizes import Size
@@ -246,8 +247,8 @@ def starts(code: Code, loop: Loop) -> Starts:
 
 def is_start(statement: Statement, loop: Loop) -> bool:
     """Whether a statement has a number where the loop walks: `h[-1,j] = …`."""
-    place = statement.left[loop.axes[statement.target]]
-    return isinstance(place, Affine) and not place.terms
+    axis = loop.axes.get(statement.target)
+    return axis is not None and number_at(statement.left[axis]) is not None
 
 
 def _read_inside(loop: Loop, code: Code, start: Statement) -> bool:
@@ -261,10 +262,10 @@ def is_inside(name: str, place: Size, axis: Axis, direction: int) -> bool:
 
     On the far side it need not be: no step looks for `h[2,j]` there if there are only two.
     """
-    low, high = (place - axis.lower).number, (place - axis.lower - axis.extent).number
-    if (low is not None and low < 0) or (high is not None and high >= 0):
+    if axis.beyond(place):
         return False
-    near = low is not None or high == -1 if direction > 0 else high is not None or low == 0
+    low, high = (place - axis.lower).number, (place - axis.upper).number
+    near = low is not None or high == 0 if direction > 0 else high is not None or low == 0
     if not near:
         raise Unsupported(f"{name} starts at {place}, which may be inside its range or not")
     return True

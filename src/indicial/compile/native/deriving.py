@@ -31,7 +31,7 @@ from indicial.compile.passes.reach import renamed
 from indicial.compile.passes.scan import Scan, Unsupported, varying
 from indicial.compile.passes.simplify import inlined, shared, split, with_factors, without_nothing
 from indicial.compile.schedule.schedule import ScheduleError, schedule
-from indicial.program.ir import Affine, Axis, Code, Read, Statement, Tensor
+from indicial.program.ir import Affine, Axis, Code, Read, Statement, Tensor, number_at
 from indicial.program.rewrite import reached, tensors_read
 from indicial.program.verify import verified
 
@@ -149,21 +149,14 @@ def with_starts(code: Code, forward: Code) -> Code:
 def _is_outside(code: Code, statement: Statement) -> bool:
     """Whether it defines an element that is not among those of the tensor's range."""
     axis = _axis(statement)
-    if axis is None:
-        return False
-    own, place = code.tensors[statement.target].axes[axis], statement.left[axis]
-    assert isinstance(place, Affine)
-    low = (place.offset - own.lower).number
-    high = (place.offset - own.lower - own.extent).number
-    return (low is not None and low < 0) or (high is not None and high >= 0)
+    place = None if axis is None else number_at(statement.left[axis])
+    return place is not None and code.tensors[statement.target].axes[axis or 0].beyond(place)
 
 
 def _axis(statement: Statement) -> int | None:
     """The axis at which a left side has a number."""
-    for axis, place in enumerate(statement.left):
-        if isinstance(place, Affine) and not place.terms:
-            return axis
-    return None
+    numbers = (n for n, place in enumerate(statement.left) if number_at(place) is not None)
+    return next(numbers, None)
 
 
 def _extended(code: Code, name: str, starts: list[Statement]) -> Code:

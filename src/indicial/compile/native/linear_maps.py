@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from indicial.compile.native.body import Body
 from indicial.compile.passes.forms import Form, Product, form
 from indicial.compile.passes.scan import Unsupported
-from indicial.program.ir import Affine, Apply, Expression, Index, Read, Statement
+from indicial.program.ir import Affine, Apply, Expression, Index, Read, Statement, index_at
 
 
 @dataclass(frozen=True)
@@ -99,10 +99,12 @@ def _plain(body: Body, read: Read, indices: dict[str, Index]) -> list[str] | Non
             return None
         if not place.terms or place.terms == ((body.variable, 1),):
             continue  # a number, or the step
-        if place.shift is None or place.shift[1] != 0 or place.shift[0] not in indices:
-            return None
-        index = indices[place.shift[0]]
-        if (index.lower, index.extent) != (axis.lower, axis.extent) or index.name in names:
+        index = indices.get(index_at(place) or "")
+        if (
+            index is None
+            or (index.lower, index.extent) != (axis.lower, axis.extent)
+            or index.name in names
+        ):
             return None
         names.append(index.name)
     if read.tensor in body.unbatched and body.variable in {

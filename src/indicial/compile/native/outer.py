@@ -16,7 +16,7 @@ import torch
 
 from indicial.compile.passes.algebra import ONE
 from indicial.compile.passes.forms import Product, form
-from indicial.program.ir import Affine, Axis, Code, Read, Statement
+from indicial.program.ir import Affine, Axis, Code, Read, Statement, index_at
 from indicial.program.sizes import Size
 
 Values = dict[str, torch.Tensor]
@@ -139,11 +139,11 @@ def outer(code: Code, statement: Statement, same: Collection[str]) -> Outer | No
     letters = [p.terms[0][0] for p in statement.left if isinstance(p, Affine) and p.terms]
     for left, right in (found.factors, found.factors[::-1]):
         shifts = [_walked(code, read, index.name) for read in (left, right)]
-        names = [_plain(code, read) for read in (left, right)]
+        names = [index_at(place) for read in (left, right) for place in read.places[1:]]
         if None in shifts or None in names:
             return None
         (a, own_a), (c, own_c) = shifts  # type: ignore[misc]
-        if [*names[0], *names[1]] != letters:  # type: ignore[misc]
+        if names != letters:
             continue
         # Steps of each tensor are counted from its own first one.
         apart = ((a - own_a.lower) - (c - own_c.lower)).number
@@ -165,16 +165,6 @@ def _walked(code: Code, read: Read, index: str) -> tuple[Size, Axis] | None:
     if not isinstance(place, Affine) or place.terms != ((index, 1),):
         return None
     return place.offset, code.tensors[read.tensor].axes[0]
-
-
-def _plain(code: Code, read: Read) -> list[str] | None:
-    """The indices at the other places, each over its whole axis."""
-    names = []
-    for place in read.places[1:]:
-        if not isinstance(place, Affine) or place.shift is None or place.shift[1] != 0:
-            return None
-        names.append(place.shift[0])
-    return names
 
 
 def _larger(a: Size, b: Size) -> Size | None:

@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from indicial.compile.native import ops
+from indicial.compile.native.body import is_start
 from indicial.compile.native.deriving import recurrence
 from indicial.compile.native.recurrence import register
 from indicial.compile.native.tiles import wide_states
@@ -181,7 +182,7 @@ def matrix_readers(
     beside = {id(s.statement) for s in steps if isinstance(s, Run)}
     readers: list[Statement] = []
     for statement in every:
-        if id(statement) in inside or _is_start(statement, loop):
+        if id(statement) in inside or is_start(statement, loop):
             continue
         if not tensors_read([statement]) & wide:
             continue
@@ -240,10 +241,3 @@ def _is_wide(code: Code, statement: Statement, wide: Collection[str]) -> bool:
     ranks = {len(code.tensors[name].axes) for name in wide}
     plain = statement.guard is None and isinstance(form(statement), Pointwise)
     return plain and len(code.of(statement.target)) == 1 and len(statement.indices) in ranks
-
-
-def _is_start(statement: Statement, loop: Loop) -> bool:
-    if statement.target not in loop.axes:
-        return False
-    place = statement.left[loop.axes[statement.target]]
-    return isinstance(place, Affine) and not place.terms

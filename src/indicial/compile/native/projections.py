@@ -17,7 +17,7 @@ import torch
 
 from indicial.compile.passes.algebra import ONE
 from indicial.compile.passes.forms import Product, form
-from indicial.program.ir import Affine, Apply, Code, Read, Statement
+from indicial.program.ir import Affine, Apply, Code, Read, Statement, index_at
 from indicial.program.sizes import Size
 
 Values = dict[str, torch.Tensor]
@@ -128,10 +128,8 @@ def _letters(code: Code, read: Read, ranges: Mapping[str, tuple[Size, Size]]) ->
     """The index at each place, each once and over its whole axis."""
     names = []
     for place, axis in zip(read.places, code.tensors[read.tensor].axes, strict=True):
-        if not isinstance(place, Affine) or place.shift is None or place.shift[1] != 0:
-            return None
-        name = place.shift[0]
-        if ranges.get(name) != (axis.lower, axis.extent) or name in names:
+        name = index_at(place)
+        if name is None or ranges.get(name) != (axis.lower, axis.extent) or name in names:
             return None
         names.append(name)
     return names

@@ -28,6 +28,8 @@ from indicial.program.ir import (
     Place,
     Read,
     Statement,
+    index_at,
+    number_at,
 )
 from indicial.program.moving import moved
 from indicial.program.rewrite import reached, tensors_read, with_reads
@@ -254,9 +256,10 @@ class _Analysis:
 
     def left(self, statement: Statement, names: dict[str, str]) -> Iterator[str]:
         for place in statement.left:
-            if not isinstance(place, Affine) or place.shift is None or place.shift[1] != 0:
+            name = index_at(place)
+            if name is None:
                 raise Unsupported(f"{statement.target} has arithmetic on its left side")
-            yield names[place.shift[0]]
+            yield names[name]
 
     def mapping(self, statement: Statement, found: object) -> dict[str, str] | None:
         """The common names of a statement's indices; None where it has others besides."""
@@ -302,22 +305,23 @@ class _Analysis:
         """`S[-1,i,j] = …`: what a state is before its first step, or after its last one."""
         name, roles = statement.target, self.roles[statement.target]
         axis = roles.index(TIME)
-        at = statement.left[axis]
-        if not isinstance(at, Affine) or at.terms or statement.guard is not None:
+        at = number_at(statement.left[axis])
+        if at is None or statement.guard is not None:
             raise Unsupported(f"{name} is defined in two ways")
         others = [p for n, p in enumerate(statement.left) if n != axis]
         inner = [role for role in roles if role != TIME]
         places = {}
         for place, role in zip(others, inner, strict=True):
-            if not isinstance(place, Affine) or place.shift is None or place.shift[1] != 0:
+            own = index_at(place)
+            if own is None:
                 raise Unsupported(f"{name} has arithmetic on its left side")
-            places[place.shift[0]] = Affine.of(role)
+            places[own] = Affine.of(role)
         if not statement.body.tensors().isdisjoint(self.roles):
             raise Unsupported(f"{name} begins with more than a value")
         lower, extent = self.ranges[TIME]
-        if at.offset not in (lower - 1, lower + extent):
+        if at not in (lower - 1, lower + extent):
             raise Unsupported(f"{name} begins at a step of its own")
-        self.starts[f"{name}@{at.offset}"] = moved(statement.body, places)
+        self.starts[f"{name}@{at}"] = moved(statement.body, places)
         return True
 
     def add_final(self, statement: Statement, left: tuple[str, ...], body: Expression) -> bool:

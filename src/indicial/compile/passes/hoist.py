@@ -24,12 +24,13 @@ from indicial.program.ir import (
     Code,
     Expression,
     Gather,
-    Place,
     Read,
     Reduce,
     Softmax,
     Statement,
     Tensor,
+    index_at,
+    number_at,
 )
 from indicial.program.rewrite import Scope, free_indices, inside, size_indices
 
@@ -182,16 +183,8 @@ def is_foreign(code: Code, read: Read) -> bool:
     """Whether kernels do not read it: tokens that count as numbers, starts of what is finished."""
     if code.tensors[read.tensor].values is not None:
         return True
-    begins = any(_is_number(place) for s in code.of(read.tensor) for place in s.left)
-    return begins and not all(map(_is_index, read.places))
-
-
-def _is_number(place: Place) -> bool:
-    return isinstance(place, Affine) and not place.terms
-
-
-def _is_index(place: Place) -> bool:
-    return isinstance(place, Affine) and place.shift is not None and place.shift[1] == 0
+    begins = any(number_at(place) is not None for s in code.of(read.tensor) for place in s.left)
+    return begins and any(index_at(place) is None for place in read.places)
 
 
 def _worth(expression: Expression) -> bool:

@@ -21,7 +21,17 @@ from indicial.compile.passes.new_tensors import derived_name
 from indicial.compile.passes.simplify import inlined
 from indicial.compile.schedule.plan import Loop
 from indicial.compile.schedule.schedule import ScheduleError, schedule
-from indicial.program.ir import Affine, Apply, Code, Expression, Read, Select, Statement, Tensor
+from indicial.program.ir import (
+    Affine,
+    Apply,
+    Code,
+    Expression,
+    Read,
+    Select,
+    Statement,
+    Tensor,
+    number_at,
+)
 from indicial.program.rewrite import rebuild
 
 
@@ -172,11 +182,8 @@ class _Starts:
         for other in code.of(statement.target):
             if other is statement:
                 continue
-            place = other.left[axis]
-            if not isinstance(place, Affine) or place.terms or other.guard is not None:
+            place = number_at(other.left[axis])
+            if place is None or other.guard is not None:
                 return None
-            below = (place.offset - own.lower).number
-            above = (place.offset - own.lower - own.extent).number
-            beyond = (below is not None and below < 0) or (above is not None and above >= 0)
-            (outside if beyond else inside).append(other)
+            (outside if own.beyond(place) else inside).append(other)
         return _Starts(tuple(inside), tuple(outside))

@@ -52,6 +52,7 @@ from indicial.program.ir import (
     Select,
     Statement,
     Tensor,
+    index_at,
 )
 from indicial.program.moving import moved
 from indicial.program.rewrite import rebuild, with_reads
@@ -96,11 +97,10 @@ def _written_in(reader: Statement, inner: Statement) -> Statement | None:
         if node.tensor == inner.target:
             for left, place in zip(inner.left, node.places, strict=True):
                 assert isinstance(left, Affine) and left.shift is not None
-                if not isinstance(place, Affine) or place.shift is None or place.shift[1] != 0:
+                name = index_at(place)
+                if name is None or ranges.get(name) != own[left.shift[0]]:
                     return None
-                if ranges.get(place.shift[0]) != own[left.shift[0]]:
-                    return None
-                places[left.shift[0]] = place
+                places[left.shift[0]] = Affine.of(name)
     if not places and inner.left:
         return None
     value = moved(inner.body, places)
