@@ -15,6 +15,7 @@ from indicial.compile.emit.axes import ALL, NEW, Item
 from indicial.compile.emit.operations import Torch
 from indicial.compile.emit.reads import Array, Bounds
 from indicial.compile.emit.values import Environment, Value, expanded
+from indicial.program.cost.conditions import joined
 from indicial.program.ir import Affine, Apply, Expression, Flat, Index, IndexValue, Statement
 from indicial.program.moving import moved
 from indicial.program.sizes import Size
@@ -48,8 +49,7 @@ def separated(statement: Statement) -> Statement:
             left.append(place)
     if len(indices) == len(statement.indices):
         return statement
-    guard = guards[0] if len(guards) == 1 else Apply("and", tuple(guards))
-    return replace(statement, left=tuple(left), indices=tuple(indices), guard=guard)
+    return replace(statement, left=tuple(left), indices=tuple(indices), guard=joined(guards))
 
 
 def covered(earlier: Statement, later: Statement) -> Expression | None:

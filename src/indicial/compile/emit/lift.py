@@ -15,6 +15,7 @@ from dataclasses import replace
 from functools import partial
 
 from indicial.compile.schedule.plan import Loop, Plan, Slice
+from indicial.program.cost.conditions import joined
 from indicial.program.ir import (
     Affine,
     Apply,
@@ -143,14 +144,8 @@ def _over_members(body: Expression, there: tuple[Expression, ...]) -> Expression
             return replace(body, arguments=(_over_members(inner, there),))
         case Reduce("sum", indices, condition, _):
             conditions = (*there, *([condition] if condition is not None else []))
-            return replace(body, indices=(MEMBER, *indices), condition=_all(conditions))
+            return replace(body, indices=(MEMBER, *indices), condition=joined(conditions))
         case Apply("*", (*scale, Reduce("sum") as core)) if all(map(is_constant, scale)):
             return replace(body, arguments=(*scale, _over_members(core, there)))
         case _:
-            return Reduce("sum", (MEMBER,), _all(there), body)
-
-
-def _all(conditions: tuple[Expression, ...]) -> Expression | None:
-    if len(conditions) > 1:
-        return Apply("and", conditions)
-    return conditions[0] if conditions else None
+            return Reduce("sum", (MEMBER,), joined(there), body)

@@ -12,7 +12,7 @@ Conditions that are bounds: a shorter range in place of a mask.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from indicial.compile.emit.graph import BOOL, CHOICE, COMPARE, INT, NUMBER
@@ -21,8 +21,17 @@ from indicial.compile.emit.ragged import Ragged
 from indicial.compile.emit.reads import Bounds
 from indicial.compile.emit.sizes import SIGNS, SizeTexts, number
 from indicial.compile.emit.values import Environment, Value, combined
-from indicial.program.cost.conditions import add, constraints
-from indicial.program.ir import Affine, Apply, Constant, Expression, Index, IndexValue, SizeValue
+from indicial.program.cost.conditions import add, conjuncts, constraints, joined
+from indicial.program.ir import (
+    Affine,
+    Apply,
+    Constant,
+    Expression,
+    Index,
+    IndexValue,
+    SizeValue,
+    number_at,
+)
 from indicial.program.sizes import Size
 
 _INVERSE = {
@@ -90,13 +99,13 @@ def narrowed(
     """The indices with the ranges that a condition leaves, and what is left of the condition."""
     result = {index.name: index for index in indices}
     left = []
-    for part in _parts(condition):
+    for part in conjuncts(condition):
         bound = _bound(part, result, env.bind(result.values()), ragged)
         if bound is None:
             left.append(part)
         else:
             result[bound.name] = bound
-    return list(result.values()), _all(left)
+    return list(result.values()), joined(left)
 
 
 def within(
@@ -105,12 +114,12 @@ def within(
     """What a condition leaves of the places that are read, and what is left of the condition."""
     lower, extent = bounds
     left = []
-    for part in _parts(condition):
+    for part in conjuncts(condition):
         told, exact = constraints(part)
         form = told[0].form if exact and len(told) == 1 and not told[0].differs else None
         upper = lower + extent - 1
-        least = None if form is None else _number(add(place, form))  # form ≤ 0: place ≥ least
-        most = None if form is None else _number(add(place, form, -1))
+        least = None if form is None else number_at(add(place, form))  # form ≤ 0: place ≥ least
+        most = None if form is None else number_at(add(place, form, -1))
         if least is not None and sizes.certain(lower - least):
             continue
         if most is not None and sizes.certain(most - upper):
@@ -121,23 +130,7 @@ def within(
             extent = most - lower + 1
         else:
             left.append(part)
-    return (lower, extent), _all(left)
-
-
-def _number(form: Affine) -> Size | None:
-    return None if form.terms else form.offset
-
-
-def _all(parts: Sequence[Expression]) -> Expression | None:
-    return None if not parts else parts[0] if len(parts) == 1 else Apply("and", tuple(parts))
-
-
-def _parts(condition: Expression | None) -> Iterator[Expression]:
-    if isinstance(condition, Apply) and condition.function == "and":
-        for argument in condition.arguments:
-            yield from _parts(argument)
-    elif condition is not None:
-        yield condition
+    return (lower, extent), joined(left)
 
 
 def _bound(

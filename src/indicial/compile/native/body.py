@@ -23,6 +23,7 @@ from indicial.compile.passes.forms import is_pointwise
 from indicial.compile.passes.scan import Unsupported
 from indicial.compile.schedule.graph import needs
 from indicial.compile.schedule.plan import Loop
+from indicial.program.cost.conditions import joined
 from indicial.program.ir import (
     Affine,
     Apply,
@@ -195,13 +196,12 @@ def _within_range(statement: Statement, general: Statement) -> Statement:
         return statement
     if not alike:
         raise Unsupported(f"{statement.target} has cases over different ranges")
-    moved_tests = [moved(test, places) for test in tests]
     return replace(
         statement,
         left=general.left,
         indices=general.indices,
         body=moved(statement.body, places),
-        guard=moved_tests[0] if len(tests) == 1 else Apply("and", tuple(moved_tests)),
+        guard=joined(moved(test, places) for test in tests),
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 from indicial.program.ir import Apply, Constant, Expression, IndexValue, Select, SizeValue
 from indicial.program.rewrite import is_constant
+from indicial.program.sizes import Size
 
 ZERO = Constant(0.0)
 ONE = Constant(1.0)
@@ -22,6 +23,11 @@ def numeral(expression: Expression) -> float | None:
     if isinstance(expression, SizeValue) and expression.size.number is not None:
         return float(expression.size.number)
     return None
+
+
+def size_value(size: Size) -> Expression:
+    """A size as an expression, a number where it is one."""
+    return SizeValue(size) if size.number is None else Constant(float(size.number))
 
 
 def times(*factors: Expression) -> Expression:

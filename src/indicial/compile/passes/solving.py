@@ -14,12 +14,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from indicial.compile.passes.algebra import compare
+from indicial.compile.passes.algebra import compare, size_value
 from indicial.compile.passes.new_tensors import index_name
 from indicial.program.ir import (
     Affine,
     Apply,
-    Constant,
     Expression,
     Flat,
     Gather,
@@ -30,7 +29,7 @@ from indicial.program.ir import (
 )
 from indicial.program.moving import Places, moved, moved_affine, moved_size
 from indicial.program.rewrite import free_indices, size_indices
-from indicial.program.sizes import Size, nonnegative
+from indicial.program.sizes import nonnegative
 
 
 @dataclass
@@ -171,9 +170,9 @@ def in_range(
     ends = place.known_ends(around)
     conditions = []
     if ends is None or not nonnegative(ends[0] - low):
-        conditions.append(compare(_size_value(low), "≤", IndexValue(place)))
+        conditions.append(compare(size_value(low), "≤", IndexValue(place)))
     if ends is None or not nonnegative(high - ends[1]):
-        conditions.append(compare(IndexValue(place), "≤", _size_value(high)))
+        conditions.append(compare(IndexValue(place), "≤", size_value(high)))
     if not conditions:
         return None
     return conditions[0] if len(conditions) == 1 else Apply("and", tuple(conditions))
@@ -194,7 +193,7 @@ def place_value(place: Place) -> Expression:
     if isinstance(place, Gather):
         return place.read
     if isinstance(place, Affine):
-        return IndexValue(place) if place.terms else _size_value(place.offset)
+        return IndexValue(place) if place.terms else size_value(place.offset)
     value: Expression | None = None
     for index in place.indices:
         digit: Expression = IndexValue(Affine(((index.name, 1),), -index.lower))
@@ -203,7 +202,3 @@ def place_value(place: Place) -> Expression:
         value = digit
     assert value is not None
     return value
-
-
-def _size_value(size: Size) -> Expression:
-    return SizeValue(size) if size.number is None else Constant(float(size.number))

@@ -26,9 +26,10 @@ from dataclasses import dataclass, replace
 from indicial.compile.passes.hoist import Hoisting
 from indicial.compile.passes.new_tensors import over
 from indicial.compile.schedule.schedule import needed
-from indicial.compile.stepping.support import conjuncts, joined, upper
+from indicial.compile.stepping.support import upper
 from indicial.compile.stepping.walked import Walk, ways
 from indicial.notation.source import NOWHERE, Span
+from indicial.program.cost.conditions import conjuncts, joined
 from indicial.program.cost.dependence import Edge, edges
 from indicial.program.ir import (
     Affine,

@@ -13,10 +13,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from indicial.compile.passes.algebra import size_value
 from indicial.compile.stepping.causal import Causal, unknown_end
 from indicial.compile.stepping.slots import Slots
-from indicial.compile.stepping.support import conjuncts, joined, says_only, upper
-from indicial.program.cost.conditions import add
+from indicial.compile.stepping.support import says_only, upper
+from indicial.program.cost.conditions import add, conjuncts, joined
 from indicial.program.ir import (
     Affine,
     Apply,
@@ -28,18 +29,16 @@ from indicial.program.ir import (
     Index,
     IndexValue,
     Join,
-    Part,
     Place,
     Read,
     Reduce,
-    Select,
     SizeValue,
     Softmax,
     Statement,
     Tensor,
 )
 from indicial.program.meaning.functions import combine
-from indicial.program.moving import moved_place
+from indicial.program.moving import moved_affine, moved_place
 from indicial.program.sizes import Size, nonnegative
 
 NOBODY = "no token"
@@ -173,31 +172,19 @@ class Moment:
             case Read():
                 return self.read(node, scope)
             case IndexValue(place):
-                moved = moved_place(place, scope.fixed)
-                assert isinstance(moved, Affine)
+                moved = moved_affine(place, scope.fixed)
                 if not moved.terms:
-                    return _number(moved.offset)
+                    return size_value(moved.offset)
                 return replace(node, place=moved)
             case SizeValue(size):
                 if self.walk.size in size.names:
                     raise unknown_end(self.walk.size, scope.statement, node.span)
                 return node
-            case Apply(_, arguments):
-                return replace(node, arguments=tuple(self.expression(a, scope) for a in arguments))
             case Reduce() | Softmax():
                 return self.reduction(node, scope)
-            case Select(branches, otherwise):
-                pairs = tuple(
-                    (self.expression(c, scope), self.expression(v, scope)) for c, v in branches
-                )
-                return replace(node, branches=pairs, otherwise=self.expression(otherwise, scope))
-            case Join(place, parts):
-                moved = moved_place(place, scope.fixed)
-                assert isinstance(moved, Affine)
-                inner = tuple(Part(p.index, self.expression(p.body, scope)) for p in parts)
-                return replace(node, place=moved, parts=inner)
-            case _:
-                return node
+            case Join(place):
+                node = replace(node, place=moved_affine(place, scope.fixed))
+        return node.rebuild(lambda below: self.expression(below, scope))
 
     def reduction(self, node: Reduce | Softmax, scope: Scope) -> Expression:
         known = conjuncts(node.condition)
@@ -273,10 +260,6 @@ class Moment:
         return moved_place(place, scope.fixed)
 
 
-def _number(size: Size) -> Expression:
-    return SizeValue(size) if size.number is None else Constant(float(size.number))
-
-
 def _equal(at: Size, place: Size) -> Expression | bool:
     """That the step is the one of a number: known, or a condition."""
     number = (at - place).number
@@ -284,7 +267,7 @@ def _equal(at: Size, place: Size) -> Expression | bool:
         return number == 0
     if nonnegative(at - place - 1):
         return False
-    return Apply("=", (_number(at), _number(place)))
+    return Apply("=", (size_value(at), size_value(place)))
 
 
 def _at_least(value: Size, lower: Size) -> Expression | bool:
@@ -293,4 +276,4 @@ def _at_least(value: Size, lower: Size) -> Expression | bool:
         return number >= 0
     if nonnegative(value - lower):
         return True
-    return Apply("≥", (_number(value), _number(lower)))
+    return Apply("≥", (size_value(value), size_value(lower)))

@@ -18,11 +18,11 @@ How far an index goes at one step: `t_2 ≤ t_1` ends it at the step itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from indicial.compile.stepping.walked import Walk
-from indicial.program.cost.conditions import add, constraints, negation
+from indicial.program.cost.conditions import add, conjuncts, constraints, joined, negation
 from indicial.program.ir import (
     COMPARISONS,
     LOGIC,
@@ -253,23 +253,6 @@ def _at(statement: Statement, places: Sequence[Place]) -> dict[str, Affine] | No
         for (name, shift), place in zip(names, places, strict=True)
         if isinstance(place, Affine)
     }
-
-
-def conjuncts(condition: Expression | None) -> list[Expression]:
-    """The conditions that must hold together."""
-    if condition is None:
-        return []
-    if isinstance(condition, Apply) and condition.function == "and":
-        return [c for argument in condition.arguments for c in conjuncts(argument)]
-    return [condition]
-
-
-def joined(conditions: Iterable[Expression]) -> Expression | None:
-    """All of them as one condition."""
-    every = list(dict.fromkeys(conditions))
-    if len(every) < 2:
-        return every[0] if every else None
-    return Apply("and", tuple(every))
 
 
 def upper(

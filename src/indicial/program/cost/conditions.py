@@ -5,6 +5,7 @@ t_2 ≤ t_1 + 1    →    t_2 - t_1 - 1 ≤ 0
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from indicial.program.ir import Affine, Apply, Constant, Expression, IndexValue, SizeValue
@@ -101,6 +102,23 @@ def constraints(condition: Expression | None) -> tuple[list[Constraint], bool]:
         "≠": [Constraint(up, differs=True)],
     }
     return table[condition.function], True
+
+
+def conjuncts(condition: Expression | None) -> list[Expression]:
+    """The conditions that must hold together."""
+    if condition is None:
+        return []
+    if isinstance(condition, Apply) and condition.function == "and":
+        return [c for argument in condition.arguments for c in conjuncts(argument)]
+    return [condition]
+
+
+def joined(conditions: Iterable[Expression]) -> Expression | None:
+    """All of them as one condition."""
+    every = list(dict.fromkeys(conditions))
+    if len(every) < 2:
+        return every[0] if every else None
+    return Apply("and", tuple(every))
 
 
 def negation(condition: Expression) -> Expression | None:
