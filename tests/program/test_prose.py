@@ -447,12 +447,18 @@ def test_the_function_sigma_beside_a_standard_deviation(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "display",
     [
-        r"g_n = \nabla_\Phi \ell_n(\Phi) \;\;\;\; \hat g = \frac{1}{k} \sum_{n=1}^k g_n",
+        r"g_n = \nabla_\Phi \ell_n \;\;\;\; \hat g = \frac{1}{k} \sum_{n=1}^k g_n \;\;\;\; g = \nabla_\Phi \ell",
         r"\begin{aligned} H(y) &= a + | b, c| + d \\ t &= i \Delta t \end{aligned}",
     ],
 )
 def test_what_goes_with_a_row_that_is_not_read_is_not_read(tmp_path: Path, display: str) -> None:
     assert read(programs(tmp_path, f"$${display}$$")) == 0
+
+
+def test_an_optimiser_is_read_beside_the_row_that_says_what_its_gradient_is(tmp_path: Path) -> None:
+    rows = r"g_t &= \partial_w \ell(w_t) \\ s_t &= s_{t-1} + g_t^2 \\ w_t &= w_{t-1} - \frac{\eta}{\sqrt{s_t + \epsilon}} g_t"
+    found = programs(tmp_path, rf"$$\begin{{aligned}} {rows} \end{{aligned}}$$")
+    assert read(found) == 2
 
 
 def test_a_density_of_parameters_is_outside_also_where_p_stands_alone(tmp_path: Path) -> None:

@@ -117,7 +117,7 @@ def _without_lost_displays(parts: list[Part], foreign_statements: set[Statement]
         rows = [st for st in block.statements if not says_what(st)]
         again = any(st in foreign_statements for st in rows)
         beside = any(skipped.reason.startswith(WHOLE) for skipped in block.skipped)
-        beside = beside or _reads_a_slope(rows)
+        beside = beside or _of_slopes(rows)
         if again or (beside and rows) or (block.skipped and rows and all(map(_draws, rows))):
             lost.add(at)
     if not lost:
@@ -134,18 +134,10 @@ def _without_lost_displays(parts: list[Part], foreign_statements: set[Statement]
     return kept
 
 
-def _reads_a_slope(rows: list[Statement]) -> bool:
-    """`g_n = ∇ℓ_n(Φ)`, `ĝ = 1/k Σ_n g_n` in one display: the second row is about what the first one says."""
-    slopes: set[str] = set()
-    others: set[str] = set()
-    for row in rows:
-        names = list(row.every(Name))
-        left = row.sides[0] if isinstance(row, Equation) else None
-        if any(n.base in ("∂", "∇") for n in names):
-            slopes |= {left.base} if isinstance(left, Name) else set()
-        else:
-            others |= {n.base for n in names if n is not left}
-    return bool(slopes & others)
+def _of_slopes(rows: list[Statement]) -> bool:
+    """`g_n = ∇ℓ_n`, `ĝ = Σ_n g_n`, `g = E ∇ℓ_n`: most of it is about derivatives. Of an optimiser's rows one is."""
+    slopes = [row for row in rows if any(n.base in ("∂", "∇") for n in row.every(Name))]
+    return 2 * len(slopes) > len(rows)
 
 
 def _draws(statement: Statement) -> bool:
