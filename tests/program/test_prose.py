@@ -456,7 +456,10 @@ def test_what_goes_with_a_row_that_is_not_read_is_not_read(tmp_path: Path, displ
 
 
 def test_an_optimiser_is_read_beside_the_row_that_says_what_its_gradient_is(tmp_path: Path) -> None:
-    rows = r"g_t &= \partial_w \ell(w_t) \\ s_t &= s_{t-1} + g_t^2 \\ w_t &= w_{t-1} - \frac{\eta}{\sqrt{s_t + \epsilon}} g_t"
+    rows = (
+        r"g_t &= \partial_w \ell(w_t) \\ s_t &= s_{t-1} + g_t^2 \\ "
+        r"w_t &= w_{t-1} - \frac{\eta}{\sqrt{s_t + \epsilon}} g_t"
+    )
     found = programs(tmp_path, rf"$$\begin{{aligned}} {rows} \end{{aligned}}$$")
     assert read(found) == 2
 

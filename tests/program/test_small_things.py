@@ -11,6 +11,7 @@ from indicial.claims.trying import try_claims
 from indicial.cli import main
 from indicial.library.loading import load
 from indicial.program.messages import IndicialError
+from indicial.program.program import Program
 
 SCALED = "constant M = 2\ninput x[t]\ny[t] = M x[t]\nclaim y[t] = 3 x[t]\n"
 HEAD = """
@@ -104,3 +105,27 @@ def test_a_letter_with_an_accent_is_an_index() -> None:
     found = program.interpret({"x": x, "y": 2}, {"W": W})
     assert np.allclose(found["s"], scores)
     assert np.isclose(found.loss, -scores[2] + np.log(np.exp(scores).sum()))
+
+
+SHARED = """
+input q[t,h,i], k[s,g,i], v[s,g,j]
+size H = 4
+size G = 2
+r[h] = floor(h/2)
+α[t,h,s] = softmax_s q[t,h,I] k[s,r[h],I]
+o[t,h,j] = Σ_s α[t,h,s] v[s,r[h],j]
+"""
+
+
+def test_heads_that_share_keys_and_values() -> None:
+    """The place floor(h/2) has a name of its own; written in brackets, a hint says so."""
+    random = np.random.default_rng(0)
+    q, k = random.normal(size=(3, 4, 5)), random.normal(size=(2, 2, 5))
+    v = random.normal(size=(2, 2, 6))
+    found = Program.of_text(SHARED).interpret({"q": q, "k": k, "v": v})["o"]
+    keys, values = k[:, [0, 0, 1, 1]], v[:, [0, 0, 1, 1]]
+    weights = np.exp(np.einsum("thi,shi->ths", q, keys))
+    weights /= weights.sum(-1, keepdims=True)
+    np.testing.assert_allclose(found, np.einsum("ths,shj->thj", weights, values))
+    (error,) = Program.of_text(SHARED.replace("v[s,r[h],j]", "v[s,floor(h/2),j]")).errors
+    assert "r[h] = floor(h/2)" in error.hint

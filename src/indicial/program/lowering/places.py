@@ -69,7 +69,8 @@ def place(lowering: Reading, item: Expression, scope: Scope) -> Placed:
         lowering.messages.error(
             "index-form", f"{unicode(problem.node)} is not a valid index",
             (problem.node.span, ""),
-            hint="an index is a sum of indices and whole numbers (t-1, 2t+Δt, K-1), or a token",
+            hint=_named(problem.node)
+            or "an index is a sum of indices and whole numbers (t-1, 2t+Δt, K-1), or a token",
         )  # fmt: skip
         return Placed(ir.Affine())
     variables = [(v, f) for v, f in total.values() if f]
@@ -236,3 +237,14 @@ def main_variable(placed: Placed) -> tuple[Variable, int] | None:
     if not main:
         main = placed.variables
     return main[0] if len(main) == 1 else None
+
+
+def _named(node: Expression) -> str:
+    """`v[t,floor(h/2)]`: a place that is rounded can be read once it has a name."""
+    floor = (
+        isinstance(node, Call) and isinstance(node.function, Name) and node.function.base == "floor"
+    )
+    letters = sorted({name_key(n) for n in node.walk() if isinstance(n, Name) and index_name(n)})
+    if not floor or len(letters) != 1:
+        return ""
+    return f"give it a name on a line of its own, r[{letters[0]}] = {unicode(node)}, and write r[{letters[0]}] here"
