@@ -227,6 +227,7 @@ def test_each_form_brings_its_scores(pairs: list[str], kind: str, text: str, sco
     assert run.summary is not None and run.summary.best is not None
     assert run.summary.best.figures[score] > 0.9
     assert score in run.metrics.read_text()
+    assert run.summary.best.each == ("token" if kind in ("tags", "point") else "row")
     assert (run.folder / "confusion.png").exists() == (kind in ("class", "tags"))
     half = train(resume="run", max_steps=62, quiet=True)
     assert half.summary is not None and half.summary.best is not None

@@ -218,9 +218,8 @@ def _examination(found: Examination) -> str:
     scores = found.scores
     lines = [f"{found.name}: {_count(found.rows, 'row')}", f"  {found.form.says}"]
     if scores.probable:
-        each = "token" if found.likeness is not None or found.form.length else "row"
         lines.append(
-            f"  {scores.per_token:.4f} nats per {each}, perplexity {scores.perplexity:.2f}"
+            f"  {scores.per_token:.4f} nats per {scores.each}, perplexity {scores.perplexity:.2f}"
         )
     else:
         lines.append(f"  loss {scores.per_token:.4f}")

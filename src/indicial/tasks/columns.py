@@ -370,9 +370,11 @@ class ColumnTask:
         probable = self.form.prediction is not None
         true = self.true_nats
         words = 0 if true is None else count  # in a world each word is a token
+        each = "token" if self.form.length else "row"
         return Scores(
-            nats, count, words=words, entropy=true, probable=probable, figures=figures, tally=tally
-        )
+            nats, count, words=words, entropy=true, each=each, probable=probable, figures=figures,
+            tally=tally,
+        )  # fmt: skip
 
     @property
     def true_nats(self) -> float | None:

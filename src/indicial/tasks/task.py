@@ -62,6 +62,8 @@ class Scores:
     """The words that these tokens stand for, the end of each document counted as one."""
     entropy: float | None = None
     """Nats per word that no model can go below, where the truth is known (a world)."""
+    each: str = "token"
+    """What is counted: `token`, or `row` where each row has one answer."""
     probable: bool = True
     """Whether `nats` are -ln of probabilities; without, they are only a loss that was added up."""
     figures: Mapping[str, float] = field(default_factory=dict)

@@ -288,7 +288,10 @@ def score_words(scores: Scores) -> list[str]:
     figures = [f"{name} {value:.3f}" for name, value in scores.figures.items()]
     if not scores.probable:
         return [f"loss {scores.per_token:.3f}", *figures]
-    words = [f"{scores.per_token:.3f} nats per token", f"perplexity {scores.perplexity:.3g}"]
+    words = [
+        f"{scores.per_token:.3f} nats per {scores.each}",
+        f"perplexity {scores.perplexity:.3g}",
+    ]
     words += figures
     if scores.bits_per_character is not None:
         words.append(f"{scores.bits_per_character:.3f} bits per character")
