@@ -52,6 +52,9 @@ Mend = Callable[[Span, str], "list[Message] | None"]
 Fill: TypeAlias = "str | os.PathLike[str] | Program"
 """What fills a hole: the name of a model, the path of a text, or a program."""
 
+TRIED, LONG = 2, 1_000
+"""So many hints are tried in a text of more characters: each costs as much as reading all of it."""
+
 MOST_NODES = 50_000
 """Of the equations of a program that is compiled."""
 
@@ -201,7 +204,14 @@ class Program:
     @cached_property
     def messages(self) -> list[Message]:
         """Everything there is to say, in the order of the text; notes included."""
-        return [self._with_tried_hint(message) for message in self._said]
+        tried, result = 0, []
+        for message in self._said:
+            if message.fix is not None and message.severity != "note":
+                tried += 1
+                if tried > TRIED and len(message.span.source.text) > LONG:
+                    message = replace(message, hint=message.otherwise, fix=None)
+            result.append(self._with_tried_hint(message))
+        return result
 
     @cached_property
     def _said(self) -> list[Message]:

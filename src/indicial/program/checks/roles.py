@@ -220,9 +220,11 @@ def _is_weight(context: Context, info: TensorInfo) -> bool:
 
     The `t_{in}` of `M[t_{in},J]` is a step of another text.
     """
+    if len(info.axes) != 2 or not info.key[:1].isupper():
+        return False
     steps = recurrences(context.outline)
     letters = {(axis.letter or "").partition("_")[0] for axis in info.axes}
-    return bool(steps) and len(info.axes) == 2 and info.key[:1].isupper() and not letters & steps
+    return bool(steps) and not letters & steps
 
 
 def _undecorated(key: str) -> str:
