@@ -115,11 +115,11 @@ def check_outputs(
 def choosing(parser: argparse.ArgumentParser) -> None:
     """Adds `--section`, `--from` and `--to`, which choose a stretch of a document."""
     parser.add_argument("--section", default="", metavar="TITLE",
-                        help="of a document only this section, as one program")  # fmt: skip
+                        help="only this section of a document, as one program")  # fmt: skip
     parser.add_argument("--from", default="", metavar="TITLE", dest="first",
-                        help="of a document all from this section on, as one program")  # fmt: skip
+                        help="a document from this section on, as one program")  # fmt: skip
     parser.add_argument("--to", default="", metavar="TITLE", dest="last",
-                        help="of a document all up to the end of this section")  # fmt: skip
+                        help="a document up to the end of this section")  # fmt: skip
 
 
 def stretch(options: argparse.Namespace) -> dict[str, Any]:

@@ -45,7 +45,7 @@ looks at a source, `the → dog` is the place that has read `the` and predicts
 text or an image and read in a sum. What a model predicts from other inputs it
 says itself, if it is not given. On a picture each word has one of its own.
 
-exit status: 0, 2 for a wrong call.
+exit status: 0, 2 for wrong usage.
 """
 
 TRACE = """\
@@ -57,7 +57,7 @@ parameters too.
 
 Names may be spelled as in the equations, in LaTeX, or in plain letters.
 
-exit status: 0, 2 for a wrong call.
+exit status: 0, 2 for wrong usage.
 """
 
 NARROWEST, WIDEST = 40, 160
@@ -70,16 +70,16 @@ def add(commands: Commands[Any]) -> None:
     """Adds both to the parser of `indicial`."""
     attend = command(commands, "attend", "show what the heads of a model look at", ATTEND, _attend)
     _subject(attend)
-    attend.add_argument("--layer", type=int, metavar="N", help="of this layer only")
-    attend.add_argument("--head", type=int, metavar="N", help="of this head only")
+    attend.add_argument("--layer", type=int, metavar="N", help="this layer only")
+    attend.add_argument("--head", type=int, metavar="N", help="this head only")
     attend.add_argument("--places", metavar="FIRST-LAST",
-                        help="the places to be shown (as many as fit)")  # fmt: skip
+                        help="the places to show (as many as fit)")  # fmt: skip
     attend.add_argument("--figure", metavar="FILE",
                         help="draw them: .svg, .png or .pdf")  # fmt: skip
     forcing(attend)
     trace = command(commands, "trace", "show the values of any tensor of a model", TRACE, _trace)
     _subject(trace)
-    trace.add_argument("--want", required=True, metavar="NAME,…", help="the tensors to be shown")
+    trace.add_argument("--want", required=True, metavar="NAME,…", help="the tensors to show")
 
 
 def _subject(parser: argparse.ArgumentParser) -> None:

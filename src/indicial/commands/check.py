@@ -40,8 +40,8 @@ TEXTS = (".eq", ".md", ".tex", ".ipynb")
 CHECK = """\
 Checks files and models. Documents (.md, .tex, .txt, .ipynb) may hold many
 programs, one for each heading; an .eq file is one program. A folder stands for
-the .eq, .md, .tex and .ipynb files in it and in its folders, but for notebooks
-that stand beside the .md file that they were made of. Every mistake is shown
+the .eq, .md, .tex and .ipynb files in it and in its folders, except
+notebooks beside the .md file that they were made from. Every mistake is shown
 with its place, what was derived and what to do. A comment silences a message:
 `# indicial: ignore[code]` on its line or on the line before.
 
@@ -49,8 +49,8 @@ Claims are tried on random draws and at corner sizes, each with a line that
 says how near it came. One that does not hold is an error, with the smallest
 draw found that breaks it; `claim false: …` is an error if it does hold.
 
-exit status: 0 without errors (warnings may be there), 1 with errors,
-2 for a wrong call.
+exit status: 0 if there are no errors (there may be warnings), 1 if there are,
+2 for wrong usage.
 """
 
 

@@ -39,7 +39,7 @@ The folder gets a table (table.md), pictures, every number (compare.json), and a
 run for each training, which `generate` and `evaluate` take.
 
 Designs, and runs of the same equations, are compared as they are; nothing is
-trained. It is told what is the same in their attention and what is not
+trained. You see what is the same in their attention and what is not
 (docs/design.md):
 
   indicial compare position learned.json --figure both.svg

@@ -50,10 +50,14 @@ def add(commands: Commands[Any]) -> None:
     group = parser.add_argument_group("learning")
     group.add_argument("--train", action="store_true", help="learn the same equations")
     group.add_argument("--steps", type=int, metavar="N", help="sequences to learn from (10000)")
-    group.add_argument("--rate", type=float, metavar="X", help="of the gradient descent (0.03)")
-    group.add_argument("--seed", type=int, metavar="N", help="of the start and the sequences (0)")
+    group.add_argument(
+        "--rate", type=float, metavar="X", help="learning rate of the gradient descent (0.03)"
+    )
+    group.add_argument(
+        "--seed", type=int, metavar="N", help="seed of the start and the sequences (0)"
+    )
     group.add_argument("--starts", type=int, metavar="N",
-                       help="try so many seeds, keep what has the smallest error (1)")  # fmt: skip
+                       help="try this many seeds, keep the one with the smallest error (1)")  # fmt: skip
     group.add_argument("--out", metavar="FILE", help="save what was learned, as a design (.json)")
     forcing(group)
     group.add_argument("--figure", metavar="FILE",

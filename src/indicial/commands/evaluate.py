@@ -50,7 +50,7 @@ answers that are exactly right, and tells what the others are like:
 In the phrasebook and in scenes the truth is known: how much of what the model
 says is right, and how often it looks where it should.
 
-exit status: 0, 2 for a wrong call.
+exit status: 0, 2 for wrong usage.
 """
 
 COLUMNS = "place\ttoken\ttext\tnats"
@@ -95,9 +95,9 @@ def add(commands: Commands[Any]) -> None:
     parser.add_argument("--sentences", "--world-size", type=int, metavar="N",
                         help="sentences of a world (10000)")  # fmt: skip
     parser.add_argument("--seed", type=int, metavar="N",
-                        help="of the sentences of a world (0)")  # fmt: skip
+                        help="seed of the sentences of a world (0)")  # fmt: skip
     parser.add_argument("--checkpoint", choices=["best", "last"], default="best",
-                        help="which weights of the run (best)")  # fmt: skip
+                        help="which weights of the run to use (best)")  # fmt: skip
     parser.add_argument("--tokens-out", metavar="FILE.tsv",
                         help="write each token with its nats: place, token, text, nats")  # fmt: skip
     forcing(parser)

@@ -34,12 +34,12 @@ Students write in the place of each ___, in any of the three, and `indicial
 grade` tries what they wrote. How to say in a sheet what is given and what is
 asked is told in docs/exercises.md.
 
-exit status: 0, 2 for a wrong call or a sheet that asks nothing.
+exit status: 0, 2 for wrong usage or a sheet that asks nothing.
 """
 
 GRADE = """\
-Grades answers against the sheet that the handout was made of. Each answer is
-tried by values: any form that is equivalent is right. What is partly right gets
+Grades answers against the sheet that the handout was made from. Each answer is
+tried on values: any equivalent form is right. What is partly right gets
 a part of the points, and what is wrong is shown with values that refute it.
 
   indicial grade answers.ipynb --against sheet.md
@@ -55,7 +55,7 @@ Each is tried in a process of its own with bounds on time and memory. With
 then hold the name of what it computed. Only for code that you have read, or in
 a container.
 
-exit status: 0 (whatever the marks are), 2 for a wrong call.
+exit status: 0 (whatever the marks are), 2 for wrong usage.
 """
 
 FORMATS = {"md": ".md", "tex": ".tex", "ipynb": ".ipynb"}
@@ -79,9 +79,9 @@ def add(commands: Commands[Any]) -> None:
     grade.add_argument("--feedback", metavar="FOLDER", help="write a page for each student (.md)")
     grade.add_argument("--json", action="store_true", help="everything as JSON")
     grade.add_argument("--seconds", type=float, default=20.0, metavar="N",
-                       help="of computing for one answer (20)")  # fmt: skip
+                       help="seconds of computing for one answer (20)")  # fmt: skip
     grade.add_argument("--run-code", action="store_true", help="run the Python of notebooks (no)")
-    grade.add_argument("--seed", type=int, default=0, metavar="N", help="of the draws (0)")
+    grade.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the draws (0)")
     grade.add_argument("--draws", type=int, metavar="N", help="draws for each answer (200)")
     forcing(grade)
 

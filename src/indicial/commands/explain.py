@@ -53,7 +53,7 @@ wrong call.
 TRY = """\
 Runs equations on small random values and shows every result as a heat map.
 Without an argument it takes the equations from the clipboard or, if there are
-none, from the keyboard. LaTeX and plain notation are told apart by themselves,
+none, from the keyboard. LaTeX and plain notation are told apart automatically,
 and names that nothing defines are guessed by convention.
 
   indicial try                               what you just copied
@@ -91,7 +91,7 @@ def add(commands: Commands[Any]) -> None:
     trying = command(commands, "try", "run equations on small random values", TRY, _try)
     trying.add_argument("what", nargs="?", metavar="EQUATIONS|NAME|FILE",
                         help="what to run; - reads standard input")  # fmt: skip
-    trying.add_argument("--seed", type=int, default=0, help="of the random values (0)")
+    trying.add_argument("--seed", type=int, default=0, help="seed of the random values (0)")
     trying.add_argument("--all", action="store_true", dest="everything",
                         help="also inputs and parameters, and every slice")  # fmt: skip
     filling(trying)

@@ -30,7 +30,7 @@ same, for any batch and any length; model-begin.safetensors is the state to
 begin with. What was written is run and compared with the model before the
 command ends.
 
-exit status: 0, 2 for a wrong call or a model that cannot be exported.
+exit status: 0, 2 for wrong usage or a model that cannot be exported.
 """
 
 ENDINGS = {"torch": ".py", "onnx": ".onnx"}
@@ -45,7 +45,7 @@ def add(commands: Commands[Any]) -> None:
     parser.add_argument("--out", metavar="FILE",
                         help="where to (model.py or model.onnx in the run)")  # fmt: skip
     parser.add_argument("--checkpoint", choices=["best", "last"],
-                        help="which weights of the run (best)")  # fmt: skip
+                        help="which weights of the run to use (best)")  # fmt: skip
     forcing(parser)
     parser.add_argument("--length", type=int, metavar="N",
                         help="ONNX for texts of N tokens only, where any length is not possible")  # fmt: skip

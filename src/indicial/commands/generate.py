@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from indicial.training.run import Run
 
 GENERATE = """\
-Lets the model of a run go on from a prompt, or begin from nothing. The text
+Continues a prompt with the model of a run, or starts from nothing. The text
 appears as it is made, and ends at <EOS> or after --max-new-tokens. Names and
 meanings are those of Hugging Face.
 
@@ -69,7 +69,7 @@ temperature, top-k, top-p, min-p. The same --seed gives the same text, whatever
 else is asked for beside it. A model with learned positions that has used all
 of them goes on from the later half of what it saw.
 
-exit status: 0, 2 for a wrong call, 130 if it was interrupted.
+exit status: 0, 2 for wrong usage, 130 if it was interrupted.
 """
 
 OTHER_NAMES = {
@@ -117,7 +117,7 @@ def _add_prompts(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--interactive", action="store_true",
                        help="write a text in turns: Ctrl-C ends an answer, Ctrl-D everything")  # fmt: skip
     group.add_argument("--checkpoint", choices=["best", "last"], default="best",
-                       help="which weights of the run (best)")  # fmt: skip
+                       help="which weights of the run to use (best)")  # fmt: skip
 
 
 def _add_choices(parser: argparse.ArgumentParser) -> None:
@@ -129,7 +129,7 @@ def _add_choices(parser: argparse.ArgumentParser) -> None:
         ("min-p", float, "P", "only from tokens at least P times as likely as the likeliest (0)"),
         ("repetition-penalty", float, "X", "above 1, tokens that came before are less likely (1)"),
         ("no-repeat-ngram-size", int, "N", "no run of N tokens comes twice; 0 is off (0)"),
-        ("seed", int, "N", "of the random numbers; without it, another one each time"),
+        ("seed", int, "N", "seed of the random numbers; without it, another one each time"),
     ]:
         group.add_argument(f"--{name}", type=kind, metavar=value, help=text)
 
@@ -149,7 +149,7 @@ def _add_search(parser: argparse.ArgumentParser) -> None:
 
 def _add_ends(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("when to stop, what to print")
-    group.add_argument("--max-new-tokens", type=int, metavar="N", help="at most so many (200)")
+    group.add_argument("--max-new-tokens", type=int, metavar="N", help="at most this many (200)")
     group.add_argument("--stop-at-repeat", action="store_true",
                        help="end a text that has fallen into a loop")  # fmt: skip
     group.add_argument("--no-slide", action="store_true",

@@ -21,10 +21,10 @@ Looks inside the model of a run, while it reads texts of its validation part.
 
 It tells how gradients grow or vanish over the steps, the eigenvalues of what
 one step does to the state, which units are saturated, the size of parameters
-and activations, and which words the model takes for alike. Two pictures are
+and activations, and which words the model treats as alike. Two pictures are
 drawn: gradients.png and eigenvalues.png (and as .svg), into the run or --out.
 
-exit status: 0, 2 for a wrong call.
+exit status: 0, 2 for wrong usage.
 """
 
 
@@ -40,7 +40,7 @@ def add(commands: Commands[Any]) -> None:
     parser.add_argument("--out", metavar="FOLDER", help="where the pictures go (the run)")
     forcing(parser)
     parser.add_argument("--checkpoint", choices=["best", "last"], default="best",
-                        help="which weights of the run (best)")  # fmt: skip
+                        help="which weights of the run to use (best)")  # fmt: skip
     parser.add_argument("--json", action="store_true", help="all numbers as JSON")
 
 

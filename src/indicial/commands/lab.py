@@ -27,7 +27,7 @@ as one types, attention with vectors that one drags, and the runs of trainings.
 The page is served on this machine only, to whoever has the link that is
 printed; nothing is fetched from anywhere else. Ctrl-C ends it.
 
-exit status: 0, 2 for a wrong call.
+exit status: 0, 2 for wrong usage.
 """
 PORT = 8765
 

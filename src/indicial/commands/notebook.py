@@ -36,8 +36,8 @@ examples:
   indicial notebook one.md two.md --run       both, with outputs (needs the
                                               extra indicial[notebook])
 
-exit status: 0, 1 if equations have mistakes or a claim does not come out as it
-is stated (the notebook is written all the same, to be looked at), 2 for a
+exit status: 0, 1 if equations have mistakes or a claim turns out otherwise
+than stated (the notebook is written all the same), 2 for a
 wrong call or a cell of Python that fails.
 """
 

@@ -35,7 +35,7 @@ asks for with lines like `plot of α[a]`.
 Sizes that the text leaves open are 2 for the indices of the quantity and 4 for
 the others; --set says otherwise.
 
-exit status: 0, 1 where the text has errors, 2 for a wrong call.
+exit status: 0, 1 where the text has errors, 2 for wrong usage.
 """
 
 

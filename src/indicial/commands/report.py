@@ -21,7 +21,7 @@ needs no net. For typeset equations: pip install "indicial[report]".
   indicial report runs/people-1 --out people.html --text "Helen was born in"
   indicial report runs/translation-1 --row 7
 
-exit status: 0, 2 for a wrong call.
+exit status: 0, 2 for wrong usage.
 """
 
 
@@ -35,7 +35,7 @@ def add(commands: Commands[Any]) -> None:
     parser.add_argument("--row", type=int, default=0, metavar="N",
                         help="of a model of the phrasebook or of scenes: from this row on (0)")  # fmt: skip
     parser.add_argument("--checkpoint", choices=["best", "last"], default="best",
-                        help="which weights of the run (best)")  # fmt: skip
+                        help="which weights of the run to use (best)")  # fmt: skip
     forcing(parser)
 
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from indicial.lab.studies.study import Study
 
 TEXT = """\
-Trains or measures what a problem sheet of docs/problems speaks of, and writes
-the table and the figure that stand there.
+Trains or measures what a problem sheet of docs/problems is about, and writes
+the table and the figure that it shows.
 
   indicial study shaping               27 small transformers: 15 minutes of CPU
   indicial study heads                 what each head of one does: 2 minutes
@@ -39,7 +39,7 @@ number, figure.png, figure.svg, and a run for each training, which `generate`,
 on. The same versions of indicial and torch give the same numbers again, times
 excepted.
 
-exit status: 0, 130 if it was stopped, 2 for a wrong call.
+exit status: 0, 130 if it was stopped, 2 for wrong usage.
 """
 
 SHAPING = """\
