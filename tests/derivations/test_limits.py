@@ -58,7 +58,7 @@ def test_a_step_that_holds_in_a_limit_says_in_which(tmp_path: Path, text: str, s
 )
 def test_what_does_not_hold_is_not_said_to_hold(tmp_path: Path, text: str) -> None:
     (said,) = notes(tmp_path, "M is a large number. " + text)
-    assert "it was not found to hold" in said
+    assert "was not found to hold" in said
 
 
 def test_an_arrow_uses_what_stands_above_it(tmp_path: Path) -> None:

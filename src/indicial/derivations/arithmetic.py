@@ -72,7 +72,7 @@ def shifted(item: Expression) -> tuple[int, str | None]:
             return sign * int(number.text), name.base
     name = index_name(item)
     if name is None:
-        raise Unread(f"“{item.span.text}” is no index that has a value here")
+        raise Unread(f"“{item.span.text}” is not an index with a value here")
     return 0, name.base
 
 

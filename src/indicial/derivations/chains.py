@@ -24,6 +24,8 @@ from indicial.notation.syntax import (
 COMPARED = ("=", "≈", "≫", "⋙", "≪", "⋘")
 """The relations that are tried."""
 HOLDS, CONDITIONAL, REFUTED, UNTRIED = "holds", "conditional", "refuted", "untried"
+NOT_FOUND = "it was not found to hold"
+"""How the reason begins why a step in a limit is left open: it was tried, but that refutes nothing."""
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from indicial.derivations.arithmetic import Misfit, Unread, Value
-from indicial.derivations.chains import HOLDS, UNTRIED, Finding, Step
+from indicial.derivations.chains import HOLDS, NOT_FOUND, UNTRIED, Finding, Step
 from indicial.derivations.draws import NUMBER, ORTHONORMAL, Budget, Condition, Draw
 from indicial.derivations.scope import Scope
 from indicial.derivations.trying import VECTORS, Way, apart, both_sides, plans, readings
@@ -75,8 +75,9 @@ def try_limit(step: Step, scope: Scope, budget: Budget) -> Finding:
     if not found:
         return Finding(step, UNTRIED, reasons[0] if reasons else "no reading of its names fits")
     names = ", ".join(sorted(n for n in numbers if not n.endswith("()")))
-    return Finding(step, UNTRIED, f"it was not found to hold, whether {names} grows or vanishes"
-                   if names else "it was not found to hold, and nothing in it grows or vanishes")  # fmt: skip
+    return Finding(step, UNTRIED, f"{NOT_FOUND}, whichever of {names} grows or vanishes" if "," in names
+                   else f"{NOT_FOUND}, whether {names} grows or vanishes"
+                   if names else f"{NOT_FOUND}, and nothing in it grows or vanishes")  # fmt: skip
 
 
 def _much(step: Step) -> str:

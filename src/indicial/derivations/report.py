@@ -16,6 +16,7 @@ from functools import cached_property
 from indicial.derivations.chains import (
     CONDITIONAL,
     HOLDS,
+    NOT_FOUND,
     REFUTED,
     UNTRIED,
     Finding,
@@ -107,7 +108,10 @@ class Derivations:
             return Message("note", "step-condition", f"this step holds {finding.reason}", sites)
         if self._tried(left.span):
             return None
-        return Message("note", "step-open", f"this step was not tried: {finding.reason}", sites)
+        text = f"this step was not tried: {finding.reason}"
+        if finding.reason.startswith(NOT_FOUND):
+            text = f"this step{finding.reason.removeprefix('it')}"
+        return Message("note", "step-open", text, sites)
 
     def _wrong(self, span: Span) -> bool:
         """Whether an equation is wrong in another way, which comes first."""

@@ -181,7 +181,7 @@ class Evaluation:
         if node.text == "∞" and self.draw.growth:
             return math.exp(self.draw.growth)
         if node.text == "∞":
-            raise Unread("∞ is no number")
+            raise Unread("∞ is not a number")
         return float(node.text)
 
     def integer(self, node: Expression, env: Mapping[str, int]) -> int:
@@ -214,7 +214,7 @@ class Evaluation:
                     raise Open("letter", key)
                 if index_name(node) is not None:
                     return self.scope.base + self.draw.size - 1
-        raise Unread(f"“{node.span.text}” is no index that has a value here")
+        raise Unread(f"“{node.span.text}” is not an index with a value here")
 
     # ------------------------------------------------------------------ names
 
@@ -434,7 +434,7 @@ class Evaluation:
 
     def _call(self, node: Call, env: Mapping[str, int]) -> Value:
         if not isinstance(node.function, Name) or node.given is not None:
-            raise Unread(f"“{node.span.text}” is no function of numbers")
+            raise Unread(f"“{node.span.text}” is not a function of numbers")
         reference = self.scope.naming.read(node.function)
         name, key = node.function, reference.key
         if key in ELEMENTWISE or (name.base in ELEMENTWISE and not name.sub):
