@@ -19,7 +19,7 @@ needs no net. For typeset equations: pip install "indicial[report]".
 
   indicial report runs/people-1
   indicial report runs/people-1 --out people.html --text "Helen was born in"
-  indicial report runs/translation-1 --row 7
+  indicial report runs/translation-1 --input x="ein Hund schläft"
 
 exit status: 0, 2 for wrong usage.
 """
@@ -32,7 +32,9 @@ def add(commands: Commands[Any]) -> None:
     parser.add_argument("--out", metavar="FILE", help="the file (report.html in the run)")
     parser.add_argument("--text", metavar="TEXT",
                         help="what the heads read (what the model says itself)")  # fmt: skip
-    parser.add_argument("--row", type=int, default=0, metavar="N",
+    parser.add_argument("--input", action="append", default=[], metavar="NAME=VALUE",
+                        help="what an input reads, of a model with several")  # fmt: skip
+    parser.add_argument("--row", type=int, metavar="N",
                         help="of a model of the phrasebook or of scenes: from this row on (0)")  # fmt: skip
     parser.add_argument("--checkpoint", choices=["best", "last"], default="best",
                         help="which weights of the run to use (best)")  # fmt: skip
@@ -41,13 +43,22 @@ def add(commands: Commands[Any]) -> None:
 
 def _report(options: argparse.Namespace) -> int:
     from indicial.lab.report import report
+    from indicial.program.messages import IndicialError
     from indicial.program.outputs import write_text
     from indicial.training.run import Run
 
     run = Run.open(options.run_folder)
     file = Path(options.out) if options.out is not None else run.folder / "report.html"
     check_outputs(options, {"out": [file]})
-    made = report(run, text=options.text, row=options.row, checkpoint=options.checkpoint)
+    given = {}
+    for word in options.input:
+        name, equals, value = word.partition("=")
+        if not equals or not name or not value:
+            raise IndicialError(f"--input takes NAME=TEXT or NAME=FILE, not {word!r}")
+        given[name] = value
+    made = report(
+        run, text=options.text, given=given, row=options.row, checkpoint=options.checkpoint
+    )
     write_text(file, made)
     print(f"the report is in {file}")
     return 0

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,18 +35,30 @@ from indicial.training.curves import draw_curves
 from indicial.training.metrics import read_metrics
 from indicial.training.run import Run
 
-WORDS, HEADS = 200, 100
-"""How long a text may be whose attention is shown, and how many heads."""
+WORDS, HEADS, ROWS = 200, 100, 3
+"""How long a text may be whose attention is shown, how many heads, how many rows of a world."""
+
+
+@dataclass(frozen=True)
+class _Reads:
+    """What the model is to read."""
+
+    text: str | None
+    given: Mapping[str, object]
+    row: int | None
+    checkpoint: str
 
 
 def report(
     run: str | os.PathLike[str] | Run,
     *,
     text: str | None = None,
-    row: int = 0,
+    given: Mapping[str, object] | None = None,
+    row: int | None = None,
     checkpoint: str = "best",
 ) -> str:
-    """The page of a run; `text` is what its heads read, or the row of a built-in world."""
+    """The page of a run; `text` is what its heads read, `given` what its inputs do, or a row of a world."""
+    reads = _Reads(text, given or {}, row, checkpoint)
     run = run if isinstance(run, Run) else Run.open(run)
     title = f"{run.description.equations.title} on {run.description.data.get('name', 'data')}"
     with tempfile.TemporaryDirectory(prefix="indicial-") as folder:
@@ -54,8 +67,8 @@ def report(
             "Summary": lambda: _summary(run),
             "Equations": lambda: _equations(run),
             "Curves": lambda: _curves(run, place, title),
-            "Texts": lambda: _texts(run, row),
-            "Attention": lambda: _attention(run, place, text, row, checkpoint),
+            "Texts": lambda: _texts(run, reads),
+            "Attention": lambda: _attention(run, place, reads),
             "Inside": lambda: _inside(run, place, checkpoint),
             "Settings": lambda: listed(dict(run.description.settings)),
         }
@@ -115,20 +128,20 @@ def _curves(run: Run, folder: Path, title: str) -> str:
     return picture(found[0], f"loss of {title} over its steps")
 
 
-def _texts(run: Run, row: int) -> str:
+def _texts(run: Run, reads: _Reads) -> str:
     if run.description.task != "columns":
         marks = explained(run.folder)
         return pre(samples(run.folder) + (f"\n{marks}" if marks else ""))
-    rows = []
-    for number in range(row, row + 3):
-        subject = column_subject(run, {}, row=number).subject
-        rows.append("\n".join(f"{t.reading.name}: {''.join(t.labels)}" for t in subject.texts))
-    return pre("\n\n".join(rows))
+    first = _row(run, reads)
+    rows = [None] if first is None else range(first, first + ROWS)
+    seen = [_columns(run, replace(reads, row=number)) for number in rows]
+    said = [[f"{t.reading.name}: {''.join(t.labels)}" for t in one.subject.texts] for one in seen]
+    return pre("\n\n".join("\n".join(lines) for lines in said))
 
 
-def _attention(run: Run, folder: Path, text: str | None, row: int, checkpoint: str) -> str:
+def _attention(run: Run, folder: Path, reads: _Reads) -> str:
     """The heads to choose from, and all of them as a picture."""
-    seen = _seen(run, text, row, checkpoint)
+    seen = _seen(run, reads)
     looks = attend(seen.subject)
     if seen.texts_across:
         looks = [k for k in looks if k.at or k.rows.name != k.columns.name] or looks
@@ -150,14 +163,27 @@ def _short(look: Look) -> dict[str, Any]:
     return {**found, "weights": [line[:WORDS] for line in found["weights"][:WORDS]]}
 
 
-def _seen(run: Run, text: str | None, row: int, checkpoint: str) -> Seen:
+def _seen(run: Run, reads: _Reads) -> Seen:
     """What the heads read: what was asked for, a row of the world, or what the model says itself."""
     if run.description.task == "columns":
-        return column_subject(run, {}, row=row, checkpoint=checkpoint)
+        return _columns(run, reads)
+    text = reads.text
     if text is None:
         said = Speaker.of(run).generate([""], Decoding(temperature=1.0, seed=1, max_new_tokens=30))
         text = str(said[0])
-    return Seen(Subject.of_run(run, text, checkpoint=checkpoint))
+    return Seen(Subject.of_run(run, text, checkpoint=reads.checkpoint))
+
+
+def _columns(run: Run, reads: _Reads) -> Seen:
+    """Of a model with several inputs."""
+    row = _row(run, reads)
+    return column_subject(run, reads.given, row=row, checkpoint=reads.checkpoint)
+
+
+def _row(run: Run, reads: _Reads) -> int | None:
+    """Only a built-in world has rows; of other data, what is read must be given."""
+    world = "world" in run.description.data and not reads.given
+    return 0 if reads.row is None and world else reads.row
 
 
 def _inside(run: Run, folder: Path, checkpoint: str) -> str:
