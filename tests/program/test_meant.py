@@ -55,6 +55,26 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
         {"u": 2, "v": 1, "W_1": 2, "e": 2, "W_2": 2, "d": 2},
         3,
     ),
+    "vectors side by side in square brackets": (
+        r"f_t = \sigma(W_f \cdot [h_{t-1}, x_t] + b_f)",
+        {"f": 2, "W_f": 2, "h": 2, "x": 2, "b_f": 1},
+        1,
+    ),
+    "vectors side by side, right behind a matrix": (
+        r"h_t = \tanh(W [h_{t-1}; x_t] + b)",
+        {"h": 2, "W": 2, "x": 2, "b": 1},
+        1,
+    ),
+    "places in square brackets": (
+        r"s = \sum_t A[y_{t-1}, y_t] + \sum_t P[t, y_t]",
+        {"s": 0, "A": 2, "y": 1, "P": 2},
+        2,
+    ),
+    "weights and vectors": (
+        r"c = \sum_{i=1}^n \alpha_i h_i",
+        {"c": 1, "α": 1, "h": 2},
+        1,
+    ),
     "a number of a step that is computed with": (
         r"z_\ell = \alpha^\ell z_0 + (1 - \alpha^{2\ell}) c",
         {"z": 1, "z_0": 0, "α": 0, "c": 0},
@@ -78,7 +98,7 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
     ),
     "an index above": (
         r"c_t = \sum_{i=1}^N \alpha_i^t x_i",
-        {"c": 1, "α": 2, "x": 1},
+        {"c": 2, "α": 2, "x": 2},
         1,
     ),
     "a step above": (r"\eta^t = \frac{g^t}{s^t L}", {"η": 1, "g": 1, "s": 1, "L": 0}, 0),
@@ -184,6 +204,24 @@ def test_outside(case: str, tmp_path: Path) -> None:
     (found,) = readings(tmp_path, display)
     assert not found.computed and not found.mistakes
     assert reason in found.skipped[0].reason
+
+
+def test_letters_tell_gates_apart(tmp_path: Path) -> None:
+    found = readings(
+        tmp_path,
+        r"\Gamma_u = \sigma(W_u [c^{<t-1>}, x^{<t>}] + b_u)",
+        r"\Gamma_r = \sigma(W_r [c^{<t-1>}, x^{<t>}] + b_r)",
+        r"\tilde c^{<t>} = \tanh(W_c [\Gamma_r * c^{<t-1>}, x^{<t>}] + b_c)",
+        r"c^{<t>} = \Gamma_u * \tilde c^{<t>} + (1 - \Gamma_u) * c^{<t-1>}",
+    )
+    assert not any(one.skipped or one.mistakes for one in found)
+    axes = [{name: one.axes[name] for name in one.axes if name[0] in "ΓW"} for one in found]
+    assert axes == [
+        {"Γ_u": {2}, "W_u": {2}},
+        {"Γ_r": {2}, "W_r": {2}},
+        {"W_c": {2}, "Γ_r": {2}},
+        {"Γ_u": {2}},
+    ]
 
 
 def test_the_last_step_is_one_of_the_steps(tmp_path: Path) -> None:

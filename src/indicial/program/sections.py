@@ -38,6 +38,7 @@ from indicial.program.names.occurrences import uses
 from indicial.program.names.outline import Definition, Outline
 from indicial.program.names.sorting import outline
 from indicial.program.vectors.kinds import is_greek
+from indicial.program.vectors.regular import lettered
 
 FRESH = ("problem", "exercise", "question", "task", "assignment")
 """Headings that begin with one of these words share nothing with what stood before."""
@@ -176,7 +177,7 @@ def divide(blocks: Iterable[Block]) -> list[Part]:
     parts: list[Part] = []
     home: dict[int, Block] = {}
     for (title, level), group in groupby(blocks, key=lambda block: (block.title, block.level)):
-        together = list(group)
+        together = _told_apart(list(group))
         home |= {id(s): block for block in together for s in block.statements}
         parts.extend(replace(p, level=level) for p in _divide_section(title, together))
     for part in parts:
@@ -186,6 +187,18 @@ def divide(blocks: Iterable[Block]) -> list[Part]:
         if earlier:
             _borrow(part, earlier)
     return [p for p in parts if p.statements or p.faults or p.skipped]
+
+
+def _told_apart(blocks: list[Block]) -> list[Block]:
+    """What letters tell apart under one heading (`Γ_u`, `Γ_r`) is so in each of its displays."""
+    prose = [statement for block in blocks if not block.strict for statement in block.statements]
+    apart = iter(lettered(prose))
+    return [
+        block
+        if block.strict
+        else replace(block, statements=[next(apart) for _ in block.statements])
+        for block in blocks
+    ]
 
 
 def _divide_section(title: str, blocks: list[Block]) -> list[Part]:

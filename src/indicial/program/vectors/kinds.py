@@ -21,7 +21,7 @@ from indicial.notation.printers import name_key
 from indicial.program.names.letters import GROUPS, index_name
 from indicial.program.names.outline import Outline
 from indicial.program.vectors.leaves import Leaf, Leaves
-from indicial.program.vectors.regular import index_letters
+from indicial.program.vectors.regular import OFTEN_VECTORS, index_letters
 from indicial.program.vectors.shapes import COLUMN, MATRIX, NUMBER, OF_RANK, ROW, Shape
 
 COUNTS = frozenset("dnmltijpNTLDJ")
@@ -30,9 +30,6 @@ OFTEN_COLUMNS = frozenset("θμβδ")
 """Greek letters that are columns now and then."""
 GREEK_MATRICES = frozenset("ΣΛ")
 """Covariances and eigenvalues: matrices where nothing says otherwise."""
-OFTEN_VECTORS = frozenset("chkoquvxyz")
-"""Letters that are columns more often than not, in a text that has columns."""
-
 WEIGHTS = frozenset("WU")
 """Letters of matrices that are learned; data stands before them in the convention of rows."""
 FAR = 12.0

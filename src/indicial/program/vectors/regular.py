@@ -10,7 +10,8 @@ q = [1; 1; 2]            →  q = [1, 1, 2]
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -216,7 +217,8 @@ def raised(statements: list[s.Statement]) -> list[s.Statement]:
                 )
                 return replace(node, sub=(node.sup[0].body, *below), sup=())
         if isinstance(node, s.Index) and isinstance(node.base, s.Name):
-            return replace(node, base=change(node.base))
+            # What brackets hold may be vectors, `W [h^{(t-1)}, x^{(t)}]`.
+            return replace(node, base=change(node.base), items=tuple(map(change, node.items)))
         if isinstance(node, s.Call) and isinstance(node.function, s.Name) and not _opaque(node):
             inner = rebuilt(node, change)
             assert isinstance(inner, s.Call)
@@ -359,6 +361,52 @@ def factors(statements: list[s.Statement]) -> list[s.Statement]:
     return [changed(statement, change) for statement in statements]
 
 
+OFTEN_VECTORS = frozenset("chkoquvxyz")
+"""Letters that are columns more often than not, in a text that has columns."""
+COUNTED = frozenset("ijklmnpqst")
+"""Letters that number things; another one in their place tells names apart."""
+
+
+def lettered(statements: list[s.Statement]) -> list[s.Statement]:
+    """`Γ_u = …`, `Γ_r = …`: what a letter tells apart; it is a part of the names, of `W_u` too."""
+    letters: dict[s.Name, set[str]] = defaultdict(set)
+    defined: set[s.Name] = set()
+    running: set[str] = set()
+    for statement in statements:
+        left = statement.sides[0] if isinstance(statement, s.Equation) else None
+        for name in statement.every(s.Name):
+            below = name.sub[0] if len(name.sub) == 1 and _lone(name.sub[0]) else None
+            if isinstance(below, s.Name) and not is_capital(below.base):  # T is the last t
+                letters[_stem(name)].add(below.base)
+                defined |= {_stem(name)} if name is left else set()
+        for node in statement.every(s.Name, s.Reduction, s.Index):
+            places = node.under if isinstance(node, s.Reduction) else ()
+            if isinstance(node, s.Index):  # vectors in brackets, `[h_u, x_t]`, number nothing
+                places = tuple(i for i in node.items if all(n.bare for n in i.every(s.Name)))
+            if isinstance(node, s.Name):
+                places = tuple(i for i in (*node.sub, *node.sup) if not _lone(i))
+            running |= {n.base for place in places for n in place.walk() if isinstance(n, s.Name)}
+    labels = {
+        letter
+        for stem, told in letters.items()
+        if stem in defined and len(told) > 1 and not told <= COUNTED and not told & running
+        for letter in told
+    }
+    if not labels:
+        return statements
+
+    def change(node: s.Expression) -> s.Expression:
+        if isinstance(node, s.Name) and any(_lone(i) for i in node.sub):
+            below = (
+                replace(i, font="roman") if isinstance(i, s.Name) and i.base in labels else i
+                for i in node.sub
+            )
+            return replace(node, sub=tuple(below))
+        return rebuilt(node, change)
+
+    return [changed(statement, change) for statement in statements]
+
+
 def heads(statements: list[s.Statement]) -> list[s.Statement]:
     """`score(h_t, s_i) = h_t^⊤ s_i`, always with these arguments: it is `score_{t,i}`."""
     calls = [n for st in statements for n in st.every(s.Call)]
@@ -413,13 +461,41 @@ def _numbers(one: s.Expression, function: s.Name) -> bool:
     return len(function.sub) == 1 and replace(one, sub=()) == replace(function, sub=())
 
 
+def joined_parts(node: s.Index) -> tuple[s.Expression, ...]:
+    """What brackets hold, with commas or semicolons between: `[c; h]`, `[c, h]`."""
+    (first, *rest) = node.items or (None,)
+    return first.parts if isinstance(first, s.Join) and not rest else node.items
+
+
+def side_by_side(items: Sequence[s.Expression], indices: Collection[str]) -> bool:
+    """The `[h_{t-1}, x_t]` of `W [h_{t-1}, x_t]`: vectors joined, and not the places `[y_{t-1}, y_t]`.
+
+    Their letters differ, one of them has a script, and what has none is a vector by its letter.
+    """
+    parts = [
+        item.factors if isinstance(item, s.Product | s.Hadamard) else (item,) for item in items
+    ]
+    names = [n.body if isinstance(n, s.Transpose) else n for part in parts for n in part]
+    if len(parts) < 2 or not all(isinstance(n, s.Name) for n in names):
+        return False
+    named = [n for n in names if isinstance(n, s.Name)]
+    scripted = [n for n in named if n.sub or n.sup]
+    plain = [n for n in named if not n.sub and not n.sup]
+    return (
+        bool(scripted)
+        and len({n.base for n in named}) > 1
+        and all(is_letter(n.base) and n.base != "w" for n in named)
+        and all(n.base in OFTEN_VECTORS and n.base not in indices for n in plain)
+    )
+
+
 def index_letters(statements: list[s.Statement]) -> set[str]:
     """The letters that are indices for sure: in brackets, below a Σ, in scripts on a left side."""
     found: set[str] = set()
     for statement in statements:
         places: list[s.Expression] = []
         for node in statement.walk():
-            if isinstance(node, s.Index):
+            if isinstance(node, s.Index) and not side_by_side(joined_parts(node), ()):
                 places += node.items
             elif isinstance(node, s.Reduction):
                 places += node.under

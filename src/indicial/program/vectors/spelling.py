@@ -20,7 +20,14 @@ from indicial.program.messages import Messages
 from indicial.program.names.letters import index_name, is_capital, is_letter, live_letters
 from indicial.program.names.sorting import outline
 from indicial.program.vectors.leaves import in_scripts
-from indicial.program.vectors.regular import Change, changed, index_letters, rebuilt
+from indicial.program.vectors.regular import (
+    Change,
+    changed,
+    index_letters,
+    joined_parts,
+    rebuilt,
+    side_by_side,
+)
 
 COUNTING = frozenset("dnmND")
 DEEPEST = 8
@@ -39,7 +46,7 @@ def spelt_alike(statements: list[s.Statement]) -> list[s.Statement]:
 
     def change(node: s.Expression) -> s.Expression:
         if isinstance(node, s.Index) and _holds_values(node, tensors, bound):
-            listed = s.ListLiteral(tuple(map(change, _listed(node))), span=node.span)
+            listed = s.ListLiteral(tuple(map(change, joined_parts(node))), span=node.span)
             base = change(node.base)
             factors = base.factors if isinstance(base, s.Product) else (base,)
             return s.Product((*factors, listed), span=node.span)
@@ -151,11 +158,6 @@ def _values(statements: Sequence[s.Statement], bound: set[str]) -> set[str]:
     return found
 
 
-def _listed(node: s.Index) -> tuple[s.Expression, ...]:
-    (first, *rest) = node.items
-    return first.parts if isinstance(first, s.Join) and not rest else node.items
-
-
 def _holds_values(node: s.Index, tensors: set[str], bound: set[str]) -> bool:
     """`W [h_{t-1}, x_t]`, `W [c; h]`, but not `e[w_t]` and `W[i,j]`."""
     if not isinstance(node.base, s.Name | s.Transpose) or not node.items:
@@ -169,6 +171,8 @@ def _holds_values(node: s.Index, tensors: set[str], bound: set[str]) -> bool:
     ]
     if len(names) < 2:
         return False
+    if isinstance(node.base, s.Name) and is_capital(node.base.base) and side_by_side(names, bound):
+        return True
     return all(
         isinstance(n, s.Name)
         and name_key(n) not in bound

@@ -17,6 +17,7 @@ from indicial.program.names.naming import FUNCTION_LETTERS
 from indicial.program.names.uses import BUILT_IN
 from indicial.program.vectors.kinds import GREEK_MATRICES, is_greek
 from indicial.program.vectors.leaves import is_element
+from indicial.program.vectors.regular import OFTEN_VECTORS, joined_parts, side_by_side
 from indicial.program.vectors.tables import NORMALISED, inverts
 
 SIZES = frozenset("TNLIJ")
@@ -45,7 +46,7 @@ def in_vector_style(statements: Sequence[s.Statement]) -> bool:
         for n in call.arguments
     ):  # fmt: skip
         return True
-    if _whole_and_element(statements):
+    if _whole_and_element(statements) or any(map(_weighs, statements)):
         return True
     return any(_shows(node, indexed) for node in _nodes(statements))
 
@@ -66,6 +67,19 @@ def _whole_and_element(statements: Sequence[s.Statement]) -> bool:
         and n.sub[0].base in bound
         for n in names
     )
+
+
+def _weighs(statement: s.Statement) -> bool:
+    """`c = Σ_i α_i h_i`: what weights add up is a vector by its letter."""
+    if not isinstance(statement, s.Equation) or len(statement.sides) != 2:
+        return False
+    left, right = statement.sides
+    if not isinstance(right, s.Reduction) or right.operator != "sum" or not right.under:
+        return False
+    factors = right.body.factors if isinstance(right.body, s.Product) else ()
+    if len(factors) != 2 or not _is_greek(factors[0]):
+        return False
+    return all(isinstance(n, s.Name) and n.base in OFTEN_VECTORS for n in (left, factors[1]))
 
 
 def _nodes(statements: Iterable[s.Statement]) -> Iterator[s.Node]:
@@ -120,9 +134,11 @@ def _shows(node: s.Node, indexed: frozenset[str]) -> bool:
             _is_value(n) or isinstance(n, s.Call) or (turned and _is_greek(n))
             for n in _values(node.body)
         )
+    if isinstance(node, s.Index):  # `W [h_{t-1}, x_t]`
+        return _matrix(node.base, indexed) and side_by_side(joined_parts(node), indexed)
     if isinstance(node, s.Product):
         return any(
-            _matrix(one, indexed) and _beside(two, indexed)
+            _matrix(one, indexed) and (_beside(two, indexed) or _listed(two, indexed))
             for a, b in zip(node.factors, node.factors[1:], strict=False)
             for one, two in ((a, b), (b, a))
         )
@@ -202,6 +218,10 @@ def _is_place(node: s.Expression) -> bool:
     inner = [t.body if isinstance(t, s.Negative) else t for t in terms]
     names = [t for t in inner if not isinstance(t, s.Number)]
     return len(names) < 2 and all(isinstance(n, s.Name) and not n.font for n in names)
+
+
+def _listed(node: s.Expression, indexed: frozenset[str]) -> bool:
+    return isinstance(node, s.ListLiteral) and side_by_side(node.items, indexed)
 
 
 def _beside(node: s.Expression, indexed: frozenset[str]) -> bool:
