@@ -369,22 +369,24 @@ COUNTED = frozenset("ijklmnpqst")
 
 def lettered(statements: list[s.Statement]) -> list[s.Statement]:
     """`Γ_u = …`, `Γ_r = …`: what a letter tells apart; it is a part of the names, of `W_u` too."""
+    lefts = [st.sides[0] for st in statements if isinstance(st, s.Equation)]
+    defined = {_stem(n) for n in lefts if isinstance(n, s.Name) and any(map(_lone, n.sub))}
+    if not defined:
+        return statements
     letters: dict[s.Name, set[str]] = defaultdict(set)
-    defined: set[s.Name] = set()
     running: set[str] = set()
     for statement in statements:
-        left = statement.sides[0] if isinstance(statement, s.Equation) else None
-        for name in statement.every(s.Name):
-            below = name.sub[0] if len(name.sub) == 1 and _lone(name.sub[0]) else None
-            if isinstance(below, s.Name) and not is_capital(below.base):  # T is the last t
-                letters[_stem(name)].add(below.base)
-                defined |= {_stem(name)} if name is left else set()
         for node in statement.every(s.Name, s.Reduction, s.Index):
-            places = node.under if isinstance(node, s.Reduction) else ()
-            if isinstance(node, s.Index):  # vectors in brackets, `[h_u, x_t]`, number nothing
+            places: tuple[s.Expression, ...] = ()
+            if isinstance(node, s.Reduction):
+                places = node.under
+            elif isinstance(node, s.Index):  # vectors in brackets, `[h_u, x_t]`, number nothing
                 places = tuple(i for i in node.items if all(n.bare for n in i.every(s.Name)))
-            if isinstance(node, s.Name):
+            elif isinstance(node, s.Name):
                 places = tuple(i for i in (*node.sub, *node.sup) if not _lone(i))
+                below = node.sub[0] if len(node.sub) == 1 else None
+                if isinstance(below, s.Name) and _lone(below) and not is_capital(below.base):
+                    letters[_stem(node)].add(below.base)  # T is the last t
             running |= {n.base for place in places for n in place.walk() if isinstance(n, s.Name)}
     labels = {
         letter
