@@ -30,9 +30,9 @@ from hypothesis import strategies as st
 
 import indicial
 from indicial.library.loading import load
-from indicial.program.cost.chain import longest_chain
+from indicial.program.cost.conditions import Domain
 from indicial.program.cost.cost import cost, order
-from indicial.program.cost.domains import Domain
+from indicial.program.cost.dependence import longest_chain
 from indicial.program.ir import Apply, Axis, Code, Constant, Join, Part, Select, Statement, Tensor
 from indicial.program.meaning.arrays import stored_extents
 from indicial.program.meaning.interpret import interpret

@@ -14,10 +14,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from indicial.claims.derivatives import Slope, slope
 from indicial.claims.leaves import OPEN, world
 from indicial.claims.leaves import values as leaf_values
-from indicial.claims.running import Stage, Values
+from indicial.claims.running import Slope, Stage, Values, slope
 from indicial.program.ir import (
     Affine,
     Axis,

@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from indicial.compile.module.names import resolve
-from indicial.compile.module.sizes import parameters
+from indicial.compile.module.sizes import parameters, resolve
 from indicial.library.loading import load
 from indicial.notation.parse import canonical_name
 from indicial.program.explain.facts import tie

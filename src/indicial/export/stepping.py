@@ -15,7 +15,7 @@ from itertools import takewhile
 
 from indicial.compile.emit.printing import quoted
 from indicial.compile.module.module import ProgramModule
-from indicial.compile.module.names import attribute_names
+from indicial.compile.module.sizes import attribute_names
 from indicial.compile.stepping.codes import Stepping
 from indicial.compile.stepping.decoder import Decoder
 from indicial.export.functions import plain

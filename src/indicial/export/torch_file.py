@@ -17,8 +17,7 @@ from pathlib import Path
 
 from indicial.compile.emit.printing import quoted
 from indicial.compile.module.module import ProgramModule
-from indicial.compile.module.names import attribute_names
-from indicial.compile.module.sizes import Formula
+from indicial.compile.module.sizes import Formula, attribute_names
 from indicial.compile.module.wanted import needed_names
 from indicial.compile.schedule.schedule import needed
 from indicial.export.functions import joined, plain

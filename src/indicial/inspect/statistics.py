@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 
 from indicial.compile.module.module import ProgramModule
-from indicial.compile.module.names import with_indices
+from indicial.compile.module.sizes import with_indices
 from indicial.inspect.probes import Twin
 from indicial.program.ir import Code
 

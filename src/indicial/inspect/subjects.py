@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from indicial.compile.module.names import resolve
+from indicial.compile.module.sizes import resolve
 from indicial.inspect.readings import Reading, readings
 from indicial.program import ir
 from indicial.program.messages import IndicialError

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from indicial.compile.module.names import resolve
+from indicial.compile.module.sizes import resolve
 from indicial.inspect.subjects import Array
 from indicial.program import ir
 from indicial.program.messages import IndicialError

@@ -11,7 +11,8 @@ import torch
 
 import indicial
 from indicial.compile.module.module import ProgramModule
-from indicial.compile.native import launch, toolchain
+from indicial.compile.native import step as launch
+from indicial.compile.native import toolchain
 from indicial.program.messages import IndicialError
 
 pytestmark = pytest.mark.skipif(not toolchain.available(), reason="no C compiler")

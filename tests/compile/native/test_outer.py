@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from indicial import load
-from indicial.compile.native.outer import Outer, outer
+from indicial.compile.native.projections import Outer, outer
 from indicial.program.sizes import Size
 
 

@@ -10,8 +10,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from indicial.compile.passes.algebra import ZERO
-from indicial.compile.passes.derivative import derivative, weight
+from indicial.compile.passes.algebra import ZERO, derivative, weight
 from indicial.program.ir import COMPARISONS, ELEMENTWISE, Apply, Constant, Expression, Read, Select
 from indicial.program.meaning.functions import FUNCTIONS
 from indicial.program.show import show_expression

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from indicial.compile.emit.blocks import Line
 from indicial.compile.emit.graph import FLOAT, Node
 from indicial.compile.emit.loops import fixings
+from indicial.compile.emit.printing import Line
 from indicial.compile.emit.reads import Array
 from indicial.compile.emit.storage import Definition
 from indicial.compile.emit.values import Environment, aligned

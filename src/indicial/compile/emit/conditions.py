@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from indicial.compile.emit.blocks import Block, Line
 from indicial.compile.emit.graph import ATOM, CHOICE, NUMBER, Node, Scope
 from indicial.compile.emit.loops import Fixed
+from indicial.compile.emit.printing import Block, Line
 from indicial.compile.emit.reads import Array
 from indicial.compile.emit.sizes import Variable, number
 from indicial.compile.emit.storage import Definition, Store, Walk

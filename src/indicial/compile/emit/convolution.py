@@ -19,10 +19,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from indicial.compile.emit.axes import ALL, NEW
 from indicial.compile.emit.elementwise import Elementwise, Evaluate
 from indicial.compile.emit.graph import FLOAT, Node
-from indicial.compile.emit.operations import Torch
+from indicial.compile.emit.operations import ALL, NEW, Torch
 from indicial.compile.emit.patterns.pattern import Missed
 from indicial.compile.emit.picks import choose
 from indicial.compile.emit.reads import Bounds

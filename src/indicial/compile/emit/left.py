@@ -11,8 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from indicial.compile.emit.axes import ALL, NEW, Item
-from indicial.compile.emit.operations import Torch
+from indicial.compile.emit.operations import ALL, NEW, Item, Torch
 from indicial.compile.emit.reads import Array, Bounds
 from indicial.compile.emit.values import Environment, Value, expanded
 from indicial.program.cost.conditions import joined

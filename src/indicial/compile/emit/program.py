@@ -10,18 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
-from indicial.compile.emit.blocks import Assign, Block, Line
 from indicial.compile.emit.calls import call
 from indicial.compile.emit.conditions import Conditions
 from indicial.compile.emit.convolution import CONVOLUTION, Convolution
-from indicial.compile.emit.definitions import Definitions
-from indicial.compile.emit.expressions import Evaluator
+from indicial.compile.emit.expressions import Definitions, Evaluator
 from indicial.compile.emit.graph import INT, NUMBER, Node, Scope
 from indicial.compile.emit.identifiers import Names
 from indicial.compile.emit.left import separated
 from indicial.compile.emit.loops import Fixed, at_this_step, fixings
 from indicial.compile.emit.patterns.pattern import Finding, Missed
 from indicial.compile.emit.picks import choose
+from indicial.compile.emit.printing import Assign, Block, Line
 from indicial.compile.emit.ragged import at_letters, with_starts
 from indicial.compile.emit.sizes import Variable
 from indicial.compile.emit.steps import Steps

@@ -14,9 +14,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from indicial.compile.emit.axes import ALL, ONE, Item, Slice
 from indicial.compile.emit.graph import Node
-from indicial.compile.emit.operations import Torch
+from indicial.compile.emit.operations import ALL, ONE, Item, Slice, Torch
 from indicial.compile.emit.picks import Pick, pick, picked
 from indicial.compile.emit.values import Environment, Value
 from indicial.program.ir import Affine, Flat

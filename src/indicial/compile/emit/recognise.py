@@ -33,7 +33,6 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from indicial.compile.emit.blocks import Assign, Block, Line, Return, live_uses
 from indicial.compile.emit.convolution import CONVOLUTION
 from indicial.compile.emit.graph import NUMBER, Graph, Node
 from indicial.compile.emit.operations import Torch
@@ -42,7 +41,7 @@ from indicial.compile.emit.patterns.layer_norm import LAYER_NORM
 from indicial.compile.emit.patterns.pattern import Finding, Found, Pattern, Surroundings
 from indicial.compile.emit.patterns.tokens import CROSS_ENTROPY, EMBEDDING
 from indicial.compile.emit.patterns.units import BIAS, GELU
-from indicial.compile.emit.printing import WIDTH
+from indicial.compile.emit.printing import WIDTH, Assign, Block, Line, Return, live_uses
 from indicial.program.sizes import Size
 
 

@@ -18,7 +18,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Collection, Sequence
 
-from indicial.compile.emit.blocks import Block, Line, Return, all_roots, below
 from indicial.compile.emit.convolution import CONVOLUTION
 from indicial.compile.emit.graph import NUMBER
 from indicial.compile.emit.helpers import HELPERS
@@ -26,7 +25,16 @@ from indicial.compile.emit.identifiers import Names
 from indicial.compile.emit.lift import MEMBER, lift
 from indicial.compile.emit.logs import with_logs
 from indicial.compile.emit.patterns.pattern import Finding
-from indicial.compile.emit.printing import WIDTH, Printer, quoted
+from indicial.compile.emit.printing import (
+    WIDTH,
+    Block,
+    Line,
+    Printer,
+    Return,
+    all_roots,
+    below,
+    quoted,
+)
 from indicial.compile.emit.program import Emission
 from indicial.compile.emit.recognise import IN_PLACE, MERGED, NAMES, in_place, merged, recognise
 from indicial.compile.emit.running import Source

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from indicial.compile.emit.axes import ALL, Item
-from indicial.compile.emit.blocks import Assign, Line
 from indicial.compile.emit.conditions import Conditions
 from indicial.compile.emit.graph import Node
 from indicial.compile.emit.left import bounds_of
 from indicial.compile.emit.loops import fixings
+from indicial.compile.emit.operations import ALL, Item
+from indicial.compile.emit.printing import Assign, Line
 from indicial.compile.emit.reads import Array, Bounds, read
 from indicial.compile.emit.sizes import replaced
 from indicial.compile.emit.storage import Definition, Store, Walk, hull, merge, placed

@@ -12,9 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from indicial.compile.emit.axes import ALL, Slice
 from indicial.compile.emit.graph import INT, Node, Scope
-from indicial.compile.emit.operations import Torch
+from indicial.compile.emit.operations import ALL, Slice, Torch
 from indicial.compile.emit.reads import Array, Bounds
 from indicial.compile.emit.values import Environment, Value, aligned
 from indicial.compile.schedule.plan import Loop

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from indicial.compile.emit.blocks import Assign, Block, Comment, Line
 from indicial.compile.emit.graph import INT, Graph, Node
 from indicial.compile.emit.identifiers import Names
 from indicial.compile.emit.lift import MEMBER
 from indicial.compile.emit.loops import Walks
 from indicial.compile.emit.operations import Torch
+from indicial.compile.emit.printing import Assign, Block, Comment, Line
 from indicial.compile.emit.ragged import Ragged, Starts
 from indicial.compile.emit.sizes import SizeTexts
 from indicial.compile.emit.tensors import Tensors

@@ -27,11 +27,10 @@ from indicial.compile.emit.patterns.tokens import CROSS_ENTROPY, EMBEDDING
 from indicial.compile.explain.blackboard import equation, letters
 from indicial.compile.explain.gradient import folded, sentence
 from indicial.compile.native.body import Body, body, needs_history
-from indicial.compile.native.linear_maps import Matmul, Output
 from indicial.compile.native.projections import Gathered, Projection
 from indicial.compile.native.recurrence import Recurrence
 from indicial.compile.native.routine import Native, Part, Stretch, Tiled
-from indicial.compile.native.stages import Fused, Single, Stage, stages
+from indicial.compile.native.stages import Fused, Matmul, Output, Single, Stage, stages
 from indicial.compile.native.tiles import tiling
 from indicial.compile.passes.forms import Distribution, Reduction
 from indicial.compile.schedule.plan import Plan

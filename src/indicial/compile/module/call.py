@@ -37,8 +37,7 @@ import torch
 from indicial.compile.emit.running import followed
 from indicial.compile.ground.torch_inside import register_container
 from indicial.compile.module import checks
-from indicial.compile.module.names import resolve
-from indicial.compile.module.sizes import Formula, Sizes
+from indicial.compile.module.sizes import Formula, Sizes, resolve
 from indicial.notation.parse import canonical_name
 from indicial.program.ir import Code, Draw
 from indicial.program.meaning.arrays import BATCH, InterpretError, stored_extents

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import torch
 
-from indicial.compile.module.names import resolve
+from indicial.compile.module.sizes import resolve
 from indicial.program.ir import Code
 from indicial.program.messages import IndicialError
 

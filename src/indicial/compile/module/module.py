@@ -26,11 +26,18 @@ from indicial.compile.emit.running import empty_sizes
 from indicial.compile.module import checks
 from indicial.compile.module.around import BackwardHooks, Hook, added, own_precision
 from indicial.compile.module.call import Call, Lengths, Reader, Result, result
+from indicial.compile.module.checks import check_found, check_given
 from indicial.compile.module.mapping import WeightMap
-from indicial.compile.module.names import attribute_names, resolve, with_indices
-from indicial.compile.module.nans import check_found, check_given
 from indicial.compile.module.runnable import Expected, Key, Runnable, runnable, wanted
-from indicial.compile.module.sizes import Room, Sizes, parameters, settle
+from indicial.compile.module.sizes import (
+    Room,
+    Sizes,
+    attribute_names,
+    parameters,
+    resolve,
+    settle,
+    with_indices,
+)
 from indicial.compile.module.starts import Start, deviations, fill, stated
 from indicial.compile.module.wanted import one_length
 from indicial.program.inputs import memory

@@ -15,8 +15,14 @@ from dataclasses import replace
 from indicial.compile.emit.running import Source
 from indicial.compile.emit.source import emit
 from indicial.compile.ground.encoding import Packed
-from indicial.compile.native.outer import Outer, merged, outer
-from indicial.compile.native.projections import Gathered, projections, side_by_side
+from indicial.compile.native.projections import (
+    Gathered,
+    Outer,
+    merged,
+    outer,
+    projections,
+    side_by_side,
+)
 from indicial.compile.native.routine import Native, Part, Routine, Stretch, Tiled
 from indicial.compile.native.tiles import tiling
 from indicial.compile.passes.new_tensors import derived_name, over

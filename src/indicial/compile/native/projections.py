@@ -5,19 +5,27 @@
 
 The second is what the gradient of the first looks like. Operands lie side by side in memory if the
 kernel that made them was told to put them there (`side_by_side`).
+
+Gradients of weights: one product over all members and all steps.
+
+    W̄[j,i] = Σ_t ū[t,j] h[t-1,i]      summed over the batch
+
+All steps of all members lie one after the other in memory, so `ū[1:]ᵀ h[:-1]` is a single product
+of long matrices, without copies. It also pairs the first step of each member with the last step of
+the one before; those few pairs are taken out again.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import torch
 
 from indicial.compile.passes.algebra import ONE
 from indicial.compile.passes.forms import Product, form
-from indicial.program.ir import Affine, Apply, Code, Read, Statement, index_at
+from indicial.program.ir import Affine, Apply, Axis, Code, Read, Statement, index_at
 from indicial.program.sizes import Size
 
 Values = dict[str, torch.Tensor]
@@ -190,3 +198,163 @@ def side_by_side(
         if len(set(names)) == len(names) > 1 and len(steps) == 1 and set(names) <= free:
             groups.append(tuple(names))
     return groups
+
+
+@dataclass(frozen=True)
+class Outer:
+    """`target = Σ_{members, t} left[t + a, …] right[t + c, …]`; `apart` is a - c."""
+
+    target: str
+    left: str
+    right: str
+    apart: int
+    steps: tuple[Size, Size]
+    """The first and the last step of `left` that takes part, from its own first one."""
+    shape: tuple[Size, ...]
+
+    def run(self, known: Values, sizes: Mapping[str, int]) -> Values:
+        a, c = known[self.left], known[self.right]
+        first, last = (s.value(sizes) for s in self.steps)
+        a, c = (t.flatten(2) if t.dim() > 2 else t.unsqueeze(2) for t in (a, c))
+        whole = first == max(0, self.apart) and last == a.shape[1] - 1 + min(0, self.apart)
+        if whole and a.shape[1] == c.shape[1] and abs(self.apart) < a.shape[1]:
+            product = self.at_once(a.contiguous(), c.contiguous())
+        else:
+            product = self.by_member(a, c, first, last)
+        return {self.target: product.reshape([s.value(sizes) for s in self.shape])}
+
+    def at_once(self, a: torch.Tensor, c: torch.Tensor) -> torch.Tensor:
+        """All members in one product."""
+        if self.apart < 0:
+            return self._shifted(c, a, -self.apart).T
+        return self._shifted(a, c, self.apart)
+
+    @staticmethod
+    def _shifted(late: torch.Tensor, early: torch.Tensor, by: int) -> torch.Tensor:
+        """`Σ late[:, by:] early[:, :-by]`"""
+        rows = late.shape[0] * late.shape[1]
+        product = late.flatten(0, 1)[by:].T @ early.flatten(0, 1)[: rows - by]
+        if by and late.shape[0] > 1:
+            heads = late[1:, :by].reshape(-1, late.shape[2])
+            tails = early[:-1, -by:].reshape(-1, early.shape[2])
+            product = torch.addmm(product, heads.T, tails, alpha=-1)
+        return product
+
+    def by_member(self, a: torch.Tensor, c: torch.Tensor, first: int, last: int) -> torch.Tensor:
+        """One product a member, into one sum."""
+        total = a.new_zeros(a.shape[2], c.shape[2])
+        for member in range(a.shape[0] if first <= last else 0):
+            ours = a[member, first : last + 1]
+            theirs = c[member, first - self.apart : last + 1 - self.apart]
+            torch.addmm(total, ours.T, theirs, out=total)
+        return total
+
+
+@dataclass(frozen=True)
+class Outers:
+    """Several such products with the same right factor, whose left ones lie side by side."""
+
+    products: tuple[Outer, ...]
+    group: tuple[str, ...]
+    """All that lies side by side, the left factors among it, one after the other."""
+
+    def run(self, known: Values, sizes: Mapping[str, int]) -> Values:
+        first = self.products[0]
+        widths = {n: known[n].flatten(2).shape[2] for n in self.group}
+        at = self.group.index(first.left)
+        before = sum(widths[n] for n in self.group[:at])
+        wide = sum(widths[p.left] for p in self.products)
+        left = known["|".join(self.group)].narrow(2, before, wide)
+        whole = replace(
+            first, shape=(Size.of(wide), Size.of(known[first.right].flatten(2).shape[2]))
+        )
+        found = whole.run({first.left: left, first.right: known[first.right]}, sizes)[first.target]
+        results, at = {}, 0
+        for p in self.products:
+            piece = found.narrow(0, at, widths[p.left])
+            results[p.target] = piece.reshape([s.value(sizes) for s in p.shape])
+            at += widths[p.left]
+        return results
+
+
+def merged(products: Sequence[Outer], groups: Sequence[tuple[str, ...]]) -> list[Outer | Outers]:
+    """Products with neighbouring left factors and the same right one become one."""
+    result: list[Outer | Outers] = []
+    by_right: dict[object, list[Outer]] = {}
+    for product in products:
+        by_right.setdefault((product.right, product.apart, product.steps), []).append(product)
+    for alike in by_right.values():
+        rest = {p.left: p for p in alike}
+        result += [p for p in alike if rest[p.left] is not p]
+        for group in groups:
+            for run in _runs([rest.pop(name, None) for name in group]):
+                result += [Outers(run, group)] if len(run) > 1 else run
+        result += rest.values()
+    return result
+
+
+def _runs(found: Sequence[Outer | None]) -> Iterator[tuple[Outer, ...]]:
+    """What stands without a gap: `[a, b, None, c]` → `(a, b)`, `(c,)`."""
+    run: list[Outer] = []
+    for product in (*found, None):
+        if product is not None:
+            run.append(product)
+        elif run:
+            yield tuple(run)
+            run = []
+
+
+def outer(code: Code, statement: Statement, same: Collection[str]) -> Outer | None:
+    """The statement as such a product, if it is one."""
+    found = form(statement)
+    if not isinstance(found, Product) or found.scale != ONE or found.condition is not None:
+        return None
+    if len(found.factors) != 2 or len(found.indices) != 1 or statement.guard is not None:
+        return None
+    if any(f.tensor in same for f in found.factors) or len(code.of(statement.target)) > 1:
+        return None
+    (index,) = found.indices
+    letters = [p.terms[0][0] for p in statement.left if isinstance(p, Affine) and p.terms]
+    for left, right in (found.factors, found.factors[::-1]):
+        shifts = [_walked(code, read, index.name) for read in (left, right)]
+        names = [index_at(place) for read in (left, right) for place in read.places[1:]]
+        if None in shifts or None in names:
+            return None
+        (a, own_a), (c, own_c) = shifts  # type: ignore[misc]
+        if names != letters:
+            continue
+        # Steps of each tensor are counted from its own first one.
+        apart = ((a - own_a.lower) - (c - own_c.lower)).number
+        if apart is None:
+            return None
+        first = _larger(index.lower + a - own_a.lower, Size.of(max(0, int(apart))))
+        ends = (index.upper + a - own_a.lower, own_a.extent - 1, own_c.extent - 1 + int(apart))
+        last = _smallest(*ends)
+        if first is None or last is None:
+            return None
+        shape = tuple(axis.extent for axis in code.tensors[statement.target].axes)
+        return Outer(statement.target, left.tensor, right.tensor, int(apart), (first, last), shape)
+    return None
+
+
+def _walked(code: Code, read: Read, index: str) -> tuple[Size, Axis] | None:
+    """How far the first place is from the index, and its axis."""
+    place = read.places[0] if read.places else None
+    if not isinstance(place, Affine) or place.terms != ((index, 1),):
+        return None
+    return place.offset, code.tensors[read.tensor].axes[0]
+
+
+def _larger(a: Size, b: Size) -> Size | None:
+    difference = (a - b).number
+    return None if difference is None else a if difference >= 0 else b
+
+
+def _smallest(*sizes: Size) -> Size | None:
+    least = sizes[0]
+    for size in sizes[1:]:
+        difference = (size - least).number
+        if difference is None:
+            return None
+        least = size if difference < 0 else least
+    return least

@@ -24,8 +24,7 @@ from indicial.compile.emit.running import Source
 from indicial.compile.ground.encoding import Packed
 from indicial.compile.ground.stored import stored
 from indicial.compile.native.kernel import PARTS, REALS, Kernel, memory, row
-from indicial.compile.native.outer import Outer, Outers
-from indicial.compile.native.projections import Gathered, Projection
+from indicial.compile.native.projections import Gathered, Outer, Outers, Projection
 from indicial.compile.schedule.plan import Loop
 from indicial.program.ir import Code
 from indicial.program.sizes import Size

@@ -1,4 +1,14 @@
-"""The work of one step in stages: products first, then all that is elementwise in one go.
+"""The linear maps of a step: which statements are products of an operand with weights.
+
+    R^{(1)}[t,j] = Σ_i W^R[j,i] h[t-1,i]     ┐  Matmul: one product, both weights side by side
+    G^{(1)}[t,j] = Σ_i W^G[j,i] h[t-1,i]     ┘
+
+    … p[t,i] + q[t,i] …                         p and q products that nothing else reads: one
+                                                product, their operands side by side
+
+The second is what the adjoint of the first looks like.
+
+The work of one step in stages: products first, then all that is elementwise in one go.
 
     R^{(1)}[t,j] = Σ_i W^R[j,i] h[t-1,i]      ┐  Matmul: one product, both weights side by side
     G^{(1)}[t,j] = Σ_i W^G[j,i] h[t-1,i]      ┘
@@ -13,21 +23,159 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from indicial.compile.native.body import Body
-from indicial.compile.native.linear_maps import (
-    Matmul,
-    Products,
-    find_products,
-    form_of,
-    side_by_side,
-    summed,
-)
-from indicial.compile.passes.forms import Distribution, Pointwise, Product, Reduction
+from indicial.compile.passes.forms import Distribution, Form, Pointwise, Product, Reduction, form
 from indicial.compile.passes.scan import Unsupported
-from indicial.program.ir import Affine, Read, Statement
+from indicial.program.ir import Affine, Apply, Expression, Index, Read, Statement, index_at
 from indicial.program.rewrite import tensors_read
+
+
+@dataclass(frozen=True)
+class Term:
+    """`scale * Σ_{summed} weight * operand`: the operand differs between members, the weight not."""
+
+    operand: Read
+    weight: Read
+    summed: tuple[Index, ...]
+    scale: Expression
+
+
+@dataclass(frozen=True)
+class Output:
+    """A tensor that is a sum of products, one for each operand of its stage."""
+
+    statement: Statement
+    terms: tuple[Term, ...]
+
+
+@dataclass(frozen=True)
+class Matmul:
+    """[operands, side by side] times [weights, side by side]."""
+
+    operands: tuple[Read, ...]
+    outputs: tuple[Output, ...]
+
+
+Products = dict[str, tuple[Term, ...]]
+"""The tensors that are sums of products with weights."""
+
+
+def form_of(statement: Statement) -> Form:
+    """What a statement is; `Unsupported` if it is not in normal form."""
+    found = form(statement)
+    if found is None:
+        raise Unsupported(f"{statement.target} is not in normal form")
+    return found
+
+
+def find_products(body: Body) -> Products:
+    """The tensors that are products of a weight and an operand."""
+    result: Products = {}
+    times = Counter(s.target for s in body.statements)
+    for statement in body.statements:
+        found = form_of(statement)
+        if isinstance(found, Product) and times[statement.target] == 1:
+            term = _term(body, statement, found)
+            if term is not None:
+                result[statement.target] = (term,)
+    return result
+
+
+def _term(body: Body, statement: Statement, product: Product) -> Term | None:
+    if len(product.factors) != 2 or product.condition is not None or statement.guard is not None:
+        return None
+    weights = [f for f in product.factors if f.tensor in body.unbatched]
+    operands = [f for f in product.factors if f.tensor not in body.unbatched]
+    if len(weights) != 1 or len(operands) != 1:
+        return None
+    summed = {i.name: i for i in product.indices}
+    outer = {i.name: i for i in body.inner_indices(statement)}
+    in_weight = _plain(body, weights[0], summed | outer)
+    in_operand = _plain(body, operands[0], summed)
+    if in_weight is None or in_operand is None:
+        return None
+    if set(in_operand) != set(summed) or set(in_weight) != set(summed) | set(outer):
+        return None
+    order = tuple(summed[name] for name in in_operand)
+    return Term(operands[0], weights[0], order, product.scale)
+
+
+def _plain(body: Body, read: Read, indices: dict[str, Index]) -> list[str] | None:
+    """The indices at a read's places, each once and over the whole axis; the step does not count."""
+    names = []
+    for place, axis in zip(read.places, body.code.tensors[read.tensor].axes, strict=True):
+        if not isinstance(place, Affine):
+            return None
+        if not place.terms or place.terms == ((body.variable, 1),):
+            continue  # a number, or the step
+        index = indices.get(index_at(place) or "")
+        if (
+            index is None
+            or (index.lower, index.extent) != (axis.lower, axis.extent)
+            or index.name in names
+        ):
+            return None
+        names.append(index.name)
+    if read.tensor in body.unbatched and body.variable in {
+        n for p in read.places if isinstance(p, Affine) for n, _ in p.terms
+    }:
+        return None  # a weight of its own at each step is no weight
+    return names
+
+
+def summed(
+    body: Body, products: Products, kept: Collection[str]
+) -> tuple[list[Statement], Products]:
+    """`p[t,i] + q[t,i]`, both products that nothing else reads, become one of two operands."""
+    products = dict(products)
+    uses = Counter(n.tensor for s in body.statements for n in s.body.every(Read))
+    loose = {n for n in products if uses[n] == 1 and n not in kept}
+    gone: set[str] = set()
+
+    def merged(node: Expression, statement: Statement) -> Expression:
+        if not isinstance(node, Apply):
+            return node
+        arguments = tuple(merged(a, statement) for a in node.arguments)
+        if node.function == "+":
+            here = [
+                a
+                for a in arguments
+                if isinstance(a, Read) and a.tensor in loose and a.places == statement.left
+            ]
+            for other in here[1:]:
+                products[here[0].tensor] += products.pop(other.tensor)
+                gone.add(other.tensor)
+            arguments = tuple(a for a in arguments if a not in here[1:])
+            if len(arguments) == 1 and len(here) > 1:
+                return arguments[0]
+        return replace(node, arguments=arguments)
+
+    statements = [replace(s, body=merged(s.body, s)) for s in body.statements]
+    return [s for s in statements if s.target not in gone], products
+
+
+def side_by_side(ready: Sequence[Statement], products: Products) -> Iterator[Matmul]:
+    """One product for all that have the same operands."""
+    groups: dict[tuple[object, ...], list[Output]] = {}
+    for statement in ready:
+        terms = products[statement.target]
+        key = tuple(_key(term) for term in terms)
+        groups.setdefault(key, []).append(Output(statement, terms))
+    for outputs in groups.values():
+        yield Matmul(tuple(t.operand for t in outputs[0].terms), tuple(outputs))
+
+
+def _key(term: Term) -> object:
+    """An operand without the names of its indices."""
+    names = {index.name: f"k{number}" for number, index in enumerate(term.summed)}
+    places = tuple(
+        (tuple((names.get(n, n), f) for n, f in p.terms), p.offset)
+        for p in term.operand.places
+        if isinstance(p, Affine)
+    )
+    return term.operand.tensor, places
 
 
 @dataclass(frozen=True)

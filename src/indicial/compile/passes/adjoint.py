@@ -26,13 +26,17 @@ from indicial.compile.passes.algebra import (
     minus,
     negative,
     plus,
+    power_of,
     scaled,
     times,
 )
-from indicial.compile.passes.derivative import power_of
 from indicial.compile.passes.elements import Arrived, Elements
-from indicial.compile.passes.flows import (
+from indicial.compile.passes.forms import (
+    Distribution,
     Flow,
+    Pointwise,
+    Product,
+    Reduction,
     all_factors_flow,
     extreme_flow,
     is_extreme,
@@ -41,7 +45,6 @@ from indicial.compile.passes.flows import (
     pointwise_flows,
     product_flows,
 )
-from indicial.compile.passes.forms import Distribution, Pointwise, Product, Reduction
 from indicial.compile.passes.new_tensors import Names, laid_out, shifts
 from indicial.compile.passes.normal import normal
 from indicial.compile.passes.reach import Reach, final, renamed

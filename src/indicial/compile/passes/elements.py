@@ -22,7 +22,7 @@ from indicial.compile.passes.algebra import (
     scaled,
     times,
 )
-from indicial.compile.passes.flows import Flow
+from indicial.compile.passes.forms import Flow
 from indicial.compile.passes.new_tensors import index_name
 from indicial.compile.passes.solving import (
     Solution,

@@ -15,8 +15,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from indicial.compile.passes.algebra import ZERO, negative, plus, times
-from indicial.compile.passes.derivative import derivative
+from indicial.compile.passes.algebra import ZERO, derivative, negative, plus, times
 from indicial.compile.passes.new_tensors import derived_name
 from indicial.compile.passes.simplify import inlined
 from indicial.compile.schedule.plan import Loop

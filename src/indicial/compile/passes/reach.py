@@ -15,8 +15,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property, partial
 
-from indicial.compile.passes.flows import Use, uses
-from indicial.compile.passes.forms import Distribution, Form, form
+from indicial.compile.passes.forms import Distribution, Form, Use, form, uses
 from indicial.program.ir import Code, Read, Statement
 from indicial.program.rewrite import with_reads
 

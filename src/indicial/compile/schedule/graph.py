@@ -20,8 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from indicial.program.cost.chain import Scan
-from indicial.program.cost.dependence import ANYWHERE, Edge, circles, edges
+from indicial.program.cost.dependence import ANYWHERE, Edge, Scan, circles, edges
 from indicial.program.ir import Affine, Code, Index, Statement
 from indicial.program.sizes import Size
 

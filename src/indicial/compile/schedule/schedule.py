@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from indicial.compile.schedule.graph import Need, aligned, components, needs
 from indicial.compile.schedule.plan import Loop, Plan, Run, Step
 from indicial.notation.source import NOWHERE
-from indicial.program.cost.chain import Scan, longer, scans
+from indicial.program.cost.dependence import Scan, longer, scans
 from indicial.program.ir import Affine, Code, Flat, Statement
 from indicial.program.messages import IndicialError, Message
 from indicial.program.rewrite import reached

@@ -32,8 +32,7 @@ import torch
 from indicial.compile.module.call import result
 from indicial.compile.native import toolchain
 from indicial.compile.native.kernel import REALS
-from indicial.compile.native.launch import Held
-from indicial.compile.native.step import Growing, NativeStep
+from indicial.compile.native.step import Growing, Held, NativeStep
 from indicial.compile.passes.scan import Unsupported
 from indicial.compile.stepping.codes import Stepping
 from indicial.compile.stepping.state import Frame, State

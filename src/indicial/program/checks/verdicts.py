@@ -15,7 +15,7 @@ from typing import Any
 from indicial.notation.source import NOWHERE, Span
 from indicial.program import ir
 from indicial.program.checks.givens import check_given, check_sums, machine_on
-from indicial.program.cost.chain import longest_chain
+from indicial.program.cost.dependence import longest_chain
 from indicial.program.meaning.arrays import InterpretError
 from indicial.program.meaning.machine import CycleError, Machine
 from indicial.program.meaning.sample import sample, small_sizes, work

@@ -16,9 +16,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from indicial.program.cost.chain import longest_chain
-from indicial.program.cost.conditions import add, negation, sign
-from indicial.program.cost.domains import Count, Domain
+from indicial.program.cost.conditions import Count, Domain, add, negation, sign
+from indicial.program.cost.dependence import longest_chain
 from indicial.program.ir import (
     Apply,
     Code,

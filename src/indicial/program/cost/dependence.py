@@ -4,15 +4,36 @@
 
 >>> [edge.distance(0, 0) for edge in edges(code)]
 [(-1, -1)]
+
+How long a program takes where everything that can happen at once does: its longest chain.
+
+    h[t,j]   = … h[t-1,i] …                         T steps
+    h[ℓ+1,t] = … h[ℓ+1,t-1] … h[ℓ,t] …              T + L: all (ℓ,t) of one diagonal at once
+    h[ℓ+1,t] = … Σ_{t_2} α[ℓ,t,t_2] h[ℓ,t_2] …      L
+
+Tensors that need each other form a group. In a group an axis is scanned if every way back to the
+same tensor leads to an earlier value; a weighted sum of axes is scanned in the same way, in the sum
+of their extents (Karp, Miller and Winograd 1967). Where no such sum exists, one axis is scanned
+around the others, and the times multiply (Allen and Kennedy 1987). A reduction counts as one step,
+as on a blackboard.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 
-from indicial.program.cost.conditions import Constraint, add, constraints, sign
+from indicial.program.cost.conditions import (
+    Constraint,
+    add,
+    bound_strides,
+    constraints,
+    larger,
+    sign,
+)
 from indicial.program.ir import (
     Affine,
     Code,
@@ -26,6 +47,7 @@ from indicial.program.ir import (
     Softmax,
     Statement,
 )
+from indicial.program.sizes import Coefficient, Size
 
 Interval = tuple[float, float]
 ANYWHERE: Interval = (-math.inf, math.inf)
@@ -182,3 +204,231 @@ def circles(needs: Sequence[Iterable[int]]) -> Iterator[list[int]]:
                         group.append(open_.pop())
                     closed.update(group)
                     yield sorted(group)
+
+
+_WEIGHTS = {1: (1, -1), 2: (1, -1, 2, -2, 3, -3), 3: (1, -1, 2, -2)}
+
+
+@dataclass
+class Chain:
+    """The longest dependent chain.
+
+    `state` has the letter of each axis that is walked, with the number of elements that a step
+    needs of earlier ones.
+    """
+
+    steps: Size = field(default_factory=Size)
+    exact: bool = True
+    state: dict[str, Size] = field(default_factory=dict)
+
+
+def longest_chain(code: Code) -> Chain:
+    """The parallel time of a program, without constants: `T + L` for a stack of RNNs."""
+    names = list(dict.fromkeys(statement.target for statement in code.statements))
+    chain = Chain()
+    chain.steps = _time(code, names, list(edges(code)), chain)
+    return chain
+
+
+def _time(code: Code, names: list[str], found: list[Edge], chain: Chain) -> Size:
+    """Along each chain of groups the times add; the longest chain counts."""
+    finished: dict[str, Size] = {}
+    total = Size()
+    outgoing: dict[str, list[tuple[int, Edge]]] = {}
+    for number, edge in enumerate(found):
+        outgoing.setdefault(edge.ends[0], []).append((number, edge))
+    for group in groups(names, found):
+        members = set(group)
+        leaving = sorted(
+            (item for name in group for item in outgoing.get(name, ())), key=lambda item: item[0]
+        )
+        inside = [edge for _, edge in leaving if edge.ends[1] in members]
+        before = Size()
+        for _, edge in leaving:
+            if edge.ends[1] not in members:
+                before = longer(before, finished[edge.ends[1]])
+        own = _group_time(code, group, inside, chain) if inside else Size()
+        for name in group:
+            finished[name] = before + own
+        total = longer(total, before + own)
+    return total
+
+
+def longer(a: Size, b: Size) -> Size:
+    """The larger one, or what is at least both where that depends on the sizes."""
+    if a == b:
+        return a
+    known = larger(a, b)
+    if known is not None:
+        return known
+    terms = dict(a.terms)
+    for monomial, coefficient in b.terms:
+        terms[monomial] = max(coefficient, terms.get(monomial, coefficient))
+    return sum((Size(((m, c),)) for m, c in terms.items()), Size())
+
+
+@dataclass(frozen=True)
+class Scan:
+    """One axis of each tensor of a group, and how far each of the group's reads goes along it."""
+
+    axes: dict[str, int]
+    distances: tuple[Interval, ...]
+
+    def turned(self, direction: int) -> Scan:
+        """The same, walked backwards if the direction is negative."""
+        if direction > 0:
+            return self
+        return Scan(self.axes, tuple((-high, -low) for low, high in self.distances))
+
+
+def _group_time(code: Code, group: list[str], found: list[Edge], chain: Chain) -> Size:
+    ways = scans(code, group, found)
+    for count, weights in _WEIGHTS.items():
+        for chosen in itertools.combinations(ways, count):
+            for signs in itertools.product(weights, repeat=count):
+                if _backward(group, found, _lags(chosen, signs)):
+                    for scan, direction in zip(chosen, signs, strict=True):
+                        _note_state(code, scan.turned(direction), found, chain)
+                    return sum((_steps(code, scan.axes) for scan in chosen), Size())
+    for scan, direction in itertools.product(ways, (1, -1)):
+        lags = _lags((scan,), (direction,))
+        if max(lags) <= 0 and min(lags) < 0:
+            # One step of this axis after the other, and in each step all that is left.
+            _note_state(code, scan.turned(direction), found, chain)
+            rest = [edge for edge, lag in zip(found, lags, strict=True) if lag == 0]
+            inner = _time(code, group, rest, chain)
+            return _steps(code, scan.axes) * (inner if inner.terms else 1)
+    chain.exact = False  # one element after the other is always possible
+    total = Size()
+    for name in group:
+        elements = Size.of(1)
+        for axis in range(len(code.tensors[name].axes)):
+            elements = elements * _steps(code, {name: axis})
+        total = total + elements
+    return total
+
+
+def scans(code: Code, group: list[str], found: list[Edge]) -> list[Scan]:
+    """The ways to choose one axis of each tensor that the reads connect."""
+    result: list[dict[str, int]] = []
+    for axis in range(len(code.tensors[group[0]].axes)):
+        axes = {group[0]: axis}
+        grows = True
+        while grows and len(axes) < len(group):
+            grows = False
+            for edge in found:
+                here, there = edge.ends
+                if (here in axes) != (there in axes):
+                    new, old = (there, here) if here in axes else (here, there)
+                    other = _connected(code, edge, axes[old], new)
+                    if other is not None:
+                        axes[new] = other
+                        grows = True
+        if len(axes) == len(group) and axes not in result:
+            result.append(axes)
+    return [
+        Scan(axes, tuple(e.distance(axes[e.ends[0]], axes[e.ends[1]]) for e in found))
+        for axes in result
+    ]
+
+
+def _connected(code: Code, edge: Edge, axis: int, new: str) -> int | None:
+    """The axis of the other tensor that goes best with this one: closest, then of its letter."""
+    here, there = edge.ends
+    old = there if new == here else here
+    letter = code.tensors[old].axes[axis].letter
+    best: tuple[float, bool, int] | None = None
+    for number, other in enumerate(code.tensors[new].axes):
+        low, high = edge.distance(axis, number) if new == there else edge.distance(number, axis)
+        rank = (high - low, other.letter != letter, number)
+        if (low, high) != ANYWHERE and (best is None or rank < best):
+            best = rank
+    return None if best is None else best[2]
+
+
+def _lags(scans: tuple[Scan, ...], weights: tuple[int, ...]) -> list[float]:
+    """How far along a weighted sum of axes each read can reach; below 0 it is always earlier."""
+    result = []
+    for distances in zip(*(scan.distances for scan in scans), strict=True):
+        parts = [w * (d[1] if w > 0 else d[0]) for w, d in zip(weights, distances, strict=True)]
+        result.append(math.inf if math.inf in parts else sum(parts))
+    return result
+
+
+Ways = dict[tuple[str, str], float]
+
+
+def _longest_ways(group: list[str], found: list[Edge], lags: list[float]) -> Ways | None:
+    """The latest that each tensor of a group can read of each other; None if it grows around.
+
+    (Floyd and Warshall: with each tensor in turn as a stop on the way.)
+    """
+    if math.inf in lags:
+        return None
+    ways: Ways = {}
+    for edge, lag in zip(found, lags, strict=True):
+        ways[edge.ends] = max(lag, ways.get(edge.ends, -math.inf))
+    for middle, a, b in itertools.product(group, repeat=3):
+        if (a, middle) in ways and (middle, b) in ways:
+            way = ways[a, middle] + ways[middle, b]
+            ways[a, b] = max(way, ways.get((a, b), -math.inf))
+        if ways.get((a, a), 0) > 0:
+            return None
+    return ways
+
+
+def _backward(group: list[str], found: list[Edge], lags: list[float]) -> bool:
+    """Whether every way back to the same tensor leads to an earlier value."""
+    ways = _longest_ways(group, found, lags)
+    return ways is not None and all(ways.get((name, name), -1) < 0 for name in group)
+
+
+def _steps(code: Code, axes: dict[str, int]) -> Size:
+    """The extent of a scanned axis, without constants and strides."""
+    total = Size()
+    for name, axis in axes.items():
+        extent = bound_strides(code.tensors[name].axes[axis].extent, ())
+        if extent.number is None:
+            extent = Size(tuple(term for term in extent.terms if term[0]))
+        total = longer(total, extent)
+    return total
+
+
+def _note_state(code: Code, scan: Scan, found: list[Edge], chain: Chain) -> None:
+    """What a step of a scan keeps, if each tensor is computed as late as it can be.
+
+    Which tensor a step begins with is a matter of how the indices were written (`h[ℓ+1]` reads
+    `α[ℓ]`, which reads `h[ℓ]`): the one that leaves the least to keep.
+    """
+    group = list(scan.axes)
+    ways = _longest_ways(group, found, [high for _, high in scan.distances]) or {}
+    options = [
+        _kept(code, scan, found, {n: ways.get((first, n), 0.0) for n in group} | {first: 0.0})
+        for first in group
+    ]
+    letter = code.tensors[group[0]].axes[scan.axes[group[0]]].letter
+    least = min(options, key=_weight)
+    chain.state[letter] = chain.state.get(letter, Size()) + least
+
+
+def _weight(size: Size) -> tuple[int, Coefficient, str]:
+    """For comparing: the degree, then the coefficients."""
+    degree = max((sum(power for _, power in monomial) for monomial, _ in size.terms), default=0)
+    return degree, sum((c for _, c in size.terms), Fraction(0)), str(size)
+
+
+def _kept(code: Code, scan: Scan, found: list[Edge], begins: dict[str, float]) -> Size:
+    """Of each tensor, as many steps as a read reaches back."""
+    reach: dict[str, float] = {}
+    for edge, (low, _) in zip(found, scan.distances, strict=True):
+        here, there = edge.ends
+        back = begins[there] - begins[here] - low
+        reach[there] = max(reach.get(there, 0.0), back)
+    total = Size()
+    for name, back in reach.items():
+        elements = _steps(code, {name: scan.axes[name]}) if back == math.inf else Size.of(int(back))
+        for number, axis in enumerate(code.tensors[name].axes):
+            if number != scan.axes[name]:
+                elements = elements * bound_strides(axis.extent, ())
+        total = total + elements
+    return total

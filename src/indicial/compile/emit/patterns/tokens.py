@@ -14,9 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from indicial.compile.emit.axes import ALL, Item
 from indicial.compile.emit.graph import Node
-from indicial.compile.emit.operations import Torch
+from indicial.compile.emit.operations import ALL, Item, Torch
 from indicial.compile.emit.patterns.pattern import Found, Missed, Pattern, Surroundings, only, sides
 
 

@@ -4,6 +4,21 @@ plan = KernelPlan(body, stages, ["x", "W", "h^{start}"], kept=["h"], starts=…,
 plan.is_stored("R", group)       whether R must be in memory, or stays in a register
 plan.reach("h")                  1: it is read at most one step away
 plan.outer_starts("h")           [(-1, "h^{start}")]
+
+Where each tensor of a kernel lives, and how to get at an element.
+
+    argument, kept       [member][axes …]         PyTorch's memory; rows may have gaps between them
+    ring                 [slot][member][axes …]   only as many steps as a read reaches back
+    column               [member][columns]        a part of the result of a matrix product
+
+An address is the sum of each place times its stride; strides are C, or numbers where sizes are.
+
+The tensors of a kernel → where each of them lies.
+
+x, W, h^{start}     arguments          t0, t1, t2
+h                   kept               t3
+R                   read in its step   s0, one slot: memory of the part
+R^{(1)}             a product          columns of its result, when that is written (`matrix.py`)
 """
 
 from __future__ import annotations
@@ -12,11 +27,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from indicial.compile.native.body import Body, Starts, is_inside
-from indicial.compile.native.linear_maps import Matmul
-from indicial.compile.native.stages import Fused, Stage
+from indicial.compile.native.stages import Fused, Matmul, Stage
 from indicial.compile.native.writing.c import Sizes
 from indicial.compile.passes.scan import Unsupported
-from indicial.program.ir import Affine, Read, Statement
+from indicial.program.ir import Affine, Read, Statement, Tensor
 from indicial.program.sizes import Size
 
 
@@ -97,3 +111,146 @@ class KernelPlan:
     def _is_inner(self, name: str, place: Size) -> bool:
         axis = self.body.code.tensors[name].axes[self.body.axes[name]]
         return is_inside(name, place, axis, self.direction)
+
+
+def times(*factors: str) -> str:
+    """A product in C, numbers multiplied out: `times("4", "n0", "8")` → `32 * n0`."""
+    number, names = 1, []
+    for factor in factors:
+        if factor.isdigit():
+            number *= int(factor)
+        else:
+            names.append(factor)
+    if number == 0:
+        return "0"
+    parts = ([str(number)] if number != 1 or not names else []) + names
+    return " * ".join(parts)
+
+
+def total(parts: Sequence[str]) -> str:
+    """A sum in C."""
+    kept = [p for p in parts if p != "0"]
+    return " + ".join(kept) if kept else "0"
+
+
+@dataclass(frozen=True)
+class Store:
+    """One tensor's memory. `walked` is the axis that the loop walks, None for most arguments.
+
+    A stride of None belongs to an axis that is not stored: the walked one of a ring.
+    """
+
+    pointer: str
+    member: str
+    member_stride: str
+    strides: tuple[str | None, ...]
+    slots: int = 0
+    slot_stride: str = "0"
+
+    def base(self, places: Sequence[tuple[int, str]], step: str = "") -> str:
+        """The address of an element whose other places are 0: `t3 + b * 512 + (v - 1) * 256`."""
+        parts = [times(self.member, self.member_stride) if self.member_stride != "0" else "0"]
+        if self.slots > 1:
+            parts.append(times(f"slot({step}, {self.slots})", self.slot_stride))
+        for axis, text in places:
+            stride = self.strides[axis]
+            if stride is not None:
+                parts.append(times(f"({text})", stride))
+        offset = total(parts)
+        return self.pointer if offset == "0" else f"{self.pointer} + {offset}"
+
+
+def row_major(extents: Sequence[str]) -> list[str]:
+    """The stride of each axis: `["n0", "256"]` → `["256", "1"]`."""
+    strides = ["1"]
+    for extent in reversed(extents[1:]):
+        strides.append(times(extent, strides[-1]))
+    return strides[::-1][: len(extents)] if extents else []
+
+
+def argument(pointer: str, tensor: Tensor, sizes: Sizes, batched: bool, row: str = "") -> Store:
+    """A tensor in PyTorch's memory; `row` is how far apart its rows are, if they have gaps."""
+    extents = [sizes.c(axis.extent) for axis in tensor.axes]
+    strides = row_major(extents)
+    member = times(*extents) if batched else "0"
+    if row:
+        strides[0], member = row, times(extents[0], row)
+    return Store(pointer, "b", member, tuple(strides))
+
+
+def ring(pointer: str, tensor: Tensor, sizes: Sizes, walked: int, slots: int) -> Store:
+    """The last steps of a tensor that nobody else needs."""
+    strides, width = _without_steps(tensor, sizes, walked)
+    return Store(pointer, "m", width, strides, slots, times("members", width))
+
+
+def column(
+    pointer: str, offset: str, width: str, tensor: Tensor, sizes: Sizes, walked: int
+) -> Store:
+    """A tensor that is some columns of a product's result."""
+    strides, _ = _without_steps(tensor, sizes, walked)
+    place = pointer if offset == "0" else f"({pointer} + {offset})"
+    return Store(place, "m", width, strides)
+
+
+def _without_steps(tensor: Tensor, sizes: Sizes, walked: int) -> tuple[tuple[str | None, ...], str]:
+    """The strides of what one member has at one step, and how many elements that is."""
+    extents = [sizes.c(a.extent) for n, a in enumerate(tensor.axes) if n != walked]
+    inner = iter(row_major(extents))
+    strides = tuple(None if n == walked else next(inner) for n in range(len(tensor.axes)))
+    return strides, times(*extents)
+
+
+def place_tensors(plan: KernelPlan) -> tuple[dict[str, Store], list[tuple[str, str]]]:
+    """Where the tensors are, and the memory that each part needs: names, and how many numbers."""
+    stores = _given(plan)
+    scratch: list[tuple[str, str]] = []
+    multiplied = {
+        output.statement.target
+        for stage in plan.stages
+        if isinstance(stage, Matmul)
+        for output in stage.outputs
+    }
+    for statement in plan.body.statements:
+        name = statement.target
+        if name in stores:
+            continue
+        slots = plan.reach(name) + 1
+        if name not in multiplied or slots > 1:
+            pointer, tensor = f"s{len(scratch)}", plan.body.code.tensors[name]
+            store = ring(pointer, tensor, plan.sizes, plan.body.axes[name], slots)
+            scratch.append((pointer, times("members", str(slots), store.member_stride)))
+            stores[name] = store
+    return stores, scratch
+
+
+def _given(plan: KernelPlan) -> dict[str, Store]:
+    """The tensors in memory that the kernel is given."""
+    stores: dict[str, Store] = {}
+    for number, name in enumerate((*plan.arguments, *plan.kept)):
+        batched = name not in plan.body.unbatched
+        tensor = plan.body.code.tensors[name]
+        row = f"q{number}" if batched and len(tensor.axes) > 1 else ""
+        stores[name] = argument(f"t{number}", tensor, plan.sizes, batched, row)
+    for name, place in plan.within.items():
+        stores[place.argument], stores[name] = _growing(plan, place)
+    return stores
+
+
+def _growing(plan: KernelPlan, place: Within) -> tuple[Store, Store]:
+    """An argument that has room for more than is used along an axis, and a tensor in it.
+
+    What there is room for comes in place of a row's length.
+    """
+    number = list(plan.arguments).index(place.argument)
+    layers = 0 if place.layer is None else 1
+    extents = [plan.sizes.c(a.extent) for a in plan.body.code.tensors[place.argument].axes]
+    extents[place.axis - 1 + layers] = f"q{number}"
+    strides, member = row_major(extents), times(*extents)
+    pointer = own = f"t{number}"
+    if place.layer is not None:
+        own = f"({pointer} + {times(str(place.layer), strides[0])})"
+    return (
+        Store(pointer, "b", member, tuple(strides)),
+        Store(own, "b", member, (None, *strides[layers:])),
+    )

@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from indicial.compile.native.writing.c import Scope
-from indicial.compile.native.writing.storage import times, total
+from indicial.compile.native.writing.kernel_plan import times, total
 from indicial.compile.native.writing.writer import Writer
 from indicial.compile.passes.scan import Unsupported
 from indicial.program.ir import Affine, Axis, Flat, Gather, Index, Read, Statement

@@ -31,11 +31,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from indicial.compile.native.linear_maps import Matmul, Output, Term
-from indicial.compile.native.stages import Fused, Single, Stage
-from indicial.compile.native.writing import storage
+from indicial.compile.native.stages import Fused, Matmul, Output, Single, Stage, Term
+from indicial.compile.native.writing import kernel_plan
 from indicial.compile.native.writing.c import declarations, size_declarations
-from indicial.compile.native.writing.kernel_plan import KernelPlan
+from indicial.compile.native.writing.kernel_plan import KernelPlan, times, total
 from indicial.compile.native.writing.reads import (
     members,
     rows_first,
@@ -46,7 +45,6 @@ from indicial.compile.native.writing.reads import (
     write_starts,
 )
 from indicial.compile.native.writing.reductions import write_reduction, write_softmax
-from indicial.compile.native.writing.storage import times, total
 from indicial.compile.native.writing.writer import Writer
 from indicial.compile.passes.forms import Distribution
 from indicial.compile.passes.scan import Unsupported
@@ -184,7 +182,7 @@ def write_matmul(w: Writer, stage: Matmul) -> None:
             elsewhere.append((output.statement, f"{result}[m * {n} + {column}"))
             continue
         tensor, walked = w.body.code.tensors[name], w.body.axes[name]
-        w.stores[name] = storage.column(result, column, n, tensor, w.sizes, walked)
+        w.stores[name] = kernel_plan.column(result, column, n, tensor, w.sizes, walked)
     _packed(w, stage, weights, (k, n), widths, heights)
     with members(w):
         for term, at in zip(stage.outputs[0].terms, _starts(widths), strict=True):

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from indicial.compile.native.kernel import PARTS
 from indicial.compile.native.tiles import TIME, Item, Sweep, Tile
 from indicial.compile.native.writing.c import Sizes, declarations
-from indicial.compile.native.writing.storage import row_major, times, total
+from indicial.compile.native.writing.kernel_plan import row_major, times, total
 from indicial.compile.native.writing.tile_values import NOTHING, TILE, TileValues, deeper
 from indicial.compile.passes.algebra import ONE
 from indicial.compile.passes.scan import Unsupported

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from indicial.compile.native.tiles import TIME, Item, Tile
 from indicial.compile.native.writing.c import Lines, Scope, Sizes
-from indicial.compile.native.writing.storage import row_major, times, total
+from indicial.compile.native.writing.kernel_plan import row_major, times, total
 from indicial.compile.passes.scan import Unsupported
 from indicial.program.ir import (
     Affine,

@@ -15,10 +15,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 
-from indicial.compile.native.writing import storage
+from indicial.compile.native.writing import kernel_plan
 from indicial.compile.native.writing.c import Lines
-from indicial.compile.native.writing.kernel_plan import KernelPlan
-from indicial.compile.native.writing.storage import place_tensors, times, total
+from indicial.compile.native.writing.kernel_plan import KernelPlan, place_tensors, times, total
 from indicial.program.ir import Affine, Index
 from indicial.program.sizes import Size
 
@@ -115,7 +114,7 @@ class Writer(Lines):
 
     def flat(self, indices: Sequence[Index], names: Mapping[str, str]) -> str:
         """The place of some indices in a row of all of them."""
-        strides = storage.row_major([self.c(i.extent) for i in indices])
+        strides = kernel_plan.row_major([self.c(i.extent) for i in indices])
         return total([
             times(self.from_first(names[i.name], i.lower), stride)
             for i, stride in zip(indices, strides, strict=True)
