@@ -174,6 +174,38 @@ def test_derivatives_of_gradients() -> None:
     torch.testing.assert_close(slope, torch.autograd.grad(h(*leaves).sum(), leaves[0])[0])
 
 
+@pytest.mark.parametrize(
+    "name", ["one for each key", "an erased key and a start", "a stabilised memory"]
+)
+def test_second_derivatives_and_tangents_along_a_line(name: str) -> None:
+    """Of everything that is given and learned, forwards and backwards."""
+    module = program(TEXTS[name]).compile(I=2, J=2).double()
+    generator = torch.Generator().manual_seed(1)
+    shapes = {"q": (1, 3, 2), "k": (1, 3, 2), "v": (1, 3, 2), "a": (1, 3)}
+    names = [t.name for t in module.code.tensors.values() if t.role == "input"]
+    drawn = {
+        n: [torch.rand(shapes[n], generator=generator, dtype=torch.float64) for _ in "ab"]
+        for n in names
+    }
+    learned = {
+        n: (p.detach(), torch.rand(p.shape, generator=generator, dtype=torch.float64))
+        for n, p in module.named_parameters()
+    }
+
+    def along(place: torch.Tensor) -> torch.Tensor:
+        given = {n: start + place * way for n, (start, way) in drawn.items()}
+        own = {n: start + place * way for n, (start, way) in learned.items()}
+        return torch.sin(torch.func.functional_call(module, own, (), given)["h"]).sum()
+
+    at = torch.tensor(0.3, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradgradcheck(along, at)
+    (slope,) = torch.autograd.grad(along(at), at)
+    _, tangent = torch.func.jvp(along, (at.detach(),), (torch.ones_like(at),))
+    torch.testing.assert_close(tangent, slope)
+    both = torch.func.vmap(torch.func.grad(along))(torch.stack([at.detach(), at.detach() / 2]))
+    torch.testing.assert_close(both[0], slope)
+
+
 def test_threads_share_one_member() -> None:
     ways = ways_of(TEXTS["one for each key"])
     sizes = {**dict.fromkeys(ways.code.sizes, 2), "T": 9, "I": 18, "J": 150}

@@ -1,4 +1,7 @@
-"""Two processes, started by torchrun, train as one does; they agree, and end together."""
+"""Two processes, started by torchrun, train as one does; they agree, and end together.
+
+What needs two processes takes half a minute of computing, and is `long`; what each of them does alone is tried below.
+"""
 
 from __future__ import annotations
 
@@ -137,6 +140,7 @@ def numbers(folder: Path) -> list[tuple[Any, ...]]:
         ("goes on alone", "ugrnn alone"),
     ],
 )
+@pytest.mark.long
 def test_the_losses_are_those_of_one_process(course: Course, name: str, alone: str) -> None:
     found, expected = numbers(course.folder / name), numbers(course.folder / alone)
     assert len(found) == len(expected) == 9
@@ -147,6 +151,7 @@ def test_the_losses_are_those_of_one_process(course: Course, name: str, alone: s
 
 
 @pytest.mark.parametrize("name", ["ugrnn", "ugrnn divided", "focus divided"])
+@pytest.mark.long
 def test_checkpoints_hold_whole_tensors(course: Course, name: str) -> None:
     own = Run.open(course.folder / name).checkpoints.latest()
     alone = Run.open(course.folder / f"{name.split()[0]} alone").checkpoints.latest()
@@ -155,6 +160,7 @@ def test_checkpoints_hold_whole_tensors(course: Course, name: str) -> None:
         torch.testing.assert_close(own.tensors[key], value, rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.long
 def test_a_signal_to_one_ends_all_at_the_same_step(course: Course) -> None:
     status, _ = course.of("stopped")
     last = Run.open(course.folder / "stopped").checkpoints.latest()
@@ -173,12 +179,14 @@ def test_a_signal_to_one_ends_all_at_the_same_step(course: Course) -> None:
         ("explodes", "step 2: the validation loss is nan"),
     ],
 )
+@pytest.mark.long
 def test_what_is_wrong_is_said_once(course: Course, name: str, text: str) -> None:
     status, told = course.of(name)
     assert status == [2, 2]
     assert told.count("indicial: ") == 1 and text in told and "Traceback" not in told
 
 
+@pytest.mark.long
 def test_one_that_dies_ends_all(course: Course) -> None:
     status, told = course.of("killed")
     assert status == [2]  # of the other one
