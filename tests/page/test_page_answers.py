@@ -10,6 +10,7 @@ from indicial.library.loading import load
 from indicial.page import protocol
 from indicial.page.answers import ANSWERS, answer
 from indicial.page.protocol import QUESTIONS, checked, typescript
+from indicial.page.server import HERE
 from indicial.program.explain.places import places, told
 from indicial.program.messages import IndicialError
 
@@ -30,8 +31,8 @@ def asked(name: str, **question: object) -> dict:  # type: ignore[type-arg]
 
 
 def test_every_question_has_an_answer() -> None:
-    # `start` is answered by the server itself, which knows what it was called with.
-    assert set(ANSWERS) == set(QUESTIONS) - {"start"}
+    assert set(ANSWERS) | set(HERE) == set(QUESTIONS)
+    assert not set(ANSWERS) & set(HERE)
 
 
 def test_the_types_of_the_page_are_made_of_these(pytestconfig: pytest.Config) -> None:

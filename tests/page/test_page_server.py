@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from indicial.page.server import LONGEST_QUESTION, STATIC, Lab, application
+from indicial.page.trainings import Trainings
 from indicial.page.workers import Superseded, Workers
 
 TEXT = "input x[i]\ny[j] = W[j,I] x[I]"
@@ -62,9 +63,10 @@ class Client:
 
 
 @pytest.fixture
-def client() -> Iterator[Client]:
-    start: Any = {"version": "", "file": "", "text": TEXT, "view": "equations", "models": []}
-    yield Client(Lab(start, 8765, Workers(1, warm=False)))
+def client(tmp_path: Path) -> Iterator[Client]:
+    start: Any = {"version": "", "file": "", "text": TEXT, "view": "equations", "run": "",
+                  "models": [], "worlds": []}  # fmt: skip
+    yield Client(Lab(start, 8765, Workers(1, warm=False), Trainings(str(tmp_path))))
 
 
 def call(client: Client, *arguments: Any, **named: Any) -> tuple[int, dict[str, str], bytes]:

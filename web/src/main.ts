@@ -18,7 +18,7 @@ const VIEWS: readonly (readonly [string, string, View])[] = [
   ["equations", "Equations", (start) => new Equations(start)],
   ["attention", "Attention", () => new Attention((text) => void packed(text).then((letters) => (location.hash = `eq=${letters}`)))],
   ["designs", "By hand", () => new Designs()],
-  ["runs", "Runs", () => new RunsView()],
+  ["runs", "Runs", (start) => new RunsView(start)],
 ];
 
 const THEME = "indicial.theme";

@@ -246,6 +246,19 @@ export interface Looks {
   cut: number;
 }
 
+export interface AskTraining {
+  text: string;
+  data: string;
+  minutes: number;
+  sizes: Record<string, number>;
+}
+
+export interface Training {
+  run: string;
+  running: boolean;
+  said: string;
+}
+
 export interface AskDesign {
   task: string;
 }
@@ -313,7 +326,9 @@ export interface Start {
   file: string;
   text: string;
   view: string;
+  run: string;
   models: Model[];
+  worlds: string[];
 }
 
 export interface Nothing {
@@ -344,4 +359,8 @@ export interface Questions {
   learn: [AskLearn, Learned];
   beside: [AskBeside, Beside];
   start: [Nothing, Start];
+  training: [Nothing, Training];
+  train: [AskTraining, Training];
+  stop: [Nothing, Training];
+  resume: [AskRun, Training];
 }

@@ -51,12 +51,14 @@ def _lab(options: argparse.Namespace) -> int:
             f"the lab needs {error.name}, which is not installed: pip install 'indicial[lab]'"
         ) from None
     from indicial.page.starting import beginning
+    from indicial.page.trainings import Trainings
     from indicial.page.workers import Workers
 
     begun, folders, fragment = beginning(options.what)
     port = _free(options.port)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    lab = Lab(begun, port, Workers(max(2, min(4, cores or 2)), folders=folders))
+    workers = Workers(max(2, min(4, cores or 2)), folders=folders)
+    lab = Lab(begun, port, workers, Trainings(folders[0]))
     link = f"{lab.link}{fragment}"
 
     def ready() -> None:

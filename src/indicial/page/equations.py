@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from indicial.program.program import Program
     from indicial.program.sizes import Size
 
-WIDTH = 72
+WIDTH = 64
 """Columns of an excerpt."""
 LONGEST_TEXT = 200_000
 LARGEST_SIZE = 10**7

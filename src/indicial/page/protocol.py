@@ -310,6 +310,21 @@ class Looks(TypedDict):
     """Tokens that the model has no places for."""
 
 
+class AskTraining(TypedDict):
+    text: str
+    data: str
+    minutes: Number
+    sizes: dict[str, int]
+
+
+class Training(TypedDict):
+    """The training that was started from the page; what it said, if it failed."""
+
+    run: str
+    running: bool
+    said: str
+
+
 # ---------------------------------------------------------------------- designs
 
 Matrices = dict[str, list[Number]]
@@ -389,7 +404,11 @@ class Start(TypedDict):
     file: str
     text: str
     view: str
+    run: str
+    """The run that was named."""
     models: list[Model]
+    worlds: list[str]
+    """What may be trained on from the page."""
 
 
 class Nothing(TypedDict):
@@ -421,6 +440,10 @@ QUESTIONS: dict[str, tuple[Any, Any]] = {
     "learn": (AskLearn, Learned),
     "beside": (AskBeside, Beside),
     "start": (Nothing, Start),
+    "training": (Nothing, Training),
+    "train": (AskTraining, Training),
+    "stop": (Nothing, Training),
+    "resume": (AskRun, Training),
 }
 """What may be asked, with the types of question and answer."""
 

@@ -1,6 +1,6 @@
 """What the page shows of runs: curves while they grow, text with its alternatives, what heads look at.
 
-    found()                                     →   {"runs/names-1": /home/me/runs/names-1}
+    found(["runs"])                             →   {"runs/names-1": /home/me/runs/names-1}
     curves({"run": "names-1", "known": 0, …})   →   the steps since byte 0 of its metrics
 
 A run is named by its folder, and only those in the folders that the lab was called with exist.
@@ -12,7 +12,7 @@ import base64
 import contextlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -49,12 +49,14 @@ def runs_in(folder: Path) -> Iterator[Path]:
         yield from (entry for entry in entries if entry.is_dir() and is_run(entry))
 
 
-def found() -> dict[str, Path]:
+def found(folders: Sequence[str]) -> dict[str, Path]:
     """The runs that there are now, by their names; one that comes twice has its folder before it."""
     names: dict[str, Path] = {}
-    for folder in map(Path, FOLDERS):
+    for folder in map(Path, folders):
         with contextlib.suppress(OSError):
             for path in runs_in(folder):
+                if path in names.values():
+                    continue
                 name = path.name if path.name not in names else f"{path.parent.name}/{path.name}"
                 names.setdefault(name, path)
                 if len(names) == MOST_RUNS:
@@ -63,7 +65,7 @@ def found() -> dict[str, Path]:
 
 
 def _folder(name: str) -> Path:
-    folder = found().get(name)
+    folder = found(FOLDERS).get(name)
     if folder is None:
         raise IndicialError(f"there is no run {name} in the folders of this lab")
     return folder
@@ -75,7 +77,7 @@ def _folder(name: str) -> Path:
 def runs(_: protocol.Nothing) -> protocol.Runs:
     """All runs with a line on each; what cannot be read is left out."""
     rows: list[protocol.RunOf] = []
-    for name, folder in found().items():
+    for name, folder in found(FOLDERS).items():
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
             said = json_of((folder / "run.json").read_bytes())
             rows.append(

@@ -23,8 +23,11 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from indicial.page.protocol import QUESTIONS, Start
+from indicial.page.protocol import QUESTIONS, Start, checked
+from indicial.page.runs import found
+from indicial.page.trainings import Trainings
 from indicial.page.workers import Busy, Superseded, Workers
+from indicial.program.messages import IndicialError
 
 LONGEST_QUESTION = 2 << 20
 LONGER = {"generate": 60.0, "attend": 60.0, "learn": 60.0}
@@ -61,6 +64,7 @@ class Lab:
     start: Start
     port: int
     workers: Workers
+    trainings: Trainings
     token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
 
     @property
@@ -87,6 +91,7 @@ def application(lab: Lab) -> Starlette:
             yield
         finally:
             lab.workers.stop()
+            lab.trainings.close()
 
     def guarded(
         handler: Callable[[Lab, Request], Awaitable[Response]],
@@ -180,8 +185,8 @@ async def _ask(lab: Lab, request: Request) -> Response:
         return JSONResponse({"error": "this is not a question"}, 400)
     except ClientDisconnect:
         return Response(status_code=400)
-    if name == "start":
-        return JSONResponse({"answer": lab.start})
+    if name in HERE:
+        return _told_here(lab, name, question)
     try:
         told = await lab.workers.ask(page, name, question, LONGER.get(name))
         return Response(told, media_type="application/json")
@@ -189,6 +194,36 @@ async def _ask(lab: Lab, request: Request) -> Response:
         return JSONResponse({"superseded": True}, 409)
     except Busy:
         return JSONResponse({"error": "too many questions wait; try again"}, 503)
+
+
+HERE = ("start", "training", "train", "stop", "resume")
+"""What the server answers itself: what it was called with, and the training that it started."""
+
+
+def _told_here(lab: Lab, name: str, question: Any) -> Response:
+    try:
+        question = checked(QUESTIONS[name][0], question)
+        match name:
+            case "start":
+                return JSONResponse({"answer": lab.start})
+            case "train":
+                told = lab.trainings.start(question)
+            case "resume":
+                runs = found(lab.workers.folders)
+                if question["run"] not in runs:
+                    raise IndicialError(
+                        f"there is no run {question['run']} in the folders of this lab"
+                    )
+                told = lab.trainings.go_on(question["run"], runs[question["run"]])
+            case "stop":
+                told = lab.trainings.stop()
+            case _:
+                told = lab.trainings.status()
+        return JSONResponse({"answer": told})
+    except IndicialError as error:
+        return JSONResponse({"error": str(error)})
+    except OSError as error:
+        return JSONResponse({"error": f"this cannot be done: {error.strerror}"})
 
 
 def serve(lab: Lab, ready: Callable[[], Any]) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from indicial import __version__, library
+from indicial.data.world import tables, worlds
 from indicial.notation import files
 from indicial.page.equations import LONGEST_TEXT
 from indicial.page.protocol import Start
@@ -29,6 +30,8 @@ def beginning(what: Sequence[str]) -> tuple[Start, list[str], str]:
         "file": "",
         "text": "",
         "view": "equations",
+        "run": "",
+        "worlds": [*worlds(), *tables()],
         "models": [{"name": n, "summary": library.summary(n)} for n in library.names()],
     }
     folders: list[str] = []
@@ -45,6 +48,7 @@ def beginning(what: Sequence[str]) -> tuple[Start, list[str], str]:
             if not is_run(path) and not any(runs_in(path)):
                 raise IndicialError(f"there is no run in {word}")
             start["view"] = "runs"
+            start["run"] = path.resolve().name if is_run(path) else ""
         else:
             source, faults = files.load(path, word)
             if not source.text and faults:
@@ -54,6 +58,6 @@ def beginning(what: Sequence[str]) -> tuple[Start, list[str], str]:
                     f"{word} has {len(source.text):,} characters; {LONGEST_TEXT:,} is the limit here"
                 )
             start["file"], start["text"] = path.name, source.text
-    if not folders and Path(FOLDER).is_dir():
-        folders.append(os.path.abspath(FOLDER))
+    if all(map(is_run, map(Path, folders))):
+        folders.insert(0, os.path.abspath(FOLDER))  # where a training that is started goes
     return start, folders, fragment
