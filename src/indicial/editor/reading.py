@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -20,8 +21,8 @@ from indicial.notation.source import Span
 from indicial.program.messages import IndicialError, Message, in_order
 from indicial.program.program import Program
 
-SHORT, TRIALS = 50_000, 12
-"""How long a text may be, and how many messages it may have, for what hints say to be tried."""
+SHORT, TRYING = 50_000, 1.0
+"""How long a text may be for what its hints say to be tried, and for how many seconds: who types waits."""
 
 
 def find(text: str, name: str, path: str = "", notes: bool = False) -> Findings:
@@ -43,8 +44,8 @@ def _document(text: str, name: str, path: str) -> Document:
 
 def _find(document: Document, programs: Sequence[Program], notes: bool) -> Findings:
     of = {m: p for p in reversed(programs) for m in p.messages if notes or m.severity != "note"}
-    trials = TRIALS if len(document.source.text) <= SHORT else 0
-    said = [with_fix(m, of[m], number < trials) for number, m in enumerate(in_order(of))]
+    until = time.monotonic() + (TRYING if len(document.source.text) <= SHORT else 0)
+    said = [with_fix(m, of[m], time.monotonic() < until) for m in in_order(of)]
     names = occurrences(document, programs)
     found = Findings([_diagnostic(m, document) for m in said], names)
     descriptions = [Descriptions(program) for program in programs]
