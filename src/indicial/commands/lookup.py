@@ -59,12 +59,12 @@ def answer_from_pages(options: argparse.Namespace, run: Run) -> int:
 
 def _ask(options: argparse.Namespace, run: Run, librarian: Librarian) -> int:
     """A row for each page: what one would ask of it, and what it answers. Left out are pages that give
-    neither, and questions whose true answer the run was trained with."""
+    neither, and those that the questions of the training are about."""
     from indicial.commands.evaluate import progress_of
     from indicial.decode.matching import trained_on
 
     known = trained_on(run, run.description.settings.get("column") or {})
-    learned = {q for q, _ in known.questions()} if known is not None else set()
+    learned = dict(known.questions()) if known is not None else {}
     with progress_of("pages") as progress:
         kept = librarian.questions(learned, progress)
     pages = len(librarian.pages)

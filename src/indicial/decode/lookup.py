@@ -15,7 +15,7 @@ with, read anew from their files, or others: who edits a page gets another answe
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,7 @@ import numpy as np
 import torch
 
 from indicial.data.columns.codings import Coding, Text
-from indicial.data.columns.pages import between, is_text, parted
+from indicial.data.columns.pages import Index, between, is_text, parted
 from indicial.data.columns.parts import Held
 from indicial.data.columns.slots import Slot
 from indicial.data.sources import Files, is_gone, open_source
@@ -214,18 +214,23 @@ class Librarian:
             if progress is not None:
                 progress(min(first + TOGETHER, len(questions)), len(questions))
 
-    def asked(self, progress: Progress | None = None) -> Iterator[tuple[str, str, float]]:
+    def asked(
+        self, pages: Sequence[str], progress: Progress | None = None
+    ) -> Iterator[tuple[str, str, float]]:
         """What one would ask of each page, what the page says to that, and how sure that is."""
-        for first in range(0, len(self.pages), TOGETHER):
-            yield from self._read(self.pages[first : first + TOGETHER], None)
+        for first in range(0, len(pages), TOGETHER):
+            yield from self._read(pages[first : first + TOGETHER], None)
             if progress is not None:
-                progress(min(first + TOGETHER, len(self.pages)), len(self.pages))
+                progress(min(first + TOGETHER, len(pages)), len(pages))
 
     def questions(
-        self, known: Collection[str] = (), progress: Progress | None = None
+        self, known: Mapping[str, str] | None = None, progress: Progress | None = None
     ) -> dict[str, str]:
-        """New questions with their answers, one for each page that gives both; `known` ones are left out."""
-        made = self.asked(progress)
+        """New questions with their answers, one for each page that gives both. A page that a `known` one
+        is about has given its question already."""
+        known, index = known or {}, Index(self.pages)
+        taken = {index.find(question, answer) for question, answer in known.items()}
+        made = self.asked([p for n, p in enumerate(self.pages) if n not in taken], progress)
         return {q: a for q, a, _ in made if q and a and "\t" not in q + a and q not in known}
 
     def _read(

@@ -167,7 +167,7 @@ class Knowledge:
     def _taught(self, folder: Path, reader: Path) -> Run:
         table = folder.parent / "questions.tsv"
         if not table.exists():
-            known = {q for q, _ in open_together([self._path(TRAIN)], ASKED).questions()}
+            known = dict(open_together([self._path(TRAIN)], ASKED).questions())
             rows = Librarian.of(Run.open(reader), "last").questions(known)
             write_text(table, "".join(f"{q}\t{a}\n" for q, a in rows.items()))
         new = [str(table)] if table.stat().st_size else []
