@@ -227,3 +227,17 @@ def test_what_the_prose_says_of_vectors_is_declared_in_one_line(tmp_path: Path) 
     (said,) = tried(tmp_path, "said.md", printed % "μ[i,d] ~ orthonormal\n")
     (open_,) = tried(tmp_path, "open.md", printed % "")
     assert (said.status, open_.status) == (HOLDS, REFUTED)
+
+
+def test_a_covariance_as_it_is_printed_beside_labels(tmp_path: Path) -> None:
+    """k_a = ε μ_a with ε ~ N(1, 1/2); that the labels are in I does not take the identity away."""
+    printed = (
+        "$$k_a \\sim \\mathcal{N}(\\mu_a, \\alpha I + \\frac{1}{2}(\\mu_a \\mu_a^{\\top}))$$\n\n"
+        "$$q = M(\\mu_a + \\mu_b)$$\n\n$$s_a = k_a^{\\top} q$$\n\n"
+        "```indicial\nlabel a, b in I\nconstant M = 10\nconstant α = 0.0001\nμ[i,d] ~ orthonormal\n"
+        "claim std of s[a] ≈ 7.07 within 1\n```\n"
+    )
+    found = tried(tmp_path, "sheet.md", printed)
+    assert [verdict.status for verdict in found] == [HOLDS]
+    programs = load_document(tmp_path / "sheet.md")
+    assert not [m.text for program in programs for m in program.messages]

@@ -21,6 +21,7 @@ from indicial.claims.shrink import corners
 from indicial.claims.verdict import claimed
 from indicial.program.ir import Code, Test
 from indicial.program.messages import IndicialError
+from indicial.program.names.covariances import is_made
 from indicial.program.outputs import save_figure
 from indicial.program.program import Program
 
@@ -54,7 +55,8 @@ class Picture:
     def line(self) -> str:
         """`α[0]: mean 0.5, deviation 0.386, 2,000 draws`; the means of a vector's elements."""
         mean, deviation = self.values.mean(axis=0), self.values.std(axis=0)
-        at = "".join(f", {name} = {value}" for name, value in self.sizes.items())
+        shown = {name: size for name, size in self.sizes.items() if not is_made(name)}
+        at = "".join(f", {name} = {size}" for name, size in shown.items())
         return (
             f"{self.text}: mean {_numbers(mean)}, deviation {_numbers(deviation)}; "
             f"{len(self.values):,} draws, seed {self.seed}{at}"

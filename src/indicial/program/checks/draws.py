@@ -18,6 +18,7 @@ from indicial.program.checks.orders import shown
 from indicial.program.cost.conditions import sign
 from indicial.program.meaning.functions import FUNCTIONS
 from indicial.program.messages import Messages
+from indicial.program.names.covariances import is_made
 from indicial.program.names.outline import Outline
 from indicial.program.sizes import Size
 
@@ -124,7 +125,7 @@ def _undrawn(code: ir.Code, messages: Messages) -> None:
     """`W_1[i,j] ~ N(0, 1)` where W_2 is read too: what is not drawn is 0."""
     for tensor in code.tensors.values():
         draws = [draw for draw in code.draws if draw.tensor == tensor.name and draw.left]
-        if tensor.role == "defined" or not draws:
+        if tensor.role == "defined" or not draws or is_made(tensor.name):
             continue
         for number, axis in enumerate(tensor.axes):
             ends = [_ends(draw, number, axis) for draw in draws]

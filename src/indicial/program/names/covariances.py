@@ -11,6 +11,7 @@ one. It may be singular, as `1/2 μ[n,i] μ[n,j]` is.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -99,3 +100,8 @@ def _drawn(
     parsed = parse_text("\n".join(lines), "covariance")
     equations = [e for e in parsed.statements if isinstance(e, s.Equation)]
     return [replace(e, sides=tuple(map(placed, e.sides)), span=span) for e in equations]
+
+
+def is_made(name: str) -> bool:
+    """Whether a tensor, or a size called after one, was made here: nobody wrote it."""
+    return re.search(r"\bcovariance\d+\.", name) is not None

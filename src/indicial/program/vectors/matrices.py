@@ -24,6 +24,8 @@ def has_identity(statements: list[s.Statement], sketch: Outline) -> bool:
     for statement in statements:
         for node in statement.walk():
             if isinstance(statement, s.Declaration) and node == s.Name("I"):
+                if statement.keyword == "label":
+                    continue  # `label a, b in I` calls a set so, and no tensor
                 return False
             if isinstance(node, s.Reduction) and node.upper is not None:
                 used |= {name_key(n) for n in node.upper.walk() if isinstance(n, s.Name)}
