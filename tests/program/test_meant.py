@@ -70,6 +70,16 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
         {"s": 0, "A": 2, "y": 1, "P": 2},
         2,
     ),
+    "activations that letters tell apart": (
+        r"h_t = \sigma_h(W_h x_t + U_h h_{t-1} + b_h), \quad y_t = o_t \odot \sigma_y(h_t)",
+        {"h": 2, "W_h": 2, "x": 2, "U_h": 2, "b_h": 1, "y": 2, "o": 2},
+        2,
+    ),
+    "a deviation before a difference": (
+        r"x_i = \sigma_i (z_i - \mu_i)",
+        {"x": 1, "σ": 1, "z": 1, "μ": 1},
+        0,
+    ),
     "weights and vectors": (
         r"c = \sum_{i=1}^n \alpha_i h_i",
         {"c": 1, "α": 1, "h": 2},

@@ -50,7 +50,7 @@ from indicial.program.names.letters import (
     index_name,
     is_capital,
 )
-from indicial.program.names.naming import FUNCTION_LETTERS
+from indicial.program.names.naming import FUNCTION_LETTERS, activates
 from indicial.program.names.occurrences import uses
 from indicial.program.names.outline import Outline
 from indicial.program.names.sorting import density
@@ -605,11 +605,11 @@ def _activation(use: Use) -> bool:
     """`φ(W x + b)`, `g(W_a a)`: a letter that stands before a sum or product of matrices; and any `φ(z)`."""
     call = use.call
     letter = call.function.base if call and isinstance(call.function, Name) else ""  # `φ_l` too
-    if call is None or len(call.arguments) != 1 or letter not in FUNCTION_LETTERS:
+    if call is None or len(call.arguments) != 1 or not activates(call):
         return False
     (inside,) = call.arguments
     capitals = any(isinstance(n, Name) and is_capital(n.base) for n in inside.walk())
-    return letter == "φ" or (isinstance(inside, Add | Product) and capitals)
+    return letter in "φσ" or (isinstance(inside, Add | Product) and capitals)
 
 
 def _atom(call: Call) -> bool:

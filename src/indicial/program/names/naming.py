@@ -49,6 +49,20 @@ from indicial.program.names.letters import (
 
 FUNCTION_LETTERS = frozenset("fgφψ")
 """Letters that are a function where nothing says otherwise; any other letter is a factor."""
+
+
+def activates(call: Call) -> bool:
+    """`f(…)`; `σ_h(W x + b)` and `σ_h(c_t)` too, but not `σ_i (x - μ)`."""
+    name = call.function
+    if not isinstance(name, Name) or len(call.arguments) != 1:
+        return isinstance(name, Name) and name.base in FUNCTION_LETTERS
+    if name.base != "σ" or not name.sub:
+        return name.base in FUNCTION_LETTERS
+    (inside,) = call.arguments
+    capitals = any(isinstance(n, Name) and is_capital(n.base) for n in inside.walk())
+    return isinstance(inside, Name | Index) or (isinstance(inside, Add | Product) and capitals)
+
+
 MOST_DIGITS = 4
 """A longer number below a name is one number, not an index for each digit."""
 

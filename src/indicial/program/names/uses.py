@@ -29,7 +29,7 @@ from indicial.notation.syntax import (
 )
 from indicial.program.ir import ELEMENTWISE
 from indicial.program.names.letters import index_expression, index_name, is_capital, is_letter
-from indicial.program.names.naming import FUNCTION_LETTERS, Naming, Reference
+from indicial.program.names.naming import FUNCTION_LETTERS, Naming, Reference, activates
 
 ALIASES = {
     "log": "ln", "sg": "stop", "log_σ": "logsigmoid", "ln_σ": "logsigmoid",
@@ -129,7 +129,7 @@ class Uses:
             return "factor" if scalar or apart or self.is_size(key, name) else "tensor"
         named = len(name.base) > 1 and not is_letter(name.base)
         unknown = key not in self.bare and key not in self.bracketed
-        if unknown and (named or name.base in FUNCTION_LETTERS or reference.group is not None):
+        if unknown and (named or activates(call) or reference.group is not None):
             return "function"
         return "factor"
 

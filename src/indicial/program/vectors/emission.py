@@ -13,7 +13,7 @@ from indicial.notation import syntax as s
 from indicial.notation.printers import name_key
 from indicial.notation.source import Span
 from indicial.program.names.letters import LAST, index_name, is_capital
-from indicial.program.names.naming import FUNCTION_LETTERS
+from indicial.program.names.naming import activates
 from indicial.program.vectors import regular
 from indicial.program.vectors.conflicts import Conflicts
 from indicial.program.vectors.dimensions import Dimensions
@@ -496,7 +496,7 @@ def _only_named(node: s.Node) -> bool:
     """`φ(…)`: a function of which only the name is known."""
     if not isinstance(node, s.Call) or not isinstance(node.function, s.Name):
         return False
-    return node.function.base in FUNCTION_LETTERS
+    return activates(node)
 
 
 def _size_under_root(below: s.Expression) -> s.Name | None:

@@ -13,7 +13,7 @@ from typing import TypeGuard
 from indicial.notation import syntax as s
 from indicial.notation.printers import name_key
 from indicial.program.names.letters import index_name, is_capital, is_letter
-from indicial.program.names.naming import FUNCTION_LETTERS
+from indicial.program.names.naming import activates
 from indicial.program.names.outline import Outline
 from indicial.program.names.uses import BUILT_IN, Use
 
@@ -117,7 +117,7 @@ def elementwise(node: s.Expression) -> bool:
     name = node.function
     if node.given is not None:
         return False
-    if name.base in FUNCTION_LETTERS:  # `φ_l` too
+    if activates(node):  # `φ_l` too
         return len(node.arguments) == 1 and not any(isinstance(i, s.Index) for i in name.sub)
     return name.base in BUILT_IN - {"onehot", "softmax"} and not name.sub
 

@@ -19,7 +19,7 @@ from indicial.notation import syntax as s
 from indicial.notation.printers import name_key
 from indicial.program.messages import Messages
 from indicial.program.names.letters import LAST, family, index_name, is_capital, is_letter
-from indicial.program.names.naming import FUNCTION_LETTERS
+from indicial.program.names.naming import activates
 from indicial.program.names.sorting import outline
 from indicial.program.names.uses import BUILT_IN, PROBABILITY
 from indicial.program.vectors.leaves import MATRIX_FUNCTIONS, is_element
@@ -316,7 +316,7 @@ def factors(statements: list[s.Statement]) -> list[s.Statement]:
         name = call.function
         if not isinstance(name, s.Name) or len(call.arguments) != 1 or _opaque(call):
             return False
-        if name.base in FUNCTION_LETTERS and call.arguments[0] != name:
+        if activates(call) and call.arguments[0] != name:
             return False
         if name.base in BUILT_IN or sketch.is_function(name_key(name)) or id(call) in drawn:
             return False

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from indicial.notation import syntax as s
 from indicial.notation.vocabulary import SPACE
 from indicial.program.names.letters import is_capital, is_letter
-from indicial.program.names.naming import FUNCTION_LETTERS
+from indicial.program.names.naming import activates
 from indicial.program.names.uses import BUILT_IN
 from indicial.program.vectors.kinds import GREEK_MATRICES, is_greek
 from indicial.program.vectors.leaves import is_element
@@ -108,7 +108,7 @@ def _takes_values(call: s.Call) -> bool:
     name = call.function
     if call.given is not None or not isinstance(name, s.Name):
         return False
-    return name.base in BUILT_IN or name.base in FUNCTION_LETTERS
+    return name.base in BUILT_IN or activates(call)
 
 
 def _indexed(statements: Iterable[s.Statement]) -> Iterator[str]:
