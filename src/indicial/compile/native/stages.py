@@ -1,14 +1,4 @@
-"""The linear maps of a step: which statements are products of an operand with weights.
-
-    R^{(1)}[t,j] = Σ_i W^R[j,i] h[t-1,i]     ┐  Matmul: one product, both weights side by side
-    G^{(1)}[t,j] = Σ_i W^G[j,i] h[t-1,i]     ┘
-
-    … p[t,i] + q[t,i] …                         p and q products that nothing else reads: one
-                                                product, their operands side by side
-
-The second is what the adjoint of the first looks like.
-
-The work of one step in stages: products first, then all that is elementwise in one go.
+"""The work of one step in stages: products first, then all that is elementwise in one go.
 
     R^{(1)}[t,j] = Σ_i W^R[j,i] h[t-1,i]      ┐  Matmul: one product, both weights side by side
     G^{(1)}[t,j] = Σ_i W^G[j,i] h[t-1,i]      ┘
@@ -17,6 +7,16 @@ The work of one step in stages: products first, then all that is elementwise in 
     h[t,j] = …                                ┘
 
 The statements are in normal form (`passes.normal`).
+
+The linear maps of a step: which statements are products of an operand with weights.
+
+    R^{(1)}[t,j] = Σ_i W^R[j,i] h[t-1,i]     ┐  Matmul: one product, both weights side by side
+    G^{(1)}[t,j] = Σ_i W^G[j,i] h[t-1,i]     ┘
+
+    … p[t,i] + q[t,i] …                         p and q products that nothing else reads: one
+                                                product, their operands side by side
+
+The second is what the adjoint of the first looks like.
 """
 
 from __future__ import annotations

@@ -1,4 +1,12 @@
-"""The call of a step's kernel, kept from one step to the next.
+"""One step of a decoder as one kernel: at batch 1 it costs what reading the weights costs.
+
+    native = NativeStep(code, want, caches, sizes, count="n", dtype=torch.float32)
+    native.run(parameters, given, caches, 7, {}, 1)      the wanted tensors of the 7th step
+
+The layers are written out, the weights are put into order once and kept so until one of them
+changes. Caches grow in place: their memory is handed over with room for one more value.
+
+The call of a step's kernel, kept from one step to the next.
 
     weights = Weights.of(kernel, ["W", "B"], parameters)      the weights in order, for many steps
     launch = Launch(kernel)
@@ -10,14 +18,6 @@ So what does not change from step to step stays written in the call.
 
 **Busy machines.** Threads that multiply together wait for each other, and where other processes have
 the cores, that may be for milliseconds. After such a wait a launch runs alone for a while.
-
-One step of a decoder as one kernel: at batch 1 it costs what reading the weights costs.
-
-    native = NativeStep(code, want, caches, sizes, count="n", dtype=torch.float32)
-    native.run(parameters, given, caches, 7, {}, 1)      the wanted tensors of the 7th step
-
-The layers are written out, the weights are put into order once and kept so until one of them
-changes. Caches grow in place: their memory is handed over with room for one more value.
 """
 
 from __future__ import annotations
