@@ -46,7 +46,7 @@ class Workers:
             worker.end()
 
 
-@dataclass
+@dataclass(eq=False)
 class Known:
     """What was found in a text, and the edits since."""
 
@@ -138,7 +138,7 @@ class Open:
             text = str(self.text)
             asked = self._workers.of(text).ask("find", text, self.name, self.path, self.notes)
             self.known = await self._learn(self.known, asked)
-            if not self._dirty.is_set():
+            if not self._dirty.is_set() and not self.known.edits:  # edits are left if it was lost
                 self._fresh.set()
             self._told(self)
             if self._with_claims and "claim" in text and not self._dirty.is_set():

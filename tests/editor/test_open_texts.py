@@ -1,0 +1,64 @@
+"""What is known of a text follows its edits, whatever happens to the process that reads."""
+
+import asyncio
+from typing import Any
+
+from indicial.editor.findings import Diagnostic, Findings
+from indicial.editor.open_texts import Open
+from indicial.editor.texts import Text
+from indicial.editor.worker import Lost
+
+
+class Readers:
+    """Readers that find a mistake at each `!`, and die of a `?`."""
+
+    def __init__(self) -> None:
+        self.claims = self
+        self.asked: list[tuple[str, str]] = []
+
+    def of(self, text: str) -> "Readers":
+        return self
+
+    async def ask(self, what: str, text: str, *_: Any) -> Findings:
+        self.asked.append((what, text))
+        await asyncio.sleep(0)
+        if "?" in text:
+            raise Lost("it has died")
+        places = [n for n, sign in enumerate(text) if sign == "!"]
+        return Findings([Diagnostic(n, n + 1, "error", what, "!") for n in places])
+
+
+async def edited() -> None:
+    readers, told = Readers(), 0
+
+    def hear(_: Open) -> None:
+        nonlocal told
+        told += 1
+
+    text = Open("a.eq", Text("claim !\n"), readers, hear)  # type: ignore[arg-type]
+    assert await text.fresh(9)
+    while told < 2:  # the mistakes, and what came of the claims
+        await asyncio.sleep(0.01)
+    text.change((0, 0), (0, 0), "ab ")
+    text.change((0, 0), (0, 0), "c ")
+    for known in (text.known, text.claimed):
+        assert [known.now(d.start, d.end) for d in known.findings.diagnostics] == [(11, 12)]
+        assert known.then(11) == 6
+    assert await text.fresh(9)
+    assert text.known.edits == []
+    assert [asked for what, asked in readers.asked if what == "find"] == [
+        "claim !\n",
+        "c ab claim !\n",
+    ]
+    # Nobody can read the next one: what was known stays, and nothing that needs the whole is answered.
+    text.change((0, 0), (0, 2), "?")
+    assert not await text.fresh(0.5)
+    assert [text.known.now(d.start, d.end) for d in text.known.findings.diagnostics] == [(10, 11)]
+    text.change((0, 0), (0, 1), "")
+    assert await text.fresh(9)
+    assert [(d.start, d.end) for d in text.known.findings.diagnostics] == [(9, 10)]
+    text.close()
+
+
+def test_an_open_text() -> None:
+    asyncio.run(edited())
