@@ -75,6 +75,11 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
         {"h": 2, "W_h": 2, "x": 2, "U_h": 2, "b_h": 1, "y": 2, "o": 2},
         2,
     ),
+    "an embedding among other matrices": (
+        r"s_t = \tanh(W_s s_{t-1} + E y_{t-1} + C c_t)",
+        {"s": 2, "W_s": 2, "E": 2, "y": 2, "C": 2, "c": 2},
+        3,
+    ),
     "a deviation before a difference": (
         r"x_i = \sigma_i (z_i - \mu_i)",
         {"x": 1, "σ": 1, "z": 1, "μ": 1},

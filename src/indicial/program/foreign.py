@@ -478,7 +478,28 @@ def _expects(node: Node, outline: Outline) -> bool:
     elif isinstance(node, Call):
         parts = (node.function,)
     expecting = any(isinstance(part, Name) and part.base == "E" for part in parts)
-    return expecting and not _known_e(outline)
+    return expecting and not _known_e(outline) and not _embeds(node, outline)
+
+
+def _embeds(node: Node, outline: Outline) -> bool:
+    """`E y_{t-1}` beside `W s_{t-1}`: one matrix among others that are multiplied with vectors."""
+
+    own = _map(node)
+    return own is not None and any(
+        _map(other) not in (None, own)
+        for statement in outline.statements
+        for other in statement.every(Product)
+    )
+
+
+def _map(node: Node) -> Name | None:
+    """The W of `W s_{t-1}`."""
+    factors = node.factors if isinstance(node, Product) else ()
+    if len(factors) != 2 or not all(isinstance(f, Name) and not f.sup for f in factors):
+        return None
+    matrix, vector = (f for f in factors if isinstance(f, Name))
+    maps = is_capital(matrix.base) and not is_capital(vector.base) and bool(vector.sub)
+    return matrix if maps else None
 
 
 def _leading(factors: tuple[Expression, ...]) -> tuple[Expression, ...]:
