@@ -181,6 +181,8 @@ def test_attention_is_dragged_and_moved_by_keys(page: Any) -> None:
 def test_runs_write_and_look(page: Any) -> None:
     page.get_by_role("link", name="Runs").click()
     page.wait_for_selector(".written .token")
+    # Nothing was stopped here, so there is nothing to go on with.
+    assert page.get_by_role("button", name="Go on training").count() == 0
     page.locator(".written .token").nth(1).hover()
     assert page.locator("table.others tr").count() > 2
     page.get_by_label("heads read").fill("ab ba")

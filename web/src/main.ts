@@ -6,7 +6,7 @@ import { h, show } from "./dom.ts";
 import { Equations } from "./equations/view.ts";
 import { packed } from "./link.ts";
 import type { Start } from "./protocol.ts";
-import { RunsView } from "./runs/view.ts";
+import { RunsView } from "./run/view.ts";
 
 interface Shown {
   node: HTMLElement;

@@ -6,7 +6,7 @@ import { packed, unpacked } from "../src/link.ts";
 import { fromSlider, toSlider } from "../src/equations/costs.ts";
 import { parser } from "../src/equations/language.ts";
 import { columns } from "../src/equations/typeset.ts";
-import { History, means } from "../src/runs/history.ts";
+import { History, means } from "../src/run/history.ts";
 import { unpackWeights } from "../src/pictures/weights.ts";
 import { colours, scaleOf } from "../src/pictures/colour.ts";
 import { ticks } from "../src/pictures/lines.ts";

@@ -81,9 +81,15 @@ def work(line: socket.socket) -> None:
 
 
 def limit_memory() -> None:
-    """What is taken on top of what is there; a computation that needs more gets a MemoryError."""
-    with open("/proc/self/status", encoding="ascii", errors="replace") as status:
-        data = next((int(row.split()[1]) << 10 for row in status if row.startswith("VmData")), 0)
+    """What is taken on top of what is there; a computation that needs more gets a MemoryError.
+
+    Only where the system tells how much is there: Linux.
+    """
+    try:
+        with open("/proc/self/status", encoding="ascii", errors="replace") as status:
+            data = next(int(row.split()[1]) << 10 for row in status if row.startswith("VmData"))
+    except (OSError, StopIteration):
+        return
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
     wanted = data + MEMORY
     limit = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
