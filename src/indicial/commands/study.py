@@ -30,7 +30,7 @@ the table and the figure that it shows.
   indicial study which_model           encoder, decoder or both: 10 minutes
   indicial study knowledge --data DIR  from memory or looked up: an hour
   indicial study facts                 how often a fact must be read: 10 minutes
-  indicial study parses --data FOLDER  heads as links of a parse: 8 minutes
+  indicial study parses --data FOLDER  heads as links of a parse: 20 minutes
   indicial study shaping --quick       tiny, to see what happens: seconds
 
 The folder, runs/study-NAME or --out, gets table.md, study.json with every
@@ -177,6 +177,7 @@ def add(commands: Commands[Any]) -> None:
     parses = _add(studies, "parses", "heads as links of a parse", PARSES, _parses)
     parses.add_argument("--data", required=True, metavar="FOLDER",
                         help="a treebank: *train*.conllu and *dev*.conllu")  # fmt: skip
+    parses.add_argument("--steps", type=int, metavar="N", help="of each training (600)")
     parses.add_argument("--run", metavar="RUN", dest="subject",
                         help="look at this run instead of training some")  # fmt: skip
 
@@ -233,9 +234,14 @@ def _heads(options: argparse.Namespace) -> Study:
 
 
 def _parses(options: argparse.Namespace) -> Study:
+    from dataclasses import replace
+
     from indicial.lab.studies.parses import QUICK, Parses, Plan
 
-    return Parses(QUICK if options.quick else Plan(), options.data, options.subject)
+    plan = QUICK if options.quick else Plan()
+    if options.steps is not None:
+        plan = replace(plan, steps=options.steps)
+    return Parses(plan, options.data, options.subject)
 
 
 def _run_time(options: argparse.Namespace) -> Study:

@@ -20,6 +20,7 @@ import numpy as np
 
 from indicial.data.columns.binding import File
 from indicial.data.columns.codings import Coding, Image, Refused, Text
+from indicial.data.columns.slots import spelt
 from indicial.data.tokenizers import EOS
 from indicial.data.world import Phrasebook, tables, world_table
 from indicial.data.world.alignment import Link, read_links
@@ -68,7 +69,12 @@ def column_subject(
         cells = {**_row_of(run, row, form), **cells}
     if odd := next((name for name in cells if name not in codings), None):
         raise IndicialError(f"there is no input {odd}; there are {', '.join(codings)}")
-    target = form.target.name if form.target is not None else None
+    predicted = [part.slot.name for part in form.parts]
+    if not predicted and form.target is not None:
+        predicted = [form.target.name]
+    for slot in form.given:
+        if (words := spelt(slot, form.given)) is not None and words.name in cells:
+            cells.setdefault(slot.name, cells[words.name])
     lacking = [slot.name for slot in form.given if slot.name not in cells]
     if lacking:
         raise IndicialError(
@@ -77,9 +83,11 @@ def column_subject(
         )
     cells = {name: _loaded(codings[name], cell) for name, cell in cells.items()}
     stored = {name: _stored(name, codings[name], cell) for name, cell in cells.items()}
-    if target is not None and target not in stored:
+    if any(name not in stored for name in predicted):
         (answer,) = Answerer.of(run, checkpoint).answers([cells])
-        stored[target] = codings[target].encode(answer.text) if answer.text else np.array([EOS])
+        for name in predicted:
+            said = answer.each.get(name, answer.text)
+            stored.setdefault(name, codings[name].encode(said) if said else np.array([EOS]))
     texts = tuple(
         _text(module, one, codings[one.name], stored[one.name]) for one in readings(module.code)
     )
