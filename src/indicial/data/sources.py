@@ -306,6 +306,8 @@ def missing(name: str, path: Path, what: str, others: Sequence[str]) -> str:
     """There is no such file: what there is, with nearly that name; `others` are built in."""
     if "://" in name:
         return f"{name} is an address, not a file: download it first, and name the file"
+    if path.exists():
+        return f"{name} is neither a file nor a folder, but a pipe or a device: write it to a file first"
     folder = path.parent
     while not folder.is_dir():
         path, folder = folder, folder.parent
