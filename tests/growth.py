@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import string
 from collections.abc import Callable, Iterator
 
 
 def word(number: int) -> str:
-    """A word for each number; no two of them look alike."""
-    letters, number = "", (number + 1) * 104_729
-    while number or len(letters) < 3:
-        letters, number = string.ascii_lowercase[number % 26] + letters, number // 26
-    return letters
+    """A word for each number, seven letters of no pattern, so that no two of them look alike."""
+    drawn = hashlib.sha256(str(number).encode()).digest()
+    return "".join(string.ascii_lowercase[byte % 26] for byte in drawn[:7])
 
 
 def filled(size: int, parts: Iterator[str], between: str = "") -> str:
