@@ -391,20 +391,13 @@ class Code:
     labels: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """The names of elements, by size: `label a, b in N` gives `{"N": ("a", "b")}`."""
 
-    def equations(
-        self,
-        tensors: dict[str, Tensor] | None = None,
-        statements: Iterable[Statement] | None = None,
-    ) -> Code:
+    def equations(self, tensors: dict[str, Tensor], statements: Iterable[Statement]) -> Code:
         """Other equations in the place of these, and nothing that is drawn, claimed or generated."""
+        own = tuple(statements)
+        there = {statement.target for statement in own}
+        known = {n: t for n, t in tensors.items() if t.role != "defined" or n in there}
         return replace(
-            self,
-            tensors=self.tensors if tensors is None else tensors,
-            statements=self.statements if statements is None else tuple(statements),
-            draws=(),
-            tests=(),
-            loss=None,
-            generated=None,
+            self, tensors=known, statements=own, draws=(), tests=(), loss=None, generated=None
         )
 
     def of(self, tensor: str) -> list[Statement]:

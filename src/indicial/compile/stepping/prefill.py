@@ -187,7 +187,9 @@ def _given(stepping: Stepping) -> Code | None:
         statements = starts + [s for s in statements if not _before(stepping, s)]
         if tensors_read(statements) & unknown:
             return None
-    return code.equations(tensors, statements)
+    # What a state holds of all steps is as long as there were steps.
+    sizes = {**code.sizes, stepping.count: None}
+    return replace(code.equations(tensors, statements), sizes=sizes)
 
 
 def _slotted(stepping: Stepping) -> list[str]:
