@@ -96,3 +96,19 @@ def test_what_has_too_many_layers_is_emitted() -> None:
         _, out = module.step(None, w=1)
     assert list(decoder(module).natives.made.values()) == [None]
     torch.testing.assert_close(out["P"], module(w=[1, 0], want=["P"])["P"][1])
+
+
+@pytest.mark.parametrize("steps", [2, 3])
+def test_the_last_place_of_learned_positions_is_reached(steps: int) -> None:
+    """Also where there is no other: a text of one word and its end."""
+    torch.manual_seed(1)
+    module = indicial.load("encoder_decoder_prenorm").compile(
+        U=7, V=6, J=8, K=2, I=4, D=8, L=1, S=5, T=steps, dtype=torch.float64
+    )
+    x, w = torch.randint(7, (3, 5)), torch.randint(6, (3, steps))
+    with torch.no_grad():
+        whole = module.eval()(x=x, w=w, want=["P"])["P"]
+        state = module.begin(x=x)
+        for t in range(steps - 1):
+            state, out = module.step(state, w=w[:, t])
+            torch.testing.assert_close(out["P"], whole[:, t + 1])

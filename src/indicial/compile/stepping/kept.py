@@ -152,6 +152,10 @@ class NativeSteps:
             return None
         if not toolchain.available() or stepping.count in ragged:
             return None
+        if frame.decoder.most == 1:
+            return (
+                None  # the axis of the only step is one long, and the kernel would read its start
+            )
         caches = [
             Growing(m.past, m.seen, m.axis) for m in stepping.many if m.past in stepping.inside
         ]
