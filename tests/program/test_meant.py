@@ -366,3 +366,19 @@ def test_a_loss_of_vectors_is_a_number(tmp_path: Path) -> None:
         tmp_path, r"l(\mathbf y, \hat{\mathbf y}) = -\sum_{j=1}^q y_j \log \hat y_j"
     )
     assert found.axes.pop("l") == {0} and list(found.axes.values()) == [{1}, {1}]
+
+
+def test_brackets_that_hold_indices_with_words_and_numbers_hold_no_vectors(tmp_path: Path) -> None:
+    path = tmp_path / "notes.md"
+    path.write_text(
+        r"$$\alpha[t_{\text{in}}] = \mathrm{softmax}_{t_{\text{in}}} h[J_1] W[J_1,J_2] M[t_{\text{in}},J_2]$$",
+        encoding="utf-8",
+    )
+    (found,) = load_document(path)
+    assert not found.skipped
+    assert {n: len(t.axes) for n, t in found.code.tensors.items()} == {
+        "α": 1,
+        "h": 1,
+        "W": 2,
+        "M": 2,
+    }

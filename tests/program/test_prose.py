@@ -455,6 +455,13 @@ def test_what_goes_with_a_row_that_is_not_read_is_not_read(tmp_path: Path, displ
     assert read(programs(tmp_path, f"$${display}$$")) == 0
 
 
+def test_rows_in_brackets_are_read_beside_one_that_is_not(tmp_path: Path) -> None:
+    rows = r"H &= a + | b, c| + d \\ \alpha[t_1,t_2] &= \mathrm{softmax}_{t_2} q[t_1,I] k[t_1,I]"
+    assert said(programs(tmp_path, rf"$$\begin{{aligned}} {rows} \end{{aligned}}$$")) == [
+        "softmax-index"
+    ]
+
+
 def test_an_optimiser_is_read_beside_the_row_that_says_what_its_gradient_is(tmp_path: Path) -> None:
     rows = (
         r"g_t &= \partial_w \ell(w_t) \\ s_t &= s_{t-1} + g_t^2 \\ "

@@ -14,7 +14,7 @@ from dataclasses import replace
 from indicial.notation.faults import Skipped
 from indicial.notation.source import Span
 from indicial.notation.syntax import Equation, Name, Statement
-from indicial.program.doubts import about
+from indicial.program.doubts import about, indexed
 from indicial.program.foreign import foreign, without_arguments, without_names
 from indicial.program.names.sorting import says_what
 from indicial.program.program import Program
@@ -117,7 +117,8 @@ def _without_lost_displays(parts: list[Part], foreign_statements: set[Statement]
         rows = [st for st in block.statements if not says_what(st)]
         again = any(st in foreign_statements for st in rows)
         beside = any(skipped.reason.startswith(WHOLE) for skipped in block.skipped)
-        beside = beside or _of_slopes(rows)
+        # Rows in brackets say what they mean by themselves, and their slips are certain.
+        beside = (beside and not all(map(indexed, rows))) or _of_slopes(rows)
         if again or (beside and rows) or (block.skipped and rows and all(map(_draws, rows))):
             lost.add(at)
     if not lost:

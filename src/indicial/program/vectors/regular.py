@@ -484,7 +484,7 @@ def side_by_side(items: Sequence[s.Expression], indices: Collection[str]) -> boo
     scripted = [n for n in named if n.sub or n.sup]
     plain = [n for n in named if not n.sub and not n.sup]
     return (
-        bool(scripted)
+        any(index_name(n) is None for n in scripted)  # `M[t_{in}, J_2]` holds places
         and len({n.base for n in named}) > 1
         and all(is_letter(n.base) and n.base != "w" for n in named)
         and all(n.base in OFTEN_VECTORS and n.base not in indices for n in plain)
