@@ -49,7 +49,7 @@ is left out of a text, and behind the text for "what was it?":
 A model that looks answers up (`answer` of the library) shows the page, and can
 ask every page what there is to ask, for another model to learn:
 
-  indicial generate runs/reader --prompt "Where was Anna Lind born?" --show-source
+  indicial generate runs/reader --prompt "Where was Anna born?" --show-source
   indicial generate runs/reader --ask --out questions.tsv
 
 A model that reads other inputs as well is given them by name: texts, files with
