@@ -75,6 +75,10 @@ FUNCTIONS = {
 }
 
 TIMES = {
+    "no-distribution": (
+        "input w[t] in V\nh[t,j] = tanh(W[j,I] h[t-1,I] + e[w[t],j])\n"
+        "P(w_t | w_0, …, w_{t-1}) = 2 softmax_{w_t} e[w_t,J] h[t-1,J]"
+    ),
     "cycle": "input x[t,k]\nR[t,j] = tanh(W[j,I] h[t,I] + V[j,K] x[t,K])\nh[t,j] = 1/2 R[t,j]",
     "shifted-read": "input x[t,k]\nR[t,j] = tanh(W[j,K] x[t,K])\ny[t,j] = 2 R[t-1,j]",
     "two-steps": (
