@@ -37,7 +37,7 @@ def test_the_page_names_everything() -> None:
 
 
 INTERNAL = {
-    "claimed", "codings", "create", "judged", "keep_setting", "mend", "number", "of_text", "open",
+    "as_filling", "claimed", "codings", "create", "judged", "keep_setting", "mend", "number", "of_text", "open",
     "silenced",
 }  # fmt: skip
 """For the package itself; `Run.open` stands in the text of the page."""
