@@ -186,7 +186,7 @@ class Grader:
         repeated = not isinstance(other, Number) and other in read.answer.walk()
         if repeated and other not in key.walk():
             return Grade(0.0, "this says again what stands on the other side")
-        tests = [t for t in program.code.tests if t.span.source is read.source]
+        tests = [t for t in program.analysis.code.tests if t.span.source is read.source]
         test = tests[0 if gap.side == 0 else -1]
         verdict = self._try(program, test)
         if verdict.status == HOLDS:
@@ -228,7 +228,7 @@ class Grader:
         return Grade(HALF, f"it holds, but there is a sharper bound: {_where(verdict)}")
 
     def _definition(self, gap: Gap, program: Program, part: Part) -> Grade:
-        verdict = self._equal(gap, program.code, part)
+        verdict = self._equal(gap, program.analysis.code, part)
         if isinstance(verdict, str):
             return Grade(0.0, verdict)
         if verdict.status == HOLDS:
@@ -237,7 +237,9 @@ class Grader:
             return Grade(1.0, f"the same values: {verdict.found}")
         if verdict.status != REFUTED:
             return Grade(0.0, f"it could not be tried: {verdict.found}", "unread")
-        code, test = equality(program.code, self._key(part).code, _target(gap, self._key(part)))
+        code, test = equality(
+            program.analysis.code, self._key(part).code, _target(gap, self._key(part))
+        )
         factor = self._factor_of(code, test, verdict)
         if factor is not None:
             return Grade(
@@ -266,8 +268,8 @@ class Grader:
         program = self._with(part, reads, ())
         self._require_known(program, part, ())
         names = {_target(gap, key) for gap in gaps}
-        tests = [t for t in program.code.tests if t.kind not in ("step", "plot")]
-        about = [t for t in tests if names & set(claimed(program.code, t).tensors)]
+        tests = [t for t in program.analysis.code.tests if t.kind not in ("step", "plot")]
+        about = [t for t in tests if names & set(claimed(program.analysis.code, t).tensors)]
         if not about:
             return Grade(0.0, "no claim of the section is about it")
         verdicts = [self._try(program, test) for test in about]
@@ -282,7 +284,9 @@ class Grader:
     # ------------------------------------------------------------------ what is tried
 
     def _try(self, program: Program, test: ir.Test) -> Verdict:
-        return try_one(program.code, test, seed=self.seed, draws=self.draws, beside=self._beside)
+        return try_one(
+            program.analysis.code, test, seed=self.seed, draws=self.draws, beside=self._beside
+        )
 
     def _says_nothing(self, program: Program, test: ir.Test, gap: Gap) -> bool:
         """Whether a claim holds whatever its other side is: `α[a] = α[a] + 0`.
@@ -292,8 +296,8 @@ class Grader:
         """
         left, right = (test.left, test.right) if gap.side else (test.right, test.left)
         mine = {n.tensor for n in left.walk() if isinstance(n, ir.Read)}
-        defined = {n for n in mine if program.code.tensors[n].role == "defined"}
-        part = claimed(program.code, replace(test, left=right, right=right))
+        defined = {n for n in mine if program.analysis.code.tensors[n].role == "defined"}
+        part = claimed(program.analysis.code, replace(test, left=right, right=right))
         if not defined & set(part.tensors):
             return False
         if any(isinstance(n, ir.Derivative | ir.Quantity | ir.Statistic) for n in left.walk()):
@@ -303,10 +307,10 @@ class Grader:
         original = own[0 if gap.side == 0 else -1] if own else None
         if original is not None and _opened(key, original, defined, self.seed).status == HOLDS:
             return False
-        return _opened(program.code, test, defined, self.seed).status == HOLDS
+        return _opened(program.analysis.code, test, defined, self.seed).status == HOLDS
 
     def _factor(self, program: Program, test: ir.Test, verdict: Verdict) -> str | None:
-        return self._factor_of(program.code, test, verdict)
+        return self._factor_of(program.analysis.code, test, verdict)
 
     def _factor_of(self, code: ir.Code, test: ir.Test, verdict: Verdict) -> str | None:
         """The number that would make an answer right, if there is one: `-1`, `2`, `1/3`."""
@@ -333,7 +337,7 @@ class Grader:
         return str(ratio) if found.status == HOLDS else None
 
     def _tests(self, program: Program, claim: Statement) -> list[ir.Test]:
-        return [t for t in program.code.tests if t.span.source is claim.span.source]
+        return [t for t in program.analysis.code.tests if t.span.source is claim.span.source]
 
     # ------------------------------------------------------------------ programs
 
@@ -373,11 +377,12 @@ class Grader:
     def _require_known(self, program: Program, part: Part, extra: Sequence[Statement]) -> None:
         """Whether an answer reads, and reads what there is."""
         key = self._key(part)
-        errors = [m for m in program.errors if m not in key.errors]
+        # A step that no longer follows is wrong, not unread: values will tell.
+        errors = [m for m in program.errors if m not in key.errors and m.code != "step"]
         if errors:
             first = errors[0]
             raise Unread(f"{first.text}" + (f" ({first.hint})" if first.hint else ""))
-        mine, known = program.code.tensors, key.code.tensors
+        mine, known = program.analysis.code.tensors, key.code.tensors
         new = [n for n, t in mine.items() if n not in known and t.role != "defined"]
         if new:
             import difflib

@@ -385,6 +385,8 @@ def lettered(statements: list[s.Statement]) -> list[s.Statement]:
             elif isinstance(node, s.Name):
                 places = tuple(i for i in (*node.sub, *node.sup) if not _lone(i))
                 below = node.sub[0] if len(node.sub) == 1 else None
+                if isinstance(below, s.Number):  # `x_1, …, x_d`
+                    defined.discard(_stem(node))
                 if isinstance(below, s.Name) and _lone(below) and not is_capital(below.base):
                     letters[_stem(node)].add(below.base)  # T is the last t
             running |= {n.base for place in places for n in place.walk() if isinstance(n, s.Name)}
