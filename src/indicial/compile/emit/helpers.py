@@ -48,7 +48,10 @@ def slide(x: Tensor, w: Tensor, first: int, count: int) -> Tensor:
     start, stop = min(max(first, 0), size), max(min(first + count, size), 0)
     if stop <= start:
         return found.new_zeros(*found.shape[:-1], count)
-    return F.pad(found[..., start:stop], (start - first, first + count - stop))
+    found = found[..., start:stop]
+    if stop - start == count:
+        return found
+    return F.pad(found, (start - first, first + count - stop))
 
 
 def window(x: Tensor, dim: int, start: int, length: int) -> Tensor:
