@@ -113,12 +113,13 @@ def _in_program(program: Program, naming: Naming) -> Iterator[_Found]:
         while stack:
             node, inside = stack.pop()
             if not isinstance(node, s.Name):
-                indexed = isinstance(node, s.Index)
-                below = isinstance(node, s.Reduction)
+                value: s.Node | None = None  # the one child that is no place
+                if isinstance(node, s.Index):
+                    value = node.base
+                elif isinstance(node, s.Reduction):
+                    value = node.body
                 for child in node.children():
-                    of_items = indexed and child is not node.base  # type: ignore[attr-defined]
-                    of_under = below and child is not node.body  # type: ignore[attr-defined]
-                    stack.append((child, inside or of_items or of_under))
+                    stack.append((child, inside or (value is not None and child is not value)))
                 continue
             reference = naming.read(node)
             stack += [(item, True) for item in reference.items]

@@ -50,7 +50,7 @@ from indicial.program.names.letters import (
     index_name,
     is_capital,
 )
-from indicial.program.names.naming import FUNCTION_LETTERS, activates
+from indicial.program.names.naming import FUNCTION_LETTERS, activates, maps
 from indicial.program.names.occurrences import uses
 from indicial.program.names.outline import Outline
 from indicial.program.names.sorting import density
@@ -628,9 +628,7 @@ def _activation(use: Use) -> bool:
     letter = call.function.base if call and isinstance(call.function, Name) else ""  # `φ_l` too
     if call is None or len(call.arguments) != 1 or not activates(call):
         return False
-    (inside,) = call.arguments
-    capitals = any(isinstance(n, Name) and is_capital(n.base) for n in inside.walk())
-    return letter in "φσ" or (isinstance(inside, Add | Product) and capitals)
+    return letter in "φσ" or maps(call.arguments[0])
 
 
 def _atom(call: Call) -> bool:

@@ -316,11 +316,11 @@ def outer(code: Code, statement: Statement, same: Collection[str]) -> Outer | No
     (index,) = found.indices
     letters = [p.terms[0][0] for p in statement.left if isinstance(p, Affine) and p.terms]
     for left, right in (found.factors, found.factors[::-1]):
-        shifts = [_walked(code, read, index.name) for read in (left, right)]
+        one, two = (_walked(code, read, index.name) for read in (left, right))
         names = [index_at(place) for read in (left, right) for place in read.places[1:]]
-        if None in shifts or None in names:
+        if one is None or two is None or None in names:
             return None
-        (a, own_a), (c, own_c) = shifts  # type: ignore[misc]
+        (a, own_a), (c, own_c) = one, two
         if names != letters:
             continue
         # Steps of each tensor are counted from its own first one.

@@ -11,7 +11,7 @@ at from there, or both added up. Beside it stand the best fixed distance for eac
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -231,14 +231,12 @@ def count_distances(trees: Sequence[Tree]) -> Counts:
 
 def chance(trees: Sequence[Tree]) -> dict[str, float]:
     """What somebody finds who takes any other word: by relation."""
-    sums: Counter[str] = Counter()
-    total: Counter[str] = Counter()
+    found: dict[str, list[float]] = defaultdict(list)
     for tree in trees:
         for place in tree.linked:
             for relation in (tree.relations[place], ALL):
-                sums[relation] += 1 / (len(tree.words) - 1)  # type: ignore[assignment]
-                total[relation] += 1
-    return {relation: sums[relation] / total[relation] for relation in total}
+                found[relation].append(1 / (len(tree.words) - 1))
+    return {relation: float(np.mean(shares)) for relation, shares in found.items()}
 
 
 # ---------------------------------------------------------------------- all heads together

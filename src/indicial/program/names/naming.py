@@ -58,9 +58,13 @@ def activates(call: Call) -> bool:
         return isinstance(name, Name) and name.base in FUNCTION_LETTERS
     if name.base != "σ" or not name.sub:
         return name.base in FUNCTION_LETTERS
-    (inside,) = call.arguments
+    return isinstance(call.arguments[0], Name | Index) or maps(call.arguments[0])
+
+
+def maps(inside: Expression) -> bool:
+    """`W x + b`: a sum or product with a matrix in it."""
     capitals = any(isinstance(n, Name) and is_capital(n.base) for n in inside.walk())
-    return isinstance(inside, Name | Index) or (isinstance(inside, Add | Product) and capitals)
+    return isinstance(inside, Add | Product) and capitals
 
 
 MOST_DIGITS = 4
