@@ -16,6 +16,7 @@ from indicial.notation.vocabulary import REDUCTIONS
 
 _REDUCTIONS = frozenset(REDUCTIONS)
 _NAME_KINDS = frozenset({"letter", "word", "sigma", "text"})
+_K = (Name("k"),)
 _SCRIPT_SIGNS = frozenset("*+-")
 """Signs that stand alone in a script: `Φ^*`, `P^-_k`."""
 
@@ -114,6 +115,8 @@ class NameGrammar(Grammar):
                 name = replace(name, sup=name.sup + items, primes=name.primes + primes)
             else:
                 span = self.since(token)
+                if name.base.lower() == "top" and name.sub == _K and self.at("("):
+                    name = replace(name, base="topk", sub=())  # no element k of a tensor
                 return name if name.span == span else replace(name, span=span), transposed
 
     def at_member(self) -> bool:

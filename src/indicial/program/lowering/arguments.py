@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Argument:
-    """An argument of a function of vectors: a read, and the slices in it by their capitals."""
+    """An argument of a function of vectors: a read or a number, and the slices in it by their capitals."""
 
     expression: ir.Expression
     slices: list[tuple[s.Name, Variable]]
@@ -71,7 +71,7 @@ def arguments_of(lowering: Lowering, name: str, node: s.Call, scope: Scope) -> l
         term = lowering.elements(lowering.term(argument, inner), inner)
         slices = [(_capital_name(o.variable), o.variable) for o in term.opens.values()]
         expression = term.expression
-        if not isinstance(expression, ir.Read):
+        if not isinstance(expression, ir.Read | ir.Constant):
             expression = _hoist(lowering, f"{name}.{number + 1}", expression, scope, argument.span)
         result.append(Argument(expression, slices, argument.span))
     return result

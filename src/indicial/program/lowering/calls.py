@@ -7,10 +7,13 @@ CELL(h[t-1,J], x[t,K])  a hole: what it does is open (`holes`)
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
 from indicial.notation import syntax as s
+from indicial.notation.printers import name_key
 from indicial.notation.source import Span
 from indicial.program import ir
 from indicial.program.lowering.arguments import hidden_tensor, visible
@@ -19,6 +22,7 @@ from indicial.program.lowering.holes import hole
 from indicial.program.lowering.inlining import inline
 from indicial.program.lowering.places import place
 from indicial.program.lowering.scope import Scope
+from indicial.program.names.letters import capital, is_capital
 from indicial.program.names.uses import ALIASES, FunctionDefinition, Use
 
 if TYPE_CHECKING:
@@ -32,6 +36,7 @@ PRELUDE = """
 layernorm(x[J])[j] =
     (x[j] - mean_{j'} x[j']) / sqrt(mean_{j'} (x[j'] - mean_{j''} x[j''])^2 + 0.00001)
 rmsnorm(x[J])[j] = x[j] / sqrt(mean_{j'} x[j']^2 + 0.00001)
+topk(x[E], n)[e] = [Σ_{e'} [x[e'] > x[e] or (x[e'] = x[e] and e' < e)] < n]
 swiglu(x[I])[j] = Σ_n W[j,n] SiLU(G[n,I] x[I]) (U[n,I] x[I])
 rope(x[I], t)[i] = x[i] cos(t / 10000^{2 floor(i/2)/I}) +
     (x[i-1] [2 floor(i/2) < i] - x[i+1] [2 floor(i/2) = i]) sin(t / 10000^{2 floor(i/2)/I})
@@ -91,8 +96,29 @@ def call(lowering: Lowering, use: Use, scope: Scope, node: s.Expression) -> Term
             return lowering.lower(share, scope)
         return lowering.lower(s.Call(s.Name("ln"), (share,), span=node.span), scope)
     if key in prelude() and len(prelude()[key].parameters) == len(use.call.arguments):
+        use = _over_last(use, scope) if key == "topk" else use
         return inline(lowering, prelude()[key], use, scope, node.span)
     return hole(lowering, use, scope, node.span)
+
+
+def _over_last(use: Use, scope: Scope) -> Use:
+    """`topk(g[t,e], 2)` is `topk(g[t,E], 2)[e]`: without a slice it is over the index bound last."""
+    assert use.call is not None
+    first, *rest = use.call.arguments
+    names = [n for i in first.every(s.Index) for item in i.items for n in item.every(s.Name)]
+    bound = [n for n in names if name_key(n) in scope.variables]
+    summed = Counter(name_key(n) for n in names if is_capital(n.base))
+    if use.rest or not bound or 1 in summed.values():
+        return use
+    order = list(scope.variables)
+    last = max(bound, key=lambda name: order.index(name_key(name)))
+
+    def sliced(node: s.Expression) -> s.Expression:
+        node = node.rebuild(sliced)
+        return replace(node, base=capital(last.base)) if node == last else node
+
+    call = replace(use.call, arguments=(sliced(first), *rest))
+    return replace(use, call=call, rest=(last,))
 
 
 def _elementwise(lowering: Lowering, key: str, node: s.Call, scope: Scope, span: Span) -> Term:

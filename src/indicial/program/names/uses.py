@@ -38,7 +38,7 @@ ALIASES = {
 """Functions that have a second name."""
 BUILT_IN = frozenset(
     [*ELEMENTWISE, *ALIASES, *ALIASES.values(), "onehot", "dropout", "softmax", "layernorm", "rmsnorm",
-     "SiLU", "ELU", "swiglu", "rope"]
+     "SiLU", "ELU", "swiglu", "rope", "topk"]
 )  # fmt: skip
 PROBABILITY = frozenset({"P", "p", "Pr", "ℙ", "𝒫"})
 
