@@ -15,24 +15,14 @@ from dataclasses import replace
 from fractions import Fraction
 
 from indicial.claims.verdict import HOLDS, REFUTED, UNTRIED, Counterexample, Verdict, apart, part
+from indicial.program import ir
 from indicial.program.cost.cost import Cost, cost, order
 from indicial.program.explain.facts import tie
-from indicial.program.ir import (
-    Apply,
-    Code,
-    Constant,
-    Expression,
-    Growth,
-    Quantity,
-    Read,
-    SizeValue,
-    Test,
-)
 from indicial.program.meaning.functions import FUNCTIONS
 from indicial.program.messages import IndicialError
 from indicial.program.sizes import Size
 
-Lookup = Callable[[str], Code | None]
+Lookup = Callable[[str], ir.Code | None]
 """The code of another section, or of a model of the library, by its name."""
 
 TRIED = (1, 2, 3, 4, 8, 64)
@@ -42,21 +32,23 @@ MIRRORED = {"≤": "≥", "<": ">", "≥": "≤", ">": "<"}
 """The relation with its sides exchanged."""
 
 
-def is_about_costs(test: Test) -> bool:
+def is_about_costs(test: ir.Test) -> bool:
     parts = (test.left, test.right)
-    return any(isinstance(n, Quantity | Growth) for part in parts for n in part.walk())
+    return any(isinstance(n, ir.Quantity | ir.Growth) for part in parts for n in part.walk())
 
 
-def is_about_sizes(test: Test) -> bool:
+def is_about_sizes(test: ir.Test) -> bool:
     """Whether nothing but sizes and numbers stands in it: `J^2 ≤ 2 I J`."""
     parts = (test.left, test.right)
-    return all(isinstance(n, SizeValue | Constant | Apply) for part in parts for n in part.walk())
+    return all(
+        isinstance(n, ir.SizeValue | ir.Constant | ir.Apply) for part in parts for n in part.walk()
+    )
 
 
-def try_costs(code: Code, test: Test, lookup: Lookup, given: Mapping[str, int]) -> Verdict:
+def try_costs(code: ir.Code, test: ir.Test, lookup: Lookup, given: Mapping[str, int]) -> Verdict:
     """Settles a claim about costs."""
     try:
-        if isinstance(test.left, Growth) or isinstance(test.right, Growth):
+        if isinstance(test.left, ir.Growth) or isinstance(test.right, ir.Growth):
             return _growth(_Terms(code, lookup, test, given), test)
         return _compared(_Terms(code, lookup, test, given), test, given)
     except _Inexact as error:
@@ -74,41 +66,43 @@ class _Terms:
     unless the claim itself or the caller speaks of it.
     """
 
-    def __init__(self, code: Code, lookup: Lookup, test: Test, given: Mapping[str, int]) -> None:
+    def __init__(
+        self, code: ir.Code, lookup: Lookup, test: ir.Test, given: Mapping[str, int]
+    ) -> None:
         self.apart = set(given)
         for node in (*test.left.walk(), *test.right.walk()):
-            self.apart |= node.size.names if isinstance(node, SizeValue) else set()
-            self.apart |= {node.tensor} if isinstance(node, Read) else set()
+            self.apart |= node.size.names if isinstance(node, ir.SizeValue) else set()
+            self.apart |= {node.tensor} if isinstance(node, ir.Read) else set()
         self.code = code
         self.lookup = lookup
         self.known: dict[tuple[str, str], Size] = {}
 
-    def size(self, node: Expression) -> Size | None:
+    def size(self, node: ir.Expression) -> Size | None:
         """A side as a polynomial; None if it is none."""
         match node:
-            case SizeValue(size):
+            case ir.SizeValue(size):
                 return size
-            case Constant(value):
+            case ir.Constant(value):
                 return Size.of(Fraction(value).limit_denominator(10**6))
-            case Quantity():
+            case ir.Quantity():
                 return self.quantity(node)
-            case Read(tensor, ()):
+            case ir.Read(tensor, ()):
                 return self.named(tensor)
-            case Apply("neg", (body,)):
+            case ir.Apply("neg", (body,)):
                 inner = self.size(body)
                 return None if inner is None else -inner
-            case Apply("+" | "*" as function, arguments):
+            case ir.Apply("+" | "*" as function, arguments):
                 return self.combined(function, arguments)
-            case Apply("/", (above, below)):
+            case ir.Apply("/", (above, below)):
                 upper, lower = self.size(above), self.size(below)
                 if upper is None or lower is None or not lower.number:
                     return None
                 return upper * (1 / Fraction(lower.number))
-            case Apply("^", (base, Constant(power))) if power in range(10):
+            case ir.Apply("^", (base, ir.Constant(power))) if power in range(10):
                 return self.combined("*", (base,) * int(power))
         return None
 
-    def combined(self, function: str, arguments: tuple[Expression, ...]) -> Size | None:
+    def combined(self, function: str, arguments: tuple[ir.Expression, ...]) -> Size | None:
         result = Size.of(0 if function == "+" else 1)
         for argument in arguments:
             part = self.size(argument)
@@ -124,28 +118,28 @@ class _Terms:
         known = self.code.tensors.get(tensor)
         return Size.of(tensor) if known is not None and known.role != "defined" else None
 
-    def quantity(self, node: Quantity) -> Size:
+    def quantity(self, node: ir.Quantity) -> Size:
         asked = node.what, node.of
         if asked not in self.known:
             self.known[asked] = self.counted(node)
         return self.known[asked]
 
-    def counted(self, node: Quantity) -> Size:
+    def counted(self, node: ir.Quantity) -> Size:
         if node.what == "elements" and node.of in self.code.tensors:
             tensor = self.code.tensors[node.of]
             made = replace(tensor, role="parameter")
-            only = Code({tensor.name: made}, (), self.code.sizes)
+            only = ir.Code({tensor.name: made}, (), self.code.sizes)
             return self.tied(self.code, cost(only).parameters)
         of = self.program(node)
         return self.tied(
             self.code if node.of in self.code.tensors else of, _of(cost(of), node.what)
         )
 
-    def tied(self, code: Code, size: Size) -> Size:
+    def tied(self, code: ir.Code, size: Size) -> Size:
         taken = {n: letter for n, letter in tie(code).items() if n not in self.apart}
         return size.substitute({name: Size.of(letter) for name, letter in taken.items()})
 
-    def program(self, node: Quantity) -> Code:
+    def program(self, node: ir.Quantity) -> ir.Code:
         """The part of the program that computes a name, or another program."""
         if not node.of:
             return self.code
@@ -159,7 +153,7 @@ class _Terms:
             )
         return other
 
-    def value(self, node: Expression, sizes: Mapping[str, int]) -> float:
+    def value(self, node: ir.Expression, sizes: Mapping[str, int]) -> float:
         """A side at some sizes; also where it is no polynomial."""
         size = self.size(node)
         if size is not None:
@@ -167,18 +161,18 @@ class _Terms:
                 return float(size.substitute(sizes).number or 0)
             except OverflowError:
                 return math.inf
-        if isinstance(node, Apply):
+        if isinstance(node, ir.Apply):
             return FUNCTIONS[node.function](*(self.value(a, sizes) for a in node.arguments))
         raise IndicialError(
             "a claim about costs can hold only sizes, numbers and functions of them"
         )
 
-    def names(self, test: Test) -> list[str]:
+    def names(self, test: ir.Test) -> list[str]:
         """The sizes that a claim depends on."""
         found: dict[str, None] = {}
         for side in (test.left, test.right, test.tolerance, test.guard):
             for node in side.walk() if side is not None else ():
-                if isinstance(node, Quantity | SizeValue | Read):
+                if isinstance(node, ir.Quantity | ir.SizeValue | ir.Read):
                     size = self.size(node)
                     found |= dict.fromkeys(sorted(size.names)) if size is not None else {}
         return list(found)
@@ -205,13 +199,13 @@ def _of(found: Cost, what: str) -> Size:
 # ---------------------------------------------------------------------- verdicts
 
 
-def _growth(terms: _Terms, test: Test) -> Verdict:
+def _growth(terms: _Terms, test: ir.Test) -> Verdict:
     """`work ≤ O(T^2)`: it grows no faster; `O(T^2) ≥ work` says the same."""
     cost_side, bound, relation = test.left, test.right, test.relation
-    if isinstance(cost_side, Growth):
+    if isinstance(cost_side, ir.Growth):
         cost_side, bound, relation = bound, cost_side, MIRRORED.get(relation, relation)
-    size = terms.size(bound.body) if isinstance(bound, Growth) else None
-    left = None if isinstance(cost_side, Growth) else terms.size(cost_side)
+    size = terms.size(bound.body) if isinstance(bound, ir.Growth) else None
+    left = None if isinstance(cost_side, ir.Growth) else terms.size(cost_side)
     if left is None or size is None:
         raise IndicialError("O(…) must hold a product of sizes, and be compared with a cost alone")
     keep = size.names or left.names
@@ -237,7 +231,7 @@ def _grows(relation: str, found: str, stated: str, both: str) -> bool:
     return (found == stated) == (relation != "≠")
 
 
-def _compared(terms: _Terms, test: Test, given: Mapping[str, int]) -> Verdict:
+def _compared(terms: _Terms, test: ir.Test, given: Mapping[str, int]) -> Verdict:
     left, right = terms.size(test.left), terms.size(test.right)
     counted = _counted(test)
     if left is not None and right is not None and test.guard is None:
@@ -268,7 +262,7 @@ def _compared(terms: _Terms, test: Test, given: Mapping[str, int]) -> Verdict:
     return Verdict(test, HOLDS, tried + counted)
 
 
-def _holds(terms: _Terms, test: Test, sizes: Mapping[str, int]) -> bool | None:
+def _holds(terms: _Terms, test: ir.Test, sizes: Mapping[str, int]) -> bool | None:
     """Whether a claim holds at some sizes; None where its condition does not."""
     if test.guard is not None and not terms.value(test.guard, sizes):
         return None
@@ -282,7 +276,7 @@ def _holds(terms: _Terms, test: Test, sizes: Mapping[str, int]) -> bool | None:
 
 
 def _least(
-    terms: _Terms, test: Test, sizes: dict[str, int], given: Mapping[str, int]
+    terms: _Terms, test: ir.Test, sizes: dict[str, int], given: Mapping[str, int]
 ) -> dict[str, int]:
     """Sizes that break a claim, each made as small as the others allow."""
     for name in [name for name in sizes if name not in given]:
@@ -291,15 +285,15 @@ def _least(
     return sizes
 
 
-def _counted(test: Test) -> str:
+def _counted(test: ir.Test) -> str:
     """What a parallel time counts: it is no count of operations, nor of seconds."""
     nodes = (node for side in (test.left, test.right) for node in side.walk())
-    if any(isinstance(node, Quantity) and node.what == "parallel time" for node in nodes):
+    if any(isinstance(node, ir.Quantity) and node.what == "parallel time" for node in nodes):
         return " (steps that wait for each other, each counted as 1)"
     return ""
 
 
-def _shown(size: Size | None, side: Expression) -> str:
+def _shown(size: Size | None, side: ir.Expression) -> str:
     """A side as a polynomial, or as it is written."""
     return side.span.text or "one side" if size is None else str(size)
 

@@ -17,21 +17,7 @@ from typing import TYPE_CHECKING, Any
 from indicial.claims.leaves import OPEN, world
 from indicial.claims.leaves import values as leaf_values
 from indicial.claims.running import Slope, Stage, Values, slope
-from indicial.program.ir import (
-    Affine,
-    Axis,
-    Code,
-    Constant,
-    Derivative,
-    Expression,
-    Index,
-    Read,
-    Select,
-    Statement,
-    Statistic,
-    Tensor,
-    Test,
-)
+from indicial.program import ir
 from indicial.program.meaning.sample import extent_value, least_sizes
 from indicial.program.messages import IndicialError
 from indicial.program.rewrite import free_indices, rebuild
@@ -71,7 +57,7 @@ class Summary:
 class Experiment:
     """One claim about one program."""
 
-    def __init__(self, code: Code, test: Test) -> None:
+    def __init__(self, code: ir.Code, test: ir.Test) -> None:
         self.test = test
         self.least = least_sizes(code)
         """How large sizes must be for what is named by its number to exist."""
@@ -104,28 +90,30 @@ class Experiment:
 
     # ------------------------------------------------------------------ the program of the claim
 
-    def _prepared(self, expression: Expression) -> Expression:
+    def _prepared(self, expression: ir.Expression) -> ir.Expression:
         """The expression with derivatives and statistics as reads."""
 
-        def known(node: Expression) -> Expression:
-            if isinstance(node, Derivative):
+        def known(node: ir.Expression) -> ir.Expression:
+            if isinstance(node, ir.Derivative):
                 return self._derivative(node)
-            return self._statistic(node) if isinstance(node, Statistic) else node
+            return self._statistic(node) if isinstance(node, ir.Statistic) else node
 
         return rebuild(expression, leaf=known)
 
-    def _derivative(self, node: Derivative) -> Expression:
+    def _derivative(self, node: ir.Derivative) -> ir.Expression:
         name = f"slope_{len(self.slopes) + 1}"
         made = slope(self.world.code, node.above.tensor, node.below.tensor, name)
         self.slopes.append(made)
         self._tensor(made.tensor)
-        return Read(name, (*node.above.places, *node.below.places), span=node.span)
+        return ir.Read(name, (*node.above.places, *node.below.places), span=node.span)
 
-    def _statistic(self, node: Statistic) -> Expression:
+    def _statistic(self, node: ir.Statistic) -> ir.Expression:
         number = len(self.summaries) + 1
         every = {i.name: i for i in _indices(self.test)}
         free = [every[name] for name in sorted(free_indices(node.body))]
-        if any(isinstance(n, Read) and n.tensor.startswith("summary_") for n in node.body.walk()):
+        if any(
+            isinstance(n, ir.Read) and n.tensor.startswith("summary_") for n in node.body.walk()
+        ):
             raise IndicialError(
                 "a statistic of a statistic is the same at every draw; for a quotient, "
                 "write (mean of a) / (mean of b)"
@@ -134,20 +122,20 @@ class Experiment:
         self._define(f"outcome_{number}", free, node.body, truth)
         summary = Summary(node.operator, f"outcome_{number}", f"summary_{number}")
         self.summaries.append(summary)
-        return Read(summary.read, tuple(Affine.of(i) for i in free), span=node.span)
+        return ir.Read(summary.read, tuple(ir.Affine.of(i) for i in free), span=node.span)
 
     def _define(
-        self, name: str, indices: Iterable[Index], body: Expression, truth: bool = False
+        self, name: str, indices: Iterable[ir.Index], body: ir.Expression, truth: bool = False
     ) -> None:
         indices = tuple(indices)
         if truth:
-            body = Select(((body, Constant(1.0)),), Constant(0.0))
+            body = ir.Select(((body, ir.Constant(1.0)),), ir.Constant(0.0))
         self._tensor(_tensor(name, indices, "defined"))
-        places = tuple(Affine.of(i) for i in indices)
-        statement = Statement(name, places, indices, body)
+        places = tuple(ir.Affine.of(i) for i in indices)
+        statement = ir.Statement(name, places, indices, body)
         self.code = replace(self.code, statements=(*self.code.statements, statement))
 
-    def _tensor(self, tensor: Tensor) -> None:
+    def _tensor(self, tensor: ir.Tensor) -> None:
         self.code = replace(self.code, tensors={**self.code.tensors, tensor.name: tensor})
 
     def _require_settled(self) -> None:
@@ -252,8 +240,8 @@ class Experiment:
         return found
 
 
-def _tensor(name: str, indices: tuple[Index, ...], role: str) -> Tensor:
-    return Tensor(name, tuple(Axis(i.name, i.lower, i.extent) for i in indices), role)
+def _tensor(name: str, indices: tuple[ir.Index, ...], role: str) -> ir.Tensor:
+    return ir.Tensor(name, tuple(ir.Axis(i.name, i.lower, i.extent) for i in indices), role)
 
 
 def _sides(found: Mapping[str, Array]) -> Sides:
@@ -264,7 +252,7 @@ def _sides(found: Mapping[str, Array]) -> Sides:
     return Sides(found[LEFT], found[RIGHT], holds, found.get(TOLERANCE))
 
 
-def _indices(test: Test) -> list[Index]:
+def _indices(test: ir.Test) -> list[ir.Index]:
     """The indices of a claim, those of its sums included."""
     found = list(test.indices)
     for part in (test.left, test.right, test.guard, test.tolerance):

@@ -16,20 +16,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from indicial.program import ir
 from indicial.program.checks.draws import number_of
-from indicial.program.ir import (
-    Affine,
-    Apply,
-    Axis,
-    Code,
-    Constant,
-    Draw,
-    Expression,
-    Read,
-    Select,
-    Statement,
-    Tensor,
-)
 from indicial.program.names.outline import NORMAL, UNIFORM
 
 if TYPE_CHECKING:
@@ -50,15 +38,15 @@ class World:
     `drawn` ones from noise, if there are any.
     """
 
-    code: Code
+    code: ir.Code
     kinds: dict[str, str]
-    sampler: Code | None = None
+    sampler: ir.Code | None = None
     drawn: tuple[str, ...] = ()
     bounds: dict[str, tuple[float, float]] = field(default_factory=dict)
     """Between which numbers the uniform ones are, where that is the same for all elements."""
 
 
-def world(code: Code) -> World:
+def world(code: ir.Code) -> World:
     """The program on draws of all that it does not define."""
     made = _Maker(code)
     for draw in code.draws:
@@ -68,15 +56,15 @@ def world(code: Code) -> World:
 
 @dataclass
 class _Maker:
-    code: Code
-    noise: dict[str, Tensor] = field(default_factory=dict)
+    code: ir.Code
+    noise: dict[str, ir.Tensor] = field(default_factory=dict)
     kinds: dict[str, str] = field(default_factory=dict)
-    drawn: dict[str, list[Statement]] = field(default_factory=dict)
+    drawn: dict[str, list[ir.Statement]] = field(default_factory=dict)
     bounds: dict[str, tuple[float, float]] = field(default_factory=dict)
-    partly: list[Statement] = field(default_factory=list)
+    partly: list[ir.Statement] = field(default_factory=list)
     """Draws of some elements of a tensor that equations define."""
 
-    def add(self, draw: Draw) -> None:
+    def add(self, draw: ir.Draw) -> None:
         tensor = self.code.tensors[draw.tensor]
         if draw.distribution in ("orthonormal", "permutation", "dropout"):
             self.kinds[draw.tensor] = draw.distribution
@@ -84,12 +72,12 @@ class _Maker:
         name = f"noise_{len(self.noise) + 1}"
         while name in self.code.tensors:
             name += "'"
-        axes = tuple(Axis(i.name, i.lower, i.extent) for i in draw.indices)
-        self.noise[name] = Tensor(name, axes, "input")
+        axes = tuple(ir.Axis(i.name, i.lower, i.extent) for i in draw.indices)
+        self.noise[name] = ir.Tensor(name, axes, "input")
         self.kinds[name] = "normal" if draw.distribution in NORMAL else "uniform"
-        read = Read(name, tuple(Affine.of(i) for i in draw.indices))
+        read = ir.Read(name, tuple(ir.Affine.of(i) for i in draw.indices))
         body = _transformed(draw, read)
-        statement = Statement(draw.tensor, draw.left, draw.indices, body, None, draw.span)
+        statement = ir.Statement(draw.tensor, draw.left, draw.indices, body, None, draw.span)
         if tensor.role == "defined":
             self.partly.append(statement)
         else:
@@ -111,7 +99,7 @@ class _Maker:
         needs = {
             node.tensor: self.noise[node.tensor]
             for statement in self.partly
-            for node in statement.body.every(Read)
+            for node in statement.body.every(ir.Read)
             if node.tensor in self.noise
         }
         statements = _by_precedence([*self.partly, *self.code.statements])
@@ -131,36 +119,38 @@ class _Maker:
         return World(code, self.kinds, sampler, tuple(self.drawn), self.bounds)
 
 
-def _kind(tensor: Tensor) -> str:
+def _kind(tensor: ir.Tensor) -> str:
     if tensor.values is not None:
         return "tokens"
     return "probability" if tensor.probability else OPEN
 
 
-def _by_precedence(statements: list[Statement]) -> tuple[Statement, ...]:
+def _by_precedence(statements: list[ir.Statement]) -> tuple[ir.Statement, ...]:
     """Numbers on the left before indices, guards before none, as in any program."""
 
-    def order(statement: Statement) -> tuple[int, int]:
-        numbers = sum(1 for p in statement.left if isinstance(p, Affine) and not p.terms)
+    def order(statement: ir.Statement) -> tuple[int, int]:
+        numbers = sum(1 for p in statement.left if isinstance(p, ir.Affine) and not p.terms)
         return -numbers, 0 if statement.guard is not None else 1
 
     return tuple(sorted(statements, key=order))
 
 
-def _transformed(draw: Draw, noise: Read) -> Expression:
+def _transformed(draw: ir.Draw, noise: ir.Read) -> ir.Expression:
     """The drawn value as a function of its noise."""
     match draw.distribution, draw.arguments:
         case "N" | "𝒩", ():
             return noise
         case "N" | "𝒩", (mean, variance):
-            return Apply("+", (mean, Apply("*", (Apply("sqrt", (variance,)), noise))))
+            return ir.Apply("+", (mean, ir.Apply("*", (ir.Apply("sqrt", (variance,)), noise))))
         case "uniform" | "U" | "𝒰", ():
             return noise
         case "uniform" | "U" | "𝒰", (low, high):
-            width = Apply("+", (high, Apply("neg", (low,))))
-            return Apply("+", (low, Apply("*", (width, noise))))
+            width = ir.Apply("+", (high, ir.Apply("neg", (low,))))
+            return ir.Apply("+", (low, ir.Apply("*", (width, noise))))
         case "bernoulli", (chance,):
-            return Select(((Apply("<", (noise, chance)), Constant(1.0)),), Constant(0.0))
+            return ir.Select(
+                ((ir.Apply("<", (noise, chance)), ir.Constant(1.0)),), ir.Constant(0.0)
+            )
     raise AssertionError(draw)  # `program/checks/draws.py` lets no other one pass
 
 

@@ -10,16 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from indicial.derivations.slopes import WHOLE, derived
-from indicial.notation.syntax import (
-    Call,
-    Derivative,
-    Dots,
-    Equation,
-    Expression,
-    Index,
-    Name,
-    Statement,
-)
+from indicial.notation import syntax as s
 
 COMPARED = ("=", "≈", "≫", "⋙", "≪", "⋘")
 """The relations that are tried."""
@@ -32,16 +23,16 @@ NOT_FOUND = "it was not found to hold"
 class Step:
     """Two sides of an equation that should be the same."""
 
-    equation: Equation
+    equation: s.Equation
     number: int
     """The number of the left one of the two sides."""
     right: int
     relation: str = "="
-    given: tuple[Equation, ...] = ()
+    given: tuple[s.Equation, ...] = ()
     """What is said above the arrow before it."""
 
     @property
-    def sides(self) -> tuple[Expression, Expression]:
+    def sides(self) -> tuple[s.Expression, s.Expression]:
         return self.equation.sides[self.number], self.equation.sides[self.right]
 
 
@@ -59,13 +50,13 @@ class Finding:
     draw: Mapping[str, str] = field(default_factory=dict)
 
 
-def joined(statements: Iterable[Statement]) -> list[Statement]:
+def joined(statements: Iterable[s.Statement]) -> list[s.Statement]:
     """Rows that begin with `=` go on with the row above."""
-    made: list[Statement] = []
+    made: list[s.Statement] = []
     for statement in statements:
-        if isinstance(statement, Equation) and isinstance(statement.sides[0], Dots) and made:
+        if isinstance(statement, s.Equation) and isinstance(statement.sides[0], s.Dots) and made:
             last = made[-1]
-            if isinstance(last, Equation):
+            if isinstance(last, s.Equation):
                 made[-1] = replace(
                     last,
                     sides=(*last.sides, *statement.sides[1:]),
@@ -77,20 +68,22 @@ def joined(statements: Iterable[Statement]) -> list[Statement]:
     return made
 
 
-def steps(equation: Equation) -> Iterator[Step]:
+def steps(equation: s.Equation) -> Iterator[Step]:
     """The steps of an equation: all its relations but one that defines a name."""
-    if "~" in equation.relations or isinstance(equation.sides[0], Dots):
+    if "~" in equation.relations or isinstance(equation.sides[0], s.Dots):
         return
-    defines = isinstance(equation.sides[0], Name | Index | Call) and equation.relations[0] == "="
+    defines = (
+        isinstance(equation.sides[0], s.Name | s.Index | s.Call) and equation.relations[0] == "="
+    )
     start = 1 if defines else 0
     for number, relation in enumerate(equation.relations[start:], start):
         ends = equation.sides[number : number + 2]
-        if relation in COMPARED and not any(isinstance(side, Dots) for side in ends):
+        if relation in COMPARED and not any(isinstance(side, s.Dots) for side in ends):
             yield Step(equation, number, number + 1, relation)
 
 
-def is_derivation(equation: Equation) -> bool:
+def is_derivation(equation: s.Equation) -> bool:
     """Whether it derives something: it has several steps, or is about a derivative."""
     return len(equation.relations) > 1 or any(
-        isinstance(n, Derivative) for s in derived(equation, WHOLE).sides for n in s.walk()
+        isinstance(n, s.Derivative) for side in derived(equation, WHOLE).sides for n in side.walk()
     )

@@ -18,24 +18,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from indicial.derivations.slopes import WHOLE, derived
-from indicial.notation.syntax import (
-    Call,
-    Comparison,
-    Declaration,
-    Derivative,
-    Equation,
-    Expression,
-    Group,
-    Index,
-    Name,
-    Node,
-    Norm,
-    Number,
-    Product,
-    Reduction,
-    Statement,
-    Transpose,
-)
+from indicial.notation import syntax as s
 from indicial.notation.vocabulary import SPACE
 from indicial.program.names.letters import index_name
 from indicial.program.names.naming import Naming, Reference
@@ -49,9 +32,9 @@ LONGEST = 60
 class Rule:
     """`key_items = body`."""
 
-    items: tuple[Expression, ...]
-    body: Expression
-    equation: Equation
+    items: tuple[s.Expression, ...]
+    body: s.Expression
+    equation: s.Equation
 
 
 @dataclass(frozen=True)
@@ -59,19 +42,23 @@ class Function:
     """`key(parameters) = body`."""
 
     parameters: tuple[str, ...]
-    body: Expression
+    body: s.Expression
 
 
 class Scope:
     """The names of some statements, and what is said of them."""
 
-    def __init__(self, statements: Sequence[Statement], spoken: Sequence[Equation] = ()) -> None:
+    def __init__(
+        self, statements: Sequence[s.Statement], spoken: Sequence[s.Equation] = ()
+    ) -> None:
         """`spoken` are equations that define nothing: those of rows that reason."""
-        self.statements = [derived(s, WHOLE) if isinstance(s, Equation) else s for s in statements]
+        self.statements = [
+            derived(st, WHOLE) if isinstance(st, s.Equation) else st for st in statements
+        ]
         self.spoken = spoken
-        plain = [replace(e, sides=(Group(e.sides[0]), *e.sides[1:])) for e in spoken]
+        plain = [replace(e, sides=(s.Group(e.sides[0]), *e.sides[1:])) for e in spoken]
         self.naming = Naming([*self.statements, *plain])
-        self._read: dict[int, tuple[Expression, Reference | None]] = {}
+        self._read: dict[int, tuple[s.Expression, Reference | None]] = {}
         self.base = 1
         """The first value of an index: 0 where a sum says so."""
         self.sizes: set[str] = set()
@@ -89,20 +76,20 @@ class Scope:
         self.depends: dict[str, dict[str, int]] = defaultdict(dict)
         """The names by which each name is differentiated, with the number of their indices."""
         self.bold = False
-        self.calls: dict[str, list[Call]] = defaultdict(list)
-        self.slopes: list[Derivative] = []
-        self.implied: list[tuple[Expression, Expression, Equation]] = []
+        self.calls: dict[str, list[s.Call]] = defaultdict(list)
+        self.slopes: list[s.Derivative] = []
+        self.implied: list[tuple[s.Expression, s.Expression, s.Equation]] = []
         self._causes: dict[str, dict[str, int]] = {}
         for statement in (*self.statements, *spoken):
             self._survey(statement)
         for statement in self.statements:
-            if isinstance(statement, Equation):
+            if isinstance(statement, s.Equation):
                 self._define(statement)
         self._take_implied()
         constant = [
-            s.sides[0]
-            for s in self.statements
-            if isinstance(s, Equation) and Number("0") in s.sides
+            st.sides[0]
+            for st in self.statements
+            if isinstance(st, s.Equation) and s.Number("0") in st.sides
         ]
         for slope in self.slopes:
             if slope not in constant:
@@ -110,32 +97,32 @@ class Scope:
 
     # ------------------------------------------------------------------ what is said
 
-    def read(self, node: Expression) -> Reference | None:
+    def read(self, node: s.Expression) -> Reference | None:
         """A name with its indices, in brackets or below; None for anything else."""
         known = self._read.get(id(node))
         if known is None:  # the node is kept with it, so that no other gets its id
             known = self._read[id(node)] = node, self._reference(node)
         return known[1]
 
-    def _reference(self, node: Expression) -> Reference | None:
-        if isinstance(node, Index) and isinstance(node.base, Name):
+    def _reference(self, node: s.Expression) -> Reference | None:
+        if isinstance(node, s.Index) and isinstance(node.base, s.Name):
             return self.naming.read(node.base, node.items)
-        return self.naming.read(node) if isinstance(node, Name) else None
+        return self.naming.read(node) if isinstance(node, s.Name) else None
 
-    def _survey(self, statement: Statement) -> None:
-        if isinstance(statement, Declaration):
+    def _survey(self, statement: s.Statement) -> None:
+        if isinstance(statement, s.Declaration):
             for item in statement.items:
                 self._visit(item)
             if statement.keyword == SPACE:
                 self._space(statement)
-        elif isinstance(statement, Equation):
+        elif isinstance(statement, s.Equation):
             for side in statement.sides:
                 self._visit(side)
 
-    def _visit(self, node: Node, called: bool = False) -> None:
+    def _visit(self, node: s.Node, called: bool = False) -> None:
         """Everything but indices: what stands below a name or a Σ says nothing of arrays."""
         match node:
-            case Name():
+            case s.Name():
                 self._name(node, node)
                 reference = self.naming.read(node)
                 if not called:
@@ -143,32 +130,32 @@ class Scope:
                 if reference.power is not None:
                     self._visit(reference.power)
                 return
-            case Index() if isinstance(node.base, Name):
+            case s.Index() if isinstance(node.base, s.Name):
                 self._name(node, node.base)
                 return
-            case Call() if isinstance(node.function, Name):
+            case s.Call() if isinstance(node.function, s.Name):
                 self._visit(node.function, called=True)
                 self.calls[self.naming.read(node.function).key].append(node)
                 for argument in node.arguments:
                     self._visit(argument)
                 return
-            case Reduction():
+            case s.Reduction():
                 self._bounds(node)
                 self._visit(node.body)
                 return
-            case Transpose() | Norm():
+            case s.Transpose() | s.Norm():
                 reference_ = self.read(node.body)
                 if reference_ is not None:
                     self.arrays.add(reference_.key)
-            case Derivative():
+            case s.Derivative():
                 self.slopes.append(node)
-                self._visit(node.above, called=isinstance(node.above, Name))
+                self._visit(node.above, called=isinstance(node.above, s.Name))
                 self._visit(node.below)
                 return
         for child in node.children():
             self._visit(child)
 
-    def _name(self, node: Expression, name: Name) -> None:
+    def _name(self, node: s.Expression, name: s.Name) -> None:
         reference = self.read(node)
         if reference is None or name.base in NEVER:
             return
@@ -176,25 +163,25 @@ class Scope:
         self.fonts[reference.key, len(reference.items)].add(name.font)
         self.bold = self.bold or name.font == "bold"
 
-    def _space(self, declaration: Declaration) -> None:
+    def _space(self, declaration: s.Declaration) -> None:
         domain = declaration.domain
         for node in domain.walk() if domain is not None else ():
-            if isinstance(node, Name) and node.base not in ("ℝ", "R"):
+            if isinstance(node, s.Name) and node.base not in ("ℝ", "R"):
                 self.sizes.add(self.naming.read(node).key)
 
-    def _bounds(self, node: Reduction) -> None:
-        if isinstance(node.upper, Name):
+    def _bounds(self, node: s.Reduction) -> None:
+        if isinstance(node.upper, s.Name):
             self.sizes.add(self.naming.read(node.upper).key)
         for under in node.under:
-            if not isinstance(under, Comparison):
+            if not isinstance(under, s.Comparison):
                 continue
             last = under.operands[-1]
-            if "=" in under.operators and isinstance(last, Number) and last.text == "0":
+            if "=" in under.operators and isinstance(last, s.Number) and last.text == "0":
                 self.base = 0
-            if "∈" in under.operators and isinstance(last, Name):
+            if "∈" in under.operators and isinstance(last, s.Name):
                 self.sets.add(self.naming.read(last).key)
 
-    def _depend(self, node: Derivative) -> None:
+    def _depend(self, node: s.Derivative) -> None:
         above, below = self.read(node.above), self.read(node.below)
         if above is not None and above.key not in self.calls:
             self.bare.add(above.key)
@@ -203,17 +190,17 @@ class Scope:
         if above is not None and below is not None and above.key != below.key:
             self.depends[above.key][below.key] = len(below.items)
 
-    def _define(self, equation: Equation) -> None:
+    def _define(self, equation: s.Equation) -> None:
         self._imply(equation)
         guard = equation.guard
-        listed = isinstance(guard, Comparison) and guard.operators == (
+        listed = isinstance(guard, s.Comparison) and guard.operators == (
             "∈",
         )  # `k_i = x_i, i ∈ {1, 2}`
         if equation.relations[0] != "=" or not (guard is None or listed):
             return
         left, body = equation.sides[0], equation.sides[1]
-        if isinstance(left, Call) and isinstance(left.function, Name) and left.given is None:
-            plain = [a for a in left.arguments if isinstance(a, Name) and not (a.sub or a.sup)]
+        if isinstance(left, s.Call) and isinstance(left.function, s.Name) and left.given is None:
+            plain = [a for a in left.arguments if isinstance(a, s.Name) and not (a.sub or a.sup)]
             keys = [self.naming.read(a).key for a in plain]
             if len(keys) == len(left.arguments):
                 function = Function(tuple(keys), body)
@@ -226,7 +213,7 @@ class Scope:
             return
         if reference.key in self.sizes and not reference.items:
             return
-        again = (self.read(n) for n in body.walk() if isinstance(n, Name | Index))
+        again = (self.read(n) for n in body.walk() if isinstance(n, s.Name | s.Index))
         if any(
             r is not None and (r.key, r.items) == (reference.key, reference.items) for r in again
         ):
@@ -234,13 +221,13 @@ class Scope:
         rule = Rule(reference.items, body, equation)
         known_rules = self.rules[reference.key]
         for number, other in enumerate(known_rules):
-            shared = [s for s in equation.sides[1:] if s in other.equation.sides[1:]]
+            shared = [side for side in equation.sides[1:] if side in other.equation.sides[1:]]
             if other.items == rule.items and shared:  # said again: by what both of them say
                 known_rules[number] = Rule(rule.items, shared[0], equation)
                 return
         known_rules.append(rule)
 
-    def _imply(self, equation: Equation) -> None:
+    def _imply(self, equation: s.Equation) -> None:
         """`V x = V (a + b)`: x is a + b, if nothing else says what it is."""
         for one, other, relation in zip(
             equation.sides, equation.sides[1:], equation.relations, strict=False
@@ -254,10 +241,10 @@ class Scope:
             if reference is None or reference.power is not None:
                 continue
             known = any(rule.items == reference.items for rule in self.rules.get(reference.key, ()))
-            if not known and all(isinstance(i, Number) for i in reference.items):
+            if not known and all(isinstance(i, s.Number) for i in reference.items):
                 self.rules[reference.key].append(Rule(reference.items, body, equation))
 
-    def assume(self, equation: Equation) -> None:
+    def assume(self, equation: s.Equation) -> None:
         """Takes what an equation says of its left side, whatever else is said of it."""
         reference = self.read(equation.sides[0])
         if reference is None or reference.power is not None or len(equation.sides) != 2:
@@ -267,9 +254,9 @@ class Scope:
 
     # ------------------------------------------------------------------ what follows from it
 
-    def called(self, above: Expression, below: Expression) -> Call | None:
+    def called(self, above: s.Expression, below: s.Expression) -> s.Call | None:
         """`∂h/∂z` beside `u = h(z)`: the call that is meant."""
-        if not isinstance(above, Name):
+        if not isinstance(above, s.Name):
             return None
         key = self.naming.read(above).key
         if key in self.bare or key in self.rules:
@@ -282,10 +269,10 @@ class Scope:
         waiting = [key]
         while waiting:
             name = waiting.pop()
-            below: Iterator[Node] = (
+            below: Iterator[s.Node] = (
                 n for rule in self.rules.get(name, ()) for n in rule.body.walk()
             )
-            keys = {self.naming.read(n).key for n in below if isinstance(n, Name)}
+            keys = {self.naming.read(n).key for n in below if isinstance(n, s.Name)}
             if not self.rules.get(name):
                 keys |= set(self.depends.get(name, {}))
             waiting += keys - found
@@ -314,7 +301,7 @@ class Scope:
     @cached_property
     def text(self) -> str:
         """All of the text that the statements stand in."""
-        return "\n".join({s.span.source.text for s in (*self.statements, *self.spoken)})
+        return "\n".join({st.span.source.text for st in (*self.statements, *self.spoken)})
 
     @cached_property
     def _said_numbers(self) -> list[str]:
@@ -330,9 +317,9 @@ class Scope:
     def recurrent(self, key: str) -> bool:
         """Whether a name is computed from itself at an earlier step."""
         return any(
-            not all(isinstance(item, Number) for item in rule.items)
+            not all(isinstance(item, s.Number) for item in rule.items)
             and any(
-                isinstance(n, Name) and self.naming.read(n).key == key for n in rule.body.walk()
+                isinstance(n, s.Name) and self.naming.read(n).key == key for n in rule.body.walk()
             )
             for rule in self.rules.get(key, ())
         )
@@ -343,18 +330,18 @@ class Scope:
         return len(set(shapes)) != len(shapes) or len(self.functions.get(key, ())) > 1
 
 
-def _replaced(one: Expression, other: Expression) -> tuple[Expression, Expression] | None:
+def _replaced(one: s.Expression, other: s.Expression) -> tuple[s.Expression, s.Expression] | None:
     """The last factor that differs in two products: x and `a + b` in `V x` and `V (a + b)`."""
     first, second = _factors(one), _factors(other)
     if len(first) != len(second) or len(first) < 2 or first[:-1] != second[:-1]:
         return None
     name, body = first[-1], second[-1]
-    return (name, body) if isinstance(name, Name | Index) and name != body else None
+    return (name, body) if isinstance(name, s.Name | s.Index) and name != body else None
 
 
-def _factors(node: Expression) -> list[Expression]:
-    if isinstance(node, Product):
+def _factors(node: s.Expression) -> list[s.Expression]:
+    if isinstance(node, s.Product):
         return [f for factor in node.factors for f in _factors(factor)]
-    if isinstance(node, Call) and len(node.arguments) == 1 and node.given is None:
+    if isinstance(node, s.Call) and len(node.arguments) == 1 and node.given is None:
         return [node.function, node.arguments[0]]
-    return [node.body if isinstance(node, Group) else node]
+    return [node.body if isinstance(node, s.Group) else node]

@@ -12,67 +12,56 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from indicial.notation.syntax import (
-    Call,
-    Derivative,
-    Equation,
-    Expression,
-    Fraction,
-    Group,
-    Index,
-    Name,
-    Number,
-    Product,
-)
+from indicial.notation import syntax as s
 
 SIGNS = ("∂", "d")
 WHOLE, FIRST = "whole", "first"
 """How far an operator reaches."""
 
 
-def derived(equation: Equation, reach: str) -> Equation:
+def derived(equation: s.Equation, reach: str) -> s.Equation:
     """An equation with its derivatives as nodes."""
     return replace(equation, sides=tuple(_derived(side, reach) for side in equation.sides))
 
 
-def _derived(node: Expression, reach: str) -> Expression:
-    if isinstance(node, Name):
+def _derived(node: s.Expression, reach: str) -> s.Expression:
+    if isinstance(node, s.Name):
         return node
     node = node.rebuild(lambda child: _derived(child, reach))
     factors = [
-        f for n in (node.factors if isinstance(node, Product) else (node,)) for f in _apart(n)
+        f for n in (node.factors if isinstance(node, s.Product) else (node,)) for f in _apart(n)
     ]
     made = _product(list(factors), reach)
     if len(made) == len(factors) and all(a is b for a, b in zip(made, factors, strict=True)):
         return node
-    return made[0] if len(made) == 1 else Product(tuple(made), span=node.span)
+    return made[0] if len(made) == 1 else s.Product(tuple(made), span=node.span)
 
 
-def _apart(factor: Expression) -> list[Expression]:
+def _apart(factor: s.Expression) -> list[s.Expression]:
     """`∂(a + b)` is no call."""
-    if not isinstance(factor, Call) or not isinstance(factor.function, Name):
+    if not isinstance(factor, s.Call) or not isinstance(factor.function, s.Name):
         return [factor]
     if factor.function.base in ("∂", "∇") and len(factor.arguments) == 1 and factor.given is None:
-        return [factor.function, Group(factor.arguments[0], span=factor.arguments[0].span)]
+        return [factor.function, s.Group(factor.arguments[0], span=factor.arguments[0].span)]
     return [factor]
 
 
-def _product(factors: list[Expression], reach: str) -> list[Expression]:
-    made: list[Expression] = []
+def _product(factors: list[s.Expression], reach: str) -> list[s.Expression]:
+    made: list[s.Expression] = []
     while factors:
         factor = factors.pop(0)
-        if isinstance(factor, Fraction) and (found := _fraction(factor, factors, reach)):
+        if isinstance(factor, s.Fraction) and (found := _fraction(factor, factors, reach)):
             made += found
-        elif _operator(factor) and factors and isinstance(factor, Name):
+        elif _operator(factor) and factors and isinstance(factor, s.Name):
             above = _taken(factors, reach)
             below = factor.sub[0]
-            made.append(Derivative(above, below, span=factor.span.to(above.span)))
+            made.append(s.Derivative(above, below, span=factor.span.to(above.span)))
         else:
             made.append(factor)
     return made
 
 
-def _fraction(node: Fraction, behind: list[Expression], reach: str) -> list[Expression]:
+def _fraction(node: s.Fraction, behind: list[s.Expression], reach: str) -> list[s.Expression]:
     """A fraction with a ∂ above and below; what it takes of the factors behind it is removed there."""
     above, below = _split(node.above), _split(node.below)
     if above is None or below is None or above[1] != below[1]:
@@ -82,52 +71,52 @@ def _fraction(node: Fraction, behind: list[Expression], reach: str) -> list[Expr
     if not by and len(of) == 1 and behind:  # `∂L/∂W` is read as (∂L/∂) W
         by = [behind.pop(0)]
         span = span.to(by[0].span)
-    if len(by) != 1 or not isinstance(by[0], Name | Group | Index):
+    if len(by) != 1 or not isinstance(by[0], s.Name | s.Group | s.Index):
         return []
     if not of:
         if not behind:
             return []
         taken = _taken(behind, reach)
         of, span = [taken], span.to(taken.span)
-    whole = of[0] if len(of) == 1 else Product(tuple(of), span=of[0].span.to(of[-1].span))
-    made: list[Expression] = [*before, Derivative(whole, by[0], span=span)]
+    whole = of[0] if len(of) == 1 else s.Product(tuple(of), span=of[0].span.to(of[-1].span))
+    made: list[s.Expression] = [*before, s.Derivative(whole, by[0], span=span)]
     if divisors:
-        divided = divisors[0] if len(divisors) == 1 else Product(tuple(divisors), span=span)
-        made.insert(0, Fraction(Number("1"), divided, span=span))
+        divided = divisors[0] if len(divisors) == 1 else s.Product(tuple(divisors), span=span)
+        made.insert(0, s.Fraction(s.Number("1"), divided, span=span))
     return made
 
 
-def _split(part: Expression) -> tuple[list[Expression], str, list[Expression]] | None:
+def _split(part: s.Expression) -> tuple[list[s.Expression], str, list[s.Expression]] | None:
     """`T ∂ o` → what stands before the ∂, the sign, what stands behind it; None without a ∂."""
     factors = _factors(part)
     for number, factor in enumerate(factors):
-        if isinstance(factor, Name) and factor.base in SIGNS and factor.bare:
+        if isinstance(factor, s.Name) and factor.base in SIGNS and factor.bare:
             return factors[:number], factor.base, factors[number + 1 :]
     return None
 
 
-def _factors(part: Expression) -> list[Expression]:
+def _factors(part: s.Expression) -> list[s.Expression]:
     """The factors of a product; those of `{∂ h}` too."""
-    if isinstance(part, Product):
+    if isinstance(part, s.Product):
         return [f for factor in part.factors for f in _factors(factor)]
-    if isinstance(part, Group) and isinstance(part.body, Product):
+    if isinstance(part, s.Group) and isinstance(part.body, s.Product):
         first = part.body.factors[0]
-        if isinstance(first, Name) and first.base in SIGNS and first.bare:
+        if isinstance(first, s.Name) and first.base in SIGNS and first.bare:
             return _factors(part.body)
     return _apart(part)
 
 
-def _operator(factor: Expression) -> bool:
+def _operator(factor: s.Expression) -> bool:
     """`∂_x`, `∇_x`."""
     return (
-        isinstance(factor, Name)
+        isinstance(factor, s.Name)
         and factor.base in ("∂", "∇")
         and len(factor.sub) == 1
         and not factor.sup
     )
 
 
-def _taken(behind: list[Expression], reach: str) -> Expression:
+def _taken(behind: list[s.Expression], reach: str) -> s.Expression:
     """What an operator is applied to."""
     count = 1 if reach == FIRST else len(behind)
     taken = behind[:count]
@@ -136,5 +125,5 @@ def _taken(behind: list[Expression], reach: str) -> Expression:
     return (
         inner[0]
         if len(inner) == 1
-        else Product(tuple(inner), span=inner[0].span.to(inner[-1].span))
+        else s.Product(tuple(inner), span=inner[0].span.to(inner[-1].span))
     )

@@ -46,29 +46,8 @@ from indicial.derivations.arithmetic import (
 )
 from indicial.derivations.draws import NUMBER, Draw
 from indicial.derivations.scope import Rule, Scope
+from indicial.notation import syntax as s
 from indicial.notation.reasoning import Limit
-from indicial.notation.syntax import (
-    Add,
-    Call,
-    Comparison,
-    Derivative,
-    Expression,
-    Fraction,
-    Group,
-    Hadamard,
-    Index,
-    Join,
-    ListLiteral,
-    Name,
-    Negative,
-    Norm,
-    Number,
-    Power,
-    Product,
-    Reduction,
-    Transpose,
-    TupleLiteral,
-)
 from indicial.program.names.letters import index_name, is_capital
 
 NUMERATOR, DENOMINATOR, MIXED = "numerator", "denominator", "mixed"
@@ -128,76 +107,76 @@ class Evaluation:
 
     # ------------------------------------------------------------------ expressions
 
-    def value(self, node: Expression, env: Mapping[str, int]) -> Value:
+    def value(self, node: s.Expression, env: Mapping[str, int]) -> Value:
         self.draw.budget.spend()
         match node:
-            case Number():
+            case s.Number():
                 return self._number(node)
-            case Name() | Index():
+            case s.Name() | s.Index():
                 return self._name(node, env)
-            case Group():
+            case s.Group():
                 return self.value(node.body, env)
-            case Negative():
+            case s.Negative():
                 return -self.value(node.body, env)
-            case Add():
+            case s.Add():
                 return total([self.value(t, env) for t in node.terms])
-            case Product():
+            case s.Product():
                 return chained([self.value(f, env) for f in node.factors])
-            case Hadamard():
+            case s.Hadamard():
                 return hadamard([self.value(f, env) for f in node.factors])
-            case Fraction():
+            case s.Fraction():
                 return quotient(self.value(node.above, env), self.value(node.below, env))
-            case Power() | Transpose() if (call := self._factor(_inside(node))) is not None:
+            case s.Power() | s.Transpose() if (call := self._factor(_inside(node))) is not None:
                 # `x (a + b)^2`: the bracket is raised, and x stands before it.
                 (inside,) = call.arguments
                 raised = (
-                    replace(node, base=inside) if isinstance(node, Power) else Transpose(inside)
+                    replace(node, base=inside) if isinstance(node, s.Power) else s.Transpose(inside)
                 )
                 return times(self.value(call.function, env), self.value(raised, env))
-            case Power():
+            case s.Power():
                 return self._raise(self.value(node.base, env), node.exponent, env)
-            case Transpose():
-                if isinstance(node.body, Number):
+            case s.Transpose():
+                if isinstance(node.body, s.Number):
                     return np.full((1, self.draw.size), float(node.body.text))
                 body = self.value(node.body, env)
                 return body if isinstance(body, float) else body.T
-            case Norm():
+            case s.Norm():
                 return self._norm(node, env)
-            case Reduction():
+            case s.Reduction():
                 return self._reduce(node, env)
-            case Call():
+            case s.Call():
                 return self._call(node, env)
-            case Derivative():
+            case s.Derivative():
                 return self._derivative(node, env)
             case Limit():
                 return self._limit(node, env)
-            case TupleLiteral() if len(node.items) == 2 and node.span.text[:1] in ("⟨", "\\"):
+            case s.TupleLiteral() if len(node.items) == 2 and node.span.text[:1] in ("⟨", "\\"):
                 return inner_product(*(self.value(i, env) for i in node.items))
-            case ListLiteral(items=parts) | Join(parts=parts):
+            case s.ListLiteral(items=parts) | s.Join(parts=parts):
                 return stacked([self.value(part, env) for part in parts])
         raise Unread(f"“{node.span.text}” has no value here")
 
-    def _number(self, node: Number) -> float:
+    def _number(self, node: s.Number) -> float:
         if node.text == "∞" and self.draw.growth:
             return math.exp(self.draw.growth)
         if node.text == "∞":
             raise Unread("∞ is not a number")
         return float(node.text)
 
-    def integer(self, node: Expression, env: Mapping[str, int]) -> int:
+    def integer(self, node: s.Expression, env: Mapping[str, int]) -> int:
         """The value of an index."""
         match node:
-            case Number() if node.text.isdigit():
+            case s.Number() if node.text.isdigit():
                 return int(node.text)
-            case Group():
+            case s.Group():
                 return self.integer(node.body, env)
-            case Negative():
+            case s.Negative():
                 return -self.integer(node.body, env)
-            case Add():
+            case s.Add():
                 return sum(self.integer(t, env) for t in node.terms)
-            case Product():
+            case s.Product():
                 return math.prod(self.integer(f, env) for f in node.factors)
-            case Name():
+            case s.Name():
                 key = self.scope.naming.read(node).key
                 if key in env:
                     return env[key]
@@ -218,14 +197,14 @@ class Evaluation:
 
     # ------------------------------------------------------------------ names
 
-    def _name(self, node: Expression, env: Mapping[str, int]) -> Value:
-        if isinstance(node, Index) and not isinstance(node.base, Name):
+    def _name(self, node: s.Expression, env: Mapping[str, int]) -> Value:
+        if isinstance(node, s.Index) and not isinstance(node.base, s.Name):
             whole = self.value(node.base, env)
             return element(whole, tuple(self.integer(i, env) for i in node.items), self.scope.base)
         reference = self.scope.read(node)
         assert reference is not None
         key = reference.key
-        if key == "𝔼" or (key in EXPECTATIONS and isinstance(node, Index)):
+        if key == "𝔼" or (key in EXPECTATIONS and isinstance(node, s.Index)):
             raise Unread("it holds an expectation")
         if key in ("∂", "∇"):
             raise Unread(f"{key} stands where it takes no derivative")
@@ -321,7 +300,7 @@ class Evaluation:
                 return None  # before the first: what is there is given
         return env
 
-    def _within(self, body: Expression, env: Mapping[str, int]) -> Value:
+    def _within(self, body: s.Expression, env: Mapping[str, int]) -> Value:
         """The value of what a rule or a function says."""
         before, self.inner = self.inner, True
         try:
@@ -349,7 +328,7 @@ class Evaluation:
 
     # ------------------------------------------------------------------ operations
 
-    def _raise(self, base: Value, exponent: Expression, env: Mapping[str, int]) -> Value:
+    def _raise(self, base: Value, exponent: s.Expression, env: Mapping[str, int]) -> Value:
         power = self.value(exponent, env)
         if not isinstance(power, float):
             raise Misfit("an exponent is a number")
@@ -361,8 +340,11 @@ class Evaluation:
             return np.asarray(np.linalg.matrix_power(base, int(power)))
         return np.asarray(base**power)
 
-    def _norm(self, node: Norm, env: Mapping[str, int]) -> float:
-        if isinstance(node.body, Name) and self.scope.naming.read(node.body).key in self.scope.sets:
+    def _norm(self, node: s.Norm, env: Mapping[str, int]) -> float:
+        if (
+            isinstance(node.body, s.Name)
+            and self.scope.naming.read(node.body).key in self.scope.sets
+        ):
             return float(self.draw.size)
         body = self.value(node.body, env)
         order = 2.0
@@ -379,7 +361,7 @@ class Evaluation:
             raise Unread("a norm of another order")
         return float(np.sqrt((flat**2).sum()))
 
-    def _reduce(self, node: Reduction, env: Mapping[str, int]) -> Value:
+    def _reduce(self, node: s.Reduction, env: Mapping[str, int]) -> Value:
         if node.operator == "softmax" and not node.under:
             return softmax(self.value(node.body, env))
         if not node.under and node.operator in ("max", "min", "mean"):
@@ -398,15 +380,15 @@ class Evaluation:
             raise Misfit("an extreme of arrays")
         return _PICKED[node.operator]([float(v) for v in values])
 
-    def _points(self, node: Reduction, env: Mapping[str, int]) -> list[dict[str, int]]:
+    def _points(self, node: s.Reduction, env: Mapping[str, int]) -> list[dict[str, int]]:
         points: list[dict[str, int]] = [dict(env)]
         first, last = self.scope.base, self.scope.base + self.draw.size - 1
         for under in node.under:
-            if isinstance(under, Name):
+            if isinstance(under, s.Name):
                 letter = self.scope.naming.read(under).key
                 points = [{**p, letter: v} for p in points for v in range(first, last + 1)]
                 continue
-            if not isinstance(under, Comparison) or not isinstance(under.operands[0], Name):
+            if not isinstance(under, s.Comparison) or not isinstance(under.operands[0], s.Name):
                 raise Unread(f"a sum over “{under.span.text}”")
             letter = self.scope.naming.read(under.operands[0]).key
             if under.operators == ("=",):
@@ -432,8 +414,8 @@ class Evaluation:
 
     # ------------------------------------------------------------------ functions
 
-    def _call(self, node: Call, env: Mapping[str, int]) -> Value:
-        if not isinstance(node.function, Name) or node.given is not None:
+    def _call(self, node: s.Call, env: Mapping[str, int]) -> Value:
+        if not isinstance(node.function, s.Name) or node.given is not None:
             raise Unread(f"“{node.span.text}” is not a function of numbers")
         reference = self.scope.naming.read(node.function)
         name, key = node.function, reference.key
@@ -446,7 +428,7 @@ class Evaluation:
         if key in ("P", "p", "Pr", "𝒩", "N"):
             raise Unread(f"{key} is a probability")
         if self._factor(node) is not None:
-            letters = {n.base for n in node.arguments[0].walk() if isinstance(n, Name) and n.bare}
+            letters = {n.base for n in node.arguments[0].walk() if isinstance(n, s.Name) and n.bare}
             if letters & set(env):
                 raise Unread(f"{key}(…) may be a call or a product")
             return times(self._name(name, env), self.value(node.arguments[0], env))
@@ -460,15 +442,15 @@ class Evaluation:
         at = tuple(self.integer(i, env) for i in reference.items)
         return self._opaque(name, at, [self.value(a, env) for a in node.arguments])
 
-    def _factor(self, node: Expression) -> Call | None:
+    def _factor(self, node: s.Expression) -> s.Call | None:
         """`y (1 - y)`: a name before brackets that is no function."""
-        if not isinstance(node, Call) or not isinstance(node.function, Name):
+        if not isinstance(node, s.Call) or not isinstance(node.function, s.Name):
             return None
         key = self.scope.naming.read(node.function).key
         known = key in ELEMENTWISE or (key in self.scope.functions and self.rules)
         return node if key in self.scope.bare and len(node.arguments) == 1 and not known else None
 
-    def _opaque(self, name: Name, at: tuple[int, ...], values: list[Value]) -> Value:
+    def _opaque(self, name: s.Name, at: tuple[int, ...], values: list[Value]) -> Value:
         """A function that is only named."""
         key = self.scope.naming.read(name).key
         kind = self.kinds[f"{key}()"]
@@ -485,7 +467,7 @@ class Evaluation:
         flat = np.concatenate([flattened(v) for v in values])
         return self.draw.function(key, at, NUMBER, flat)
 
-    def _smooth(self, name: Name, value: Value) -> Value:
+    def _smooth(self, name: s.Name, value: Value) -> Value:
         """A function that is only named, at each element; with a prime its derivative."""
         plain = replace(name, primes=0)
         key = self.scope.naming.read(plain).key
@@ -495,7 +477,7 @@ class Evaluation:
             raise Unread("a second derivative")
         return mapped(slope_of(function) if name.primes else function, value)
 
-    def _apply(self, name: Name, node: Call, env: Mapping[str, int]) -> Value:
+    def _apply(self, name: s.Name, node: s.Call, env: Mapping[str, int]) -> Value:
         function = ELEMENTWISE[name.base]
         power = name.sup[0] if name.sup else None
         if len(node.arguments) != 1 or name.primes > 1:
@@ -505,13 +487,13 @@ class Evaluation:
         value = mapped(function, self.value(node.arguments[0], env))
         return value if power is None else mapped(lambda x: x ** self._exponent(power, env), value)
 
-    def _exponent(self, power: Expression, env: Mapping[str, int]) -> float:
+    def _exponent(self, power: s.Expression, env: Mapping[str, int]) -> float:
         value = self.value(power, env)
         if not isinstance(value, float) or value < 0:
             raise Unread("an inverse function")
         return value
 
-    def _inlined(self, key: str, node: Call, env: Mapping[str, int]) -> Value:
+    def _inlined(self, key: str, node: s.Call, env: Mapping[str, int]) -> Value:
         return self._body(key, [self.value(a, env) for a in node.arguments])
 
     def _body(self, key: str, arguments: list[Value]) -> Value:
@@ -537,13 +519,13 @@ class Evaluation:
 
     # ------------------------------------------------------------------ derivatives
 
-    def _derivative(self, node: Derivative, env: Mapping[str, int]) -> Value:
+    def _derivative(self, node: s.Derivative, env: Mapping[str, int]) -> Value:
         reference = self.scope.read(node.below)
         if reference is None or reference.power is not None:
             raise Unread("a derivative of a higher order")
         key, at = reference.key, tuple(self.integer(i, env) for i in reference.items)
         of = self.scope.called(node.above, node.below) or node.above
-        if isinstance(of, Call) and node.below in of.arguments:
+        if isinstance(of, s.Call) and node.below in of.arguments:
             frozen = self._frozen(of, node.below, env)
             if frozen is not None:
                 return frozen
@@ -571,9 +553,9 @@ class Evaluation:
             columns.append((a - 8 * b + 8 * c - d) / (12 * STEP))
         return self._laid_out(np.stack(columns, axis=1), moved(0, 0.0), point)
 
-    def _frozen(self, call: Call, below: Expression, env: Mapping[str, int]) -> Value | None:
+    def _frozen(self, call: s.Call, below: s.Expression, env: Mapping[str, int]) -> Value | None:
         """`∂f(x, h, w)/∂w`: the other arguments stay as they are, also if they depend on w."""
-        if not isinstance(call.function, Name):
+        if not isinstance(call.function, s.Name):
             return None
         reference = self.scope.naming.read(call.function)
         key = reference.key
@@ -593,7 +575,7 @@ class Evaluation:
 
         return self._differences(moved, values[place])
 
-    def _require_dependence(self, above: Expression, key: str, env: Mapping[str, int]) -> None:
+    def _require_dependence(self, above: s.Expression, key: str, env: Mapping[str, int]) -> None:
         alone = replace(self, touched=set(), memo={}, begun=set())
         alone.value(above, env)
         if key not in alone.touched:
@@ -621,5 +603,5 @@ class Evaluation:
         return np.asarray(jacobian.T if self.layout == DENOMINATOR else jacobian)
 
 
-def _inside(node: Power | Transpose) -> Expression:
-    return node.base if isinstance(node, Power) else node.body
+def _inside(node: s.Power | s.Transpose) -> s.Expression:
+    return node.base if isinstance(node, s.Power) else node.body

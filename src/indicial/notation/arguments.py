@@ -15,23 +15,11 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
+from indicial.notation import syntax as s
 from indicial.notation.faults import Fault
 from indicial.notation.formulas import Prose, warned
 from indicial.notation.parse import parse_text
 from indicial.notation.source import Span
-from indicial.notation.syntax import (
-    Add,
-    Equation,
-    Expression,
-    Fraction,
-    Group,
-    Name,
-    Negative,
-    Number,
-    Power,
-    Product,
-    Transpose,
-)
 
 _ARROWS = re.compile(r"\\Rightarrow|\\implies|⇒|\\xrightarrow\s*\{")
 _FAR = re.compile(r"\\ggg?\b|≫|⋙")
@@ -152,7 +140,7 @@ def rows_and_columns(prose: Prose) -> Iterator[Fault]:
             body = _expression(side)
             if body is None:
                 continue
-            columns = {n.body for n in body.walk() if isinstance(n, Transpose)}
+            columns = {n.body for n in body.walk() if isinstance(n, s.Transpose)}
             if _shape(body, columns) == "":
                 at = formula.body.start + text.index(side, start)
                 yield warned(
@@ -162,7 +150,7 @@ def rows_and_columns(prose: Prose) -> Iterator[Fault]:
                 break
 
 
-def _expression(side: str) -> Expression | None:
+def _expression(side: str) -> s.Expression | None:
     """A side of a comparison, if it reads."""
     if r"\top" not in side and "⊤" not in side:
         return None
@@ -170,33 +158,33 @@ def _expression(side: str) -> Expression | None:
     if parsed.faults or parsed.skipped or len(parsed.statements) != 1:
         return None
     (statement,) = parsed.statements
-    return statement.sides[-1] if isinstance(statement, Equation) else None
+    return statement.sides[-1] if isinstance(statement, s.Equation) else None
 
 
-def _shape(node: Expression, columns: set[Expression]) -> str | None:
+def _shape(node: s.Expression, columns: set[s.Expression]) -> str | None:
     """`row`, `column`, `matrix`, `number`; None if it is open, nothing if it fits in no way."""
     match node:
-        case Number():
+        case s.Number():
             return "number"
-        case Name():
+        case s.Name():
             greek = len(node.base) == 1 and "α" <= node.base <= "ω"
             return "column" if node in columns else "number" if greek else None
-        case Group():
+        case s.Group():
             return _shape(node.body, columns)
-        case Negative():
+        case s.Negative():
             return _shape(node.body, columns)
-        case Power():
+        case s.Power():
             return "number" if _shape(node.base, columns) == "number" else None
-        case Transpose():
+        case s.Transpose():
             turned = {"column": "row", "row": "column"}
             inner = _shape(node.body, columns)
             return turned.get(inner, inner) if inner else inner
-        case Fraction():
+        case s.Fraction():
             return _shape(node.above, columns) if _shape(node.below, columns) == "number" else None
-        case Add():
+        case s.Add():
             shapes = {_shape(term, columns) for term in node.terms}
             return shapes.pop() if len(shapes) == 1 else "" if "" in shapes else None
-        case Product():
+        case s.Product():
             shape: str | None = "number"
             for factor in node.factors:
                 other = _shape(factor, columns)

@@ -5,33 +5,12 @@
 
 from __future__ import annotations
 
+from indicial.notation import syntax as s
 from indicial.notation.faults import Refusal
 from indicial.notation.names import NameGrammar
 from indicial.notation.rows import CLOSERS, INNER
 from indicial.notation.signs import CONDITION_WORDS
 from indicial.notation.source import Span
-from indicial.notation.syntax import (
-    Add,
-    Call,
-    Cases,
-    Comparison,
-    Dots,
-    Expectation,
-    Expression,
-    Group,
-    Hadamard,
-    Interval,
-    Join,
-    ListLiteral,
-    Name,
-    Negative,
-    Norm,
-    Number,
-    Product,
-    Reduction,
-    SetLiteral,
-    TupleLiteral,
-)
 from indicial.notation.tokens import Token
 
 _ENCLOSED = frozenset({"bmatrix", "pmatrix"})
@@ -41,18 +20,18 @@ _ENCLOSED = frozenset({"bmatrix", "pmatrix"})
 class BracketGrammar(NameGrammar):
     """Factors that an opening sign begins."""
 
-    def bracketed(self, token: Token) -> Expression:
+    def bracketed(self, token: Token) -> s.Expression:
         text = token.text
         if text == "…":
             self.i += 1
-            return Dots(span=token.span)
+            return s.Dots(span=token.span)
         if text == "√":
             self.i += 1
             self.rooted = True
             argument = self.factor()
-            argument = argument.body if isinstance(argument, Group) else argument
+            argument = argument.body if isinstance(argument, s.Group) else argument
             self.rooted = False
-            return Call(Name("sqrt", span=token.span), (argument,), span=self.since(token))
+            return s.Call(s.Name("sqrt", span=token.span), (argument,), span=self.since(token))
         if self.script_depth and text == "<":
             return self.angled(token)
         if text in ("|", "|(", "‖", "‖("):
@@ -81,14 +60,14 @@ class BracketGrammar(NameGrammar):
         self.i += 1
         return self.postfix(bracket(text, items, self.since(token)), token)
 
-    def angled(self, token: Token) -> Expression:
+    def angled(self, token: Token) -> s.Expression:
         """`h^{<t>}`: a place in time, as `h^{(t)}`."""
         self.i += 1
         body = self.sum()
         self.expect(">")
-        return Group(body, span=self.since(token))
+        return s.Group(body, span=self.since(token))
 
-    def between_bars(self, token: Token) -> Expression:
+    def between_bars(self, token: Token) -> s.Expression:
         self.i += 1
         bar = token.text[0]
         closer = bar + ")" if len(token.text) == 2 else bar
@@ -97,9 +76,9 @@ class BracketGrammar(NameGrammar):
         self.bars.pop()
         self.expect(closer)
         span = self.since(token)
-        return Norm(body, span=span) if bar == "‖" else Call(Name("abs"), (body,), span=span)
+        return s.Norm(body, span=span) if bar == "‖" else s.Call(s.Name("abs"), (body,), span=span)
 
-    def rounded(self, token: Token) -> Expression:
+    def rounded(self, token: Token) -> s.Expression:
         """`⌊x⌋` is floor(x); `⌈x⌉` is -floor(-x)."""
         self.i += 1
         self.bars.append(token.text)
@@ -107,25 +86,25 @@ class BracketGrammar(NameGrammar):
         self.bars.pop()
         self.expect(CLOSERS[token.text])
         span = self.since(token)
-        floor = Name("floor", span=token.span)
+        floor = s.Name("floor", span=token.span)
         if token.text == "⌊":
-            return Call(floor, (body,), span=span)
-        below = Call(floor, (Negative(body, span=body.span),), span=span)
-        return Group(Negative(below, span=span), span=span)
+            return s.Call(floor, (body,), span=span)
+        below = s.Call(floor, (s.Negative(body, span=body.span),), span=span)
+        return s.Group(s.Negative(below, span=span), span=span)
 
-    def norm_word(self, token: Token) -> Expression:
+    def norm_word(self, token: Token) -> s.Expression:
         """`norm(x)`, `norm_2(x)`: how plain text writes a norm inside a norm."""
         self.i += 1
         items = self.script() if self.at("_") else ()
         if not self.at("("):
-            return self.after_name(Name("norm", sub=items, span=token.span), token)
-        call = self.call(Name("norm", sub=items), token)
+            return self.after_name(s.Name("norm", sub=items, span=token.span), token)
+        call = self.call(s.Name("norm", sub=items), token)
         if len(call.arguments) == 1 and len(items) < 2:
             order = items[0] if items else None
-            return self.postfix(Norm(call.arguments[0], order, span=call.span), token)
+            return self.postfix(s.Norm(call.arguments[0], order, span=call.span), token)
         return self.postfix(call, token)
 
-    def neutral(self, token: Token) -> Expression:
+    def neutral(self, token: Token) -> s.Expression:
         """`{…}` on the line of LaTeX: it only keeps things together."""
         inside = self.tokens[self.i + 1 : self.i + 3]
         if len(inside) == 2 and inside[1].text == "}" and self.is_name(inside[0]):
@@ -139,26 +118,26 @@ class BracketGrammar(NameGrammar):
             return self.factor()
         body = self.expression()
         self.expect("}")
-        if isinstance(body, Name):
+        if isinstance(body, s.Name):
             return self.after_name(body, token)
         loose = (
-            Join,
-            Comparison,
-            Interval,
-            Add,
-            Negative,
-            Hadamard,
-            Product,
-            Reduction,
-            Expectation,
+            s.Join,
+            s.Comparison,
+            s.Interval,
+            s.Add,
+            s.Negative,
+            s.Hadamard,
+            s.Product,
+            s.Reduction,
+            s.Expectation,
         )
         if isinstance(body, loose):
-            body = Group(body, span=self.since(token))
+            body = s.Group(body, span=self.since(token))
         return self.postfix(body, token)
 
     # ---------------------------------------------------------------- environments
 
-    def environment(self, token: Token, cases: bool = False) -> Expression:
+    def environment(self, token: Token, cases: bool = False) -> s.Expression:
         """`cases` and the matrices."""
         name = token.text
         self.enter(token)
@@ -166,8 +145,8 @@ class BracketGrammar(NameGrammar):
         cases = cases or "cases" in name
         if not cases and name not in INNER and name != "array":
             raise Refusal("environment", f"`{name}` cannot be part of an expression", (token.span,))
-        branches: list[tuple[Expression, Expression | None]] = []
-        rows: list[list[Expression]] = []
+        branches: list[tuple[s.Expression, s.Expression | None]] = []
+        rows: list[list[s.Expression]] = []
         self.bars.append("begin")
         while self.peek().kind != "end":
             if self.done():
@@ -183,14 +162,14 @@ class BracketGrammar(NameGrammar):
         self.i += 1
         span = self.since(token)
         if cases and branches:
-            return Cases(tuple(branches), span=span)
+            return s.Cases(tuple(branches), span=span)
         if not rows:
             raise Refusal("empty", f"`{name}` is empty", (span,))
         if all(len(row) == 1 for row in rows):
-            return ListLiteral(tuple(row[0] for row in rows), span=span)
-        return ListLiteral(tuple(ListLiteral(tuple(row)) for row in rows), span=span)
+            return s.ListLiteral(tuple(row[0] for row in rows), span=span)
+        return s.ListLiteral(tuple(s.ListLiteral(tuple(row)) for row in rows), span=span)
 
-    def cells(self) -> list[Expression]:
+    def cells(self) -> list[s.Expression]:
         cells = [self.expression()]
         while self.at("&"):
             self.i += 1
@@ -199,16 +178,16 @@ class BracketGrammar(NameGrammar):
             raise self.unexpected(self.peek(), "`&`, `\\\\` or the end of the matrix")
         return cells
 
-    def plain_cases(self, token: Token) -> Expression:
+    def plain_cases(self, token: Token) -> s.Expression:
         """`cases { v if c, w otherwise }`, after its opening brace."""
         branches = [self.branch(())]
         while self.at(","):
             self.i += 1
             branches.append(self.branch(()))
         self.expect("}")
-        return Cases(tuple(branches), span=self.since(token))
+        return s.Cases(tuple(branches), span=self.since(token))
 
-    def branch(self, ends: tuple[str, ...]) -> tuple[Expression, Expression | None]:
+    def branch(self, ends: tuple[str, ...]) -> tuple[s.Expression, s.Expression | None]:
         """A value and its condition; the condition of `otherwise`, or none at all, is None."""
         value = self.expression(conditions=False)
         if ends and self.at(","):
@@ -216,7 +195,7 @@ class BracketGrammar(NameGrammar):
         while self.at("&"):
             self.i += 1
         token = self.peek()
-        condition: Expression | None = None
+        condition: s.Expression | None = None
         if token.kind == "key" and token.text in ("otherwise", "else"):
             self.i += 1
         elif token.kind == "key" and token.text in CONDITION_WORDS:
@@ -231,30 +210,30 @@ class BracketGrammar(NameGrammar):
         return value, condition
 
 
-def bracket(opener: str, items: tuple[Expression, ...], span: Span) -> Expression:
+def bracket(opener: str, items: tuple[s.Expression, ...], span: Span) -> s.Expression:
     """What a bracket in the place of a factor is: a group, a tuple, a list or a set."""
     several = len(items) > 1
     only = items[0]
     if several and opener in ("⟨", "("):
-        return TupleLiteral(items, span=span)
+        return s.TupleLiteral(items, span=span)
     if opener in ("⟨", "("):
-        return Group(only, span=span)
+        return s.Group(only, span=span)
     if opener == "[":
-        if several or isinstance(_plain(only), Number | ListLiteral):
-            return ListLiteral(items, span=span)
-        return Group(only, "[", span=span)
-    vectors = [i.items if isinstance(i, TupleLiteral | ListLiteral) else () for i in items]
-    if all(v and all(isinstance(_plain(n), Number) for n in v) for v in vectors):
+        if several or isinstance(_plain(only), s.Number | s.ListLiteral):
+            return s.ListLiteral(items, span=span)
+        return s.Group(only, "[", span=span)
+    vectors = [i.items if isinstance(i, s.TupleLiteral | s.ListLiteral) else () for i in items]
+    if all(v and all(isinstance(_plain(n), s.Number) for n in v) for v in vectors):
         # `{[1, 2], [0, 3]}`: vectors in an order, which the values beside the keys share.
-        return ListLiteral(
-            tuple(ListLiteral(v, span=i.span) for v, i in zip(vectors, items, strict=True)),
+        return s.ListLiteral(
+            tuple(s.ListLiteral(v, span=i.span) for v, i in zip(vectors, items, strict=True)),
             span=span,
         )
-    if several or isinstance(only, Name | Number | Dots):
-        return SetLiteral(items, span=span)
-    return Group(only, "{", span=span)
+    if several or isinstance(only, s.Name | s.Number | s.Dots):
+        return s.SetLiteral(items, span=span)
+    return s.Group(only, "{", span=span)
 
 
-def _plain(node: Expression) -> Expression:
+def _plain(node: s.Expression) -> s.Expression:
     """Without its sign."""
-    return node.body if isinstance(node, Negative) else node
+    return node.body if isinstance(node, s.Negative) else node

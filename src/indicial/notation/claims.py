@@ -15,23 +15,10 @@ from __future__ import annotations
 
 from itertools import takewhile
 
+from indicial.notation import syntax as s
 from indicial.notation.expressions import ExpressionParser
 from indicial.notation.faults import Refusal
 from indicial.notation.lookahead import holds_condition, with_depths
-from indicial.notation.syntax import (
-    Comparison,
-    Derivative,
-    Expression,
-    Fraction,
-    Group,
-    Growth,
-    Name,
-    Named,
-    Product,
-    Quantity,
-    Statistic,
-    is_condition,
-)
 from indicial.notation.tokens import Token
 from indicial.notation.vocabulary import QUANTITIES, STATISTICS
 
@@ -41,7 +28,7 @@ _PHRASES = (
     *(word for word in QUANTITIES if word != "elements"),
 )
 _LONGEST = max(len(phrase.split()) for phrase in _PHRASES)
-_DEL = Name("∂")
+_DEL = s.Name("∂")
 _CHANCE = ("P", "Pr", "ℙ")
 _CALLED = {"std": "std", "Var": "variance", "variance": "variance", "mean": "mean"}
 """`std(x)` says `std of (x)`."""
@@ -53,7 +40,7 @@ class ClaimParser(ExpressionParser):
     costs = False
     """Something that the program costs is named in the claim: then `O(…)` is a growth."""
 
-    def stated(self) -> tuple[bool, Comparison, Expression | None]:
+    def stated(self) -> tuple[bool, s.Comparison, s.Expression | None]:
         """`claim false: a ≈ b within 0.01`: whether it is false, its sides, its tolerance."""
         self.i = 1 if self.peek().text == "claim" else 0
         self.i += self.at(":")
@@ -73,7 +60,7 @@ class ClaimParser(ExpressionParser):
         if self.peek().kind == "key" and self.peek().text == "within":
             self.i += 1
             tolerance = self.interval()
-        if not isinstance(comparison, Comparison):
+        if not isinstance(comparison, s.Comparison):
             raise Refusal("claim", "this claim compares nothing", (comparison.span,),
                           "write `claim a ≈ b within 0.01`, or `claim a ≥ b`")  # fmt: skip
         if false and len(comparison.operators) > 1:
@@ -81,12 +68,12 @@ class ClaimParser(ExpressionParser):
                           "which of them does not hold? make each a claim of its own")  # fmt: skip
         return false, comparison, tolerance
 
-    def primary(self, token: Token) -> Expression:
+    def primary(self, token: Token) -> s.Expression:
         if token.text == "∂" and token.kind != "sign":
             return self.derivative(token)
         return super().primary(token)
 
-    def named(self, token: Token) -> Expression:
+    def named(self, token: Token) -> s.Expression:
         phrase, length = self.phrase()
         if phrase:
             self.i += length
@@ -95,16 +82,16 @@ class ClaimParser(ExpressionParser):
             self.i += 2
             body = self.expression(conditions=False)
             self.expect(")")
-            return Growth(body, span=self.since(token))
+            return s.Growth(body, span=self.since(token))
         if token.text in _CHANCE and self.ahead("(", 1) and self.is_outcome(self.i + 1):
             self.i += 1
-            return Statistic("probability", self.outcome(), span=self.since(token))
+            return s.Statistic("probability", self.outcome(), span=self.since(token))
         if token.text in _CALLED and self.ahead("(", 1):
             self.i += 2
             body = self.expression(conditions=False)
             self.expect(")")
-            made = Statistic(_CALLED[token.text], Group(body, "("), span=self.since(token))
-            return self.postfix(Group(made, "(", span=self.since(token)), token)
+            made = s.Statistic(_CALLED[token.text], s.Group(body, "("), span=self.since(token))
+            return self.postfix(s.Group(made, "(", span=self.since(token)), token)
         return super().named(token)
 
     def phrase(self) -> tuple[str, int]:
@@ -121,22 +108,22 @@ class ClaimParser(ExpressionParser):
                 return text, length
         return "", 0
 
-    def spoken(self, phrase: str, token: Token) -> Expression:
+    def spoken(self, phrase: str, token: Token) -> s.Expression:
         what = phrase.removesuffix(" of")
         if what in STATISTICS:
             body = self.outcome() if what == "probability" else self.term()
-            return Statistic(what, body, span=self.since(token))
-        of = Named(self.spoken_name()) if phrase != what else None
-        return Quantity(what, of, span=self.since(token))
+            return s.Statistic(what, body, span=self.since(token))
+        of = s.Named(self.spoken_name()) if phrase != what else None
+        return s.Quantity(what, of, span=self.since(token))
 
-    def outcome(self) -> Expression:
+    def outcome(self) -> s.Expression:
         """The condition in the brackets behind `probability of`."""
         self.expect("(")
         self.bars.append("(")
         condition = self.condition(commas=True)
         self.bars.pop()
         self.expect(")")
-        if not is_condition(condition):
+        if not s.is_condition(condition):
             raise Refusal("claim", "a probability needs a condition, but this compares nothing",
                           (condition.span,), "write `probability of (x > 1/2)`")  # fmt: skip
         return condition
@@ -148,7 +135,7 @@ class ClaimParser(ExpressionParser):
         bars = sum(1 for token, depth in inside if depth == 1 and token.text == "|")
         return holds_condition(self.tokens, start) and bars % 2 == 0
 
-    def spoken_name(self) -> Name:
+    def spoken_name(self) -> s.Name:
         token = self.peek()
         if not self.is_name(token) and token.kind != "command":
             raise self.unexpected(token, "a name")
@@ -156,23 +143,23 @@ class ClaimParser(ExpressionParser):
         name, _ = self.decorate(base, token)
         return name
 
-    def derivative(self, token: Token) -> Expression:
+    def derivative(self, token: Token) -> s.Expression:
         """`∂y/∂x[i]`; in a fraction of LaTeX only the part that stands here."""
         self.i += 1
         above = self.factor()
         if not (self.at("/") and self.tokens[self.i + 1].text == "∂"):
-            return Product((_DEL, above), span=self.since(token))
+            return s.Product((_DEL, above), span=self.since(token))
         self.i += 2
-        return Derivative(above, self.factor(), span=self.since(token))
+        return s.Derivative(above, self.factor(), span=self.since(token))
 
-    def structure(self, token: Token) -> Expression:
+    def structure(self, token: Token) -> s.Expression:
         r"""`\frac{\partial y}{\partial x[i]}` is `∂y/∂x[i]`."""
         if token.text == "\\partial":
             return self.derivative(token)
         made = super().structure(token)
-        if isinstance(made, Fraction):
+        if isinstance(made, s.Fraction):
             parts = (made.above, made.below)
-            halves = [p.factors for p in parts if isinstance(p, Product) and p.factors[0] == _DEL]
+            halves = [p.factors for p in parts if isinstance(p, s.Product) and p.factors[0] == _DEL]
             if len(halves) == 2 and all(len(half) == 2 for half in halves):
-                return Derivative(halves[0][1], halves[1][1], span=made.span)
+                return s.Derivative(halves[0][1], halves[1][1], span=made.span)
         return made

@@ -10,18 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from indicial.notation import syntax as s
 from indicial.notation.lookahead import RELATION_SIGNS, is_sign
 from indicial.notation.operators import OperatorGrammar
 from indicial.notation.signs import LOGIC_SIGNS
 from indicial.notation.source import Span
-from indicial.notation.syntax import (
-    Comparison,
-    Conjunction,
-    Disjunction,
-    Expression,
-    Negation,
-    SetLiteral,
-)
 
 _RELATION_KEYS = {"in": "∈", "notin": "∉", "is": "="}
 
@@ -29,7 +22,7 @@ _RELATION_KEYS = {"in": "∈", "notin": "∉", "is": "="}
 class ConditionGrammar(OperatorGrammar):
     """What holds or does not hold."""
 
-    def comparison(self) -> Expression:
+    def comparison(self) -> s.Expression:
         start = self.peek()
         operands, operators = [self.interval()], []
         while (relation := self.relation()) is not None:
@@ -37,7 +30,7 @@ class ConditionGrammar(OperatorGrammar):
             operands.append(self.interval())
         if not operators:
             return operands[0]
-        return Comparison(tuple(operands), tuple(operators), span=self.since(start))
+        return s.Comparison(tuple(operands), tuple(operators), span=self.since(start))
 
     def relation(self) -> str | None:
         """The relation that stands here, stepped over, or None."""
@@ -50,13 +43,13 @@ class ConditionGrammar(OperatorGrammar):
             return _RELATION_KEYS[token.text]
         return None
 
-    def condition(self, commas: bool = False) -> Expression:
+    def condition(self, commas: bool = False) -> s.Expression:
         """Comparisons with `or`, `and`, `not`; a comma is `and` where it separates nothing else.
 
         One method for three levels: each bracket of a formula passes here, and the stack is short.
         """
         start = self.peek()
-        either: list[list[Expression]] = [[]]
+        either: list[list[s.Expression]] = [[]]
         while True:
             part = self.negation() if self.at_not() else self.comparison()
             if commas and self.at(",") and self.ahead("…", 1):
@@ -67,8 +60,8 @@ class ConditionGrammar(OperatorGrammar):
             elif not self.logic("and") and not (commas and self.comma()):
                 break
         span = self.since(start)
-        parts = [a[0] if len(a) == 1 else Conjunction(tuple(a), span=_over(a)) for a in either]
-        return parts[0] if len(parts) == 1 else Disjunction(tuple(parts), span=span)
+        parts = [a[0] if len(a) == 1 else s.Conjunction(tuple(a), span=_over(a)) for a in either]
+        return parts[0] if len(parts) == 1 else s.Disjunction(tuple(parts), span=span)
 
     def logic(self, word: str) -> bool:
         """`and`, `or`, or its sign: steps over it if it stands here."""
@@ -93,28 +86,28 @@ class ConditionGrammar(OperatorGrammar):
         following = self.tokens[self.i + 1]
         return self.starts_factor(following) or is_sign(following, "-¬")
 
-    def negation(self) -> Expression:
+    def negation(self) -> s.Expression:
         """`not t = 0`; the `not` stands here."""
         start = self.peek()
         self.i += 1
         self.enter(start)
         body = self.negation() if self.at_not() else self.comparison()
         self.depth -= 1
-        return Negation(body, span=self.since(start))
+        return s.Negation(body, span=self.since(start))
 
-    def counted(self, part: Expression) -> Expression:
+    def counted(self, part: s.Expression) -> s.Expression:
         """`i = 1, …, n` is `i ∈ {1, …, n}`."""
-        items: list[Expression] = []
+        items: list[s.Expression] = []
         name = part
-        if isinstance(part, Comparison) and part.operators == ("=",):
+        if isinstance(part, s.Comparison) and part.operators == ("=",):
             name, first = part.operands
             items.append(first)
         while self.at(","):
             self.i += 1
             items.append(self.interval())
-        members = SetLiteral(tuple(items), span=self.since(self.peek()))
-        return Comparison((name, members), ("∈",), span=part.span)
+        members = s.SetLiteral(tuple(items), span=self.since(self.peek()))
+        return s.Comparison((name, members), ("∈",), span=part.span)
 
 
-def _over(parts: Sequence[Expression]) -> Span:
+def _over(parts: Sequence[s.Expression]) -> Span:
     return parts[0].span.to(parts[-1].span)

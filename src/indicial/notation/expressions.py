@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeGuard
 
+from indicial.notation import syntax as s
 from indicial.notation.conditions import ConditionGrammar
 from indicial.notation.faults import Refusal
 from indicial.notation.lookahead import holds_condition
@@ -27,26 +28,6 @@ from indicial.notation.operators import (
     EXPECTED,
     without_brackets,
     without_fraction_brackets,
-)
-from indicial.notation.syntax import (
-    Add,
-    Call,
-    Expectation,
-    Expression,
-    Fraction,
-    Group,
-    Hadamard,
-    Index,
-    Interval,
-    Join,
-    Name,
-    Negative,
-    Norm,
-    Number,
-    Power,
-    Product,
-    Reduction,
-    Transpose,
 )
 from indicial.notation.tokens import Token
 from indicial.notation.vocabulary import FUNCTIONS
@@ -57,7 +38,7 @@ _PRODUCT_SIGNS = frozenset({"·", "*"})
 FUNCTION_NAMES = frozenset(FUNCTIONS) - {"σ"}
 """Functions that take the next factor when no bracket follows; a bare σ is a letter."""
 _BRACKETED_FUNCTIONS = frozenset({"tanh", "exp", "ln", "log", "cos", "sin", "sqrt"})
-_INDEXABLE = (Name, Call, Index, Transpose, Reduction)
+_INDEXABLE = (s.Name, s.Call, s.Index, s.Transpose, s.Reduction)
 _TAKE_BRACKETS = FUNCTION_NAMES | frozenset("fgφψ")
 """Names of one letter among them are functions, also where they stand below a slash."""
 
@@ -70,7 +51,7 @@ class ExpressionParser(ConditionGrammar):
 
     # ---------------------------------------------------------------- levels of binding
 
-    def expression(self, conditions: bool = True) -> Expression:
+    def expression(self, conditions: bool = True) -> s.Expression:
         """`a; b`, or what binds tighter. Without conditions it stops at a relation."""
         start = self.peek()
         self.enter(start)
@@ -82,26 +63,26 @@ class ExpressionParser(ConditionGrammar):
                 break
             parts.append(part())
         self.depth -= 1
-        return parts[0] if len(parts) == 1 else Join(tuple(parts), span=self.since(start))
+        return parts[0] if len(parts) == 1 else s.Join(tuple(parts), span=self.since(start))
 
-    def interval(self) -> Expression:
+    def interval(self) -> s.Expression:
         start = self.peek()
         lower = self.sum()
         if not self.at(".."):
             return lower
         self.i += 1
-        return Interval(lower, self.sum(), span=self.since(start))
+        return s.Interval(lower, self.sum(), span=self.since(start))
 
-    def sum(self) -> Expression:
+    def sum(self) -> s.Expression:
         start = self.peek()
         terms = [self.term()]
         while self.at("+") or self.at("-"):
             if self.at("+"):
                 self.i += 1
             terms.append(self.term())
-        return terms[0] if len(terms) == 1 else Add(tuple(terms), span=self.since(start))
+        return terms[0] if len(terms) == 1 else s.Add(tuple(terms), span=self.since(start))
 
-    def term(self) -> Expression:
+    def term(self) -> s.Expression:
         """`-a b`: the sign goes before the whole product."""
         start = self.peek()
         if self.at("+"):
@@ -109,24 +90,26 @@ class ExpressionParser(ConditionGrammar):
             return self.term_after(start)
         if self.at("-"):
             self.i += 1
-            return Negative(self.term_after(start), span=self.since(start))
+            return s.Negative(self.term_after(start), span=self.since(start))
         return self.hadamard()
 
-    def term_after(self, start: Token) -> Expression:
+    def term_after(self, start: Token) -> s.Expression:
         self.enter(start)
         body = self.term()
         self.depth -= 1
         return body
 
-    def hadamard(self) -> Expression:
+    def hadamard(self) -> s.Expression:
         start = self.peek()
         factors = [self.product()]
         while self.at("⊙"):
             self.i += 1
             factors.append(self.signed(self.product))
-        return factors[0] if len(factors) == 1 else Hadamard(tuple(factors), span=self.since(start))
+        return (
+            factors[0] if len(factors) == 1 else s.Hadamard(tuple(factors), span=self.since(start))
+        )
 
-    def product(self) -> Expression:
+    def product(self) -> s.Expression:
         start = self.peek()
         factors = [self.factor()]
         while True:
@@ -140,26 +123,26 @@ class ExpressionParser(ConditionGrammar):
                 self.below = self.peek()
                 below = self.signed(self.factor)
                 span = self.since(start)
-                factors = [Fraction(without_brackets(above), without_brackets(below), span=span)]
+                factors = [s.Fraction(without_brackets(above), without_brackets(below), span=span)]
             elif self.starts_factor(token):
                 factors.append(self.factor())
             else:
                 return self.build(factors, start)
 
-    def signed(self, part: Callable[[], Expression]) -> Expression:
+    def signed(self, part: Callable[[], s.Expression]) -> s.Expression:
         """A factor behind an explicit sign may have a minus of its own: `2 · -3`."""
         start = self.peek()
         if not self.at("-"):
             return part()
         self.i += 1
-        return Negative(part(), span=self.since(start))
+        return s.Negative(part(), span=self.since(start))
 
-    def build(self, factors: list[Expression], start: Token) -> Expression:
+    def build(self, factors: list[s.Expression], start: Token) -> s.Expression:
         if len(factors) == 1:
             return factors[0]
         # Brackets around a fraction say nothing in a product: `x (a/b)` is `x \frac{a}{b}`.
         plain = tuple(map(without_fraction_brackets, factors))
-        return Product(plain, span=self.since(start))
+        return s.Product(plain, span=self.since(start))
 
     def starts_factor(self, token: Token) -> bool:
         if token.kind == "sign":
@@ -172,17 +155,17 @@ class ExpressionParser(ConditionGrammar):
 
     # ---------------------------------------------------------------- factors
 
-    def factor(self) -> Expression:
+    def factor(self) -> s.Expression:
         token = self.peek()
         self.enter(token)
         result = self.primary(token)
         self.depth -= 1
         return result
 
-    def primary(self, token: Token) -> Expression:
+    def primary(self, token: Token) -> s.Expression:
         if token.kind == "number":
             self.i += 1
-            return self.postfix(Number(token.text, span=token.span), token)
+            return self.postfix(s.Number(token.text, span=token.span), token)
         if token.kind == "command":
             return self.structure(token)
         if token.kind == "begin":
@@ -193,7 +176,7 @@ class ExpressionParser(ConditionGrammar):
             return self.named(token)
         raise self.unexpected(token, "an expression")
 
-    def named(self, token: Token) -> Expression:
+    def named(self, token: Token) -> s.Expression:
         """What begins with a name: a reduction, a call, an expectation, a tensor."""
         operator = self.reduction_word(token)
         if operator:
@@ -211,16 +194,16 @@ class ExpressionParser(ConditionGrammar):
         name = self.base_name()
         return self.after_name(name, token)
 
-    def after_name(self, name: Name, token: Token) -> Expression:
+    def after_name(self, name: s.Name, token: Token) -> s.Expression:
         if name in EXPECTED and self.at("_"):
             items = self.script()
             draws = self.draws(items)
             if draws:
-                return Expectation(draws, self.sum(), span=self.since(token))
+                return s.Expectation(draws, self.sum(), span=self.since(token))
             name = replace(name, sub=items)
         name, transposed = self.decorate(name, token)
         if transposed:
-            return self.postfix(Transpose(name, span=self.since(token)), token)
+            return self.postfix(s.Transpose(name, span=self.since(token)), token)
         # `√I (a + b)` is the root of I, times a bracket; `√f(x)` is the root of a call. Likewise
         # `1/T (a + b)` is a fraction, times a bracket.
         letter = len(name.base) == 1 and name.base not in _TAKE_BRACKETS
@@ -232,10 +215,10 @@ class ExpressionParser(ConditionGrammar):
             following = self.peek()
             bracket = following.text == "[" and following.kind == "sign"
             if self.starts_factor(following) and (not bracket or name.base in _BRACKETED_FUNCTIONS):
-                return Call(name, (self.factor(),), span=self.since(token))
+                return s.Call(name, (self.factor(),), span=self.since(token))
         return self.postfix(name, token)
 
-    def call(self, function: Expression, token: Token) -> Call:
+    def call(self, function: s.Expression, token: Token) -> s.Call:
         """`f(a, b)`, `P(a | b, …)`: the bracket stands here."""
         self.i += 1
         self.bars.append("call")
@@ -246,11 +229,11 @@ class ExpressionParser(ConditionGrammar):
             given = () if self.at(")") else self.items((")",))
         self.bars.pop()
         self.expect(")")
-        return Call(function, arguments, given, span=self.since(token))
+        return s.Call(function, arguments, given, span=self.since(token))
 
-    def items(self, until: Sequence[str]) -> tuple[Expression, ...]:
+    def items(self, until: Sequence[str]) -> tuple[s.Expression, ...]:
         """Expressions with commas between them; stands before the closing sign afterwards."""
-        items: list[Expression] = []
+        items: list[s.Expression] = []
         while True:
             items.append(self.expression())
             if self.at(","):
@@ -260,9 +243,9 @@ class ExpressionParser(ConditionGrammar):
                 continue
             if any(self.at(sign) for sign in until):
                 return tuple(items)
-            raise self.unexpected(self.peek(), " or ".join(f"`{s}`" for s in (",", until[0])))
+            raise self.unexpected(self.peek(), " or ".join(f"`{sign}`" for sign in (",", until[0])))
 
-    def postfix(self, base: Expression, token: Token) -> Expression:
+    def postfix(self, base: s.Expression, token: Token) -> s.Expression:
         """Brackets and scripts behind a factor."""
         element = False
         while True:
@@ -277,35 +260,35 @@ class ExpressionParser(ConditionGrammar):
                 items = self.items(("]",))
                 self.bars.pop()
                 self.expect("]")
-                base = Index(base, items, span=self.since(token))
+                base = s.Index(base, items, span=self.since(token))
             elif self.at("^"):
                 base = self.raised(base, token)
-            elif self.at("_") and not isinstance(base, Number):
+            elif self.at("_") and not isinstance(base, s.Number):
                 items = self.script()
-                if isinstance(base, Norm) and base.order is None and len(items) == 1:
-                    base = Norm(base.body, items[0], span=self.since(token))
-                elif isinstance(base, Group) and base.bracket == "[" and _plain(base.body):
+                if isinstance(base, s.Norm) and base.order is None and len(items) == 1:
+                    base = s.Norm(base.body, items[0], span=self.since(token))
+                elif isinstance(base, s.Group) and base.bracket == "[" and _plain(base.body):
                     # `[\\mathbf X]_{i,j}` is an element of X, and a second one is a factor.
                     base = replace(base.body, sub=items, span=self.since(token))
                     element = True
                 elif items:
-                    base = Index(base, items, span=self.since(token))
+                    base = s.Index(base, items, span=self.since(token))
             else:
                 return base
 
-    def raised(self, base: Expression, token: Token) -> Expression:
+    def raised(self, base: s.Expression, token: Token) -> s.Expression:
         items, primes, transposed = self.superscript()
         if primes:
             raise Refusal("prime", "a prime cannot follow a bracket", (self.since(token),),
                           "put it directly after the name")  # fmt: skip
         if len(items) == 1:
-            if isinstance(base, Fraction | Transpose | Reduction):
-                base = Group(base, span=base.span)
-            base = Power(base, items[0], span=self.since(token))
+            if isinstance(base, s.Fraction | s.Transpose | s.Reduction):
+                base = s.Group(base, span=base.span)
+            base = s.Power(base, items[0], span=self.since(token))
         elif items:
             raise Refusal("exponent", "a power can have only one exponent", (self.since(token),))
-        return Transpose(base, span=self.since(token)) if transposed else base
+        return s.Transpose(base, span=self.since(token)) if transposed else base
 
 
-def _plain(node: Expression) -> TypeGuard[Name]:
-    return isinstance(node, Name) and not (node.sub or node.sup)
+def _plain(node: s.Expression) -> TypeGuard[s.Name]:
+    return isinstance(node, s.Name) and not (node.sub or node.sup)

@@ -7,27 +7,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from indicial.notation import syntax as s
 from indicial.notation.brackets import BracketGrammar, bracket
 from indicial.notation.faults import Refusal
-from indicial.notation.syntax import (
-    Call,
-    Comparison,
-    Expectation,
-    Expression,
-    Fraction,
-    Group,
-    Name,
-    Negative,
-    Number,
-    Power,
-    Reduction,
-    TupleLiteral,
-)
 from indicial.notation.tokens import Token
 
 TAKES_PRODUCT = frozenset({"sum", "prod", "max", "min", "mean"})
 """Reductions whose body is the product that follows; the others take the whole sum."""
-EXPECTED = (Name("E"), Name("𝔼"))
+EXPECTED = (s.Name("E"), s.Name("𝔼"))
 """Letters that an expectation begins with, if draws stand below."""
 _ALSO_FUNCTIONS = frozenset({"max", "min", "mean", "argmax", "argmin"})
 
@@ -37,9 +24,11 @@ class OperatorGrammar(BracketGrammar):
 
     # ---------------------------------------------------------------- reductions
 
-    def reduction(self, operator: str, token: Token, under: tuple[Expression, ...]) -> Expression:
+    def reduction(
+        self, operator: str, token: Token, under: tuple[s.Expression, ...]
+    ) -> s.Expression:
         """The operator has been read; scripts and body follow."""
-        upper: Expression | None = None
+        upper: s.Expression | None = None
         scripted = bool(under)
         while self.at("_") or self.at("^"):
             scripted = True
@@ -53,27 +42,27 @@ class OperatorGrammar(BracketGrammar):
         if not body_follows:
             base = "Σ" if token.kind == "sigma" else operator
             sup = () if upper is None else (upper,)
-            return self.after_name(Name(base, sub=under, sup=sup, span=self.since(token)), token)
+            return self.after_name(s.Name(base, sub=under, sup=sup, span=self.since(token)), token)
         if not scripted and self.at("\\{") and operator in _ALSO_FUNCTIONS:
-            return self.postfix(self.of_set(Name(operator, span=token.span), token), token)
+            return self.postfix(self.of_set(s.Name(operator, span=token.span), token), token)
         if not scripted and self.at("("):
             if operator in _ALSO_FUNCTIONS:
-                return self.postfix(self.call(Name(operator, span=token.span), token), token)
+                return self.postfix(self.call(s.Name(operator, span=token.span), token), token)
             if operator == "softmax":
                 return self.softmax_of_brackets(token)
         body = self.term() if operator in TAKES_PRODUCT else self.sum()
-        return Reduction(operator, under, upper, body, span=self.since(token))
+        return s.Reduction(operator, under, upper, body, span=self.since(token))
 
-    def of_set(self, operator: Name, token: Token) -> Expression:
+    def of_set(self, operator: s.Name, token: Token) -> s.Expression:
         """`\\max\\{a, b\\}`: the largest of these."""
         self.i += 1
         self.bars.append("call")
         arguments = self.items(("\\}",))
         self.bars.pop()
         self.expect("\\}")
-        return Call(operator, arguments, span=self.since(token))
+        return s.Call(operator, arguments, span=self.since(token))
 
-    def softmax_of_brackets(self, token: Token) -> Expression:
+    def softmax_of_brackets(self, token: Token) -> s.Expression:
         opener = self.peek()
         self.i += 1
         self.bars.append("(")
@@ -81,17 +70,17 @@ class OperatorGrammar(BracketGrammar):
         self.bars.pop()
         self.i += 1
         body = bracket("(", items, self.since(opener))
-        return self.postfix(Reduction("softmax", (), None, body, span=self.since(token)), token)
+        return self.postfix(s.Reduction("softmax", (), None, body, span=self.since(token)), token)
 
-    def draws(self, items: tuple[Expression, ...]) -> tuple[Expression, ...]:
+    def draws(self, items: tuple[s.Expression, ...]) -> tuple[s.Expression, ...]:
         """`w_1, …, w_T ~ Train, t ~ {1, …, T}` → two draws; () if nothing is drawn."""
-        draws: list[Expression] = []
-        waiting: list[Expression] = []
+        draws: list[s.Expression] = []
+        waiting: list[s.Expression] = []
         for item in items:
-            if isinstance(item, Comparison) and "~" in item.operators:
+            if isinstance(item, s.Comparison) and "~" in item.operators:
                 left, *rest = item.operands
                 if waiting:
-                    left = TupleLiteral((*waiting, left), span=waiting[0].span.to(left.span))
+                    left = s.TupleLiteral((*waiting, left), span=waiting[0].span.to(left.span))
                     waiting = []
                 draws.append(replace(item, operands=(left, *rest)))
             else:
@@ -100,13 +89,13 @@ class OperatorGrammar(BracketGrammar):
 
     # ---------------------------------------------------------------- commands
 
-    def structure(self, token: Token) -> Expression:
+    def structure(self, token: Token) -> s.Expression:
         text = token.text
         if text in ("\\frac", "\\dfrac", "\\tfrac", "\\cfrac"):
             self.i += 1
             above = without_brackets(self.argument())
             below = without_brackets(self.argument())
-            return self.postfix(Fraction(above, below, span=self.since(token)), token)
+            return self.postfix(s.Fraction(above, below, span=self.since(token)), token)
         if text == "\\sqrt":
             return self.postfix(self.root(token), token)
         if text in ("\\underset", "\\overset", "\\stackrel"):
@@ -116,26 +105,26 @@ class OperatorGrammar(BracketGrammar):
             body = self.argument()
             if self.at("_") or self.at("^"):
                 self.superscript() if self.at("^") else self.script()
-            return self.postfix(Group(body, span=self.since(token)), token)
+            return self.postfix(s.Group(body, span=self.since(token)), token)
         if text in ("\\boxed", "\\mathop", "\\mathrel", "\\mathbin", "\\ensuremath"):
             self.i += 1
             return self.factor()
         return self.after_name(self.accented(token), token)
 
-    def root(self, token: Token) -> Expression:
+    def root(self, token: Token) -> s.Expression:
         self.i += 1
-        degree: Expression | None = None
+        degree: s.Expression | None = None
         if self.at("["):
             self.i += 1
             degree = self.expression()
             self.expect("]")
         body = self.argument()
         if degree is None:
-            return Call(Name("sqrt", span=token.span), (body,), span=self.since(token))
-        exponent = Fraction(Number("1"), degree)
-        return Power(Group(body, span=body.span), exponent, span=self.since(token))
+            return s.Call(s.Name("sqrt", span=token.span), (body,), span=self.since(token))
+        exponent = s.Fraction(s.Number("1"), degree)
+        return s.Power(s.Group(body, span=body.span), exponent, span=self.since(token))
 
-    def stacked(self, token: Token) -> Expression:
+    def stacked(self, token: Token) -> s.Expression:
         """`\\underset{w}{softmax}` is `softmax_{w}`; a sign above a name is a superscript."""
         self.i += 1
         items = self.braced_script()
@@ -148,26 +137,28 @@ class OperatorGrammar(BracketGrammar):
             self.i += 1
             return self.reduction(operator, token, items)
         body = self.argument()
-        if not isinstance(body, Name):
+        if not isinstance(body, s.Name):
             raise Refusal("stacked", "a sign can only go above or below a name",
                           (self.since(token),), skip=True)  # fmt: skip
         if body in EXPECTED and (draws := self.draws(items)):
-            return Expectation(draws, self.sum(), span=self.since(token))
+            return s.Expectation(draws, self.sum(), span=self.since(token))
         below = token.text == "\\underset"
         body = replace(body, sub=items) if below else replace(body, sup=items)
         return self.after_name(body, token)
 
 
-def without_brackets(expression: Expression) -> Expression:
+def without_brackets(expression: s.Expression) -> s.Expression:
     """Above and below a fraction no bracket is needed: the bar is one."""
-    while isinstance(expression, Group):
+    while isinstance(expression, s.Group):
         expression = expression.body
     return expression
 
 
-def without_fraction_brackets(factor: Expression) -> Expression:
-    if isinstance(factor, Negative):
+def without_fraction_brackets(factor: s.Expression) -> s.Expression:
+    if isinstance(factor, s.Negative):
         return replace(factor, body=without_fraction_brackets(factor.body))
     return (
-        factor.body if isinstance(factor, Group) and isinstance(factor.body, Fraction) else factor
+        factor.body
+        if isinstance(factor, s.Group) and isinstance(factor.body, s.Fraction)
+        else factor
     )

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from indicial.notation import syntax as s
 from indicial.notation.claims import ClaimParser
 from indicial.notation.expressions import FUNCTION_NAMES, ExpressionParser
 from indicial.notation.faults import GAP, Refusal, Skipped
@@ -34,23 +35,6 @@ from indicial.notation.reasoning import clauses
 from indicial.notation.rows import Row
 from indicial.notation.signs import EQUATION_SIGNS
 from indicial.notation.source import Span, cover
-from indicial.notation.syntax import (
-    Add,
-    Call,
-    Claim,
-    Comparison,
-    Conjunction,
-    Declaration,
-    Dots,
-    Equation,
-    Expression,
-    Index,
-    ListLiteral,
-    Name,
-    Product,
-    Statement,
-    is_condition,
-)
 from indicial.notation.tokens import Token
 from indicial.notation.vocabulary import KEYWORDS, REDUCTIONS, SPACE
 
@@ -78,7 +62,7 @@ class RowParser:
             for t in row.tokens
             if t.kind != "newline"
         ]
-        self.statements: list[Statement] = []
+        self.statements: list[s.Statement] = []
         self.skipped: list[Skipped] = []
 
     def run(self) -> None:
@@ -174,10 +158,10 @@ class RowParser:
         parser = ExpressionParser(self.tokens, self.latex)
         parser.i = 1
         start = parser.peek()
-        items: list[Expression] = []
+        items: list[s.Expression] = []
         while True:
             items.append(parser.factor())
-            if not isinstance(items[-1], Name | Index | Call):
+            if not isinstance(items[-1], s.Name | s.Index | s.Call):
                 raise Refusal("declaration", "only a name can be declared",
                               (items[-1].span,))  # fmt: skip
             domain = value = None
@@ -191,7 +175,9 @@ class RowParser:
                 raise parser.unexpected(parser.tokens[parser.i - 1], "`=` or `in`")
             if domain or value or parser.done():
                 span = parser.since(start)
-                self.statements.append(Declaration(keyword, tuple(items), domain, value, span=span))
+                self.statements.append(
+                    s.Declaration(keyword, tuple(items), domain, value, span=span)
+                )
                 items = []
             if parser.done():
                 return
@@ -206,7 +192,7 @@ class RowParser:
             raise parser.unexpected(parser.peek(), "`within`, `for` or the end of the claim")
         guard = self.guard(parser)
         span = parser.since(self.tokens[0])
-        self.statements.append(Claim(comparison, tolerance, guard, false, span=span))
+        self.statements.append(s.Claim(comparison, tolerance, guard, false, span=span))
 
     def plot(self) -> None:
         """`plot of α[a]`."""
@@ -216,7 +202,7 @@ class RowParser:
         if not parser.done():
             raise parser.unexpected(parser.peek(), "the end of what is plotted")
         span = parser.since(self.tokens[0])
-        self.statements.append(Claim(Comparison((shown,), (), span=shown.span), span=span))
+        self.statements.append(s.Claim(s.Comparison((shown,), (), span=shown.span), span=span))
 
     # ---------------------------------------------------------------- equations
 
@@ -247,17 +233,17 @@ class RowParser:
             numbers(values)
         except (Refusal, TypeError):
             return False
-        if not parser.done() or not isinstance(values, ListLiteral):
+        if not parser.done() or not isinstance(values, s.ListLiteral):
             return False
-        name = Name(letter, span=values.span)
-        self.statements.append(Equation((name, values), ("=",), None, label, span=values.span))
+        name = s.Name(letter, span=values.span)
+        self.statements.append(s.Equation((name, values), ("=",), None, label, span=values.span))
         return True
 
     def spaces(self) -> bool:
         """`W ∈ ℝ^{m×n}, x and y ∈ ℝ^n`: what the names are; False if it says something else."""
         parser = ExpressionParser(self.tokens, self.latex)
-        found: list[Statement] = []
-        items: list[Expression] = []
+        found: list[s.Statement] = []
+        items: list[s.Expression] = []
         start = parser.peek()
         try:
             while not parser.done():
@@ -267,7 +253,7 @@ class RowParser:
                     if not is_space(domain):
                         return False
                     span = parser.since(start)
-                    found.append(Declaration(SPACE, tuple(items), domain, span=span))
+                    found.append(s.Declaration(SPACE, tuple(items), domain, span=span))
                     items = []
                 while not parser.done() and (is_sign(parser.peek(), ",;.") or _joins(parser)):
                     parser.i += 1
@@ -293,10 +279,10 @@ class RowParser:
 
     def equation(self, parser: ExpressionParser, label: str) -> None:
         start = parser.peek()
-        sides: list[Expression] = []
+        sides: list[s.Expression] = []
         relations: list[str] = []
         if is_relation(start):
-            sides.append(Dots(span=Span(start.span.source, start.span.start, start.span.start)))
+            sides.append(s.Dots(span=Span(start.span.source, start.span.start, start.span.start)))
         else:
             sides.append(parser.expression(conditions=False))
         while (relation := parser.relation()) is not None:
@@ -312,22 +298,22 @@ class RowParser:
                           "a comma outside brackets separates equations")  # fmt: skip
         if "∈" in relations[1:] and is_space(sides[relations.index("∈") + 1]):
             end = relations.index("∈")  # `H = φ(X W) ∈ ℝ^{n×h}` also says what H is
-            self.statements.append(Declaration(SPACE, (sides[0],), sides[end + 1], span=span))
+            self.statements.append(s.Declaration(SPACE, (sides[0],), sides[end + 1], span=span))
             sides, relations = sides[: end + 1], relations[:end]
         if self.latex and relations[-1] == "~" and "=" in relations:
             # `y = a x \\;\\; x \\sim N(0, 1)`: what is drawn stands behind the equation, after a small space.
             before, drawn = _last_factor(sides[-2])
             if before is not None:
-                self.statements.append(Equation((drawn, sides[-1]), ("~",), span=span))
+                self.statements.append(s.Equation((drawn, sides[-1]), ("~",), span=span))
                 sides, relations = [*sides[:-2], before], relations[:-1]
         if set(relations) <= EQUATION_SIGNS:
             sides_, relations_ = tuple(sides), tuple(relations)
-            self.statements.append(Equation(sides_, relations_, guard, label, span=span))
+            self.statements.append(s.Equation(sides_, relations_, guard, label, span=span))
         else:
             reason = "it states a range" if "∈" in relations else "it is an inequality"
             self.skipped.append(Skipped(span, reason))
 
-    def guard(self, parser: ExpressionParser) -> Expression | None:
+    def guard(self, parser: ExpressionParser) -> s.Expression | None:
         """The condition behind an equation; stands at the next equation or the end afterwards."""
         separated = False
         while is_sign(parser.peek(), ",;") or parser.peek().kind == "quad" or _joins(parser):
@@ -353,39 +339,39 @@ class RowParser:
         condition = parser.condition(commas=True)
         if not parser.done():
             raise parser.unexpected(parser.peek(), "the end of the condition")
-        parts = condition.parts if isinstance(condition, Conjunction) else (condition,)
+        parts = condition.parts if isinstance(condition, s.Conjunction) else (condition,)
         # `∀ i` on its own restricts nothing.
         kept = [part for part in parts if not self.said(part)]
-        real = tuple(part for part in kept if is_condition(part))
+        real = tuple(part for part in kept if s.is_condition(part))
         if not word and not real and kept:
             raise Refusal("syntax", "this part has no relation", (condition.span,),
                           "a comma outside brackets separates equations")  # fmt: skip
         if len(real) < 2:
             return real[0] if real else None
-        return Conjunction(real, span=condition.span)
+        return s.Conjunction(real, span=condition.span)
 
-    def said(self, part: Expression) -> bool:
+    def said(self, part: s.Expression) -> bool:
         """`…, where W ∈ ℝ^{m×n}`: no condition, but what W is."""
-        if not isinstance(part, Comparison) or part.operators != ("∈",):
+        if not isinstance(part, s.Comparison) or part.operators != ("∈",):
             return False
         name, domain = part.operands
         if not is_space(domain):
             return False
-        self.statements.append(Declaration(SPACE, (name,), domain, span=part.span))
+        self.statements.append(s.Declaration(SPACE, (name,), domain, span=part.span))
         return True
 
 
-def is_space(node: Expression) -> bool:
+def is_space(node: s.Expression) -> bool:
     """`ℝ`, `ℝ^d`, `R^{m×n}`."""
-    return isinstance(node, Name) and (node.base == "ℝ" or (node.base == "R" and bool(node.sup)))
+    return isinstance(node, s.Name) and (node.base == "ℝ" or (node.base == "R" and bool(node.sup)))
 
 
-def _last_factor(side: Expression) -> tuple[Expression | None, Expression]:
+def _last_factor(side: s.Expression) -> tuple[s.Expression | None, s.Expression]:
     """`a + b x` → `a + b` and `x`, the last factor; None if there is but one."""
-    if isinstance(side, Add):
+    if isinstance(side, s.Add):
         before, last = _last_factor(side.terms[-1])
         return before and replace(side, terms=(*side.terms[:-1], before)), last
-    if not isinstance(side, Product):
+    if not isinstance(side, s.Product):
         return None, side
     *factors, last = side.factors
     return (factors[0] if len(factors) == 1 else replace(side, factors=tuple(factors))), last

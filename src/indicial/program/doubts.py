@@ -14,24 +14,9 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from indicial.notation import syntax as s
 from indicial.notation.kept import kept
 from indicial.notation.source import Span
-from indicial.notation.syntax import (
-    Add,
-    Call,
-    Equation,
-    Expression,
-    Fraction,
-    Group,
-    Index,
-    Name,
-    Negative,
-    Number,
-    Product,
-    Reduction,
-    Statement,
-    Transpose,
-)
 from indicial.program.checks.slips import CODES
 from indicial.program.messages import Message
 from indicial.program.names.letters import LAST, index_expression, is_capital
@@ -62,7 +47,7 @@ JUDGED = frozenset({"step", "step-start", "looks-ahead"})
 class Doubts:
     """What may be said of a program some of whose statements are prose."""
 
-    def __init__(self, prose: Iterable[Statement] = ()) -> None:
+    def __init__(self, prose: Iterable[s.Statement] = ()) -> None:
         self.prose = tuple(prose)
 
     def doubtful(self, message: Message, outline: Outline) -> bool:
@@ -71,27 +56,27 @@ class Doubts:
         if not concerned or message.code in CERTAIN or _as_written(message):
             return False
         if message.code == "step" and all(
-            (in_matrices(s) and not at_a_distance(s))
-            or (_of_numbers(s, outline) and not _statistics(s, outline))
-            for s in concerned
+            (in_matrices(st) and not at_a_distance(st))
+            or (_of_numbers(st, outline) and not _statistics(st, outline))
+            for st in concerned
         ):
             return False
         if message.code == "sum-index" and all(
-            _of_numbers(s, outline) and any(_indexed_below(s, span) for span, _ in message.sites)
-            for s in concerned
+            _of_numbers(st, outline) and any(_indexed_below(st, span) for span, _ in message.sites)
+            for st in concerned
         ):
             return False
         if message.code == "similar-names" and _OWN_INDEX.match(message.span.text):
             return False
         misspelt = message.span if message.code == "unknown-function" else None
-        if message.code not in SLIPS or not all(in_full(s, outline, misspelt) for s in concerned):
+        if message.code not in SLIPS or not all(in_full(st, outline, misspelt) for st in concerned):
             return True
         match message.code:
             case "index-count":
-                return any(_whole(s, message.span) for s in concerned)
+                return any(_whole(st, message.span) for st in concerned)
             case "unbound-index":
-                sums = any(_sums(s) for s in self.prose)
-                return not sums or not any(_in_brackets(s, message.span) for s in concerned)
+                sums = any(_sums(st) for st in self.prose)
+                return not sums or not any(_in_brackets(st, message.span) for st in concerned)
             case "cycle":
                 return not _to_and_fro(message)
             case "left-alone":
@@ -110,24 +95,26 @@ class Doubts:
 
 
 @kept
-def indexed(statement: Statement) -> bool:
+def indexed(statement: s.Statement) -> bool:
     """Whether a statement is in index notation: `h[t,j] = W[j,I] h[t-1,I]`, `P(w) = softmax_w …`."""
-    if not isinstance(statement, Equation):
+    if not isinstance(statement, s.Equation):
         return True
     return any(
-        (isinstance(n, Index) and isinstance(n.base, Name | Call) and n.items != ())
-        or (isinstance(n, Reduction) and n.operator == "softmax" and n.under != ())
+        (isinstance(n, s.Index) and isinstance(n.base, s.Name | s.Call) and n.items != ())
+        or (isinstance(n, s.Reduction) and n.operator == "softmax" and n.under != ())
         for n in statement.walk()
     )
 
 
-def in_matrices(statement: Statement) -> bool:
+def in_matrices(statement: s.Statement) -> bool:
     """Whether a statement is matrix algebra: a transpose, and nothing but letters, sums and products."""
-    if not isinstance(statement, Equation):
+    if not isinstance(statement, s.Equation):
         return False
     nodes = [n for side in statement.sides for n in side.walk()]
-    algebra = Name | Add | Negative | Product | Transpose | Group | Number | Fraction
-    return any(isinstance(n, Transpose) for n in nodes) and all(
+    algebra = (
+        s.Name | s.Add | s.Negative | s.Product | s.Transpose | s.Group | s.Number | s.Fraction
+    )
+    return any(isinstance(n, s.Transpose) for n in nodes) and all(
         isinstance(n, algebra) for n in nodes
     )
 
@@ -137,25 +124,25 @@ def _as_written(message: Message) -> bool:
     return message.severity == "warning" and message.code in CODES
 
 
-def at_a_distance(statement: Statement) -> bool:
+def at_a_distance(statement: s.Statement) -> bool:
     """Whether a step uses a law of a name that no equation gives: `R_m^⊤ R_n = R_{n-m}`."""
-    names = [n for n in statement.walk() if isinstance(n, Name) and n.sub]
-    far = {n.base for n in names for i in n.sub if isinstance(i, Add) and _letters_of(i) > 1}
-    return any(n.base in far for n in names for i in n.sub if isinstance(i, Name))
+    names = [n for n in statement.walk() if isinstance(n, s.Name) and n.sub]
+    far = {n.base for n in names for i in n.sub if isinstance(i, s.Add) and _letters_of(i) > 1}
+    return any(n.base in far for n in names for i in n.sub if isinstance(i, s.Name))
 
 
-def _letters_of(item: Expression) -> int:
-    return len({n.base for n in item.walk() if isinstance(n, Name)})
+def _letters_of(item: s.Expression) -> int:
+    return len({n.base for n in item.walk() if isinstance(n, s.Name)})
 
 
-def in_full(statement: Statement, outline: Outline, misspelt: Span | None = None) -> bool:
+def in_full(statement: s.Statement, outline: Outline, misspelt: Span | None = None) -> bool:
     """Whether all of a statement is index notation: tensors with their indices, known functions.
 
     `misspelt` is where a function stands that is nearly a known one.
     """
-    if not isinstance(statement, Equation):
+    if not isinstance(statement, s.Equation):
         return True
-    indices = list(statement.every(Index))
+    indices = list(statement.every(s.Index))
     if not indices or not all(index_expression(_plain(i)) for n in indices for i in n.items):
         return False
     if not all(map(_is_bracketed, indices)):
@@ -172,28 +159,28 @@ def in_full(statement: Statement, outline: Outline, misspelt: Span | None = None
         for use in found
     )
     return known and all(
-        _runs(under) for node in statement.every(Reduction) for under in node.under
+        _runs(under) for node in statement.every(s.Reduction) for under in node.under
     )
 
 
-def _of_numbers(statement: Statement, outline: Outline) -> bool:
+def _of_numbers(statement: s.Statement, outline: Outline) -> bool:
     """Whether a chain is about numbers with their indices below: `y_t = x_t + x_t = 2 x_t`."""
-    if not isinstance(statement, Equation):
+    if not isinstance(statement, s.Equation):
         return False
     found = [use for side in statement.sides for use in uses(outline, side)]
-    ends = [n.upper for n in statement.every(Reduction) if n.upper is not None]
-    sizes = {n.base for end in ends for n in end.walk() if isinstance(n, Name)}
+    ends = [n.upper for n in statement.every(s.Reduction) if n.upper is not None]
+    sizes = {n.base for end in ends for n in end.walk() if isinstance(n, s.Name)}
     return all(
         (use.kind == "tensor" and not use.reference.key[:1].isupper())
         or use.reference.key in sizes
         or (use.kind == "function" and outline.is_function(use.reference.key))
         for use in found
-    ) and not any(isinstance(n, Name) and n.font for n in statement.walk())
+    ) and not any(isinstance(n, s.Name) and n.font for n in statement.walk())
 
 
-def _statistics(statement: Statement, outline: Outline) -> bool:
+def _statistics(statement: s.Statement, outline: Outline) -> bool:
     """Whether a chain has a mean or a deviation that only the text defines: the m of `Σ_i (x_i - m)^2`."""
-    names = [n for n in statement.every(Name) if not n.sub]
+    names = [n for n in statement.every(s.Name) if not n.sub]
     return any(
         (n.base in ("m", "μ", "σ") or n.accents)
         and outline.naming.read(n).key not in outline.defined
@@ -201,63 +188,63 @@ def _statistics(statement: Statement, outline: Outline) -> bool:
     )
 
 
-def _indexed_below(statement: Statement, span: Span) -> bool:
+def _indexed_below(statement: s.Statement, span: Span) -> bool:
     """Whether what a Σ sums has an index, if not its own: `ĝ_i - g`, and not the `1 / n` of a constant."""
     return any(
-        isinstance(node, Reduction)
+        isinstance(node, s.Reduction)
         and node.body.span == span
-        and any(isinstance(n, Name) and n.sub for n in node.body.walk())
+        and any(isinstance(n, s.Name) and n.sub for n in node.body.walk())
         for node in statement.walk()
     )
 
 
-def _is_bracketed(node: Index) -> bool:
+def _is_bracketed(node: s.Index) -> bool:
     """Whether indices stand in square brackets: behind a name they do, even inside a macro."""
-    return isinstance(node.base, Name) or "[" in node.span.text[len(node.base.span.text) :]
+    return isinstance(node.base, s.Name) or "[" in node.span.text[len(node.base.span.text) :]
 
 
-def _plain(item: Expression) -> Expression:
+def _plain(item: s.Expression) -> s.Expression:
     """An index without what it is read from: the w of `w[t]`."""
-    while isinstance(item, Index | Call):
-        item = item.base if isinstance(item, Index) else item.function
+    while isinstance(item, s.Index | s.Call):
+        item = item.base if isinstance(item, s.Index) else item.function
     return item
 
 
-def _runs(under: Expression) -> bool:
+def _runs(under: s.Expression) -> bool:
     """Whether what stands below a Σ is an index, or a condition on indices; `w_t` of a softmax too."""
-    return not any(isinstance(n, Name) and (n.accents or n.sup) for n in under.walk())
+    return not any(isinstance(n, s.Name) and (n.accents or n.sup) for n in under.walk())
 
 
-def _whole(statement: Statement, span: Span) -> bool:
+def _whole(statement: s.Statement, span: Span) -> bool:
     """Whether a name without indices may mean all of a tensor: an argument, a side in matrix style."""
-    if not isinstance(statement, Equation) or not _inside(span, statement.span):
+    if not isinstance(statement, s.Equation) or not _inside(span, statement.span):
         return False
     for side in statement.sides:
         if not _inside(span, side.span):
             continue
         nodes = list(side.walk())
-        bare = any(isinstance(n, Name) and n.span == span and not (n.sub or n.sup) for n in nodes)
-        calls = [n for n in nodes if isinstance(n, Call) and _inside(span, n.span)]
-        written = any(isinstance(n, Index) for n in nodes)
+        bare = any(isinstance(n, s.Name) and n.span == span and not (n.sub or n.sup) for n in nodes)
+        calls = [n for n in nodes if isinstance(n, s.Call) and _inside(span, n.span)]
+        written = any(isinstance(n, s.Index) for n in nodes)
         return bare and (bool(calls) or not written)
     return False
 
 
-def _in_brackets(statement: Statement, span: Span) -> bool:
+def _in_brackets(statement: s.Statement, span: Span) -> bool:
     """Whether a letter stands in square brackets."""
     return any(
-        isinstance(n, Index) and any(_inside(span, item.span) for item in n.items)
+        isinstance(n, s.Index) and any(_inside(span, item.span) for item in n.items)
         for n in statement.walk()
     )
 
 
-def _sums(statement: Statement) -> bool:
+def _sums(statement: s.Statement) -> bool:
     """Whether a statement says what it sums: `Σ_i …`, `W[j,I] x[I]`."""
     return any(
-        isinstance(n, Reduction)
+        isinstance(n, s.Reduction)
         or (
-            isinstance(n, Index)
-            and any(isinstance(item, Name) and is_capital(item.base) for item in n.items)
+            isinstance(n, s.Index)
+            and any(isinstance(item, s.Name) and is_capital(item.base) for item in n.items)
         )
         for n in statement.walk()
     )
@@ -272,17 +259,17 @@ def _to_and_fro(message: Message) -> bool:
     return len(set(elements)) > 1 and len({e.partition("[")[0] for e in elements}) == 1
 
 
-def about(statements: Sequence[Statement], message: Message) -> list[Statement]:
+def about(statements: Sequence[s.Statement], message: Message) -> list[s.Statement]:
     """The statement that a message is about: the one at its first place that is in any."""
     for span, _ in message.sites:
-        found = [s for s in statements if _inside(span, s.span)]
+        found = [st for st in statements if _inside(span, st.span)]
         if found:
             return found
     return []
 
 
-def _concerned(statements: Iterable[Statement], message: Message) -> list[Statement]:
-    return [s for s in statements if any(_inside(span, s.span) for span, _ in message.sites)]
+def _concerned(statements: Iterable[s.Statement], message: Message) -> list[s.Statement]:
+    return [st for st in statements if any(_inside(span, st.span) for span, _ in message.sites)]
 
 
 def _inside(span: Span, outer: Span) -> bool:

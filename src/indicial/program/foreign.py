@@ -18,29 +18,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+from indicial.notation import syntax as s
 from indicial.notation.printers import unicode
 from indicial.notation.signs import SCRIPT_LETTERS
-from indicial.notation.syntax import (
-    Add,
-    Call,
-    Dots,
-    Equation,
-    Expectation,
-    Expression,
-    Fraction,
-    Group,
-    Hadamard,
-    Index,
-    Name,
-    Negative,
-    Node,
-    Number,
-    Product,
-    Reduction,
-    Statement,
-    TupleLiteral,
-    is_condition,
-)
 from indicial.program.doubts import indexed
 from indicial.program.names.letters import (
     GROUPS,
@@ -70,9 +50,9 @@ _SETS = frozenset(SCRIPT_LETTERS.values()) - set("ℒ𝒩𝒰")
 """Script letters: sets, structures, distributions. A loss and what is drawn from are read."""
 
 
-def without_names(statement: Statement, outline: Outline) -> Statement:
+def without_names(statement: s.Statement, outline: Outline) -> s.Statement:
     """`Z = f(X, A) = softmax(…)` without the side that only gives it a second name."""
-    if not isinstance(statement, Equation) or len(statement.sides) < 3:
+    if not isinstance(statement, s.Equation) or len(statement.sides) < 3:
         return statement
     kept = [0, *(n for n in range(1, len(statement.sides)) if not _names(statement, n, outline))]
     if len(kept) < 2 or len(kept) == len(statement.sides):
@@ -84,29 +64,33 @@ def without_names(statement: Statement, outline: Outline) -> Statement:
     )
 
 
-def without_arguments(statement: Statement, outline: Outline) -> Statement:
+def without_arguments(statement: s.Statement, outline: Outline) -> s.Statement:
     """`l(y, ŷ) = -Σ_j y_j log ŷ_j`: a number, of vectors whose elements stand on the right."""
-    left = statement.sides[0] if isinstance(statement, Equation) else None
-    if not isinstance(statement, Equation) or not isinstance(left, Call) or left.given is not None:
+    left = statement.sides[0] if isinstance(statement, s.Equation) else None
+    if (
+        not isinstance(statement, s.Equation)
+        or not isinstance(left, s.Call)
+        or left.given is not None
+    ):
         return statement
     function, nodes = left.function, [n for st in outline.statements for n in st.walk()]
-    called = sum(isinstance(n, Call) and n.function == function for n in nodes)
-    if not isinstance(function, Name) or function.base in PROBABILITY | BUILT_IN or called > 1:
+    called = sum(isinstance(n, s.Call) and n.function == function for n in nodes)
+    if not isinstance(function, s.Name) or function.base in PROBABILITY | BUILT_IN or called > 1:
         return statement
     elements = {
         (n.base, n.accents)
-        for side in statement.sides[1:] for n in side.walk() if isinstance(n, Name) and n.sub
+        for side in statement.sides[1:] for n in side.walk() if isinstance(n, s.Name) and n.sub
     }  # fmt: skip
-    plain = [a for a in left.arguments if isinstance(a, Name) and not a.sub]
+    plain = [a for a in left.arguments if isinstance(a, s.Name) and not a.sub]
     if len(plain) < len(left.arguments) or any((a.base, a.accents) not in elements for a in plain):
         return statement
     return replace(statement, sides=(replace(function, span=left.span), *statement.sides[1:]))
 
 
-def _names(equation: Equation, number: int, outline: Outline) -> bool:
+def _names(equation: s.Equation, number: int, outline: Outline) -> bool:
     """Whether a side is a function that nothing here defines, of names alone."""
     side = equation.sides[number]
-    if not isinstance(side, Call) or not all(isinstance(a, Name) for a in side.arguments):
+    if not isinstance(side, s.Call) or not all(isinstance(a, s.Name) for a in side.arguments):
         return False
     use = outline.use(side)
     if use is None or use.kind == "probability" or use.reference.key in outline.defined:
@@ -114,22 +98,22 @@ def _names(equation: Equation, number: int, outline: Outline) -> bool:
     return bool(_opaque(use, outline)) or use.reference.key in FUNCTION_LETTERS
 
 
-def foreign(statement: Statement, outline: Outline) -> str:
+def foreign(statement: s.Statement, outline: Outline) -> str:
     """Why the statement is left out, or nothing."""
-    if not isinstance(statement, Equation):
+    if not isinstance(statement, s.Equation):
         return ""
     nodes = list(statement.walk())
     # In `S ⊙ (α 1^⊤)` a 1 says no more than that α goes with every column.
-    spread = {id(n) for node in nodes if isinstance(node, Hadamard) for n in node.walk()}
+    spread = {id(n) for node in nodes if isinstance(node, s.Hadamard) for n in node.walk()}
     if any(_is_ones(n) for n in nodes if id(n) not in spread):
         return "it uses a vector of ones"
-    if any(isinstance(n, Name) and n.base in ("∂", "∇") for n in nodes):
+    if any(isinstance(n, s.Name) and n.base in ("∂", "∇") for n in nodes):
         return ""  # it speaks about the others, which are read without it
     labels = in_scripts(statement) - _exponents(nodes)
     for node in nodes:
         if id(node) not in labels and (reason := _foreign_node(node, outline)):
             return reason
-    if sum(_is_differential(node) for node in nodes if isinstance(node, Product)) > 1:
+    if sum(_is_differential(node) for node in nodes if isinstance(node, s.Product)) > 1:
         return "it is about differentials"
     if _changes(statement):
         return "it is about derivatives"
@@ -150,9 +134,9 @@ def foreign(statement: Statement, outline: Outline) -> str:
 _BOLD_ONE = re.compile(r"\\(?:mathbf|boldsymbol|bm|mathbbm|mathds|mathbb)\s*\{?\s*$")
 
 
-def _is_ones(node: Node) -> bool:
+def _is_ones(node: s.Node) -> bool:
     """The `\\mathbf 1` of `X \\mathbf 1`; before a square bracket it is an indicator."""
-    if not isinstance(node, Number) or node.text != "1" or not node.span.source.text:
+    if not isinstance(node, s.Number) or node.text != "1" or not node.span.source.text:
         return False
     text, start, end = node.span.source.text, node.span.start, node.span.end
     behind = text[end : end + 12].lstrip("}").lstrip()
@@ -161,60 +145,62 @@ def _is_ones(node: Node) -> bool:
     )
 
 
-def _changes(equation: Equation) -> bool:
+def _changes(equation: s.Equation) -> bool:
     """`h'(t) = A h(t)`, `ẋ = A x`: how something changes, by what it is."""
     left = equation.sides[0]
-    name = left.function if isinstance(left, Call) else left
-    if not isinstance(name, Name) or not (
+    name = left.function if isinstance(left, s.Call) else left
+    if not isinstance(name, s.Name) or not (
         name.primes or "dot" in name.accents or "ddot" in name.accents
     ):
         return False
     plain = replace(name, primes=0, accents=())
-    itself = replace(left, function=plain) if isinstance(left, Call) else plain
-    marked = isinstance(left, Call) or not name.primes  # `h' = W h` is the next h
+    itself = replace(left, function=plain) if isinstance(left, s.Call) else plain
+    marked = isinstance(left, s.Call) or not name.primes  # `h' = W h` is the next h
     return marked and any(itself in side.walk() for side in equation.sides[1:])
 
 
-def _left(equation: Equation, outline: Outline) -> str:
+def _left(equation: s.Equation, outline: Outline) -> str:
     """Why the left side is nothing that an equation can define."""
     left = equation.sides[0]
-    if isinstance(left, Product) and _convolves(left.factors[0]):
+    if isinstance(left, s.Product) and _convolves(left.factors[0]):
         return "its left side is a product of functions"
-    if isinstance(left, Name) and left.base == "e" and left.sup and "e" not in outline.bracketed:
+    if isinstance(left, s.Name) and left.base == "e" and left.sup and "e" not in outline.bracketed:
         return "its left side is a power"
-    if isinstance(left, Name) and any(isinstance(i, TupleLiteral | Product) for i in left.sub):
+    if isinstance(left, s.Name) and any(
+        isinstance(i, s.TupleLiteral | s.Product) for i in left.sub
+    ):
         return f"{unicode(left)} stands at a place that is computed"
-    if isinstance(left, Name) and (place := _raised_to(left, equation)):
+    if isinstance(left, s.Name) and (place := _raised_to(left, equation)):
         return f"{place} may be a place or a part of the name"
-    if isinstance(left, Name):
+    if isinstance(left, s.Name):
         read = outline.naming.read(left)
         if not read.items and read.power is None and any(map(_sum_of_letters, left.sub)):
             return f"{read.key} stands at a place that is computed"
-    if isinstance(left, Product) and (word := _spelt(left, outline)):
+    if isinstance(left, s.Product) and (word := _spelt(left, outline)):
         return f"{word} may be a word or a product"
-    if isinstance(left, Product) and not _applied(left) and _plain_letters(equation, outline):
+    if isinstance(left, s.Product) and not _applied(left) and _plain_letters(equation, outline):
         return "its left side is a product"
     use = outline.use(left)
-    if isinstance(left, Call) and (word := _named_element(left)):
+    if isinstance(left, s.Call) and (word := _named_element(left)):
         return f"it is about one element, “{word}”, that nothing here numbers"
-    if isinstance(left, Call) and unicode(left.function) in MATRIX_FUNCTIONS:
+    if isinstance(left, s.Call) and unicode(left.function) in MATRIX_FUNCTIONS:
         return "its left side is no name"
-    if not isinstance(left, Call) or use is None or use.kind != "tensor":
+    if not isinstance(left, s.Call) or use is None or use.kind != "tensor":
         return ""
     numbering = _numbering(outline)
     for argument in left.arguments:
         if any(
-            isinstance(n, Name) and n.sub and replace(n, sub=()) == argument
+            isinstance(n, s.Name) and n.sub and replace(n, sub=()) == argument
             for n in equation.walk()
         ):
             return f"{unicode(argument)} is an index here, and has indices"
         if (
-            isinstance(argument, Name)
+            isinstance(argument, s.Name)
             and argument.base in "XYZ"
             and _is_called_only(argument, outline)
         ):
             return f"{unicode(argument)} is an argument here, and no index"
-        if isinstance(argument, Name) and argument.base in "xyzuv" and argument not in numbering:
+        if isinstance(argument, s.Name) and argument.base in "xyzuv" and argument not in numbering:
             if not argument.sub:
                 return f"{unicode(argument)} is an argument here, and no index"
             if not any(n == argument for side in equation.sides[1:] for n in side.walk()):
@@ -222,193 +208,195 @@ def _left(equation: Equation, outline: Outline) -> str:
     return ""
 
 
-def _named_element(call: Call) -> str:
+def _named_element(call: s.Call) -> str:
     """The dobj of `α(dobj, prefer, w)`: a word in the place of an index."""
-    words = [a.base for a in call.arguments if isinstance(a, Name) and not a.sub and not a.sup]
-    named = isinstance(call.function, Name) and len(call.arguments) > 1
+    words = [a.base for a in call.arguments if isinstance(a, s.Name) and not a.sub and not a.sup]
+    named = isinstance(call.function, s.Name) and len(call.arguments) > 1
     return next((w for w in words if named and len(w) > 2 and w.isalpha() and w.isascii()), "")
 
 
-def _is_called_only(name: Name, outline: Outline) -> bool:
+def _is_called_only(name: s.Name, outline: Outline) -> bool:
     """The X of `H(X) = …`: a random variable, which stands in round brackets alone."""
     nodes = [n for statement in outline.statements for n in statement.walk()]
-    held = sum(n.arguments.count(name) for n in nodes if isinstance(n, Call))
+    held = sum(n.arguments.count(name) for n in nodes if isinstance(n, s.Call))
     return held == sum(n == name for n in nodes)
 
 
-def _raised_to(left: Name, equation: Equation) -> str:
+def _raised_to(left: s.Name, equation: s.Equation) -> str:
     """The L of `z_L = a^L z_0`."""
-    last = {n.base for n in left.sub if isinstance(n, Name) and n.bare} & LAST
+    last = {n.base for n in left.sub if isinstance(n, s.Name) and n.bare} & LAST
     powers = {
         n.base
-        for name in equation.every(Name)
-        for script in name.sup for n in script.walk() if isinstance(n, Name)
+        for name in equation.every(s.Name)
+        for script in name.sup for n in script.walk() if isinstance(n, s.Name)
     }  # fmt: skip
     return next(iter(last & powers), "")
 
 
-def _sum_of_letters(script: Expression) -> bool:
+def _sum_of_letters(script: s.Expression) -> bool:
     """The `(ℓ + k)` of `z_{(ℓ+k)}`."""
-    inner = script.body if isinstance(script, Group) else script
-    return isinstance(inner, Add) and sum(isinstance(n, Name) for n in inner.walk()) > 1
+    inner = script.body if isinstance(script, s.Group) else script
+    return isinstance(inner, s.Add) and sum(isinstance(n, s.Name) for n in inner.walk()) > 1
 
 
-def _convolves(node: Expression) -> bool:
+def _convolves(node: s.Expression) -> bool:
     """The `(f * g)` of `(f * g)(t) = …`."""
     factors = (
-        node.body.factors if isinstance(node, Group) and isinstance(node.body, Product) else ()
+        node.body.factors if isinstance(node, s.Group) and isinstance(node.body, s.Product) else ()
     )
     return bool(factors) and all(
-        isinstance(f, Name) and f.base in FUNCTION_LETTERS for f in factors
+        isinstance(f, s.Name) and f.base in FUNCTION_LETTERS for f in factors
     )
 
 
-def _applied(product: Product) -> bool:
+def _applied(product: s.Product) -> bool:
     """`A x`: a matrix and a vector, by their letters."""
     first, last = product.factors[0], product.factors[-1]
-    if not isinstance(first, Name) or not isinstance(last, Name):
+    if not isinstance(first, s.Name) or not isinstance(last, s.Name):
         return False
     return is_capital(first.base) and not is_capital(last.base)
 
 
-def _spelt(left: Product, outline: Outline) -> str:
+def _spelt(left: s.Product, outline: Outline) -> str:
     """The BLEU of `BLEU = BP exp(…)`: capitals one right behind the other, of which some stand nowhere else."""
-    names = [f for f in left.factors if isinstance(f, Name) and f.bare and is_capital(f.base)]
+    names = [f for f in left.factors if isinstance(f, s.Name) and f.bare and is_capital(f.base)]
     near = pairwise(names)
     if len(names) < max(3, len(left.factors)) or any(a.span.end != b.span.start for a, b in near):
         return ""
-    every = [n.base for statement in outline.statements for n in statement.every(Name)]
+    every = [n.base for statement in outline.statements for n in statement.every(s.Name)]
     alone = any(every.count(name.base) == 1 for name in names)
     return "".join(name.base for name in names) if alone else ""
 
 
-def _plain_letters(equation: Equation, outline: Outline) -> bool:
+def _plain_letters(equation: s.Equation, outline: Outline) -> bool:
     """`p V = N k T`: letters without scripts, brackets and bold type, of which nothing else is said."""
     nodes = [n for side in equation.sides for n in side.walk()]
     known = outline.defined | outline.declared | outline.bracketed
     return all(
-        isinstance(n, Product | Number)
-        or (isinstance(n, Name) and n.bare and not n.font and n.base not in known)
+        isinstance(n, s.Product | s.Number)
+        or (isinstance(n, s.Name) and n.bare and not n.font and n.base not in known)
         for n in nodes
     )
 
 
-def _numbering(outline: Outline) -> set[Expression]:
+def _numbering(outline: Outline) -> set[s.Expression]:
     """What stands in square brackets, below a name or below a Σ: the indices."""
-    found: set[Expression] = set()
+    found: set[s.Expression] = set()
     for node in (n for statement in outline.statements for n in statement.walk()):
-        items: Sequence[Expression] = ()
-        if isinstance(node, Index):
+        items: Sequence[s.Expression] = ()
+        if isinstance(node, s.Index):
             items = node.items
-        elif isinstance(node, Name):
+        elif isinstance(node, s.Name):
             items = (*node.sub, *node.sup)
-        elif isinstance(node, Reduction):
+        elif isinstance(node, s.Reduction):
             items = node.under
-        found.update(n for i in items for n in i.walk() if isinstance(n, Name))
+        found.update(n for i in items for n in i.walk() if isinstance(n, s.Name))
     return found
 
 
-def _exponents(nodes: Iterable[Node]) -> set[int]:
+def _exponents(nodes: Iterable[s.Node]) -> set[int]:
     """What stands above Euler's number: no label, but a value."""
     return {
         id(inner)
-        for node in nodes if isinstance(node, Name) and node.base == "e" and not node.sub
+        for node in nodes if isinstance(node, s.Name) and node.base == "e" and not node.sub
         for script in node.sup for inner in script.walk()
     }  # fmt: skip
 
 
-def _foreign_node(node: Node, outline: Outline) -> str:
+def _foreign_node(node: s.Node, outline: Outline) -> str:
     match node:
-        case Call() if _of_an_event(node):
+        case s.Call() if _of_an_event(node):
             return "it is about the probability of an event"
-        case Index() if any(_is_distribution(item, outline) for item in node.items):
+        case s.Index() if any(_is_distribution(item, outline) for item in node.items):
             return "it is about a function of distributions"
-        case Fraction() if all(_first(part) in ("d", "∂") for part in (node.above, node.below)):
+        case s.Fraction() if all(_first(part) in ("d", "∂") for part in (node.above, node.below)):
             return "it is about derivatives"
-        case Name() if node.base == "𝔼":
+        case s.Name() if node.base == "𝔼":
             return "it holds an expectation"
-        case Name() if node.base in OPERATORS:
+        case s.Name() if node.base in OPERATORS:
             return f"it uses {node.base}"
-        case Name(base="e", sup=(exponent,)) if _imaginary(exponent, outline):
+        case s.Name(base="e", sup=(exponent,)) if _imaginary(exponent, outline):
             return "it uses complex numbers"
-        case Name(base="e", sup=(Name(),)) if _on_a_left_side(node, outline):
+        case s.Name(base="e", sup=(s.Name(),)) if _on_a_left_side(node, outline):
             return "e is a name here, and may be Euler's number"
-        case Name() if node.base in _SETS and node.base not in outline.declared:
+        case s.Name() if node.base in _SETS and node.base not in outline.declared:
             return f"{node.base} is a set or a structure"
-        case Index() | Call() | Product() if _expects(node, outline):
+        case s.Index() | s.Call() | s.Product() if _expects(node, outline):
             return "it holds an expectation"
-        case Index() if node.base in outline.heads and any(map(_is_bold, node.items)):
+        case s.Index() if node.base in outline.heads and any(map(_is_bold, node.items)):
             return "it is about a function of vectors"
-        case Call() if not _is_built_in(node) and any(map(_is_moment, node.arguments)):
+        case s.Call() if not _is_built_in(node) and any(map(_is_moment, node.arguments)):
             return "it is about continuous time"
-        case Name(font="bold", sup=(Name() as power,)) if _is_exponent(node, power, outline):
+        case s.Name(font="bold", sup=(s.Name() as power,)) if _is_exponent(node, power, outline):
             return "it takes a power of a matrix"
-        case Name(sub=(Name() as word,)) if _half_indices(word, outline):
+        case s.Name(sub=(s.Name() as word,)) if _half_indices(word, outline):
             return f"{unicode(node)} has letters below that may be indices"
-        case Call(function=Name(base="exp"), arguments=(only,)) if _bare_capital(only, outline):
+        case s.Call(function=s.Name(base="exp"), arguments=(only,)) if _bare_capital(only, outline):
             return "it may take the exponential of a matrix"
-        case Call(function=Name(base="abs")) if any(map(_is_matrix, node.arguments)):
+        case s.Call(function=s.Name(base="abs")) if any(map(_is_matrix, node.arguments)):
             return "it uses a determinant"
-        case Expectation() if not _speaks_of_tokens(node):
+        case s.Expectation() if not _speaks_of_tokens(node):
             return "it holds an expectation"
-        case Reduction(operator="argmin" | "argmax") if _over_parameters(node):
+        case s.Reduction(operator="argmin" | "argmax") if _over_parameters(node):
             return "it is about the best parameters" if not _speaks_of_tokens(node) else ""
     return ""
 
 
-def _of_an_event(call: Call) -> bool:
+def _of_an_event(call: s.Call) -> bool:
     """`P(S_t = u)`, `P(\\text{omit } i)`, `P_{y ~ Q}(…)`."""
     name = call.function
-    if not isinstance(name, Name) or name.base not in PROBABILITY:
+    if not isinstance(name, s.Name) or name.base not in PROBABILITY:
         return False
     held = (*call.arguments, *(call.given or ()))
-    return any(is_condition(a) for a in (*held, *name.sub)) or any(
-        isinstance(n, Name) and len(n.base) > 1 and n.font == "roman"
-        for a in held if isinstance(a, Product) for n in a.factors
+    return any(s.is_condition(a) for a in (*held, *name.sub)) or any(
+        isinstance(n, s.Name) and len(n.base) > 1 and n.font == "roman"
+        for a in held if isinstance(a, s.Product) for n in a.factors
     )  # fmt: skip
 
 
-def _is_distribution(item: Expression, outline: Outline) -> bool:
+def _is_distribution(item: s.Expression, outline: Outline) -> bool:
     """The P of `H[P]`, beside `P(j)`."""
-    if not isinstance(item, Name) or item.base not in PROBABILITY:
+    if not isinstance(item, s.Name) or item.base not in PROBABILITY:
         return False
     nodes = (n for statement in outline.statements for n in statement.walk())
-    return any(isinstance(n, Call) and n.function == item for n in nodes)
+    return any(isinstance(n, s.Call) and n.function == item for n in nodes)
 
 
-def _on_a_left_side(name: Name, outline: Outline) -> bool:
-    return any(isinstance(st, Equation) and st.sides[0] == name for st in outline.statements)
+def _on_a_left_side(name: s.Name, outline: Outline) -> bool:
+    return any(isinstance(st, s.Equation) and st.sides[0] == name for st in outline.statements)
 
 
-def _imaginary(exponent: Expression, outline: Outline) -> bool:
+def _imaginary(exponent: s.Expression, outline: Outline) -> bool:
     """The i of `e^{i m θ}`, which numbers nothing."""
-    factors = exponent.factors if isinstance(exponent, Product) else (exponent,)
-    return Name("i") in factors and "i" not in outline.naming.live
+    factors = exponent.factors if isinstance(exponent, s.Product) else (exponent,)
+    return s.Name("i") in factors and "i" not in outline.naming.live
 
 
-def _bare_capital(node: Expression, outline: Outline) -> bool:
+def _bare_capital(node: s.Expression, outline: Outline) -> bool:
     """The ΔA of `exp(ΔA)`, the A of `exp(t A)`, of which nothing says how many indices it has."""
-    last = node.factors[-1] if isinstance(node, Product) else node
-    if not isinstance(last, Name) or last.sub or last.sup:
+    last = node.factors[-1] if isinstance(node, s.Product) else node
+    if not isinstance(last, s.Name) or last.sub or last.sup:
         return False
     letter = last.base.lstrip("Δ")
     known = outline.bracketed | set(outline.declared) | set(outline.sizes)
     return letter.isascii() and is_capital(letter) and outline.naming.read(last).key not in known
 
 
-def _is_matrix(node: Expression) -> bool:
+def _is_matrix(node: s.Expression) -> bool:
     """The Σ of `|Σ|`, the `K + I` of `|K + I|`."""
-    terms = node.terms if isinstance(node, Add) else (node,)
+    terms = node.terms if isinstance(node, s.Add) else (node,)
     return any(
-        isinstance(t, Name)
+        isinstance(t, s.Name)
         and (
-            t.base in GREEK_MATRICES or t == Name("I") or (t.font == "bold" and is_capital(t.base))
+            t.base in GREEK_MATRICES
+            or t == s.Name("I")
+            or (t.font == "bold" and is_capital(t.base))
         )
         for t in terms
     )
 
 
-def _is_exponent(name: Name, power: Name, outline: Outline) -> bool:
+def _is_exponent(name: s.Name, power: s.Name, outline: Outline) -> bool:
     """The n of `\\mathbf A^n` beside `\\mathbf A`."""
     if not is_capital(name.base) or not power.bare or power.font or power.base not in "kmnprt":
         return False
@@ -416,96 +404,96 @@ def _is_exponent(name: Name, power: Name, outline: Outline) -> bool:
     return any(n == bare for statement in outline.statements for n in statement.walk())
 
 
-def _half_indices(word: Name, outline: Outline) -> bool:
+def _half_indices(word: s.Name, outline: Outline) -> bool:
     """The `ijkl` of `y_{il} = x_{ijkl} a_{jk}`, of which only i and l are indices for sure."""
     letters = word.base if word.bare and not word.font and word.base not in WORDS else ""
     known = {letter for letter in letters if letter in outline.naming.live}
     return 1 < len(letters) <= 4 and letters.islower() and 1 < len(known) < len(set(letters))
 
 
-def _is_bold(item: Expression) -> bool:
-    return isinstance(item, Name) and item.font == "bold"
+def _is_bold(item: s.Expression) -> bool:
+    return isinstance(item, s.Name) and item.font == "bold"
 
 
-def _first(part: Expression) -> str:
-    if isinstance(part, Product):
+def _first(part: s.Expression) -> str:
+    if isinstance(part, s.Product):
         part = part.factors[0]
-    return part.base if isinstance(part, Name) and not part.sub else ""
+    return part.base if isinstance(part, s.Name) and not part.sub else ""
 
 
-def _is_differential(node: Product) -> bool:
+def _is_differential(node: s.Product) -> bool:
     """`η g dt`: a d before a letter, which is no factor."""
     return any(
-        a == Name("d") and isinstance(b, Name) for a, b in zip(node.factors, node.factors[1:], strict=False)
+        a == s.Name("d") and isinstance(b, s.Name) for a, b in zip(node.factors, node.factors[1:], strict=False)
     )  # fmt: skip
 
 
-def _is_built_in(call: Call) -> bool:
-    return isinstance(call.function, Name) and call.function.base in BUILT_IN
+def _is_built_in(call: s.Call) -> bool:
+    return isinstance(call.function, s.Name) and call.function.base in BUILT_IN
 
 
-def _is_moment(argument: Expression) -> bool:
+def _is_moment(argument: s.Expression) -> bool:
     """The `t + Δt` and `t + n Δt` of `z(t + Δt)`."""
-    terms = argument.terms if isinstance(argument, Add) else ()
-    factors = [f for t in terms for f in (t.factors if isinstance(t, Product) else (t,))]
-    return any(isinstance(f, Name) and f.base[:1] == "Δ" and len(f.base) > 1 for f in factors)
+    terms = argument.terms if isinstance(argument, s.Add) else ()
+    factors = [f for t in terms for f in (t.factors if isinstance(t, s.Product) else (t,))]
+    return any(isinstance(f, s.Name) and f.base[:1] == "Δ" and len(f.base) > 1 for f in factors)
 
 
-def _over_parameters(node: Reduction) -> bool:
-    letters = [n.base for under in node.under for n in under.walk() if isinstance(n, Name)]
+def _over_parameters(node: s.Reduction) -> bool:
+    letters = [n.base for under in node.under for n in under.walk() if isinstance(n, s.Name)]
     return any(letter in GROUPS or letter in "θωφψ" for letter in letters)
 
 
-def _speaks_of_tokens(node: Node) -> bool:
+def _speaks_of_tokens(node: s.Node) -> bool:
     """Whether a loss is about `P(w_t | w_0, …)`: a model of tokens in a row."""
     return any(
-        isinstance(n, Call) and any(_in_a_row(a) for a in (*n.arguments, *(n.given or ())))
+        isinstance(n, s.Call) and any(_in_a_row(a) for a in (*n.arguments, *(n.given or ())))
         for n in node.walk()
     )
 
 
-def _in_a_row(argument: Expression) -> bool:
-    return isinstance(argument, Dots) or (isinstance(argument, Name) and bool(argument.sub))
+def _in_a_row(argument: s.Expression) -> bool:
+    return isinstance(argument, s.Dots) or (isinstance(argument, s.Name) and bool(argument.sub))
 
 
-def _expects(node: Node, outline: Outline) -> bool:
+def _expects(node: s.Node, outline: Outline) -> bool:
     """`E[X^2]`, `E (g - μ)^2`, `E_b ‖g‖`: an E that is no tensor of the program."""
-    parts: Sequence[Expression] = ()
-    if isinstance(node, Product):
+    parts: Sequence[s.Expression] = ()
+    if isinstance(node, s.Product):
         parts = _leading(node.factors[:-1])
-    elif isinstance(node, Index):
+    elif isinstance(node, s.Index):
         parts = (node.base,)
-    elif isinstance(node, Call):
+    elif isinstance(node, s.Call):
         parts = (node.function,)
-    expecting = any(isinstance(part, Name) and part.base == "E" for part in parts)
+    expecting = any(isinstance(part, s.Name) and part.base == "E" for part in parts)
     return expecting and not _known_e(outline) and not _embeds(node, outline)
 
 
-def _embeds(node: Node, outline: Outline) -> bool:
+def _embeds(node: s.Node, outline: Outline) -> bool:
     """`E y_{t-1}` beside `W s_{t-1}`: one matrix among others that are multiplied with vectors."""
 
     own = _map(node)
     return own is not None and any(
         _map(other) not in (None, own)
         for statement in outline.statements
-        for other in statement.every(Product)
+        for other in statement.every(s.Product)
     )
 
 
-def _map(node: Node) -> Name | None:
+def _map(node: s.Node) -> s.Name | None:
     """The W of `W s_{t-1}`."""
-    factors = node.factors if isinstance(node, Product) else ()
-    if len(factors) != 2 or not all(isinstance(f, Name) and not f.sup for f in factors):
+    factors = node.factors if isinstance(node, s.Product) else ()
+    if len(factors) != 2 or not all(isinstance(f, s.Name) and not f.sup for f in factors):
         return None
-    matrix, vector = (f for f in factors if isinstance(f, Name))
+    matrix, vector = (f for f in factors if isinstance(f, s.Name))
     maps = is_capital(matrix.base) and not is_capital(vector.base) and bool(vector.sub)
     return matrix if maps else None
 
 
-def _leading(factors: tuple[Expression, ...]) -> tuple[Expression, ...]:
+def _leading(factors: tuple[s.Expression, ...]) -> tuple[s.Expression, ...]:
     """The factors up to the first capital: behind a matrix an E is another one, `W E y`."""
     for number, factor in enumerate(factors):
-        if isinstance(factor, Name) and is_capital(factor.base):
+        if isinstance(factor, s.Name) and is_capital(factor.base):
             return factors[: number + 1]
     return factors
 
@@ -513,8 +501,8 @@ def _leading(factors: tuple[Expression, ...]) -> tuple[Expression, ...]:
 def _known_e(outline: Outline) -> bool:
     """Whether the program has a tensor E: declared, or with two indices somewhere, or one on a left side."""
     read = any(
-        isinstance(node, Index)
-        and isinstance(node.base, Name)
+        isinstance(node, s.Index)
+        and isinstance(node.base, s.Name)
         and node.base.base == "E"
         and len(node.items) > 1
         and all(map(index_expression, node.items))
@@ -536,7 +524,7 @@ def _opaque(use: Use, outline: Outline) -> str:
         return f"{key} is a function that nothing here defines"
     if use.call is None or use.call.function in outline.heads:
         return ""  # `RMS(a) = …`: what stands on a left side is no product
-    nested = isinstance(use.call.arguments[0], Call) if use.call.arguments else False
+    nested = isinstance(use.call.arguments[0], s.Call) if use.call.arguments else False
     if use.kind == "factor" and (nested or key not in outline.bare) and _atom(use.call):
         return f"{key}(…) may be a call or a product"
     return ""
@@ -546,7 +534,7 @@ def _derived(key: str, outline: Outline) -> bool:
     """Whether a function is defined by a derivative or an expectation, which nothing computes."""
     known = outline.functions.get(key)
     return known is not None and any(
-        isinstance(n, Expectation) or (isinstance(n, Name) and n.base in ("∂", "∇", "𝔼"))
+        isinstance(n, s.Expectation) or (isinstance(n, s.Name) and n.base in ("∂", "∇", "𝔼"))
         for n in known.body.walk()
     )
 
@@ -560,23 +548,23 @@ def _probable(use: Use, outline: Outline) -> str:
     return ""
 
 
-def _density(equation: Equation, outline: Outline) -> str:
+def _density(equation: s.Equation, outline: Outline) -> str:
     """Why a density or distribution on the left side is not that of an index."""
     left = equation.sides[0]
-    if isinstance(left, Call) and isinstance(left.function, Name):
-        groups = [a for a in left.arguments if isinstance(a, Name) and a.base in GROUPS]
+    if isinstance(left, s.Call) and isinstance(left.function, s.Name):
+        groups = [a for a in left.arguments if isinstance(a, s.Name) and a.base in GROUPS]
         if groups and left.function.base in PROBABILITY:  # also where a bare p stands elsewhere
             return "it is about a distribution of parameters"
     use = outline.use(equation.sides[0])
     if use is None or use.kind != "probability" or use.call is None:
         return ""
     for argument in use.call.arguments:
-        name = argument.base if isinstance(argument, Index) else argument
-        if not isinstance(name, Name):
+        name = argument.base if isinstance(argument, s.Index) else argument
+        if not isinstance(name, s.Name):
             continue
         if density(equation, use.call):
             # `p(y_i | x_i) = exp(-(y_i - w x_i)^2)`: y_i is a number, and i is no value of it.
-            if isinstance(argument, Index) or name.sub:
+            if isinstance(argument, s.Index) or name.sub:
                 return "it is a density of numbers that have indices"
         elif name is argument and name.accents and name in _indexed_names(outline):
             return f"{unicode(name)} is a structure"
@@ -594,13 +582,13 @@ def _density(equation: Equation, outline: Outline) -> str:
     return ""
 
 
-def _indexed_names(outline: Outline) -> set[Expression]:
+def _indexed_names(outline: Outline) -> set[s.Expression]:
     """The names that have square brackets somewhere."""
     nodes = (n for statement in outline.statements for n in statement.walk())
-    return {n.base for n in nodes if isinstance(n, Index)}
+    return {n.base for n in nodes if isinstance(n, s.Index)}
 
 
-def _computed(call: Call, outline: Outline) -> bool:
+def _computed(call: s.Call, outline: Outline) -> bool:
     """Whether an equation without further probabilities says how what is predicted is distributed."""
     predicted = _letters(call.arguments)
     return any(
@@ -612,42 +600,42 @@ def _computed(call: Call, outline: Outline) -> bool:
     )
 
 
-def _accents(call: Call) -> tuple[str, ...]:
+def _accents(call: s.Call) -> tuple[str, ...]:
     """What tells P̃ from P."""
-    return call.function.accents if isinstance(call.function, Name) else ()
+    return call.function.accents if isinstance(call.function, s.Name) else ()
 
 
-def _letters(arguments: Iterable[Expression]) -> set[str]:
-    bases = (a.base if isinstance(a, Index) else a for a in arguments)
-    return {b.base for b in bases if isinstance(b, Name)}
+def _letters(arguments: Iterable[s.Expression]) -> set[str]:
+    bases = (a.base if isinstance(a, s.Index) else a for a in arguments)
+    return {b.base for b in bases if isinstance(b, s.Name)}
 
 
 def _activation(use: Use) -> bool:
     """`φ(W x + b)`, `g(W_a a)`: a letter that stands before a sum or product of matrices; and any `φ(z)`."""
     call = use.call
-    letter = call.function.base if call and isinstance(call.function, Name) else ""  # `φ_l` too
+    letter = call.function.base if call and isinstance(call.function, s.Name) else ""  # `φ_l` too
     if call is None or len(call.arguments) != 1 or not activates(call):
         return False
     return letter in "φσ" or maps(call.arguments[0])
 
 
-def _atom(call: Call) -> bool:
+def _atom(call: s.Call) -> bool:
     """Brackets around one name: nobody writes a product so."""
     if len(call.arguments) != 1:
         return False
     only = call.arguments[0]
-    return isinstance(only, Name | Index | Call) or (
-        isinstance(only, Number) and call.given is None
+    return isinstance(only, s.Name | s.Index | s.Call) or (
+        isinstance(only, s.Number) and call.given is None
     )
 
 
-def _word(statement: Equation, outline: Outline) -> str:
+def _word(statement: s.Equation, outline: Outline) -> str:
     """A word that is neither defined nor indexed, and so no name of a tensor.
 
     `price = w_{area} area + b` has a word on the left too, and is about numbers with long names.
     """
     left = statement.sides[0]
-    if isinstance(left, Name) and len(left.base) > 2 and left.font == "roman" and not left.sub:
+    if isinstance(left, s.Name) and len(left.base) > 2 and left.font == "roman" and not left.sub:
         return ""
     for name in (n for side in statement.sides[1:] for n in _terms(side)):
         base, key = name.base, outline.naming.read(name).key
@@ -657,11 +645,11 @@ def _word(statement: Equation, outline: Outline) -> str:
     return ""
 
 
-def _terms(node: Expression) -> Iterator[Name]:
+def _terms(node: s.Expression) -> Iterator[s.Name]:
     """The names that stand in sums and products, in no brackets but round ones."""
-    if isinstance(node, Name):
+    if isinstance(node, s.Name):
         yield node
-    elif isinstance(node, Add | Product | Negative | Fraction | Group):
+    elif isinstance(node, s.Add | s.Product | s.Negative | s.Fraction | s.Group):
         for child in node.children():
-            if isinstance(child, Expression):
+            if isinstance(child, s.Expression):
                 yield from _terms(child)

@@ -20,43 +20,26 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
-from indicial.program.ir import (
-    COMPARISONS,
-    Affine,
-    Apply,
-    Code,
-    Constant,
-    Expression,
-    Gather,
-    Index,
-    Join,
-    Part,
-    Read,
-    Reduce,
-    Select,
-    SizeValue,
-    Softmax,
-    Statement,
-)
+from indicial.program import ir
 from indicial.program.moving import Unmovable, moved
 from indicial.program.sizes import nonnegative
 
-Ranges = dict[str, Index]
-Rule = Callable[[Expression, Ranges], Expression | None]
-ONE = Constant(1.0)
-NOTHING = Constant(-math.inf)
-_POSITIVE = ("exp", "σ", "ReLU", "abs", "sqrt", "softplus", *COMPARISONS, "and")
+Ranges = dict[str, ir.Index]
+Rule = Callable[[ir.Expression, Ranges], ir.Expression | None]
+ONE = ir.Constant(1.0)
+NOTHING = ir.Constant(-math.inf)
+_POSITIVE = ("exp", "σ", "ReLU", "abs", "sqrt", "softplus", *ir.COMPARISONS, "and")
 """Functions whose values are never negative."""
 
 
-def inside(code: Code) -> Code:
+def inside(code: ir.Code) -> ir.Code:
     """The program with the logarithms of all expressions taken apart."""
     return _Logs(code, {}).code
 
 
-def through(code: Code) -> Code:
+def through(code: ir.Code) -> ir.Code:
     """The same, with logarithms of names taken in the equations of those names."""
-    definitions: dict[str, Statement] = {}
+    definitions: dict[str, ir.Statement] = {}
     for statement in code.statements:
         if statement.guard is None and len(code.of(statement.target)) == 1:
             definitions[statement.target] = statement
@@ -69,26 +52,26 @@ def through(code: Code) -> Code:
     }
     for name in list(definitions):
         body = definitions[name].body
-        costly = any(isinstance(node, Reduce | Softmax | Join) for node in body.walk())
+        costly = any(isinstance(node, ir.Reduce | ir.Softmax | ir.Join) for node in body.walk())
         if costly and name in elsewhere:
             del definitions[name]
     return _Logs(code, definitions).code
 
 
-def logarithm(code: Code, expression: Expression) -> Expression | None:
+def logarithm(code: ir.Code, expression: ir.Expression) -> ir.Expression | None:
     """The logarithm of an expression, if it can be taken without computing the expression."""
     return _Logs(code, {}).log(expression, {})
 
 
 class _Logs:
-    def __init__(self, code: Code, definitions: dict[str, Statement]) -> None:
+    def __init__(self, code: ir.Code, definitions: dict[str, ir.Statement]) -> None:
         self.source = code
         self.definitions = definitions
         self.following: list[str] = []
         self.signs: dict[str, bool] = {}
 
     @property
-    def code(self) -> Code:
+    def code(self) -> ir.Code:
         statements = tuple(self.statement(s) for s in self.source.statements)
         tests = tuple(
             replace(test, left=self.rewritten(test.left, r), right=self.rewritten(test.right, r))
@@ -97,7 +80,7 @@ class _Logs:
         )
         return replace(self.source, statements=statements, tests=tests)
 
-    def statement(self, statement: Statement) -> Statement:
+    def statement(self, statement: ir.Statement) -> ir.Statement:
         self.following = [statement.target]
         ranges = {index.name: index for index in statement.indices}
         body = self.rewritten(statement.body, ranges)
@@ -105,29 +88,29 @@ class _Logs:
 
     # ---- expressions in which logarithms may stand ----
 
-    def rewritten(self, node: Expression, ranges: Ranges) -> Expression:
-        if not any(isinstance(n, Apply) and n.function == "ln" for n in node.walk()):
+    def rewritten(self, node: ir.Expression, ranges: Ranges) -> ir.Expression:
+        if not any(isinstance(n, ir.Apply) and n.function == "ln" for n in node.walk()):
             return node
         match node:
-            case Apply("ln", (argument,)):
+            case ir.Apply("ln", (argument,)):
                 argument = self.rewritten(argument, ranges)
                 return self.log(argument, ranges) or replace(node, arguments=(argument,))
-            case Apply(_, arguments):
+            case ir.Apply(_, arguments):
                 return replace(node, arguments=tuple(self.rewritten(a, ranges) for a in arguments))
-            case Reduce(indices=indices) | Softmax(indices=indices):
+            case ir.Reduce(indices=indices) | ir.Softmax(indices=indices):
                 inner = {**ranges, **{index.name: index for index in indices}}
                 return replace(node, body=self.rewritten(node.body, inner))
-            case Select(branches, otherwise):
+            case ir.Select(branches, otherwise):
                 return replace(
                     node,
                     branches=tuple((c, self.rewritten(v, ranges)) for c, v in branches),
                     otherwise=self.rewritten(otherwise, ranges),
                 )
-            case Join(_, parts):
+            case ir.Join(_, parts):
                 return replace(
                     node,
                     parts=tuple(
-                        Part(p.index, self.rewritten(p.body, {**ranges, p.index.name: p.index}))
+                        ir.Part(p.index, self.rewritten(p.body, {**ranges, p.index.name: p.index}))
                         for p in parts
                     ),
                 )
@@ -135,112 +118,116 @@ class _Logs:
 
     # ---- the logarithm of an expression, or nothing where taking it apart gains nothing ----
 
-    def log(self, node: Expression, ranges: Ranges) -> Expression | None:
+    def log(self, node: ir.Expression, ranges: Ranges) -> ir.Expression | None:
         match node:
-            case Apply("exp", (u,)):
+            case ir.Apply("exp", (u,)):
                 return u
-            case Apply("σ", (u,)):
+            case ir.Apply("σ", (u,)):
                 return _minus(_softplus(_minus(u)))
-            case Apply("+", arguments):
+            case ir.Apply("+", arguments):
                 return self._of_sum(arguments, ranges)
-            case Apply("*", arguments):
+            case ir.Apply("*", arguments):
                 return self._of_product(arguments, ranges)
-            case Apply("/", (above, below)):
+            case ir.Apply("/", (above, below)):
                 gains = [self.log(part, ranges) for part in (above, below)]
                 if gains == [None, None] or not (self.positive(above) or self.positive(below)):
                     return None
                 return _sum(self.ln(above, ranges), _minus(self.ln(below, ranges)))
-            case Apply("^", (base, exponent)) if self.positive(base):
+            case ir.Apply("^", (base, exponent)) if self.positive(base):
                 inner = self.log(base, ranges)
-                return None if inner is None else Apply("*", (exponent, inner), span=node.span)
-            case Apply("sqrt", (base,)):
+                return None if inner is None else ir.Apply("*", (exponent, inner), span=node.span)
+            case ir.Apply("sqrt", (base,)):
                 inner = self.log(base, ranges)
-                return None if inner is None else Apply("*", (Constant(0.5), inner))
-            case Reduce():
+                return None if inner is None else ir.Apply("*", (ir.Constant(0.5), inner))
+            case ir.Reduce():
                 return self._of_reduction(node, ranges)
-            case Select(branches, otherwise):
+            case ir.Select(branches, otherwise):
                 values = [*(v for _, v in branches), otherwise]
                 if all(self.log(value, ranges) is None for value in values):
                     return None
                 chosen = tuple((c, self.ln(v, ranges)) for c, v in branches)
                 return replace(node, branches=chosen, otherwise=self.ln(otherwise, ranges))
-            case Softmax():
-                return Apply("ln", (node,), span=node.span)
-            case Read():
+            case ir.Softmax():
+                return ir.Apply("ln", (node,), span=node.span)
+            case ir.Read():
                 return self._of_read(node, ranges)
         return None
 
-    def ln(self, node: Expression, ranges: Ranges) -> Expression:
+    def ln(self, node: ir.Expression, ranges: Ranges) -> ir.Expression:
         """The logarithm, taken apart where that is possible."""
-        if isinstance(node, Constant) and node.value >= 0:
-            return Constant(math.log(node.value)) if node.value > 0 else NOTHING
-        return self.log(node, ranges) or Apply("ln", (node,), span=node.span)
+        if isinstance(node, ir.Constant) and node.value >= 0:
+            return ir.Constant(math.log(node.value)) if node.value > 0 else NOTHING
+        return self.log(node, ranges) or ir.Apply("ln", (node,), span=node.span)
 
-    def _of_sum(self, terms: tuple[Expression, ...], ranges: Ranges) -> Expression | None:
+    def _of_sum(self, terms: tuple[ir.Expression, ...], ranges: Ranges) -> ir.Expression | None:
         if len(terms) == 2 and ONE in terms:
             other = terms[1 - terms.index(ONE)]
-            if isinstance(other, Apply) and other.function == "neg":
+            if isinstance(other, ir.Apply) and other.function == "neg":
                 gate = self._gate(other.arguments[0], ranges)
                 return None if gate is None else _minus(_softplus(gate))
         if not all(map(self.positive, terms)) or not any(map(_exponential, terms)):
             return None
         if len(terms) == 2 and ONE in terms:
             return _softplus(self.ln(terms[1 - terms.index(ONE)], ranges))
-        return Apply("lse", tuple(self.ln(term, ranges) for term in terms))
+        return ir.Apply("lse", tuple(self.ln(term, ranges) for term in terms))
 
-    def _gate(self, node: Expression, ranges: Ranges) -> Expression | None:
+    def _gate(self, node: ir.Expression, ranges: Ranges) -> ir.Expression | None:
         """The u of σ(u), also where that has a name."""
-        if isinstance(node, Read):
+        if isinstance(node, ir.Read):
             return self._followed(node, ranges, self._gate)
-        return node.arguments[0] if isinstance(node, Apply) and node.function == "σ" else None
+        return node.arguments[0] if isinstance(node, ir.Apply) and node.function == "σ" else None
 
-    def _of_product(self, factors: tuple[Expression, ...], ranges: Ranges) -> Expression | None:
+    def _of_product(
+        self, factors: tuple[ir.Expression, ...], ranges: Ranges
+    ) -> ir.Expression | None:
         if sum(not self.positive(factor) for factor in factors) > 1:
             return None
         if all(self.log(factor, ranges) is None for factor in factors):
             return None
         return _sum(*(self.ln(factor, ranges) for factor in factors))
 
-    def _of_reduction(self, node: Reduce, ranges: Ranges) -> Expression | None:
+    def _of_reduction(self, node: ir.Reduce, ranges: Ranges) -> ir.Expression | None:
         inner = {**ranges, **{index.name: index for index in node.indices}}
         if node.operator == "prod":
             if self.positive(node.body):
                 return replace(node, operator="sum", body=self.ln(node.body, inner))
             # Of numbers with any sign: the sign of the product, and how large its factors are.
-            signs = replace(node, body=Apply("sign", (node.body,)))
-            sizes = Apply("ln", (Apply("abs", (node.body,)),))
-            return _sum(Apply("ln", (signs,)), replace(node, operator="sum", body=sizes))
+            signs = replace(node, body=ir.Apply("sign", (node.body,)))
+            sizes = ir.Apply("ln", (ir.Apply("abs", (node.body,)),))
+            return _sum(ir.Apply("ln", (signs,)), replace(node, operator="sum", body=sizes))
         if node.operator == "mean" and node.condition is None:
             total = self._of_reduction(replace(node, operator="sum"), ranges)
-            count = [Apply("ln", (SizeValue(index.extent),)) for index in node.indices]
+            count = [ir.Apply("ln", (ir.SizeValue(index.extent),)) for index in node.indices]
             return None if total is None else _sum(total, *map(_minus, count))
         if node.operator != "sum":
             return None
         conditions = [] if node.condition is None else [node.condition]
         factors = list(_factors(node.body))
-        for factor in [f for f in factors if isinstance(f, Apply) and f.function in COMPARISONS]:
+        for factor in [
+            f for f in factors if isinstance(f, ir.Apply) and f.function in ir.COMPARISONS
+        ]:
             conditions.append(factor)
             factors.remove(factor)
         condition = conditions[0] if len(conditions) == 1 else None
         if len(conditions) > 1:
-            condition = Apply("and", tuple(conditions))
-        body = factors[0] if len(factors) == 1 else Apply("*", tuple(factors), span=node.span)
+            condition = ir.Apply("and", tuple(conditions))
+        body = factors[0] if len(factors) == 1 else ir.Apply("*", tuple(factors), span=node.span)
         if not factors or not any(map(_exponential, factors)):
             return None
         if self.positive(body):
             return replace(node, operator="lse", condition=condition, body=self.ln(body, inner))
         return _shifted(replace(node, condition=condition, body=body), factors)
 
-    def _of_read(self, read: Read, ranges: Ranges) -> Expression | None:
+    def _of_read(self, read: ir.Read, ranges: Ranges) -> ir.Expression | None:
         return self._followed(read, ranges, self.log)
 
-    def _followed(self, read: Read, ranges: Ranges, rule: Rule) -> Expression | None:
+    def _followed(self, read: ir.Read, ranges: Ranges, rule: Rule) -> ir.Expression | None:
         """A rule applied to what defines a name, in the indices of the read."""
         statement = self.definitions.get(read.tensor)
         if statement is None or read.tensor in self.following:
             return None
-        if isinstance(statement.body, Softmax):
-            return Apply("ln", (read,), span=read.span) if rule == self.log else None
+        if isinstance(statement.body, ir.Softmax):
+            return ir.Apply("ln", (read,), span=read.span) if rule == self.log else None
         body = _at(statement, read, ranges)
         if body is None:
             return None
@@ -251,37 +238,39 @@ class _Logs:
 
     # ---- signs ----
 
-    def positive(self, node: Expression) -> bool:
+    def positive(self, node: ir.Expression) -> bool:
         """Whether a value is certainly not negative."""
         match node:
-            case Constant(value):
+            case ir.Constant(value):
                 return value >= 0
-            case SizeValue(size):
+            case ir.SizeValue(size):
                 return nonnegative(size)
-            case Apply("+", (Constant(1.0), Apply("neg", (share,)))):
+            case ir.Apply("+", (ir.Constant(1.0), ir.Apply("neg", (share,)))):
                 return self._share(share)
-            case Apply("+" | "*" | "/" | "max" | "min", arguments):
+            case ir.Apply("+" | "*" | "/" | "max" | "min", arguments):
                 return all(map(self.positive, arguments))
-            case Apply("^", (base, Constant(value))):
+            case ir.Apply("^", (base, ir.Constant(value))):
                 return value % 2 == 0 or self.positive(base)
-            case Apply(function, _):
+            case ir.Apply(function, _):
                 return function in _POSITIVE
-            case Softmax():
+            case ir.Softmax():
                 return True
-            case Reduce(operator, _, _, body):
+            case ir.Reduce(operator, _, _, body):
                 return not operator.startswith("arg") and operator != "lse" and self.positive(body)
-            case Select(branches, otherwise):
+            case ir.Select(branches, otherwise):
                 return all(self.positive(v) for _, v in branches) and self.positive(otherwise)
-            case Read(tensor):
+            case ir.Read(tensor):
                 return self._positive_tensor(tensor)
         return False
 
-    def _share(self, node: Expression) -> bool:
+    def _share(self, node: ir.Expression) -> bool:
         """A number from 0 to 1."""
-        if isinstance(node, Read):
+        if isinstance(node, ir.Read):
             bodies = [s.body for s in self.source.of(node.tensor)]
-            return bool(bodies) and all(not isinstance(b, Read) and self._share(b) for b in bodies)
-        return isinstance(node, Softmax) or (isinstance(node, Apply) and node.function == "σ")
+            return bool(bodies) and all(
+                not isinstance(b, ir.Read) and self._share(b) for b in bodies
+            )
+        return isinstance(node, ir.Softmax) or (isinstance(node, ir.Apply) and node.function == "σ")
 
     def _positive_tensor(self, name: str) -> bool:
         if name not in self.signs:
@@ -292,50 +281,56 @@ class _Logs:
         return self.signs[name]
 
 
-def _exponential(node: Expression) -> bool:
+def _exponential(node: ir.Expression) -> bool:
     """Whether something in it grows or shrinks so fast that its logarithm is worth taking."""
     match node:
-        case Apply("exp", _) | Reduce("prod", _, _, _):
+        case ir.Apply("exp", _) | ir.Reduce("prod", _, _, _):
             return True
-        case Apply("*" | "+", arguments):
+        case ir.Apply("*" | "+", arguments):
             return any(map(_exponential, arguments))
-        case Apply("/" | "^" | "sqrt", (first, *_)):
+        case ir.Apply("/" | "^" | "sqrt", (first, *_)):
             return _exponential(first)
-        case Reduce("sum" | "mean", _, _, body):
+        case ir.Reduce("sum" | "mean", _, _, body):
             return _exponential(body)
     return False
 
 
-def _shifted(node: Reduce, factors: list[Expression]) -> Expression | None:
+def _shifted(node: ir.Reduce, factors: list[ir.Expression]) -> ir.Expression | None:
     """`m + ln Σ_i c[i] exp(u[i] - m)`, where c may have any sign: m is the largest u, if finite."""
-    exponents = [f.arguments[0] for f in factors if isinstance(f, Apply) and f.function == "exp"]
-    others = [f for f in factors if not (isinstance(f, Apply) and f.function == "exp")]
+    exponents = [f.arguments[0] for f in factors if isinstance(f, ir.Apply) and f.function == "exp"]
+    others = [f for f in factors if not (isinstance(f, ir.Apply) and f.function == "exp")]
     if not exponents:
         return None
     u = _sum(*exponents)
-    primed = {index.name: Affine.of(index.name + "'") for index in node.indices}
+    primed = {index.name: ir.Affine.of(index.name + "'") for index in node.indices}
     indices = tuple(replace(index, name=index.name + "'") for index in node.indices)
     try:
         condition = None if node.condition is None else moved(node.condition, primed)
-        top: Expression = Reduce("max", indices, condition, moved(u, primed))
+        top: ir.Expression = ir.Reduce("max", indices, condition, moved(u, primed))
     except Unmovable:
         return None
-    top = Apply("stop", (top,))
-    finite = Apply("and", (Apply(">", (top, NOTHING)), Apply("<", (top, Constant(math.inf)))))
-    top = Select(((finite, top),), Constant(0.0))
-    body = Apply("*", (*others, Apply("exp", (_sum(u, _minus(top)),))))
-    return _sum(top, Apply("ln", (replace(node, body=body),), span=node.span))
+    top = ir.Apply("stop", (top,))
+    finite = ir.Apply(
+        "and", (ir.Apply(">", (top, NOTHING)), ir.Apply("<", (top, ir.Constant(math.inf))))
+    )
+    top = ir.Select(((finite, top),), ir.Constant(0.0))
+    body = ir.Apply("*", (*others, ir.Apply("exp", (_sum(u, _minus(top)),))))
+    return _sum(top, ir.Apply("ln", (replace(node, body=body),), span=node.span))
 
 
-def _at(statement: Statement, read: Read, ranges: Ranges) -> Expression | None:
+def _at(statement: ir.Statement, read: ir.Read, ranges: Ranges) -> ir.Expression | None:
     """The right side of a statement at the places of a read that certainly stays in its ranges."""
-    places: dict[str, Affine] = {}
+    places: dict[str, ir.Affine] = {}
     own = {index.name: index for index in statement.indices}
     for left, place in zip(statement.left, read.places, strict=True):
-        if not isinstance(left, Affine) or left.shift is None or not isinstance(place, Affine):
+        if (
+            not isinstance(left, ir.Affine)
+            or left.shift is None
+            or not isinstance(place, ir.Affine)
+        ):
             return None
         letter, by = left.shift
-        at = Affine(place.terms, place.offset - by)
+        at = ir.Affine(place.terms, place.offset - by)
         ends = at.known_ends(ranges)
         if ends is None or not nonnegative(ends[0] - own[letter].lower):
             return None
@@ -348,39 +343,39 @@ def _at(statement: Statement, read: Read, ranges: Ranges) -> Expression | None:
         return None
 
 
-def _outside_logarithms(node: Expression) -> list[Read]:
+def _outside_logarithms(node: ir.Expression) -> list[ir.Read]:
     """The reads of an expression, but for those whose logarithm is taken (or that of 1 less it)."""
-    found: list[Read] = []
+    found: list[ir.Read] = []
     waiting = [node]
     while waiting:
         current = waiting.pop()
-        if isinstance(current, Read):
+        if isinstance(current, ir.Read):
             found.append(current)
-        if isinstance(current, Apply) and current.function == "ln":
+        if isinstance(current, ir.Apply) and current.function == "ln":
             below = current.arguments[0]
-            if isinstance(below, Read):
-                waiting += [p.read for p in below.places if isinstance(p, Gather)]
+            if isinstance(below, ir.Read):
+                waiting += [p.read for p in below.places if isinstance(p, ir.Gather)]
                 continue
         waiting += current.children()
     return found
 
 
-def _factors(node: Expression) -> tuple[Expression, ...]:
-    return node.arguments if isinstance(node, Apply) and node.function == "*" else (node,)
+def _factors(node: ir.Expression) -> tuple[ir.Expression, ...]:
+    return node.arguments if isinstance(node, ir.Apply) and node.function == "*" else (node,)
 
 
-def _sum(*terms: Expression) -> Expression:
-    kept = tuple(t for t in terms if not (isinstance(t, Constant) and t.value == 0))
-    return kept[0] if len(kept) == 1 else Apply("+", kept) if kept else Constant(0.0)
+def _sum(*terms: ir.Expression) -> ir.Expression:
+    kept = tuple(t for t in terms if not (isinstance(t, ir.Constant) and t.value == 0))
+    return kept[0] if len(kept) == 1 else ir.Apply("+", kept) if kept else ir.Constant(0.0)
 
 
-def _minus(node: Expression) -> Expression:
-    if isinstance(node, Constant):
-        return Constant(-node.value)
-    if isinstance(node, Apply) and node.function == "neg":
+def _minus(node: ir.Expression) -> ir.Expression:
+    if isinstance(node, ir.Constant):
+        return ir.Constant(-node.value)
+    if isinstance(node, ir.Apply) and node.function == "neg":
         return node.arguments[0]
-    return Apply("neg", (node,))
+    return ir.Apply("neg", (node,))
 
 
-def _softplus(node: Expression) -> Expression:
-    return Apply("softplus", (node,))
+def _softplus(node: ir.Expression) -> ir.Expression:
+    return ir.Apply("softplus", (node,))

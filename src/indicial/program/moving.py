@@ -12,37 +12,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from indicial.program.ir import (
-    Affine,
-    Expression,
-    Flat,
-    Gather,
-    Index,
-    IndexValue,
-    Join,
-    Part,
-    Place,
-    Read,
-    Reduce,
-    SizeValue,
-    Softmax,
-    Statement,
-)
+from indicial.program import ir
 from indicial.program.sizes import Size, Strided
 
-Places = Mapping[str, Affine]
+Places = Mapping[str, ir.Affine]
 
 
 class Unmovable(Exception):
     """A place where only an index can stand was to hold something else."""
 
 
-def moved(expression: Expression, places: Places) -> Expression:
+def moved(expression: ir.Expression, places: Places) -> ir.Expression:
     """The expression with free indices replaced by places; raises `Unmovable`."""
     return _Mover()(expression, dict(places))
 
 
-def specialised(statement: Statement, places: Places) -> Statement:
+def specialised(statement: ir.Statement, places: Places) -> ir.Statement:
     """A statement at some places of its indices: `h[t,j] = x[t]` with t → v-1 is `h[v-1,j] = x[v-1]`."""
     return replace(
         statement.rebuild(lambda part: moved(part, places)),
@@ -51,16 +36,16 @@ def specialised(statement: Statement, places: Places) -> Statement:
     )
 
 
-def moved_left(place: Affine | Flat, places: Places) -> Affine | Flat:
+def moved_left(place: ir.Affine | ir.Flat, places: Places) -> ir.Affine | ir.Flat:
     """A place of a left side."""
     result = moved_place(place, places)
-    assert isinstance(result, Affine | Flat)
+    assert isinstance(result, ir.Affine | ir.Flat)
     return result
 
 
-def canonical(expression: Expression, order: Sequence[str]) -> Expression:
+def canonical(expression: ir.Expression, order: Sequence[str]) -> ir.Expression:
     """The expression with free indices named by their number in `order`, bound ones in sequence."""
-    places = {name: Affine.of(f"${number}") for number, name in enumerate(order)}
+    places = {name: ir.Affine.of(f"${number}") for number, name in enumerate(order)}
     return _Mover(numbered=True)(expression, places)
 
 
@@ -95,40 +80,40 @@ def _moved_atom(atom: str | Strided, places: Places) -> str | Strided:
     raise Unmovable(f"{atom} at {target}")
 
 
-def moved_place(place: Place, places: Places) -> Place:
+def moved_place(place: ir.Place, places: Places) -> ir.Place:
     """A place with indices replaced: `2t-1` with t → s+1 is `2s+1`."""
-    if isinstance(place, Gather):
+    if isinstance(place, ir.Gather):
         read = moved(place.read, places)
-        assert isinstance(read, Read)
-        return Gather(read)
-    if isinstance(place, Flat):
-        return Flat(tuple(_moved_digit(index, places) for index in place.indices))
+        assert isinstance(read, ir.Read)
+        return ir.Gather(read)
+    if isinstance(place, ir.Flat):
+        return ir.Flat(tuple(_moved_digit(index, places) for index in place.indices))
     total: dict[str, int] = {}
     offset = moved_size(place.offset, places)
     for name, factor in place.terms:
-        target = places.get(name, Affine.of(name))
+        target = places.get(name, ir.Affine.of(name))
         for inner, inner_factor in target.terms:
             total[inner] = total.get(inner, 0) + factor * inner_factor
         offset = offset + target.offset * factor
-    return Affine(tuple((name, factor) for name, factor in total.items() if factor), offset)
+    return ir.Affine(tuple((name, factor) for name, factor in total.items() if factor), offset)
 
 
-def moved_affine(place: Place, places: Places) -> Affine:
+def moved_affine(place: ir.Place, places: Places) -> ir.Affine:
     """A place that is, and stays, a sum of indices and an offset."""
     result = moved_place(place, places)
-    assert isinstance(result, Affine)
+    assert isinstance(result, ir.Affine)
     return result
 
 
-def _moved_digit(index: Index, places: Places) -> Index:
+def _moved_digit(index: ir.Index, places: Places) -> ir.Index:
     """An index of a `Flat`; it counts from its lower end, so a shift moves that end."""
     lower, extent = moved_size(index.lower, places), moved_size(index.extent, places)
     target = places.get(index.name)
     if target is None:
-        return Index(index.name, lower, extent)
+        return ir.Index(index.name, lower, extent)
     if len(target.terms) != 1 or target.terms[0][1] != 1:
         raise Unmovable(f"({index.name},…) at {target}")
-    return Index(target.terms[0][0], lower - target.offset, extent)
+    return ir.Index(target.terms[0][0], lower - target.offset, extent)
 
 
 class _Mover:
@@ -138,22 +123,22 @@ class _Mover:
         self.numbered = numbered
         self.bound = 0
 
-    def __call__(self, expression: Expression, places: dict[str, Affine]) -> Expression:
+    def __call__(self, expression: ir.Expression, places: dict[str, ir.Affine]) -> ir.Expression:
         match expression:
-            case SizeValue(size):
+            case ir.SizeValue(size):
                 return replace(expression, size=moved_size(size, places))
-            case IndexValue(place):
+            case ir.IndexValue(place):
                 return replace(expression, place=moved_affine(place, places))
-            case Read():
+            case ir.Read():
                 return self.read(expression, places)
-            case Reduce(_, indices, condition, body):
+            case ir.Reduce(_, indices, condition, body):
                 indices, inner = self.bind(indices, places)
                 return self.below(expression, indices, condition, body, inner)
-            case Softmax(indices, condition, body):
+            case ir.Softmax(indices, condition, body):
                 return self.below(
                     expression, self.renamed(indices, places), condition, body, places
                 )
-            case Join(place, parts):
+            case ir.Join(place, parts):
                 return replace(
                     expression,
                     place=moved_affine(place, places),
@@ -163,30 +148,30 @@ class _Mover:
 
     def below(
         self,
-        node: Reduce | Softmax,
-        indices: tuple[Index, ...],
-        condition: Expression | None,
-        body: Expression,
-        places: dict[str, Affine],
-    ) -> Expression:
+        node: ir.Reduce | ir.Softmax,
+        indices: tuple[ir.Index, ...],
+        condition: ir.Expression | None,
+        body: ir.Expression,
+        places: dict[str, ir.Affine],
+    ) -> ir.Expression:
         where = self(condition, places) if condition is not None else None
         return replace(node, indices=indices, condition=where, body=self(body, places))
 
-    def part(self, part: Part, places: dict[str, Affine]) -> Part:
+    def part(self, part: ir.Part, places: dict[str, ir.Affine]) -> ir.Part:
         (index,), inner = self.bind((part.index,), places)
-        return Part(index, self(part.body, inner))
+        return ir.Part(index, self(part.body, inner))
 
-    def place(self, place: Place, places: dict[str, Affine]) -> Place:
-        if isinstance(place, Gather):
-            return Gather(self.read(place.read, places))
+    def place(self, place: ir.Place, places: dict[str, ir.Affine]) -> ir.Place:
+        if isinstance(place, ir.Gather):
+            return ir.Gather(self.read(place.read, places))
         return moved_place(place, places)
 
-    def read(self, read: Read, places: dict[str, Affine]) -> Read:
+    def read(self, read: ir.Read, places: dict[str, ir.Affine]) -> ir.Read:
         return replace(read, places=tuple(self.place(p, places) for p in read.places))
 
     def bind(
-        self, indices: Sequence[Index], places: dict[str, Affine]
-    ) -> tuple[tuple[Index, ...], dict[str, Affine]]:
+        self, indices: Sequence[ir.Index], places: dict[str, ir.Affine]
+    ) -> tuple[tuple[ir.Index, ...], dict[str, ir.Affine]]:
         inner = dict(places)
         result = []
         for index in indices:
@@ -194,8 +179,8 @@ class _Mover:
             inner.pop(index.name, None)
             name = self.name(index.name, inner)
             if name != index.name:
-                inner[index.name] = Affine.of(name)
-            result.append(Index(name, lower, extent))
+                inner[index.name] = ir.Affine.of(name)
+            result.append(ir.Index(name, lower, extent))
         return tuple(result), inner
 
     def name(self, name: str, places: Places) -> str:
@@ -206,7 +191,9 @@ class _Mover:
             name += "'"
         return name
 
-    def renamed(self, indices: Sequence[Index], places: dict[str, Affine]) -> tuple[Index, ...]:
+    def renamed(
+        self, indices: Sequence[ir.Index], places: dict[str, ir.Affine]
+    ) -> tuple[ir.Index, ...]:
         """The indices of a softmax: they stand for themselves, so they can only be renamed."""
         result = []
         for index in indices:
@@ -214,5 +201,5 @@ class _Mover:
             if shift is None or shift[1]:
                 raise Unmovable(f"softmax over {index.name} at {places[index.name]}")
             lower, extent = moved_size(index.lower, places), moved_size(index.extent, places)
-            result.append(Index(shift[0], lower, extent))
+            result.append(ir.Index(shift[0], lower, extent))
         return tuple(result)

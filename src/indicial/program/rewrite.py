@@ -1,6 +1,6 @@
 """Walking and rewriting expressions of the IR.
 
->>> free_indices(Read("h", (Affine.of("t", -1), Affine.of("j"))))
+>>> free_indices(ir.Read("h", (Affine.of("t", -1), Affine.of("j"))))
 {'t', 'j'}
 """
 
@@ -11,28 +11,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
-from indicial.program.ir import (
-    Affine,
-    Apply,
-    Constant,
-    Expression,
-    Flat,
-    Gather,
-    Index,
-    IndexValue,
-    Join,
-    Part,
-    Place,
-    Read,
-    Reduce,
-    SizeValue,
-    Softmax,
-    Statement,
-)
+from indicial.program import ir
 from indicial.program.sizes import Size, Strided
 
 N = TypeVar("N")
-Scope = dict[str, Index]
+Scope = dict[str, ir.Index]
 """Indices by name, each after those that its range needs."""
 
 
@@ -41,32 +24,32 @@ def size_indices(size: Size) -> set[str]:
     return {atom.index for atom in size.atoms if isinstance(atom, Strided) and atom.index}
 
 
-def free_indices(expression: Expression) -> set[str]:
+def free_indices(expression: ir.Expression) -> set[str]:
     """The indices whose values the expression needs: `{"j", "t"}` for `Σ_i W[j,i] h[t-1,i]`.
 
     The indices of a softmax stay free; those of a reduction and of the parts of a join do not.
     """
     match expression:
-        case Constant():
+        case ir.Constant():
             return set()
-        case SizeValue(size):
+        case ir.SizeValue(size):
             return size_indices(size)
-        case IndexValue(place):
+        case ir.IndexValue(place):
             return free_in_place(place)
-        case Read(_, places):
+        case ir.Read(_, places):
             return set().union(*map(free_in_place, places))
-        case Reduce(_, indices, condition, body):
+        case ir.Reduce(_, indices, condition, body):
             return _free_below(indices, condition, body)
-        case Softmax(indices, condition, body):
+        case ir.Softmax(indices, condition, body):
             return _free_below(indices, condition, body) | {i.name for i in indices}
-        case Join(place, parts):
+        case ir.Join(place, parts):
             inside = (_free_below((p.index,), None, p.body) for p in parts)
             return free_in_place(place).union(*inside)
         case _:
             return set().union(*map(free_indices, expression.children()))
 
 
-def tensors_read(statements: Iterable[Statement]) -> set[str]:
+def tensors_read(statements: Iterable[ir.Statement]) -> set[str]:
     """The tensors that some statements read, in guards and places too."""
     return {read.tensor for statement in statements for read in statement.reads()}
 
@@ -83,7 +66,7 @@ def reached(first: Iterable[N], below: Callable[[N], Iterable[N]]) -> set[N]:
     return found
 
 
-def needed_names(statements: Iterable[Statement], wanted: Iterable[str]) -> set[str]:
+def needed_names(statements: Iterable[ir.Statement], wanted: Iterable[str]) -> set[str]:
     """The tensors that the wanted ones are computed from, themselves included."""
     reads: dict[str, set[str]] = {}
     for statement in statements:
@@ -91,25 +74,25 @@ def needed_names(statements: Iterable[Statement], wanted: Iterable[str]) -> set[
     return reached(wanted, lambda name: reads.get(name, ()))
 
 
-def is_constant(expression: Expression) -> bool:
+def is_constant(expression: ir.Expression) -> bool:
     """Whether it is made of numbers and sizes only: `1/√I`, but not `1/√⌈T/2^ℓ⌉`."""
-    inside = (Constant, SizeValue, Apply)
+    inside = (ir.Constant, ir.SizeValue, ir.Apply)
     nodes = expression.walk()
     return all(isinstance(n, inside) for n in nodes) and not free_indices(expression)
 
 
-def free_in_place(place: Place) -> set[str]:
+def free_in_place(place: ir.Place) -> set[str]:
     """The indices that a place needs: `{"t"}` for `t-1`."""
-    if isinstance(place, Gather):
+    if isinstance(place, ir.Gather):
         return free_indices(place.read)
-    if isinstance(place, Flat):
+    if isinstance(place, ir.Flat):
         names = {index.name for index in place.indices}
         return names.union(*(size_indices(index.extent) for index in place.indices))
     return {name for name, _ in place.terms} | size_indices(place.offset)
 
 
 def _free_below(
-    indices: tuple[Index, ...], condition: Expression | None, body: Expression
+    indices: tuple[ir.Index, ...], condition: ir.Expression | None, body: ir.Expression
 ) -> set[str]:
     free = free_indices(body) | (free_indices(condition) if condition is not None else set())
     for index in reversed(indices):  # from the inside out: a range may need an index to its left
@@ -118,16 +101,20 @@ def _free_below(
     return free
 
 
-def with_reads(expression: Expression, change: Callable[[Read], Expression]) -> Expression:
+def with_reads(
+    expression: ir.Expression, change: Callable[[ir.Read], ir.Expression]
+) -> ir.Expression:
     """The expression with something in the place of each read."""
-    return rebuild(expression, leaf=lambda node: change(node) if isinstance(node, Read) else node)
+    return rebuild(
+        expression, leaf=lambda node: change(node) if isinstance(node, ir.Read) else node
+    )
 
 
-def indexed(statement: Statement, index: Index, tensors: Collection[str]) -> Statement:
+def indexed(statement: ir.Statement, index: ir.Index, tensors: Collection[str]) -> ir.Statement:
     """One more index in front of some tensors: `h[t] = x[t] W` is `h[b,t] = x[b,t] W`."""
-    here = Affine.of(index)
+    here = ir.Affine.of(index)
 
-    def change(read: Read) -> Read:
+    def change(read: ir.Read) -> ir.Read:
         return replace(read, places=(here, *read.places)) if read.tensor in tensors else read
 
     changed = statement.rebuild(partial(with_reads, change=change))
@@ -137,51 +124,52 @@ def indexed(statement: Statement, index: Index, tensors: Collection[str]) -> Sta
 
 
 def inside(
-    node: Expression, scope: Scope, change: Callable[[Expression, Scope], Expression]
-) -> Expression:
+    node: ir.Expression, scope: Scope, change: Callable[[ir.Expression, Scope], ir.Expression]
+) -> ir.Expression:
     """A node with the expressions directly below it changed, each where some indices are in scope."""
     match node:
-        case Reduce() | Softmax():
+        case ir.Reduce() | ir.Softmax():
             inner = {**scope, **{i.name: i for i in node.indices}}
             return node.rebuild(lambda below: change(below, inner))
-        case Join():
+        case ir.Join():
             parts = (
-                Part(p.index, change(p.body, {**scope, p.index.name: p.index})) for p in node.parts
+                ir.Part(p.index, change(p.body, {**scope, p.index.name: p.index}))
+                for p in node.parts
             )
             return replace(node, parts=tuple(parts))
     return node.rebuild(lambda below: change(below, scope))
 
 
 def rebuild(
-    expression: Expression,
+    expression: ir.Expression,
     *,
-    index: Callable[[Index], Index] = lambda i: i,
-    place: Callable[[Place], Place] = lambda p: p,
+    index: Callable[[ir.Index], ir.Index] = lambda i: i,
+    place: Callable[[ir.Place], ir.Place] = lambda p: p,
     size: Callable[[Size], Size] = lambda s: s,
-    leaf: Callable[[Expression], Expression] = lambda e: e,
-) -> Expression:
+    leaf: Callable[[ir.Expression], ir.Expression] = lambda e: e,
+) -> ir.Expression:
     """The expression with its indices, places and sizes replaced, and then each node by `leaf`."""
 
-    def again(e: Expression) -> Expression:
+    def again(e: ir.Expression) -> ir.Expression:
         fields = {name: e.__dict__[name] for name in e.__dataclass_fields__}
         new = {n: value if n == "span" else changed(value) for n, value in fields.items()}
         return leaf(e.__class__(**new))
 
     def changed(value: Any) -> Any:
         match value:
-            case Expression():
+            case ir.Expression():
                 return again(value)
             case tuple():
                 return tuple(map(changed, value))
-            case Index():
+            case ir.Index():
                 return index(value)
-            case Gather(read):
+            case ir.Gather(read):
                 new = again(read)
-                return place(Gather(new) if isinstance(new, Read) else value)
-            case Affine() | Flat():
+                return place(ir.Gather(new) if isinstance(new, ir.Read) else value)
+            case ir.Affine() | ir.Flat():
                 return place(value)
-            case Part(at, body):
-                return Part(index(at), again(body))
+            case ir.Part(at, body):
+                return ir.Part(index(at), again(body))
             case Size():
                 return size(value)
         return value

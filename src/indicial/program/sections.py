@@ -14,20 +14,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
+from indicial.notation import syntax as s
 from indicial.notation.faults import Fault, Skipped
 from indicial.notation.headings import SLIDE, is_part
 from indicial.notation.printers import name_key
-from indicial.notation.syntax import (
-    Call,
-    Declaration,
-    Equation,
-    Expression,
-    Index,
-    Name,
-    Node,
-    Quantity,
-    Statement,
-)
 from indicial.notation.vocabulary import GIVEN, SPACE
 from indicial.program.lowering.places import describe
 from indicial.program.messages import IndicialError, Messages
@@ -49,8 +39,8 @@ class Part:
     """The statements of one program, and what was taken from the program before it."""
 
     title: str
-    statements: list[Statement] = field(default_factory=list)
-    borrowed: list[Statement] = field(default_factory=list)
+    statements: list[s.Statement] = field(default_factory=list)
+    borrowed: list[s.Statement] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     sketch: Outline | None = None
@@ -63,20 +53,20 @@ class Part:
     """The displays that are not read, by their identity, and why."""
 
     @property
-    def whole(self) -> list[Statement]:
+    def whole(self) -> list[s.Statement]:
         return [*self.borrowed, *self.statements]
 
-    def prose(self) -> list[Statement]:
+    def prose(self) -> list[s.Statement]:
         """The statements that stand in prose."""
-        return [s for s in self.whole if id(s) in self.home and not self.home[id(s)].strict]
+        return [st for st in self.whole if id(st) in self.home and not self.home[id(st)].strict]
 
-    def displays(self) -> list[list[Statement]]:
+    def displays(self) -> list[list[s.Statement]]:
         """Its own statements, display by display."""
         return [
-            list(g) for _, g in groupby(self.statements, key=lambda s: id(self.home.get(id(s))))
+            list(g) for _, g in groupby(self.statements, key=lambda st: id(self.home.get(id(st))))
         ]
 
-    def holding(self, statements: list[Statement], out: Sequence[Skipped] = ()) -> Part:
+    def holding(self, statements: list[s.Statement], out: Sequence[Skipped] = ()) -> Part:
         """The same with these statements alone; `out` is no longer read."""
         skipped = [*self.skipped, *out]
         return replace(self, statements=statements, borrowed=[], skipped=skipped, sketch=None)
@@ -88,22 +78,22 @@ class Part:
         """
         lost = {id(self.home[i]): reason for i, reason in reasons.items()}
         whole = {
-            id(s): reasons.get(id(s)) or f"a part of its display is not read: {lost[at]}"
-            for s in self.statements
-            if (at := id(self.home.get(id(s)))) in lost
+            id(st): reasons.get(id(st)) or f"a part of its display is not read: {lost[at]}"
+            for st in self.statements
+            if (at := id(self.home.get(id(st)))) in lost
         }
-        out = [Skipped(s.span, whole[id(s)]) for s in self.statements if id(s) in whole]
-        kept = self.holding([s for s in self.statements if id(s) not in whole], out)
+        out = [Skipped(st.span, whole[id(st)]) for st in self.statements if id(st) in whole]
+        kept = self.holding([st for st in self.statements if id(st) not in whole], out)
         return replace(kept, lost={**self.lost, **lost})
 
     def without_displays(self, lost: Iterable[int]) -> Part:
         """The same without what stands in these displays, and without what is taken from them."""
         gone = {
-            id(s): "a part of its display is not read"
-            for s in self.statements
-            if id(self.home.get(id(s))) in lost
+            id(st): "a part of its display is not read"
+            for st in self.statements
+            if id(self.home.get(id(st))) in lost
         }
-        borrowed = [s for s in self.borrowed if id(self.home.get(id(s))) not in lost]
+        borrowed = [st for st in self.borrowed if id(self.home.get(id(st))) not in lost]
         if not gone and len(borrowed) == len(self.borrowed):
             return self
         return replace(self.without(gone), borrowed=borrowed, sketch=None)
@@ -123,7 +113,7 @@ class Block:
     """The statements of one display."""
 
     title: str
-    statements: Sequence[Statement]
+    statements: Sequence[s.Statement]
     faults: Sequence[Fault] = ()
     skipped: Sequence[Skipped] = ()
     strict: bool = True
@@ -148,9 +138,9 @@ def chosen(
     return [replace(block, title=title, level=0) for block in blocks[start:end]]
 
 
-def under_headings(blocks: Sequence[Block]) -> Iterator[tuple[Block, list[Statement]]]:
+def under_headings(blocks: Sequence[Block]) -> Iterator[tuple[Block, list[s.Statement]]]:
     """Each display with all that stands under its heading."""
-    together: dict[str, list[Statement]] = {}
+    together: dict[str, list[s.Statement]] = {}
     for block in blocks:
         together.setdefault(block.title, []).extend(block.statements)
     for block in blocks:
@@ -178,7 +168,7 @@ def divide(blocks: Iterable[Block]) -> list[Part]:
     home: dict[int, Block] = {}
     for (title, level), group in groupby(blocks, key=lambda block: (block.title, block.level)):
         together = _told_apart(list(group))
-        home |= {id(s): block for block in together for s in block.statements}
+        home |= {id(st): block for block in together for st in block.statements}
         parts.extend(replace(p, level=level) for p in _divide_section(title, together))
     for part in parts:
         part.home = home
@@ -207,9 +197,9 @@ def _divide_section(title: str, blocks: list[Block]) -> list[Part]:
     sketch = outline(every, Messages(), document=True)
     definitions = {id(d.equation): d for d in sketch.definitions}
     parts = [Part(title)]
-    said = [st for st in every if isinstance(st, Declaration) and st.keyword in (SPACE, GIVEN)]
-    seen: set[Statement] = set(said)
-    bodies: dict[tuple[object, ...], Expression] = {}
+    said = [st for st in every if isinstance(st, s.Declaration) and st.keyword in (SPACE, GIVEN)]
+    seen: set[s.Statement] = set(said)
+    bodies: dict[tuple[object, ...], s.Expression] = {}
     counts: dict[str, int] = {}
     stepped: dict[str, int] = {}
     done: set[str] = set()
@@ -233,7 +223,7 @@ def _divide_section(title: str, blocks: list[Block]) -> list[Part]:
             bodies, counts, stepped, done = {}, {}, {}, set()
         stepped |= steps
         done |= set() if steps else set(stepped)
-        here: dict[tuple[object, ...], Statement] = {}
+        here: dict[tuple[object, ...], s.Statement] = {}
         for statement in block.statements:
             if statement in seen:
                 continue
@@ -260,31 +250,31 @@ def _divide_section(title: str, blocks: list[Block]) -> list[Part]:
 
 
 def _defined(
-    statement: Statement, definitions: Mapping[int, Definition], sketch: Outline
-) -> tuple[tuple[object, ...], str, int, Expression] | None:
+    statement: s.Statement, definitions: Mapping[int, Definition], sketch: Outline
+) -> tuple[tuple[object, ...], str, int, s.Expression] | None:
     """What a statement defines, with its name, how many indices or arguments it has, and its right side."""
     definition = definitions.get(id(statement))
     if definition is not None:
         what = (definition.key, *definition.special)
         step = definition.relation in STEPS
         return None if step else (what, definition.key, len(definition.items), definition.body)
-    left = statement.sides[0] if isinstance(statement, Equation) else None
-    call = left.base if isinstance(left, Index) else left
-    if not isinstance(statement, Equation) or not isinstance(call, Call):
+    left = statement.sides[0] if isinstance(statement, s.Equation) else None
+    call = left.base if isinstance(left, s.Index) else left
+    if not isinstance(statement, s.Equation) or not isinstance(call, s.Call):
         return None
-    key = sketch.naming.read(call.function).key if isinstance(call.function, Name) else ""
+    key = sketch.naming.read(call.function).key if isinstance(call.function, s.Name) else ""
     if key not in sketch.functions:
         return None
     return (key, "function"), key, len(call.arguments), statement.sides[-1]
 
 
-def _in_brackets(statement: Statement) -> bool:
+def _in_brackets(statement: s.Statement) -> bool:
     """Whether a left side has its indices in square brackets: `y[i] = …`."""
-    left = statement.sides[0] if isinstance(statement, Equation) else None
-    return isinstance(left, Index) and isinstance(left.base, Name)
+    left = statement.sides[0] if isinstance(statement, s.Equation) else None
+    return isinstance(left, s.Index) and isinstance(left.base, s.Name)
 
 
-def _offered(first: Statement, second: Statement) -> bool:
+def _offered(first: s.Statement, second: s.Statement) -> bool:
     """Whether words stand with two rows of a display: `y[i] = … \\mbox{or} y[i] = …`."""
     rows = first.span.source.text[first.span.start : second.span.end]
     return re.search(r"\\(mbox|text\w*)\s*\{[^}]*[A-Za-z]{2}", rows) is not None
@@ -294,8 +284,8 @@ def _differs(
     what: tuple[object, ...],
     key: str,
     count: int,
-    body: Expression,
-    bodies: Mapping[tuple[object, ...], Expression],
+    body: s.Expression,
+    bodies: Mapping[tuple[object, ...], s.Expression],
     counts: Mapping[str, int],
 ) -> bool:
     """Whether something else was said of it before."""
@@ -307,12 +297,12 @@ def _fresh(title: str) -> bool:
     return title.casefold().startswith(FRESH) or is_part(title)
 
 
-def _trailing_lists(part: Part) -> list[Statement]:
+def _trailing_lists(part: Part) -> list[s.Statement]:
     """The lists of parameters at the end of a part: they belong to what comes behind them."""
     count = 0
     for statement in reversed(part.statements):
-        left = statement.sides[0] if isinstance(statement, Equation) else None
-        if not isinstance(left, Name) or left.base not in GROUPS:
+        left = statement.sides[0] if isinstance(statement, s.Equation) else None
+        if not isinstance(left, s.Name) or left.base not in GROUPS:
             break
         count += 1
     moved = part.statements[len(part.statements) - count :]
@@ -328,7 +318,7 @@ def _in_scope(earlier: Sequence[Part], part: Part) -> list[Part]:
     if not earlier or (part.title != earlier[-1].title and _fresh(part.title)):
         return []
     found = [earlier[-1]]
-    if all(part.home[id(s)].strict for s in part.statements):
+    if all(part.home[id(st)].strict for st in part.statements):
         return found  # a program says what it reads, or goes on with the one before it
     level = part.level
     for other in reversed(earlier[:-1]):
@@ -367,11 +357,11 @@ def _borrow(part: Part, before: Sequence[Part]) -> None:
     letters = _index_letters(part.statements)
     defined = sketch.defined | {reference.key for reference, _, _ in sketch.draws}
     defined = defined.union(sketch.inputs, sketch.parameters, sketch.constants)
-    pending: list[Node] = [d.body for d in sketch.definitions]
+    pending: list[s.Node] = [d.body for d in sketch.definitions]
     pending += [*sketch.claims, *(distribution for _, distribution, _ in sketch.draws)]
     spoken = (node for claim in sketch.claims for node in claim.walk())
-    pending += [n.of.name for n in spoken if isinstance(n, Quantity) and n.of is not None]
-    taken: list[Statement] = []
+    pending += [n.of.name for n in spoken if isinstance(n, s.Quantity) and n.of is not None]
+    taken: list[s.Statement] = []
     while pending:
         body = pending.pop()
         for use in uses(sketch, body):
@@ -388,27 +378,27 @@ def _borrow(part: Part, before: Sequence[Part]) -> None:
                     taken.append(source.equation)
                     pending.append(source.body)
     if taken:
-        earlier = [s for other in reversed(before) for s in other.whole]
-        earlier = [s for n, s in enumerate(earlier) if s not in earlier[:n]]
-        read = {n for s in (*taken, *part.statements) for n in s.walk() if isinstance(n, Name)}
-        declared = [d for d in earlier if isinstance(d, Declaration) and _concerns(d, read)]
+        earlier = [st for other in reversed(before) for st in other.whole]
+        earlier = [st for n, st in enumerate(earlier) if st not in earlier[:n]]
+        read = {n for st in (*taken, *part.statements) for n in st.walk() if isinstance(n, s.Name)}
+        declared = [d for d in earlier if isinstance(d, s.Declaration) and _concerns(d, read)]
         part.borrowed = [*declared, *(e for e in earlier if e in taken)]
         part.sketch = None
 
 
-def _index_letters(statements: Iterable[Statement]) -> set[str]:
+def _index_letters(statements: Iterable[s.Statement]) -> set[str]:
     """The letters that stand in brackets by themselves."""
     items = (
-        item for statement in statements for node in statement.every(Index) for item in node.items
+        item for statement in statements for node in statement.every(s.Index) for item in node.items
     )
     return {name_key(name) for item in items if (name := index_name(item)) is not None}
 
 
-def _concerns(declaration: Declaration, read: set[Name]) -> bool:
+def _concerns(declaration: s.Declaration, read: set[s.Name]) -> bool:
     """Whether a declaration is of use where these names are read; a constant may not be."""
     if declaration.keyword != "constant":
         return True
-    names = {n for item in declaration.items for n in item.walk() if isinstance(n, Name)}
+    names = {n for item in declaration.items for n in item.walk() if isinstance(n, s.Name)}
     return bool(names & read)
 
 
@@ -416,9 +406,9 @@ def _concerns(declaration: Declaration, read: set[Name]) -> bool:
 class _Source:
     """Where a name comes from: its indices, what it is made of, and the line that says so."""
 
-    items: tuple[Expression, ...]
-    body: Expression
-    equation: Statement
+    items: tuple[s.Expression, ...]
+    body: s.Expression
+    equation: s.Statement
 
 
 def _fits(reference: Reference, sources: list[_Source]) -> bool:

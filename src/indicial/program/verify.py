@@ -10,30 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-from indicial.program.ir import (
-    REDUCE,
-    ROLES,
-    Apply,
-    Code,
-    Constant,
-    Derivative,
-    Expression,
-    Flat,
-    Gather,
-    Growth,
-    Index,
-    IndexValue,
-    Join,
-    Place,
-    Quantity,
-    Read,
-    Reduce,
-    Select,
-    SizeValue,
-    Softmax,
-    Statement,
-    Statistic,
-)
+from indicial.program import ir
 from indicial.program.meaning.functions import FUNCTIONS, takes
 from indicial.program.rewrite import size_indices
 from indicial.program.show import show_expression, show_left
@@ -48,25 +25,25 @@ class MalformedCode(Exception):
         self.problems = problems
 
 
-def verify(code: Code) -> None:
+def verify(code: ir.Code) -> None:
     """Raise `MalformedCode` with everything that is wrong; a sound code passes in silence."""
     problems = list(_problems(code))
     if problems:
         raise MalformedCode(problems)
 
 
-def verified(code: Code) -> Code:
+def verified(code: ir.Code) -> ir.Code:
     """The same code; with `INDICIAL_VERIFY=1`, after a look at it: what passes make stays sound."""
     if os.environ.get("INDICIAL_VERIFY"):
         verify(code)
     return code
 
 
-def _problems(code: Code) -> Iterator[str]:
+def _problems(code: ir.Code) -> Iterator[str]:
     for name, tensor in code.tensors.items():
         if tensor.name != name:
             yield f"{name}: the tensor kept under this name is called {tensor.name}"
-        if tensor.role not in ROLES:
+        if tensor.role not in ir.ROLES:
             yield f"{name}: unknown role {tensor.role!r}"
         letters: set[str] = set()
         for axis in tensor.axes:
@@ -93,7 +70,7 @@ def _problems(code: Code) -> Iterator[str]:
         yield f"{code.generated} is generated, but there is no such tensor"
 
 
-def _in_statement(code: Code, statement: Statement) -> Iterator[str]:
+def _in_statement(code: ir.Code, statement: ir.Statement) -> Iterator[str]:
     name = statement.target
     tensor = code.tensors.get(name)
     if tensor is None:
@@ -109,7 +86,7 @@ def _in_statement(code: Code, statement: Statement) -> Iterator[str]:
     solved: set[str] = set()
     for place in statement.left:
         yield from _in_place(code, place, scope, name)
-        if isinstance(place, Flat):
+        if isinstance(place, ir.Flat):
             solved |= {index.name for index in place.indices}
             continue
         solved |= {index_name for index_name, _ in place.terms}
@@ -132,14 +109,14 @@ def _places(text: str, places: int, axes: int) -> str:
     )
 
 
-def _in_range(code: Code, index: Index, scope: set[str], where: str) -> Iterator[str]:
+def _in_range(code: ir.Code, index: ir.Index, scope: set[str], where: str) -> Iterator[str]:
     """Check an index's range and put the index into scope."""
     yield from _in_size(code, index.lower, scope, where)
     yield from _in_size(code, index.extent, scope, where)
     scope.add(index.name)
 
 
-def _in_size(code: Code, size: Size, scope: set[str], where: str) -> Iterator[str]:
+def _in_size(code: ir.Code, size: Size, scope: set[str], where: str) -> Iterator[str]:
     for name in sorted(size.names - code.sizes.keys()):
         yield f"{where}: unknown size {name}"
     # The depth of a stride may also be a size: `⌈T/2^L⌉` at the top of a stack.
@@ -147,11 +124,11 @@ def _in_size(code: Code, size: Size, scope: set[str], where: str) -> Iterator[st
         yield f"{where}: the size {size} needs the index {index}, which is not bound there"
 
 
-def _in_place(code: Code, place: Place, scope: set[str], where: str) -> Iterator[str]:
-    if isinstance(place, Gather):
+def _in_place(code: ir.Code, place: ir.Place, scope: set[str], where: str) -> Iterator[str]:
+    if isinstance(place, ir.Gather):
         yield from _in_expression(code, place.read, scope, where)
         return
-    if isinstance(place, Flat):
+    if isinstance(place, ir.Flat):
         names = [index.name for index in place.indices]
         for index in place.indices:
             yield from _in_size(code, index.lower, scope, where)
@@ -167,16 +144,16 @@ def _in_place(code: Code, place: Place, scope: set[str], where: str) -> Iterator
 
 
 def _in_expression(
-    code: Code, expression: Expression, scope: set[str], where: str
+    code: ir.Code, expression: ir.Expression, scope: set[str], where: str
 ) -> Iterator[str]:
     match expression:
-        case Constant():
+        case ir.Constant():
             pass
-        case SizeValue(size):
+        case ir.SizeValue(size):
             yield from _in_size(code, size, scope, where)
-        case IndexValue(place):
+        case ir.IndexValue(place):
             yield from _in_place(code, place, scope, where)
-        case Read(name, places):
+        case ir.Read(name, places):
             tensor = code.tensors.get(name)
             if tensor is None:
                 yield f"{where}: reads {name}, which does not exist"
@@ -185,35 +162,35 @@ def _in_expression(
                 yield f"{where}: {_places(text, len(places), len(tensor.axes))}"
             for at in places:
                 yield from _in_place(code, at, scope, where)
-        case Apply(function, arguments):
+        case ir.Apply(function, arguments):
             if function not in FUNCTIONS:
                 yield f"{where}: unknown function {function!r}"
             elif not takes(function, len(arguments)):
                 yield f"{where}: {function} cannot have {len(arguments)} arguments"
             for argument in arguments:
                 yield from _in_expression(code, argument, scope, where)
-        case Reduce(operator, indices, condition, body):
-            if operator not in REDUCE:
+        case ir.Reduce(operator, indices, condition, body):
+            if operator not in ir.REDUCE:
                 yield f"{where}: unknown operator {operator!r}"
             if operator in ("argmax", "argmin") and len(indices) != 1:
                 yield f"{where}: {operator} is over one index, not {len(indices)}"
             yield from _below(code, indices, condition, body, scope, where)
-        case Softmax(indices, condition, body):
+        case ir.Softmax(indices, condition, body):
             for index in indices:
                 if index.name not in scope:
                     yield f"{where}: the softmax's index {index.name} is not bound outside"
             outside = scope - {index.name for index in indices}
             yield from _below(code, indices, condition, body, outside, where)
-        case Select(branches, otherwise):
+        case ir.Select(branches, otherwise):
             for inner in (*(e for branch in branches for e in branch), otherwise):
                 yield from _in_expression(code, inner, scope, where)
-        case Join(place, parts):
+        case ir.Join(place, parts):
             yield from _in_place(code, place, scope, where)
             if not parts:
                 yield f"{where}: a join of nothing"
             for part in parts:
                 yield from _below(code, (part.index,), None, part.body, scope, where)
-        case Statistic() | Growth() | Derivative() | Quantity():
+        case ir.Statistic() | ir.Growth() | ir.Derivative() | ir.Quantity():
             if where != "test":
                 yield f"{where}: {type(expression).__name__} stands in claims only"
             for inner in expression.children():
@@ -223,10 +200,10 @@ def _in_expression(
 
 
 def _below(
-    code: Code,
-    indices: tuple[Index, ...],
-    condition: Expression | None,
-    body: Expression,
+    code: ir.Code,
+    indices: tuple[ir.Index, ...],
+    condition: ir.Expression | None,
+    body: ir.Expression,
     scope: set[str],
     where: str,
 ) -> Iterator[str]:

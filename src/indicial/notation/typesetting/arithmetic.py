@@ -7,21 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from indicial.notation.syntax import (
-    Add,
-    Call,
-    Expression,
-    Fraction,
-    Hadamard,
-    Index,
-    Name,
-    Negative,
-    Number,
-    Power,
-    Product,
-    Reduction,
-    Transpose,
-)
+from indicial.notation import syntax as s
 from indicial.notation.typesetting.base import FACTOR, PRODUCT, TERM, BaseTypesetter
 from indicial.notation.typesetting.reach import BODILESS, hugs, reads_bare, tail
 
@@ -29,19 +15,19 @@ from indicial.notation.typesetting.reach import BODILESS, hugs, reads_bare, tail
 class ArithmeticTypesetter(BaseTypesetter):
     """What is added, multiplied and divided."""
 
-    def add(self, node: Add) -> str:
+    def add(self, node: s.Add) -> str:
         blank = "" if self.compact else " "
         last = len(node.terms) - 1
         text = ""
         for i, term in enumerate(node.terms):
-            minus = i > 0 and isinstance(term, Negative)
-            body = term.body if minus and isinstance(term, Negative) else term
+            minus = i > 0 and isinstance(term, s.Negative)
+            body = term.body if minus and isinstance(term, s.Negative) else term
             grows = i < last and tail(body) > 1  # it would swallow the terms behind it
             piece = self.round(self.bare(body), body) if grows else self.show(body, TERM)
             text += (f"{blank}{'-' if minus else '+'}{blank}" if i else "") + piece
         return text
 
-    def closed(self, factors: Sequence[Expression], level: int) -> list[str]:
+    def closed(self, factors: Sequence[s.Expression], level: int) -> list[str]:
         """Factors as texts; one that would swallow its successor gets brackets."""
         last = len(factors) - 1
         return [
@@ -49,12 +35,12 @@ class ArithmeticTypesetter(BaseTypesetter):
             for i, f in enumerate(factors)
         ]
 
-    def product(self, node: Product) -> str:
+    def product(self, node: s.Product) -> str:
         text = ""
         last = len(node.factors) - 1
-        before: Expression | None = None
+        before: s.Expression | None = None
         for i, factor in enumerate(node.factors):
-            if isinstance(factor, Negative) and i > 0:
+            if isinstance(factor, s.Negative) and i > 0:
                 # Behind an explicit sign a minus goes before one factor only.
                 body = factor.body
                 wrap = (i < last and tail(body)) or self.level(body) < FACTOR
@@ -63,51 +49,53 @@ class ArithmeticTypesetter(BaseTypesetter):
                 # `x (a/b)`: the brackets are dropped again when it is read.
                 piece = self.round(self.bare(factor), factor)
             else:
-                piece = self.show(factor, PRODUCT if isinstance(factor, Fraction) else FACTOR)
+                piece = self.show(factor, PRODUCT if isinstance(factor, s.Fraction) else FACTOR)
             text += self.between(before, factor, piece) + piece
             before = factor
         return text
 
-    def between(self, before: Expression | None, factor: Expression, piece: str) -> str:
+    def between(self, before: s.Expression | None, factor: s.Expression, piece: str) -> str:
         """What separates two factors: a blank, nothing, or a dot where a blank would mislead."""
         if before is None:
             return ""
         dot = f" {self.surface.product} "
-        if isinstance(factor, Negative) or piece[0].isdigit() or piece[0] == ".":
+        if isinstance(factor, s.Negative) or piece[0].isdigit() or piece[0] == ".":
             return dot
         leaf = self.last_leaf(before)
-        if isinstance(leaf, Name) and (leaf.base in BODILESS or (leaf.bare and leaf.base == "Δ")):
+        if isinstance(leaf, s.Name) and (leaf.base in BODILESS or (leaf.bare and leaf.base == "Δ")):
             return dot
         opener = piece.removeprefix("\\left")[0]
-        if opener == "(" and isinstance(leaf, Name):
+        if opener == "(" and isinstance(leaf, s.Name):
             return dot
-        if opener == "[" and isinstance(leaf, Name | Call | Index | Transpose | Reduction):
+        if opener == "[" and isinstance(
+            leaf, s.Name | s.Call | s.Index | s.Transpose | s.Reduction
+        ):
             return dot
         if not self.latex and opener in "|‖" and self.surface.norm[0] == opener:
             return " "
-        if isinstance(before, Number) and isinstance(factor, Name) and hugs(before, factor):
+        if isinstance(before, s.Number) and isinstance(factor, s.Name) and hugs(before, factor):
             return ""
-        if self.latex and isinstance(leaf, Index | Call | Power):
+        if self.latex and isinstance(leaf, s.Index | s.Call | s.Power):
             return "\\, "  # W[j,I] h[I] would stand as close as the letters of a word
         return " "
 
-    def last_leaf(self, node: Expression) -> Expression:
+    def last_leaf(self, node: s.Expression) -> s.Expression:
         """The node whose text stands last."""
         while True:
-            if isinstance(node, Product | Hadamard):
+            if isinstance(node, s.Product | s.Hadamard):
                 node = node.factors[-1]
-            elif isinstance(node, Negative):
+            elif isinstance(node, s.Negative):
                 node = node.body
-            elif isinstance(node, Fraction) and not self.latex:
+            elif isinstance(node, s.Fraction) and not self.latex:
                 if self.level(node.below) < FACTOR or tail(node.below):
                     return node
                 node = node.below
-            elif isinstance(node, Call) and reads_bare(node):
+            elif isinstance(node, s.Call) and reads_bare(node):
                 node = node.arguments[0]
             else:
                 return node
 
-    def fraction(self, node: Fraction) -> str:
+    def fraction(self, node: s.Fraction) -> str:
         if self.latex:
             return f"\\frac{{{self.show(node.above)}}}{{{self.show(node.below)}}}"
         above, below = node.above, node.below

@@ -6,40 +6,7 @@ Typesetter(LATEX).show(tree)        \\sum_t \\alpha[t] h[t,j]
 
 from __future__ import annotations
 
-from indicial.notation.syntax import (
-    Add,
-    Call,
-    Cases,
-    Comparison,
-    Conjunction,
-    Derivative,
-    Disjunction,
-    Dots,
-    Expectation,
-    Expression,
-    Fraction,
-    Group,
-    Growth,
-    Hadamard,
-    Index,
-    Interval,
-    Join,
-    ListLiteral,
-    Name,
-    Negation,
-    Negative,
-    Norm,
-    Number,
-    Power,
-    Product,
-    Quantity,
-    Reduction,
-    SetLiteral,
-    Star,
-    Statistic,
-    Transpose,
-    TupleLiteral,
-)
+from indicial.notation import syntax as s
 from indicial.notation.typesetting.arithmetic import ArithmeticTypesetter
 from indicial.notation.typesetting.base import AND, HADAMARD, INTERVAL, NOT, PRODUCT, SUM, TERM
 from indicial.notation.typesetting.brackets import BracketTypesetter
@@ -50,67 +17,67 @@ from indicial.notation.typesetting.reach import tail
 class Typesetter(BracketTypesetter, ArithmeticTypesetter, OperatorTypesetter):
     """Prints expressions on one surface: the rule of each node."""
 
-    def bare(self, node: Expression) -> str:
+    def bare(self, node: s.Expression) -> str:
         match node:
-            case Number(text):
+            case s.Number(text):
                 return self.surface.numbers.get(text, text)
-            case Name():
+            case s.Name():
                 return self.name(node)
-            case Index():
+            case s.Index():
                 return self.index(node)
-            case Call():
+            case s.Call():
                 return self.call(node)
-            case Group():
+            case s.Group():
                 return self.group(node)
-            case Add():
+            case s.Add():
                 return self.add(node)
-            case Negative(body):
+            case s.Negative(body):
                 return "-" + self.show(body, TERM if tail(body) else HADAMARD)
-            case Hadamard(factors):
+            case s.Hadamard(factors):
                 return f" {self.surface.hadamard} ".join(self.closed(factors, PRODUCT))
-            case Product():
+            case s.Product():
                 return self.product(node)
-            case Fraction():
+            case s.Fraction():
                 return self.fraction(node)
-            case Power(base, exponent):
+            case s.Power(base, exponent):
                 return self.base(base) + self.script("^", (exponent,))
-            case Transpose():
+            case s.Transpose():
                 return self.transpose(node)
-            case Norm():
+            case s.Norm():
                 return self.norm(node)
-            case Reduction():
+            case s.Reduction():
                 return self.reduction(node)
-            case Expectation():
+            case s.Expectation():
                 return self.expectation(node)
-            case Cases():
+            case s.Cases():
                 return self.cases(node)
-            case Join(parts):
+            case s.Join(parts):
                 return "; ".join(self.show(part, INTERVAL) for part in parts)
-            case Comparison():
+            case s.Comparison():
                 return self.comparison(node)
-            case Conjunction(parts):
+            case s.Conjunction(parts):
                 return self.between_words("and").join(self.show(part, NOT) for part in parts)
-            case Disjunction(parts):
+            case s.Disjunction(parts):
                 return self.between_words("or").join(self.show(part, AND) for part in parts)
-            case Negation(body):
+            case s.Negation(body):
                 return self.word("not ") + self.show(body, NOT)
-            case Interval(lower, upper):
+            case s.Interval(lower, upper):
                 return f"{self.show(lower, SUM)}..{self.show(upper, SUM)}"
-            case ListLiteral():
+            case s.ListLiteral():
                 return self.literal_list(node)
-            case SetLiteral(items):
+            case s.SetLiteral(items):
                 opener, closer = ("\\{", "\\}") if self.latex else ("{", "}")
                 return opener + self.items(items) + closer
-            case TupleLiteral(items):
+            case s.TupleLiteral(items):
                 if len(items) == 1:
                     left, right = ("\\langle ", " \\rangle") if not self.surface.pretty else "⟨⟩"
                     return left + self.items(items) + right
                 return self.round(self.items(items), *items)
-            case Dots():
+            case s.Dots():
                 return self.surface.dots
-            case Star():
+            case s.Star():
                 return "*"
-            case Statistic() | Quantity() | Growth() | Derivative():
+            case s.Statistic() | s.Quantity() | s.Growth() | s.Derivative():
                 return self.spoken(node)
         raise TypeError(f"nothing to print in {type(node).__name__}")
 

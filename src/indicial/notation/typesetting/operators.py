@@ -5,20 +5,8 @@
 
 from __future__ import annotations
 
+from indicial.notation import syntax as s
 from indicial.notation.operators import TAKES_PRODUCT
-from indicial.notation.syntax import (
-    Cases,
-    Comparison,
-    Derivative,
-    Expectation,
-    Group,
-    Growth,
-    Name,
-    Quantity,
-    Reduction,
-    Statistic,
-    TupleLiteral,
-)
 from indicial.notation.typesetting.base import FACTOR, INTERVAL, SUM, TERM
 from indicial.notation.typesetting.names import NameTypesetter
 
@@ -26,39 +14,39 @@ from indicial.notation.typesetting.names import NameTypesetter
 class OperatorTypesetter(NameTypesetter):
     """Nodes that begin with an operator or a word."""
 
-    def reduction(self, node: Reduction) -> str:
+    def reduction(self, node: s.Reduction) -> str:
         operator = self.surface.operators.get(node.operator, node.operator)
         upper = () if node.upper is None else (node.upper,)
         text = operator + self.script("_", node.under) + self.script("^", upper)
         if node.operator in TAKES_PRODUCT:
             return f"{text} {self.show(node.body, TERM)}"
         body = self.show(node.body, SUM)
-        tight = not node.under and not upper and isinstance(node.body, Group | TupleLiteral)
+        tight = not node.under and not upper and isinstance(node.body, s.Group | s.TupleLiteral)
         return f"{text}{body}" if tight and body[:1] in "(\\" else f"{text} {body}"
 
-    def expectation(self, node: Expectation) -> str:
+    def expectation(self, node: s.Expectation) -> str:
         draws = []
         self.compact += 1
         for draw in node.draws:
-            if isinstance(draw, Comparison) and isinstance(draw.operands[0], TupleLiteral):
+            if isinstance(draw, s.Comparison) and isinstance(draw.operands[0], s.TupleLiteral):
                 left, *rest = draw.operands
-                assert isinstance(left, TupleLiteral)
+                assert isinstance(left, s.TupleLiteral)
                 first = ",".join(self.show(item) for item in left.items)
-                text = self.comparison(Comparison((Name("x"), *rest), draw.operators))
+                text = self.comparison(s.Comparison((s.Name("x"), *rest), draw.operators))
                 draws.append(first + text[1:])
             else:
                 draws.append(self.show(draw))
         self.compact -= 1
         return f"E_{{{', '.join(draws)}}} {self.show(node.body, SUM)}"
 
-    def comparison(self, node: Comparison) -> str:
+    def comparison(self, node: s.Comparison) -> str:
         text = self.show(node.operands[0], INTERVAL)
         for sign, operand in zip(node.operators, node.operands[1:], strict=True):
             blank = "" if self.compact and sign in "=<>" else " "
             text += f"{blank}{self.surface.signs[sign]}{blank}{self.show(operand, INTERVAL)}"
         return text
 
-    def cases(self, node: Cases) -> str:
+    def cases(self, node: s.Cases) -> str:
         compact, self.compact = self.compact, 0
         rows = []
         for value, condition in node.branches:
@@ -73,19 +61,19 @@ class OperatorTypesetter(NameTypesetter):
             return "\\begin{cases} " + " \\\\ ".join(rows) + " \\end{cases}"
         return "cases { " + ", ".join(rows) + " }"
 
-    def spoken(self, node: Statistic | Quantity | Growth | Derivative) -> str:
+    def spoken(self, node: s.Statistic | s.Quantity | s.Growth | s.Derivative) -> str:
         """What only claims speak of."""
         match node:
-            case Statistic("probability", body):
+            case s.Statistic("probability", body):
                 return self.word("probability of ") + self.round(self.show(body), body)
-            case Statistic(operator, body):
+            case s.Statistic(operator, body):
                 return self.word(f"{operator} of ") + self.show(body, TERM)
-            case Quantity(what, of):
+            case s.Quantity(what, of):
                 of_name = "" if of is None else self.name(of.name)
                 return self.word(f"{what} of " if of_name else what) + of_name
-            case Growth(body):
+            case s.Growth(body):
                 return "O" + self.round(self.show(body, INTERVAL), body)
-            case Derivative(above, below):
+            case s.Derivative(above, below):
                 above_text, below_text = self.show(above, FACTOR), self.show(below, FACTOR)
                 if self.latex:
                     return f"\\frac{{\\partial {above_text}}}{{\\partial {below_text}}}"

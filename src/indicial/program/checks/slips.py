@@ -22,26 +22,10 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 
+from indicial.notation import syntax as s
 from indicial.notation.faults import Fault
 from indicial.notation.printers import unicode
 from indicial.notation.source import Span
-from indicial.notation.syntax import (
-    Add,
-    Call,
-    Comparison,
-    Dots,
-    Equation,
-    Expression,
-    Fraction,
-    Index,
-    Name,
-    Negative,
-    Node,
-    Number,
-    Product,
-    Reduction,
-    Statement,
-)
 from indicial.program.names.letters import index_name, is_capital, is_letter
 from indicial.program.names.uses import BUILT_IN, PROBABILITY
 
@@ -55,30 +39,30 @@ CODES = frozenset(
 class Heading:
     """All that stands under a heading; what is asked of it for each display is found once."""
 
-    def __init__(self, statements: Sequence[Statement]) -> None:
+    def __init__(self, statements: Sequence[s.Statement]) -> None:
         self.statements = statements
 
     @cached_property
     def written(self) -> Counter[tuple[str, tuple[str, ...]]]:
         """How often each letter stands there with its accents."""
-        return Counter((n.base, n.accents) for st in self.statements for n in st.every(Name))
+        return Counter((n.base, n.accents) for st in self.statements for n in st.every(s.Name))
 
     @cached_property
     def names(self) -> frozenset[str]:
-        return frozenset(unicode(n) for st in self.statements for n in st.every(Name))
+        return frozenset(unicode(n) for st in self.statements for n in st.every(s.Name))
 
     @cached_property
-    def above(self) -> dict[int, Equation]:
+    def above(self) -> dict[int, s.Equation]:
         """The equation before each other one, by its id."""
-        rows = [st for st in self.statements if isinstance(st, Equation)]
+        rows = [st for st in self.statements if isinstance(st, s.Equation)]
         return {id(row): before for before, row in pairwise(rows)}
 
 
-def slips(display: Sequence[Statement], section: Heading) -> list[Fault]:
+def slips(display: Sequence[s.Statement], section: Heading) -> list[Fault]:
     """The slips of a display under a heading."""
     found: list[Fault] = []
     for statement in display:
-        if isinstance(statement, Equation):
+        if isinstance(statement, s.Equation):
             for rule in _RULES:
                 found += rule(statement)
     found += _two_meanings(display)
@@ -95,69 +79,69 @@ def _warning(code: str, text: str, *spans: Span, hint: str = "") -> Fault:
 # ---------------------------------------------------------------------- sums
 
 
-def _idle_sums(equation: Equation) -> Iterator[Fault]:
+def _idle_sums(equation: s.Equation) -> Iterator[Fault]:
     """`Σ_j (ĝ_i - g)`: something there has an index, but nothing the one that is summed."""
     for node in equation.walk():
-        if not isinstance(node, Reduction) or node.operator != "sum" or _vague(node.body):
+        if not isinstance(node, s.Reduction) or node.operator != "sum" or _vague(node.body):
             continue
         binders = [b for under in node.under if (b := _binder(under)) is not None]
         for binder in binders:
             if len(binders) == len(node.under) and not _mentions(node.body, binder):
                 if any(_mentions(u, binder) for u in node.under if _binder(u) != binder):
                     continue
-                if any(isinstance(n, Name) and _lettered(n) for n in node.body.walk()):
+                if any(isinstance(n, s.Name) and _lettered(n) for n in node.body.walk()):
                     letter = unicode(binder)
                     text = f"sum runs over {letter}, which does not occur in its body"
                     hint = "is an index missing in the body?"
                     yield _warning("sum-index", text, binder.span, node.body.span, hint=hint)
 
 
-def _binder(under: Expression) -> Name | None:
+def _binder(under: s.Expression) -> s.Name | None:
     """The letter of `Σ_j`, `Σ_{j=1}^N`; that of a set or a condition may be meant otherwise."""
-    if isinstance(under, Comparison) and under.operators == ("=",):
+    if isinstance(under, s.Comparison) and under.operators == ("=",):
         under = under.operands[0]
-    return under if isinstance(under, Name) and index_name(under) is not None else None
+    return under if isinstance(under, s.Name) and index_name(under) is not None else None
 
 
-def _vague(node: Expression) -> bool:
+def _vague(node: s.Expression) -> bool:
     """Whether something may depend on anything: dots, a function of all, a sum that goes on."""
-    return any(isinstance(n, Dots) for n in node.walk())
+    return any(isinstance(n, s.Dots) for n in node.walk())
 
 
-def _mentions(node: Node, letter: Name) -> bool:
+def _mentions(node: s.Node, letter: s.Name) -> bool:
     return any(
-        isinstance(n, Name) and (n.base == letter.base or (letter.base in n.base and _run(n)))
+        isinstance(n, s.Name) and (n.base == letter.base or (letter.base in n.base and _run(n)))
         for n in node.walk()
     )
 
 
-def _run(name: Name) -> bool:
+def _run(name: s.Name) -> bool:
     """The `ij` of `W_{ij}`."""
     return 1 < len(name.base) <= 4 and name.base.isalpha()
 
 
-def _lettered(name: Name) -> bool:
+def _lettered(name: s.Name) -> bool:
     """Whether a name has an index below: one small letter that is set as one."""
     return any(
-        isinstance(i, Name) and is_letter(i.base) and i.base.islower() and i.font != "roman"
+        isinstance(i, s.Name) and is_letter(i.base) and i.base.islower() and i.font != "roman"
         for i in name.sub
     )
 
 
-def _conditions(equation: Equation) -> Iterator[Fault]:
+def _conditions(equation: s.Equation) -> Iterator[Fault]:
     """`Π_{m ∈ N(n), k ≠ m}`: the condition speaks of a letter that occurs nowhere else."""
     for node in equation.walk():
-        if not isinstance(node, Reduction) or len(node.under) < 2:
+        if not isinstance(node, s.Reduction) or len(node.under) < 2:
             continue
         for under in node.under:
-            if not isinstance(under, Comparison) or under.operators != ("≠",):
+            if not isinstance(under, s.Comparison) or under.operators != ("≠",):
                 continue
             for letter in under.operands:
-                if not isinstance(letter, Name) or index_name(letter) is None:
+                if not isinstance(letter, s.Name) or index_name(letter) is None:
                     continue
                 inside = {id(n) for n in _all_conditions(equation, "≠")}
                 elsewhere = any(
-                    isinstance(n, Name)
+                    isinstance(n, s.Name)
                     and id(n) not in inside
                     and (n.base == letter.base or (letter.base in n.base and _run(n)))
                     for n in equation.walk()
@@ -168,23 +152,23 @@ def _conditions(equation: Equation) -> Iterator[Fault]:
                     yield _warning("unbound-condition", text, letter.span, node.span, hint=hint)
 
 
-def _all_conditions(equation: Equation, operator: str) -> Iterator[Node]:
+def _all_conditions(equation: s.Equation, operator: str) -> Iterator[s.Node]:
     for node in equation.walk():
-        for under in node.under if isinstance(node, Reduction) else ():
-            if isinstance(under, Comparison) and under.operators == (operator,):
+        for under in node.under if isinstance(node, s.Reduction) else ():
+            if isinstance(under, s.Comparison) and under.operators == (operator,):
                 yield from under.walk()
 
 
 # ---------------------------------------------------------------------- sides
 
 
-def _left_only(equation: Equation) -> Iterator[Fault]:
+def _left_only(equation: s.Equation) -> Iterator[Fault]:
     """`k(x_i, x_j) = exp(-‖x - x'‖^2)`: the right side has these letters, and other scripts."""
     left = equation.sides[0]
-    if not isinstance(left, Call) or len(left.arguments) < 2 or len(equation.sides) < 2:
+    if not isinstance(left, s.Call) or len(left.arguments) < 2 or len(equation.sides) < 2:
         return
-    arguments = [a for a in left.arguments if isinstance(a, Name) and _lettered(a)]
-    right = [n for side in equation.sides[1:] for n in side.walk() if isinstance(n, Name)]
+    arguments = [a for a in left.arguments if isinstance(a, s.Name) and _lettered(a)]
+    right = [n for side in equation.sides[1:] for n in side.walk() if isinstance(n, s.Name)]
     if len(arguments) < len(left.arguments) or any(a in right for a in arguments):
         return
     others = [n for n in right if n.base in {a.base for a in arguments} and not n.sub]
@@ -195,36 +179,36 @@ def _left_only(equation: Equation) -> Iterator[Fault]:
         yield _warning("left-only", text, left.span, *(n.span for n in others))
 
 
-def _no_argument(equation: Equation) -> Iterator[Fault]:
+def _no_argument(equation: s.Equation) -> Iterator[Fault]:
     """`\\ln - P(y)`: a probability is subtracted from a logarithm of nothing."""
     for node in equation.walk():
-        if not isinstance(node, Add):
+        if not isinstance(node, s.Add):
             continue
         for one, two in zip(node.terms, node.terms[1:], strict=False):
-            bare = isinstance(one, Name) and one.base in ("ln", "log") and not one.sub
-            if bare and isinstance(two, Negative) and _is_probability(two.body):
+            bare = isinstance(one, s.Name) and one.base in ("ln", "log") and not one.sub
+            if bare and isinstance(two, s.Negative) and _is_probability(two.body):
                 text = f"{unicode(one)} has no argument here: the minus stands behind it"
                 hint = f"write `-\\{unicode(one)} …`"
                 yield _warning("no-argument", text, one.span.to(two.span), hint=hint)
 
 
-def _is_probability(node: Expression) -> bool:
-    call = node.factors[0] if isinstance(node, Product) else node
-    function = call.function if isinstance(call, Call) else None
-    return isinstance(function, Name) and function.base in PROBABILITY
+def _is_probability(node: s.Expression) -> bool:
+    call = node.factors[0] if isinstance(node, s.Product) else node
+    function = call.function if isinstance(call, s.Call) else None
+    return isinstance(function, s.Name) and function.base in PROBABILITY
 
 
-def _lost_powers(equation: Equation) -> Iterator[Fault]:
+def _lost_powers(equation: s.Equation) -> Iterator[Fault]:
     """`g_t^2 + γ g_{t-1}^2 + γ^2 g_{t-2} + …`: a series whose terms are alike but for a square."""
     for node in equation.walk():
-        if not isinstance(node, Add) or not any(isinstance(t, Dots) for t in node.terms):
+        if not isinstance(node, s.Add) or not any(isinstance(t, s.Dots) for t in node.terms):
             continue
-        terms = [_scripted(t) for t in node.terms if not isinstance(t, Dots)]
+        terms = [_scripted(t) for t in node.terms if not isinstance(t, s.Dots)]
         if len(terms) < 3 or not all(terms):
             continue
         names = [n for n in terms if n is not None]
         powers = Counter(n.sup for n in names)
-        squares = [sup for sup in powers if sup and isinstance(sup[0], Number)]
+        squares = [sup for sup in powers if sup and isinstance(sup[0], s.Number)]
         alone = [n for n in names if not n.sup]
         alike = len({(n.base, n.accents) for n in names}) == 1
         if alike and len(squares) == 1 and len(alone) == 1 and len(powers) == 2:
@@ -233,20 +217,20 @@ def _lost_powers(equation: Equation) -> Iterator[Fault]:
             yield _warning("lost-power", text, alone[0].span, node.span)
 
 
-def _scripted(term: Expression) -> Name | None:
+def _scripted(term: s.Expression) -> s.Name | None:
     """The only name with an index in a term."""
-    names = [n for n in term.walk() if isinstance(n, Name) and n.sub]
+    names = [n for n in term.walk() if isinstance(n, s.Name) and n.sub]
     return names[0] if len(names) == 1 else None
 
 
-def _terms(equation: Equation) -> Iterator[Fault]:
+def _terms(equation: s.Equation) -> Iterator[Fault]:
     """`s[n,ℓ] = Q[n,ℓ] - 1[y[n] = c]`: a term has another letter where the others have ℓ."""
     left = equation.sides[0]
-    if not isinstance(left, Index) or not all(index_name(i) for i in left.items):
+    if not isinstance(left, s.Index) or not all(index_name(i) for i in left.items):
         return
-    wanted = {i.base for i in left.items if isinstance(i, Name) and i.base.islower()}
+    wanted = {i.base for i in left.items if isinstance(i, s.Name) and i.base.islower()}
     for side in equation.sides[1:]:
-        if not isinstance(side, Add) or _vague(side):
+        if not isinstance(side, s.Add) or _vague(side):
             continue
         letters = [_letters(term) for term in side.terms]
         for number, here in enumerate(letters):
@@ -266,40 +250,40 @@ def _terms(equation: Equation) -> Iterator[Fault]:
                 yield _warning("other-letter", text, name.span, left.span, hint=hint)
 
 
-def _letters(term: Expression) -> set[str]:
+def _letters(term: s.Expression) -> set[str]:
     return {
-        c for n in term.walk() if isinstance(n, Name) for c in (n.base if _run(n) else (n.base,))
+        c for n in term.walk() if isinstance(n, s.Name) for c in (n.base if _run(n) else (n.base,))
     }
 
 
-def _compared(term: Expression) -> Iterator[Name]:
+def _compared(term: s.Expression) -> Iterator[s.Name]:
     """The small letters that conditions compare: the c of `1[y[n] = c]`."""
     for node in term.walk():
-        if isinstance(node, Comparison) and node.operators == ("=",):
+        if isinstance(node, s.Comparison) and node.operators == ("=",):
             for operand in node.operands:
-                if isinstance(operand, Name) and operand.bare and operand.base.islower():
+                if isinstance(operand, s.Name) and operand.bare and operand.base.islower():
                     yield operand
 
 
 # ---------------------------------------------------------------------- names
 
 
-def _two_meanings(display: Sequence[Statement]) -> Iterator[Fault]:
+def _two_meanings(display: Sequence[s.Statement]) -> Iterator[Fault]:
     """`1/B Σ_b …` beside `B[j]`: the size of the batch, and a tensor."""
     nodes = [n for statement in display for n in statement.walk()]
     for node in nodes:
-        if not isinstance(node, Fraction) or node.above != Number("1"):
+        if not isinstance(node, s.Fraction) or node.above != s.Number("1"):
             continue
         size = node.below
-        if not isinstance(size, Name) or not size.bare or not is_capital(size.base):
+        if not isinstance(size, s.Name) or not size.bare or not is_capital(size.base):
             continue
         small = size.base.lower()
-        indexed = [n for n in nodes if isinstance(n, Index)]
-        numbered = any(i == Name(small) for n in indexed for i in n.items)
+        indexed = [n for n in nodes if isinstance(n, s.Index)]
+        numbered = any(i == s.Name(small) for n in indexed for i in n.items)
         tensors = [
             n.base.span
             for n in indexed
-            if isinstance(n.base, Name)
+            if isinstance(n.base, s.Name)
             and n.base.base.split(".")[0] == size.base
             and not n.base.sup
         ]
@@ -313,12 +297,12 @@ def _two_meanings(display: Sequence[Statement]) -> Iterator[Fault]:
             return
 
 
-def _lost_accents(display: Sequence[Statement], section: Heading) -> Iterator[Fault]:
+def _lost_accents(display: Sequence[s.Statement], section: Heading) -> Iterator[Fault]:
     """`s_t[i] = … ĝ_t[i]^2`, `Φ_{t+1}[i] = … g_t[i] …`: a g that stands nowhere else under the heading."""
-    rows = [st for st in display if isinstance(st, Equation)]
+    rows = [st for st in display if isinstance(st, s.Equation)]
     for row in rows:
-        for node in row.every(Index):
-            if not isinstance(node.base, Name) or node.base.accents:
+        for node in row.every(s.Index):
+            if not isinstance(node.base, s.Name) or node.base.accents:
                 continue
             name = node.base
             if (
@@ -332,8 +316,8 @@ def _lost_accents(display: Sequence[Statement], section: Heading) -> Iterator[Fa
                 other
                 for st in rows
                 for other in st.walk()
-                if isinstance(other, Index)
-                and isinstance(other.base, Name)
+                if isinstance(other, s.Index)
+                and isinstance(other.base, s.Name)
                 and other.base.accents
                 and other.items == node.items
                 and replace(other.base, accents=()) == name
@@ -345,16 +329,16 @@ def _lost_accents(display: Sequence[Statement], section: Heading) -> Iterator[Fa
                 yield _warning("lost-accent", text, name.span, same[0].base.span)
 
 
-def _holds(row: Equation, node: Node) -> bool:
+def _holds(row: s.Equation, node: s.Node) -> bool:
     return any(n is node for n in row.walk())
 
 
-def _joined_names(display: Sequence[Statement]) -> Iterator[Fault]:
+def _joined_names(display: Sequence[s.Statement]) -> Iterator[Fault]:
     """`Δ_Φ` once, where all else is `ΔΦ`."""
-    names = [n for statement in display for n in statement.walk() if isinstance(n, Name)]
+    names = [n for statement in display for n in statement.walk() if isinstance(n, s.Name)]
     written = Counter(n.base for n in names)
     for name in names:
-        if name.base != "Δ" or len(name.sub) != 1 or not isinstance(name.sub[0], Name):
+        if name.base != "Δ" or len(name.sub) != 1 or not isinstance(name.sub[0], s.Name):
             continue
         joined = "Δ" + name.sub[0].base
         alone = sum(n.base == "Δ" for n in names) == 1
@@ -363,11 +347,11 @@ def _joined_names(display: Sequence[Statement]) -> Iterator[Fault]:
             yield _warning("joined-name", text, name.span)
 
 
-def _copied_labels(display: Sequence[Statement], section: Heading) -> Iterator[Fault]:
+def _copied_labels(display: Sequence[s.Statement], section: Heading) -> Iterator[Fault]:
     """`i_t = σ(W_i x_t + b_i)` and `f_t = σ(W_f x_t + b_i)`: all labels were changed but one."""
     for row in display:
         before = section.above.get(id(row))
-        if before is None or not isinstance(row, Equation):
+        if before is None or not isinstance(row, s.Equation):
             continue
         pairs = _side_by_side(before, row)
         if not pairs:
@@ -385,19 +369,19 @@ def _copied_labels(display: Sequence[Statement], section: Heading) -> Iterator[F
                 yield _warning("copied-label", text, left[0].span, before.span)
 
 
-def _side_by_side(one: Equation, two: Equation) -> list[tuple[str, str, Name]] | None:
+def _side_by_side(one: s.Equation, two: s.Equation) -> list[tuple[str, str, s.Name]] | None:
     """The labels of two equations that are alike but for these and for the name on the left."""
     if len(one.sides) != 2 or len(two.sides) != 2 or one.sides[0] == two.sides[0]:
         return None
     left = [list(e.sides[1].walk()) for e in (one, two)]
     if len(left[0]) != len(left[1]):
         return None
-    found: list[tuple[str, str, Name]] = []
+    found: list[tuple[str, str, s.Name]] = []
     for a, b in zip(*left, strict=True):
         if type(a) is not type(b):
             return None
-        if isinstance(a, Name) and isinstance(b, Name):
-            if a.sub and b.sub and isinstance(a.sub[-1], Name) and isinstance(b.sub[-1], Name):
+        if isinstance(a, s.Name) and isinstance(b, s.Name):
+            if a.sub and b.sub and isinstance(a.sub[-1], s.Name) and isinstance(b.sub[-1], s.Name):
                 bare = replace(a, sub=a.sub[:-1]), replace(b, sub=b.sub[:-1])
                 if bare[0] != bare[1]:
                     return None
@@ -407,32 +391,34 @@ def _side_by_side(one: Equation, two: Equation) -> list[tuple[str, str, Name]] |
     return found
 
 
-def _relabelled(name: Name, label: str) -> Name:
+def _relabelled(name: s.Name, label: str) -> s.Name:
     last = name.sub[-1]
-    assert isinstance(last, Name)
+    assert isinstance(last, s.Name)
     return replace(name, sub=(*name.sub[:-1], replace(last, base=label)))
 
 
 # ---------------------------------------------------------------------- letters
 
 
-def _free_letters(equation: Equation) -> Iterator[Fault]:
+def _free_letters(equation: s.Equation) -> Iterator[Fault]:
     """`L = -Σ_i y_i log ŷ_j`: beside a sum over i an index j that neither a Σ nor the left side has."""
     left = equation.sides[0]
-    if not isinstance(left, Name) or equation.guard is not None or left.sub or left.sup:
+    if not isinstance(left, s.Name) or equation.guard is not None or left.sub or left.sup:
         return
     right = [n for side in equation.sides[1:] for n in side.walk()]
-    sums = [n for n in right if isinstance(n, Reduction)]
-    if not sums or any(isinstance(n, Call) and not _known(n) for n in right):
+    sums = [n for n in right if isinstance(n, s.Reduction)]
+    if not sums or any(isinstance(n, s.Call) and not _known(n) for n in right):
         return
-    bound = {n.base for r in sums for u in r.under for n in u.walk() if isinstance(n, Name)}
+    bound = {n.base for r in sums for u in r.under for n in u.walk() if isinstance(n, s.Name)}
     for node in sums:
         binders = {b.base for under in node.under if (b := _binder(under)) is not None}
-        names = [n for n in node.body.walk() if isinstance(n, Name) and len(n.sub) == 1]
-        summed = {n.base for n in names if isinstance(n.sub[0], Name) and n.sub[0].base in binders}
+        names = [n for n in node.body.walk() if isinstance(n, s.Name) and len(n.sub) == 1]
+        summed = {
+            n.base for n in names if isinstance(n.sub[0], s.Name) and n.sub[0].base in binders
+        }
         for name in names:
             letter = name.sub[0]
-            if not isinstance(letter, Name) or not letter.bare or letter.font:
+            if not isinstance(letter, s.Name) or not letter.bare or letter.font:
                 continue
             # ŷ_j beside y_i, and not the d_k of `√d_k`.
             if letter.base in set("ijk") - bound and binders <= set("ijk") and name.base in summed:
@@ -440,8 +426,8 @@ def _free_letters(equation: Equation) -> Iterator[Fault]:
                 yield _warning("free-letter", text, name.span, node.span)
 
 
-def _known(call: Call) -> bool:
-    return isinstance(call.function, Name) and call.function.base in BUILT_IN
+def _known(call: s.Call) -> bool:
+    return isinstance(call.function, s.Name) and call.function.base in BUILT_IN
 
 
 _RULES = (

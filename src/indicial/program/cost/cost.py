@@ -16,22 +16,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from indicial.program import ir
 from indicial.program.cost.conditions import Count, Domain, add, negation, sign
 from indicial.program.cost.dependence import longest_chain
-from indicial.program.ir import (
-    Apply,
-    Code,
-    Expression,
-    Flat,
-    Index,
-    IndexValue,
-    Join,
-    Reduce,
-    Select,
-    Softmax,
-    Statement,
-    Tensor,
-)
 from indicial.program.meaning.functions import SOFTMAX_OPERATIONS, operations, reduce_operations
 from indicial.program.rewrite import free_indices, is_constant
 from indicial.program.sizes import Size
@@ -104,7 +91,7 @@ class Cost:
         }
 
 
-def cost(code: Code) -> Cost:
+def cost(code: ir.Code) -> Cost:
     """Derive all costs of a program."""
     parameters = {
         name: _elements(tensor).size
@@ -163,12 +150,12 @@ def _sum(sizes: Iterable[Size]) -> Size:
     return sum(sizes, Size())
 
 
-def _elements(tensor: Tensor) -> Count:
+def _elements(tensor: ir.Tensor) -> Count:
     names: list[str] = []
     for axis in tensor.axes:
         names.append(axis.letter if axis.letter not in names else f"{axis.letter}'{len(names)}")
     indices = (
-        Index(n, axis.lower, axis.extent) for n, axis in zip(names, tensor.axes, strict=True)
+        ir.Index(n, axis.lower, axis.extent) for n, axis in zip(names, tensor.axes, strict=True)
     )
     return Domain(tuple(indices)).count
 
@@ -182,7 +169,7 @@ class _Work:
         self.target = ""
         self.seen: set[int] = set()
 
-    def tensor(self, statements: list[Statement]) -> None:
+    def tensor(self, statements: list[ir.Statement]) -> None:
         """The statements of one tensor, each on the elements that those before it leave."""
         self.target = statements[0].target
         self.by_tensor[self.target] = Size()
@@ -202,40 +189,40 @@ class _Work:
             self.by_tensor[self.target] = self.by_tensor[self.target] + times * domain.count.size
             self.exact = self.exact and domain.count.exact
 
-    def expression(self, node: Expression, domain: Domain, decides: bool = False) -> None:
+    def expression(self, node: ir.Expression, domain: Domain, decides: bool = False) -> None:
         """One evaluation at each point; what only `decides` where to go on counts nothing."""
         match node:
-            case Apply(function, arguments):
+            case ir.Apply(function, arguments):
                 if not decides and not is_constant(node):
                     self.add(domain, operations(function, len(arguments)))
                 for argument in arguments:
                     self.expression(argument, domain, decides)
-            case Reduce() | Softmax():
+            case ir.Reduce() | ir.Softmax():
                 self.shared(node, domain)
-            case Select(branches, otherwise):
+            case ir.Select(branches, otherwise):
                 for condition, value in branches:
                     self.expression(condition, domain, decides=True)
                     self.expression(value, domain.where(condition), decides)
                     other = negation(condition)
                     domain = domain.under((), False) if other is None else domain.where(other)
                 self.expression(otherwise, domain, decides)
-            case Join():
+            case ir.Join():
                 self.join(node, domain, decides)
             case _:
                 pass  # a number, a size, an index, a read
 
-    def shared(self, node: Reduce | Softmax, domain: Domain) -> None:
+    def shared(self, node: ir.Reduce | ir.Softmax, domain: Domain) -> None:
         """A reduction or softmax, once for all values of its free indices."""
         if id(node) in self.seen:
             return
         self.seen.add(id(node))
         free = free_indices(node)
-        if isinstance(node, Softmax):
+        if isinstance(node, ir.Softmax):
             free -= {index.name for index in node.indices}
         outer = domain.project(free)
         everywhere = outer.extend(node.indices)
         inner = everywhere.where(node.condition)
-        if isinstance(node, Softmax):
+        if isinstance(node, ir.Softmax):
             self.add(inner, SOFTMAX_OPERATIONS)
         else:
             once = reduce_operations(node.operator, 0)
@@ -245,13 +232,13 @@ class _Work:
             self.expression(node.condition, everywhere, decides=True)
         self.expression(node.body, inner)
 
-    def join(self, node: Join, domain: Domain, decides: bool) -> None:
+    def join(self, node: ir.Join, domain: Domain, decides: bool) -> None:
         """Each part on its own elements of the place that the parts share."""
         shift = node.place.shift
         ranges = {index.name: index for index in domain.indices}
         whole = _sum(part.index.extent for part in node.parts)
         for part in node.parts:
-            own = Index(part.index.name, part.index.lower, part.index.extent)
+            own = ir.Index(part.index.name, part.index.lower, part.index.extent)
             if shift is None or shift[0] not in ranges or ranges[shift[0]].extent != whole:
                 self.expression(part.body, domain.under((), False).extend([own]), decides)
                 continue
@@ -260,21 +247,21 @@ class _Work:
             self.expression(part.body, rest.under((), not bound).extend([own]), decides)
 
 
-def _outside(domain: Domain, statement: Statement, earlier: Statement) -> Domain | None:
+def _outside(domain: Domain, statement: ir.Statement, earlier: ir.Statement) -> Domain | None:
     """The part of a statement's domain that an earlier statement does not define; None if nothing.
 
     `h[t,j]` beside `h[0,j]` is left `t ≠ 0`.
     """
     mine = statement.scope
     theirs = earlier.scope
-    both: list[Expression] = []  # what has to hold where both apply
+    both: list[ir.Expression] = []  # what has to hold where both apply
     unclear = False
     for here, there in zip(statement.left, earlier.left, strict=True):
-        if isinstance(here, Flat) or isinstance(there, Flat):
+        if isinstance(here, ir.Flat) or isinstance(there, ir.Flat):
             unclear = unclear or here != there
             continue
         if not there.terms:
-            both.append(Apply("=", (IndexValue(here), IndexValue(there))))
+            both.append(ir.Apply("=", (ir.IndexValue(here), ir.IndexValue(there))))
             continue
         (low, high), (own_low, own_high) = there.ends(theirs), here.ends(mine)
         if sign(own_low - high) == 1 or sign(low - own_high) == 1:
@@ -299,10 +286,10 @@ def _outside(domain: Domain, statement: Statement, earlier: Statement) -> Domain
     return domain.under((), False) if other is None else domain.where(other)
 
 
-def _fixed(condition: Expression) -> bool | None:
+def _fixed(condition: ir.Expression) -> bool | None:
     """Whether an equation of two places is always or never true."""
     match condition:
-        case Apply("=", (IndexValue(left), IndexValue(right))):
+        case ir.Apply("=", (ir.IndexValue(left), ir.IndexValue(right))):
             form = add(left, right, -1)
             if not form.terms:
                 s = sign(form.offset)

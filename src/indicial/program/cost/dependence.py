@@ -26,6 +26,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
+from indicial.program import ir
 from indicial.program.cost.conditions import (
     Constraint,
     add,
@@ -33,19 +34,6 @@ from indicial.program.cost.conditions import (
     constraints,
     larger,
     sign,
-)
-from indicial.program.ir import (
-    Affine,
-    Code,
-    Expression,
-    Flat,
-    Index,
-    Join,
-    Read,
-    Reduce,
-    Select,
-    Softmax,
-    Statement,
 )
 from indicial.program.sizes import Coefficient, Size
 
@@ -57,9 +45,9 @@ ANYWHERE: Interval = (-math.inf, math.inf)
 class Edge:
     """A statement reads a tensor that is defined: `statement.target` needs `read.tensor` first."""
 
-    statement: Statement
-    read: Read
-    indices: dict[str, Index]
+    statement: ir.Statement
+    read: ir.Read
+    indices: dict[str, ir.Index]
     constraints: tuple[Constraint, ...]
     rebound: frozenset[str] = frozenset()
 
@@ -70,23 +58,23 @@ class Edge:
     def distance(self, axis: int, other: int) -> Interval:
         """The place read minus the place defined, along an axis of each: (-1, -1) for `h[t-1]`."""
         here, there = self.statement.left[axis], self.read.places[other]
-        if isinstance(here, Flat) and here == there:
+        if isinstance(here, ir.Flat) and here == there:
             return 0, 0
-        if not isinstance(here, Affine) or not isinstance(there, Affine):
+        if not isinstance(here, ir.Affine) or not isinstance(there, ir.Affine):
             return ANYWHERE
         # An index that is bound anew around the read is not the one on the left.
         terms = tuple((f"left {n}" if n in self.rebound else n, factor) for n, factor in here.terms)
-        form = add(there, Affine(terms, here.offset), -1)
-        return -self._most(add(Affine(), form, -1)), self._most(form)
+        form = add(there, ir.Affine(terms, here.offset), -1)
+        return -self._most(add(ir.Affine(), form, -1)), self._most(form)
 
-    def _most(self, form: Affine) -> float:
+    def _most(self, form: ir.Affine) -> float:
         """The largest value of index arithmetic, as far as it can be known; inf if it grows."""
         # What a condition says of sizes alone, `n = 2`, is no bound of an index.
         bounding = (c.form for c in self.constraints if c.form.terms and not c.differs)
         bounds = [form, *(add(form, bound, -1) for bound in bounding)]
         return min(self._at_most(bound) for bound in bounds)
 
-    def _at_most(self, form: Affine) -> float:
+    def _at_most(self, form: ir.Affine) -> float:
         _, value = form.ends(self.indices)
         number = value.number
         if number is not None:
@@ -94,7 +82,7 @@ class Edge:
         return -1.0 if sign(value) == -1 else math.inf
 
 
-def edges(code: Code) -> Iterator[Edge]:
+def edges(code: ir.Code) -> Iterator[Edge]:
     """Every read of a defined tensor, guards and conditions included."""
     defined = {statement.target for statement in code.statements}
     for statement in code.statements:
@@ -117,39 +105,39 @@ def edges(code: Code) -> Iterator[Edge]:
 class _Scope:
     """The indices at some place of a right side, what is known of them, which were bound there."""
 
-    indices: dict[str, Index]
+    indices: dict[str, ir.Index]
     constraints: tuple[Constraint, ...]
     bound: frozenset[str] = frozenset()
 
-    def bind(self, new: Iterable[Index]) -> _Scope:
+    def bind(self, new: Iterable[ir.Index]) -> _Scope:
         inner = {index.name: index for index in new}
         # A name that is bound anew has nothing to do with what was known about the old one.
         kept = [c for c in self.constraints if inner.keys().isdisjoint(dict(c.form.terms))]
         return _Scope(self.indices | inner, tuple(kept), self.bound | inner.keys())
 
-    def where(self, condition: Expression | None) -> _Scope:
+    def where(self, condition: ir.Expression | None) -> _Scope:
         found = tuple(constraints(condition)[0])
         return replace(self, constraints=self.constraints + found)
 
 
-def _reads(expression: Expression, scope: _Scope) -> Iterator[tuple[Read, _Scope]]:
+def _reads(expression: ir.Expression, scope: _Scope) -> Iterator[tuple[ir.Read, _Scope]]:
     """Every read, those inside places included, with its scope."""
     match expression:
-        case Reduce(_, indices, condition, body) | Softmax(indices, condition, body):
+        case ir.Reduce(_, indices, condition, body) | ir.Softmax(indices, condition, body):
             inner = scope.bind(indices)
             if condition is not None:
                 yield from _reads(condition, inner)
             yield from _reads(body, inner.where(condition))
-        case Select(branches, otherwise):
+        case ir.Select(branches, otherwise):
             for condition, value in branches:
                 yield from _reads(condition, scope)
                 yield from _reads(value, scope.where(condition))
             yield from _reads(otherwise, scope)
-        case Join(_, parts):
+        case ir.Join(_, parts):
             for part in parts:
                 yield from _reads(part.body, scope.bind([part.index]))
         case _:
-            if isinstance(expression, Read):
+            if isinstance(expression, ir.Read):
                 yield expression, scope
             for child in expression.children():
                 yield from _reads(child, scope)
@@ -222,7 +210,7 @@ class Chain:
     state: dict[str, Size] = field(default_factory=dict)
 
 
-def longest_chain(code: Code) -> Chain:
+def longest_chain(code: ir.Code) -> Chain:
     """The parallel time of a program, without constants: `T + L` for a stack of RNNs."""
     names = list(dict.fromkeys(statement.target for statement in code.statements))
     chain = Chain()
@@ -230,7 +218,7 @@ def longest_chain(code: Code) -> Chain:
     return chain
 
 
-def _time(code: Code, names: list[str], found: list[Edge], chain: Chain) -> Size:
+def _time(code: ir.Code, names: list[str], found: list[Edge], chain: Chain) -> Size:
     """Along each chain of groups the times add; the longest chain counts."""
     finished: dict[str, Size] = {}
     total = Size()
@@ -281,7 +269,7 @@ class Scan:
         return Scan(self.axes, tuple((-high, -low) for low, high in self.distances))
 
 
-def _group_time(code: Code, group: list[str], found: list[Edge], chain: Chain) -> Size:
+def _group_time(code: ir.Code, group: list[str], found: list[Edge], chain: Chain) -> Size:
     ways = scans(code, group, found)
     for count, weights in _WEIGHTS.items():
         for chosen in itertools.combinations(ways, count):
@@ -308,7 +296,7 @@ def _group_time(code: Code, group: list[str], found: list[Edge], chain: Chain) -
     return total
 
 
-def scans(code: Code, group: list[str], found: list[Edge]) -> list[Scan]:
+def scans(code: ir.Code, group: list[str], found: list[Edge]) -> list[Scan]:
     """The ways to choose one axis of each tensor that the reads connect."""
     result: list[dict[str, int]] = []
     for axis in range(len(code.tensors[group[0]].axes)):
@@ -332,7 +320,7 @@ def scans(code: Code, group: list[str], found: list[Edge]) -> list[Scan]:
     ]
 
 
-def _connected(code: Code, edge: Edge, axis: int, new: str) -> int | None:
+def _connected(code: ir.Code, edge: Edge, axis: int, new: str) -> int | None:
     """The axis of the other tensor that goes best with this one: closest, then of its letter."""
     here, there = edge.ends
     old = there if new == here else here
@@ -383,7 +371,7 @@ def _backward(group: list[str], found: list[Edge], lags: list[float]) -> bool:
     return ways is not None and all(ways.get((name, name), -1) < 0 for name in group)
 
 
-def _steps(code: Code, axes: dict[str, int]) -> Size:
+def _steps(code: ir.Code, axes: dict[str, int]) -> Size:
     """The extent of a scanned axis, without constants and strides."""
     total = Size()
     for name, axis in axes.items():
@@ -394,7 +382,7 @@ def _steps(code: Code, axes: dict[str, int]) -> Size:
     return total
 
 
-def _note_state(code: Code, scan: Scan, found: list[Edge], chain: Chain) -> None:
+def _note_state(code: ir.Code, scan: Scan, found: list[Edge], chain: Chain) -> None:
     """What a step of a scan keeps, if each tensor is computed as late as it can be.
 
     Which tensor a step begins with is a matter of how the indices were written (`h[ℓ+1]` reads
@@ -417,7 +405,7 @@ def _weight(size: Size) -> tuple[int, Coefficient, str]:
     return degree, sum((c for _, c in size.terms), Fraction(0)), str(size)
 
 
-def _kept(code: Code, scan: Scan, found: list[Edge], begins: dict[str, float]) -> Size:
+def _kept(code: ir.Code, scan: Scan, found: list[Edge], begins: dict[str, float]) -> Size:
     """Of each tensor, as many steps as a read reaches back."""
     reach: dict[str, float] = {}
     for edge, (low, _) in zip(found, scan.distances, strict=True):

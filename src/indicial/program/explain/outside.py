@@ -12,26 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from indicial.program import ir
 from indicial.program.cost.conditions import Constraint, add, constraints, negation, sign
 from indicial.program.cost.dependence import edges, groups
 from indicial.program.explain.numbers import tight
-from indicial.program.ir import (
-    Affine,
-    Apply,
-    Axis,
-    Code,
-    Expression,
-    Flat,
-    Gather,
-    Index,
-    IndexValue,
-    Join,
-    Read,
-    Reduce,
-    Select,
-    Softmax,
-    Statement,
-)
 from indicial.program.sizes import Size
 
 
@@ -54,7 +38,7 @@ class Outside:
                 "gives": self.gives, "kind": self.kind}  # fmt: skip
 
 
-def outside(code: Code) -> list[Outside]:
+def outside(code: ir.Code) -> list[Outside]:
     """Every read that can leave a range, each kind of it once."""
     names = list(dict.fromkeys(statement.target for statement in code.statements))
     circles = {name: g for g in groups(names, list(edges(code))) for name in g}
@@ -69,10 +53,10 @@ def outside(code: Code) -> list[Outside]:
     return [o for o in found if o.kind != "padding" or (o.read, o.when) not in started]
 
 
-def _from_below(statement: Statement, read: Read) -> bool:
+def _from_below(statement: ir.Statement, read: ir.Read) -> bool:
     """A layer reads the one below it: that is no recurrence over positions."""
-    left = dict(p.shift for p in statement.left if isinstance(p, Affine) and p.shift is not None)
-    shifts = [p.shift for p in read.places if isinstance(p, Affine) and p.shift is not None]
+    left = dict(p.shift for p in statement.left if isinstance(p, ir.Affine) and p.shift is not None)
+    shifts = [p.shift for p in read.places if isinstance(p, ir.Affine) and p.shift is not None]
     return any(left.get(name, 0) > 0 and by < left[name] for name, by in shifts)
 
 
@@ -80,19 +64,19 @@ def _from_below(statement: Statement, read: Read) -> bool:
 class _Scope:
     """The indices at some place of a right side, and what is known of them."""
 
-    indices: dict[str, Index]
+    indices: dict[str, ir.Index]
     known: tuple[Constraint, ...] = ()
 
-    def bind(self, new: Iterable[Index]) -> _Scope:
+    def bind(self, new: Iterable[ir.Index]) -> _Scope:
         inner = {index.name: index for index in new}
         # What was known of an index is not about another one of the same name.
         kept = tuple(c for c in self.known if inner.keys().isdisjoint(dict(c.form.terms)))
         return _Scope(self.indices | inner, kept)
 
-    def where(self, condition: Expression | None) -> _Scope:
+    def where(self, condition: ir.Expression | None) -> _Scope:
         return replace(self, known=self.known + tuple(constraints(condition)[0]))
 
-    def highest(self, form: Affine) -> Size | None:
+    def highest(self, form: ir.Affine) -> Size | None:
         """The largest value of index arithmetic, as far as conditions say; None if unknown."""
         bounds = [add(form, c.form, -1) for c in self.known if not c.differs]
         best = self._at_most(form)
@@ -101,11 +85,11 @@ class _Scope:
                 best = bound
         return best
 
-    def lowest(self, form: Affine) -> Size | None:
-        negative = self.highest(add(Affine(), form, -1))
+    def lowest(self, form: ir.Affine) -> Size | None:
+        negative = self.highest(add(ir.Affine(), form, -1))
         return None if negative is None else -negative
 
-    def _at_most(self, form: Affine) -> Size | None:
+    def _at_most(self, form: ir.Affine) -> Size | None:
         value = form.offset
         for name, factor in form.terms:
             index = self.indices.get(name)
@@ -114,7 +98,7 @@ class _Scope:
             value = value + factor * self._end(name, index, factor > 0)
         return value
 
-    def _end(self, name: str, index: Index, upper: bool) -> Size:
+    def _end(self, name: str, index: ir.Index, upper: bool) -> Size:
         """The end of a range; an end that a condition excludes is left out."""
         end = index.upper if upper else index.lower
         for c in self.known:
@@ -127,13 +111,13 @@ class _Scope:
 
 @dataclass(frozen=True)
 class _Seen:
-    read: Read
+    read: ir.Read
     scope: _Scope
-    gathers: Read | None
+    gathers: ir.Read | None
     """The read around this one, if this one says where it reads: the `e[…]` of `e[w[t-1],j]`."""
 
 
-def _reads_of(code: Code, statement: Statement) -> Iterator[_Seen]:
+def _reads_of(code: ir.Code, statement: ir.Statement) -> Iterator[_Seen]:
     scope = _Scope({index.name: index for index in statement.indices}).where(statement.guard)
     for earlier in code.of(statement.target):
         if earlier is statement:
@@ -142,49 +126,51 @@ def _reads_of(code: Code, statement: Statement) -> Iterator[_Seen]:
     yield from _reads(statement.body, scope)
 
 
-def _without(scope: _Scope, statement: Statement, earlier: Statement) -> _Scope:
+def _without(scope: _Scope, statement: ir.Statement, earlier: ir.Statement) -> _Scope:
     """Where an equation for one element (`h[0,j] = …`) applies, the general one does not."""
     pairs = [
         (here, there)
         for here, there in zip(statement.left, earlier.left, strict=True)
-        if isinstance(here, Affine) and isinstance(there, Affine) and not there.terms
+        if isinstance(here, ir.Affine) and isinstance(there, ir.Affine) and not there.terms
     ]
     if len(pairs) != 1 or earlier.guard is not None:
         return scope
     here, there = pairs[0]
-    other = negation(Apply("=", (IndexValue(here), IndexValue(there))))
+    other = negation(ir.Apply("=", (ir.IndexValue(here), ir.IndexValue(there))))
     return scope.where(other)
 
 
-def _reads(expression: Expression, scope: _Scope, gathers: Read | None = None) -> Iterator[_Seen]:
+def _reads(
+    expression: ir.Expression, scope: _Scope, gathers: ir.Read | None = None
+) -> Iterator[_Seen]:
     match expression:
-        case Reduce(_, indices, condition, body) | Softmax(indices, condition, body):
+        case ir.Reduce(_, indices, condition, body) | ir.Softmax(indices, condition, body):
             yield from _reads(body, scope.bind(indices).where(condition))
-        case Select(branches, otherwise):
+        case ir.Select(branches, otherwise):
             for condition, value in branches:
                 yield from _reads(value, scope.where(condition))
                 other = negation(condition)
                 scope = scope.where(other)
             yield from _reads(otherwise, scope)
-        case Join(_, parts):
+        case ir.Join(_, parts):
             for part in parts:
                 yield from _reads(part.body, scope.bind([part.index]))
-        case Read(_, places):
+        case ir.Read(_, places):
             yield _Seen(expression, scope, gathers)
             for place in places:
-                if isinstance(place, Gather):
+                if isinstance(place, ir.Gather):
                     yield from _reads(place.read, scope, expression)
         case _:
             for child in expression.children():
                 yield from _reads(child, scope)
 
 
-def _leaving(code: Code, seen: _Seen, recurs: bool) -> Iterator[Outside]:
+def _leaving(code: ir.Code, seen: _Seen, recurs: bool) -> Iterator[Outside]:
     tensor = code.tensors.get(seen.read.tensor)
     if tensor is None:
         return
     for number, (axis, place) in enumerate(zip(tensor.axes, seen.read.places, strict=True)):
-        if not isinstance(place, Affine) or not place.terms:
+        if not isinstance(place, ir.Affine) or not place.terms:
             continue
         low, high = seen.scope.lowest(place), seen.scope.highest(place)
         below = low is not None and sign(low - axis.lower) == -1
@@ -205,7 +191,7 @@ def _leaving(code: Code, seen: _Seen, recurs: bool) -> Iterator[Outside]:
                 break
 
 
-def _when(place: Affine, axis: Axis, low: bool, scope: _Scope) -> str | None:
+def _when(place: ir.Affine, axis: ir.Axis, low: bool, scope: _Scope) -> str | None:
     """`at t = 0` for `t-1`; None where several indices decide."""
     if place.shift is None:
         return None
@@ -215,19 +201,19 @@ def _when(place: Affine, axis: Axis, low: bool, scope: _Scope) -> str | None:
         return None
     letter = small(name)
     if low:
-        first = scope.lowest(Affine.of(name)) or index.lower
+        first = scope.lowest(ir.Affine.of(name)) or index.lower
         last = axis.lower - by - 1
         if first == last:
             return f"at {letter} = {tight(first)}"
         return f"at {letter} < {tight(last + 1)}"
-    final = scope.highest(Affine.of(name)) or index.upper
+    final = scope.highest(ir.Affine.of(name)) or index.upper
     start = axis.lower + axis.extent - by
     if final == start:
         return f"at {letter} = {tight(start)}"
     return f"at {letter} > {tight(start - 1)}"
 
 
-def _gives(code: Code, seen: _Seen, axis: int, low: bool, recurs: bool) -> tuple[str, str]:
+def _gives(code: ir.Code, seen: _Seen, axis: int, low: bool, recurs: bool) -> tuple[str, str]:
     name = seen.read.tensor
     tensor = code.tensors[name]
     if tensor.values is not None:
@@ -240,7 +226,7 @@ def _gives(code: Code, seen: _Seen, axis: int, low: bool, recurs: bool) -> tuple
     bound = tensor.axes[axis].lower if low else tensor.axes[axis].lower + tensor.axes[axis].extent
     for statement in code.of(name):
         place = statement.left[axis]
-        if not isinstance(place, Flat) and not place.terms:
+        if not isinstance(place, ir.Flat) and not place.terms:
             beyond = sign(place.offset - bound)
             if (low and beyond == -1) or (not low and beyond in (0, 1)):
                 return f"the start, {' '.join(statement.span.text.split())}", "equation"
@@ -249,16 +235,16 @@ def _gives(code: Code, seen: _Seen, axis: int, low: bool, recurs: bool) -> tuple
     return "0, padding", "padding"
 
 
-def _show(code: Code, read: Read, moved: int | None) -> str:
+def _show(code: ir.Code, read: ir.Read, moved: int | None) -> str:
     """A read with the letters of the tensor's axes, and with its own place where it moves."""
     tensor = code.tensors[read.tensor]
     places = []
     for number, (axis, place) in enumerate(zip(tensor.axes, read.places, strict=True)):
-        if isinstance(place, Gather):
+        if isinstance(place, ir.Gather):
             places.append(_show(code, place.read, len(place.read.places) - 1))
-        elif isinstance(place, Affine) and (number == moved or not axis.letter):
+        elif isinstance(place, ir.Affine) and (number == moved or not axis.letter):
             terms = tuple((small(name), factor) for name, factor in place.terms)
-            places.append(str(Affine(terms, place.offset)))
+            places.append(str(ir.Affine(terms, place.offset)))
         else:
             places.append(axis.letter)
     return f"{read.tensor}[{','.join(places)}]"

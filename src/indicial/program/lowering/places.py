@@ -10,22 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from indicial.notation import syntax as s
 from indicial.notation.kept import kept
 from indicial.notation.printers import name_key, unicode
-from indicial.notation.syntax import (
-    Add,
-    Call,
-    Expression,
-    Fraction,
-    Group,
-    Index,
-    Name,
-    Negative,
-    Number,
-    Power,
-    Product,
-    TupleLiteral,
-)
 from indicial.program import ir
 from indicial.program.lowering.context import Variable
 from indicial.program.lowering.scope import Scope
@@ -47,15 +34,15 @@ class Placed:
 
 
 class _NotAffine(Exception):
-    def __init__(self, node: Expression) -> None:
+    def __init__(self, node: s.Expression) -> None:
         self.node = node
 
 
-def place(lowering: Reading, item: Expression, scope: Scope) -> Placed:
+def place(lowering: Reading, item: s.Expression, scope: Scope) -> Placed:
     """The place that an index expression means; a mistake is said and gives the place 0."""
-    if isinstance(item, Group):
+    if isinstance(item, s.Group):
         return place(lowering, item.body, scope)
-    if isinstance(item, TupleLiteral):
+    if isinstance(item, s.TupleLiteral):
         return _flat(lowering, item, scope)
     gathered = _gather(lowering, item, scope)
     if gathered is not None:
@@ -78,18 +65,18 @@ def place(lowering: Reading, item: Expression, scope: Scope) -> Placed:
     return Placed(ir.Affine(terms, offset), variables, opened)
 
 
-def _only_sizes(item: Expression) -> bool:
+def _only_sizes(item: s.Expression) -> bool:
     """A capital with numbers only (`K-1`, `2J`) is a size; alone it is an index."""
-    if isinstance(item, Name):
+    if isinstance(item, s.Name):
         return False
-    names = [n for n in item.walk() if isinstance(n, Name)]
-    inner = {id(s) for n in names for script in (*n.sub, *n.sup) for s in script.walk()}
+    names = [n for n in item.walk() if isinstance(n, s.Name)]
+    inner = {id(part) for n in names for script in (*n.sub, *n.sup) for part in script.walk()}
     return all(is_capital(n.base) for n in names if id(n) not in inner)
 
 
 def _affine(
     lowering: Reading,
-    node: Expression,
+    node: s.Expression,
     scope: Scope,
     factor: int,
     total: dict[str, tuple[Variable, int]],
@@ -97,21 +84,21 @@ def _affine(
     sizes: bool,
 ) -> Size:
     """Adds `factor * node` to the total; gives what it adds to the offset."""
-    if isinstance(node, Number):
+    if isinstance(node, s.Number):
         if not node.text.isdigit() or len(node.text) > 9:
             raise _NotAffine(node)
         return Size.of(factor * int(node.text))
-    if isinstance(node, Group):
+    if isinstance(node, s.Group):
         return _affine(lowering, node.body, scope, factor, total, opened, sizes)
-    if isinstance(node, Negative):
+    if isinstance(node, s.Negative):
         return _affine(lowering, node.body, scope, -factor, total, opened, sizes)
-    if isinstance(node, Add):
+    if isinstance(node, s.Add):
         result = Size()
         for term in node.terms:
             result = result + _affine(lowering, term, scope, factor, total, opened, sizes)
         return result
-    if isinstance(node, Product):
-        numbers = [f for f in node.factors if isinstance(f, Number) and f.text.isdigit()]
+    if isinstance(node, s.Product):
+        numbers = [f for f in node.factors if isinstance(f, s.Number) and f.text.isdigit()]
         others = [f for f in node.factors if f not in numbers]
         if len(others) > 1 or not numbers:
             if sizes and others:
@@ -127,11 +114,11 @@ def _affine(
         if not others:
             return Size.of(factor)
         return _affine(lowering, others[0], scope, factor, total, opened, sizes)
-    if isinstance(node, Fraction | Power) and sizes:
+    if isinstance(node, s.Fraction | s.Power) and sizes:
         raise _NotAffine(node)
     name = index_name(node)
     if name is None:
-        if isinstance(node, Name):
+        if isinstance(node, s.Name):
             return _label(lowering, node, scope, factor)
         raise _NotAffine(node)
     key = name_key(name)
@@ -148,7 +135,7 @@ def _affine(
     return Size()
 
 
-def _label(lowering: Reading, node: Name, scope: Scope, factor: int) -> Size:
+def _label(lowering: Reading, node: s.Name, scope: Scope, factor: int) -> Size:
     """A name that is no bound index: a label, else a mistake."""
     key = name_key(node)
     outline = lowering.context.outline
@@ -164,11 +151,11 @@ def _label(lowering: Reading, node: Name, scope: Scope, factor: int) -> Size:
     return Size()
 
 
-def _gather(lowering: Reading, item: Expression, scope: Scope) -> Placed | None:
+def _gather(lowering: Reading, item: s.Expression, scope: Scope) -> Placed | None:
     """`w[t]`, `w_t`: a token that is bound as an index, or else the actual token."""
-    if not isinstance(item, Name | Index | Call):
+    if not isinstance(item, s.Name | s.Index | s.Call):
         return None
-    if isinstance(item, Name) and (index_name(item) is not None or not item.sub):
+    if isinstance(item, s.Name) and (index_name(item) is not None or not item.sub):
         # A bare name gathers only if it is no index here and a number that something defines.
         known = lowering.context.tensors.get(name_key(item))
         element = bool(lowering.context.outline.naming.read(item).items)  # the o_1 beside o_t
@@ -189,7 +176,7 @@ def _gather(lowering: Reading, item: Expression, scope: Scope) -> Placed | None:
     return Placed(ir.Gather(term.expression), [], [o.variable for o in term.opens.values()])
 
 
-def _flat(lowering: Reading, item: TupleLiteral, scope: Scope) -> Placed:
+def _flat(lowering: Reading, item: s.TupleLiteral, scope: Scope) -> Placed:
     variables: list[tuple[Variable, int]] = []
     opened: list[Variable] = []
     for part in item.items:
@@ -210,21 +197,21 @@ def _flat(lowering: Reading, item: TupleLiteral, scope: Scope) -> Placed:
 
 
 @kept
-def describe(item: Expression) -> str:
+def describe(item: s.Expression) -> str:
     """The family of an index expression, for comparing how a tensor is used: `t-1` → `t`."""
-    if isinstance(item, Group):
+    if isinstance(item, s.Group):
         return describe(item.body)
-    if isinstance(item, TupleLiteral):
+    if isinstance(item, s.TupleLiteral):
         return "(" + ",".join(describe(i) for i in item.items) + ")"
     name = index_name(item)
     if name is not None:
         return family(name)
-    if isinstance(item, Number):
+    if isinstance(item, s.Number):
         return "#"
-    if isinstance(item, Add | Product | Negative):
+    if isinstance(item, s.Add | s.Product | s.Negative):
         parts = [
             family(n) for n in item.walk()
-            if isinstance(n, Name) and is_letter(n.base) and index_name(n) is not None
+            if isinstance(n, s.Name) and is_letter(n.base) and index_name(n) is not None
         ]  # fmt: skip
         main = [p for p in parts if not p.startswith("Δ")]
         return (main or parts or ["#"])[0]
@@ -239,12 +226,14 @@ def main_variable(placed: Placed) -> tuple[Variable, int] | None:
     return main[0] if len(main) == 1 else None
 
 
-def _named(node: Expression) -> str:
+def _named(node: s.Expression) -> str:
     """`v[t,floor(h/2)]`: a place that is rounded can be read once it has a name."""
     floor = (
-        isinstance(node, Call) and isinstance(node.function, Name) and node.function.base == "floor"
+        isinstance(node, s.Call)
+        and isinstance(node.function, s.Name)
+        and node.function.base == "floor"
     )
-    letters = sorted({name_key(n) for n in node.walk() if isinstance(n, Name) and index_name(n)})
+    letters = sorted({name_key(n) for n in node.walk() if isinstance(n, s.Name) and index_name(n)})
     if not floor or len(letters) != 1:
         return ""
     return f"give it a name on a line of its own, r[{letters[0]}] = {unicode(node)}, and write r[{letters[0]}] here"

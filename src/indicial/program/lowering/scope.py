@@ -8,19 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+from indicial.notation import syntax as s
 from indicial.notation.printers import name_key
 from indicial.notation.source import Span
-from indicial.notation.syntax import (
-    Comparison,
-    Conjunction,
-    Expression,
-    Group,
-    Index,
-    Name,
-    Reduction,
-    TupleLiteral,
-    is_condition,
-)
 from indicial.program import ir
 from indicial.program.lowering.context import Context, Variable
 from indicial.program.names.letters import (
@@ -31,7 +21,7 @@ from indicial.program.names.letters import (
     is_capital,
 )
 
-Token = tuple[str, tuple[Expression, ...]]
+Token = tuple[str, tuple[s.Expression, ...]]
 """A token as a thing that can be bound: `w_t` is `("w", (t,))`."""
 
 
@@ -86,7 +76,7 @@ class Scope:
             self.families[of_family] = context.classes.new(capital(of_family), span, priority)
         return self.families[of_family]
 
-    def bind(self, context: Context, name: Name) -> Variable:
+    def bind(self, context: Context, name: s.Name) -> Variable:
         """A new variable for an index; it hides an outer one of the same name."""
         key = name_key(name)
         of = family(name)
@@ -95,7 +85,7 @@ class Scope:
         self.variables[key] = variable
         return variable
 
-    def open(self, context: Context, name: Name) -> Variable:
+    def open(self, context: Context, name: s.Name) -> Variable:
         """The variable of a capital that is bound nowhere yet; one for the whole equation."""
         key = name_key(name)
         if key not in self.capitals:
@@ -114,47 +104,47 @@ def _head(key: str) -> str:
 class Binder:
     """One thing that a reduction binds: an index, or a token as an index over its vocabulary."""
 
-    name: Expression
-    lower: Expression | None = None
-    upper: Expression | None = None
+    name: s.Expression
+    lower: s.Expression | None = None
+    upper: s.Expression | None = None
     strict_lower: bool = False
     strict_upper: bool = False
 
 
-def binders(node: Reduction, bound: set[str]) -> tuple[list[Binder], list[Expression]]:
+def binders(node: s.Reduction, bound: set[str]) -> tuple[list[Binder], list[s.Expression]]:
     """What a reduction binds, and the conditions below it.
 
     `Σ_{t=1}^T` binds t from 1 to T; `Σ_{0≤ℓ≤L-2}` binds ℓ; `softmax_{t_2 ≤ t_1}` binds t_2 (the
     letter not yet bound), and the comparison is its condition.
     """
     found: list[Binder] = []
-    conditions: list[Expression] = []
+    conditions: list[s.Expression] = []
     bound = set(bound)
 
     def bind(binder: Binder) -> None:
         found.append(binder)
-        if isinstance(binder.name, Name):
+        if isinstance(binder.name, s.Name):
             bound.add(name_key(binder.name))
 
     items = list(_flatten(node.under))
     last = items[-1] if items else None
     shared = (
-        isinstance(last, Comparison)
+        isinstance(last, s.Comparison)
         and last.operators == ("=",)
         and node.upper is not None
         and not _has_index(last.operands[1], bound)
         and not _has_index(node.upper, bound)
     )
-    pending: list[Expression] = []
+    pending: list[s.Expression] = []
     for item in items:
-        if is_condition(item):
+        if s.is_condition(item):
             pending.append(item)
-        elif shared and isinstance(last, Comparison) and index_name(item) is not None:
+        elif shared and isinstance(last, s.Comparison) and index_name(item) is not None:
             bind(Binder(item, last.operands[1], node.upper))  # `Σ_{i,j=1}^N`: both from 1 to N
         else:
             bind(Binder(item))
     for item in pending:
-        if not isinstance(item, Comparison):  # `Σ_{s < t or s = 0}`, `Σ_{s, not s = t}`
+        if not isinstance(item, s.Comparison):  # `Σ_{s < t or s = 0}`, `Σ_{s, not s = t}`
             new_name = _new_letter(item, bound)
             if new_name is not None:
                 bind(Binder(new_name))
@@ -166,7 +156,7 @@ def binders(node: Reduction, bound: set[str]) -> tuple[list[Binder], list[Expres
                 # `Σ_{s=1}^t`: all values of s, where 1 ≤ s ≤ t.
                 bind(Binder(names[0]))
                 ends = (item.operands[1], names[0], node.upper)
-                conditions.append(Comparison(ends, ("≤", "≤"), span=item.span))
+                conditions.append(s.Comparison(ends, ("≤", "≤"), span=item.span))
             else:
                 bind(Binder(names[0], item.operands[1], node.upper))
             continue
@@ -194,41 +184,44 @@ def binders(node: Reduction, bound: set[str]) -> tuple[list[Binder], list[Expres
     return found, conditions
 
 
-def _new_letter(condition: Expression, bound: set[str]) -> Name | None:
+def _new_letter(condition: s.Expression, bound: set[str]) -> s.Name | None:
     """The first letter of a condition that is compared and not yet bound."""
     for node in condition.walk():
-        for operand in node.operands if isinstance(node, Comparison) else ():
+        for operand in node.operands if isinstance(node, s.Comparison) else ():
             name = index_name(operand)
             if name is not None and name_key(name) not in bound and not is_capital(name.base):
                 return name
     return None
 
 
-def _has_index(node: Expression, bound: set[str]) -> bool:
+def _has_index(node: s.Expression, bound: set[str]) -> bool:
     """Whether an end of a range moves with an index that is bound."""
-    return any(isinstance(n, Name) and name_key(n) in bound for n in node.walk())
+    return any(isinstance(n, s.Name) and name_key(n) in bound for n in node.walk())
 
 
-def _flatten(items: tuple[Expression, ...]) -> Iterator[Expression]:
+def _flatten(items: tuple[s.Expression, ...]) -> Iterator[s.Expression]:
     for item in items:
-        if isinstance(item, Group):
+        if isinstance(item, s.Group):
             yield from _flatten((item.body,))
-        elif isinstance(item, Conjunction):
+        elif isinstance(item, s.Conjunction):
             yield from _flatten(item.parts)
-        elif isinstance(item, TupleLiteral):
+        elif isinstance(item, s.TupleLiteral):
             yield from _flatten(item.items)
         elif (
-            isinstance(item, Name) and item.bare and item.base.islower() and 1 < len(item.base) < 4
+            isinstance(item, s.Name)
+            and item.bare
+            and item.base.islower()
+            and 1 < len(item.base) < 4
         ):
-            yield from (Name(letter, span=item.span) for letter in item.base)  # `Σ_{ij}`
+            yield from (s.Name(letter, span=item.span) for letter in item.base)  # `Σ_{ij}`
         else:
             yield item
 
 
-def token_name(node: Expression) -> Expression | None:
+def token_name(node: s.Expression) -> s.Expression | None:
     """The node, if it is written like a token: `w_t`, `w[t]`."""
-    if isinstance(node, Name) and node.sub and index_name(node) is None:
+    if isinstance(node, s.Name) and node.sub and index_name(node) is None:
         return node
-    if isinstance(node, Index) and isinstance(node.base, Name):
+    if isinstance(node, s.Index) and isinstance(node.base, s.Name):
         return node
     return None

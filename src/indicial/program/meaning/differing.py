@@ -10,31 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from indicial.program.ir import (
-    Affine,
-    Axis,
-    Code,
-    Expression,
-    Flat,
-    Gather,
-    Index,
-    IndexValue,
-    Join,
-    Place,
-    Read,
-    Reduce,
-    SizeValue,
-    Softmax,
-    Statement,
-)
+from indicial.program import ir
 from indicial.program.rewrite import size_indices, tensors_read
 from indicial.program.sizes import Size
 
-Scope = Mapping[str, Index]
+Scope = Mapping[str, ir.Index]
 
 
 def dependent(
-    code: Code, changing: frozenset[str], ragged: frozenset[str] = frozenset()
+    code: ir.Code, changing: frozenset[str], ragged: frozenset[str] = frozenset()
 ) -> set[str]:
     """The tensors that change with these tensors and sizes, themselves included."""
     result = set(changing)
@@ -49,7 +33,7 @@ def dependent(
     return result
 
 
-def stays_inside(place: Affine, indices: Scope, axis: Axis) -> bool:
+def stays_inside(place: ir.Affine, indices: Scope, axis: ir.Axis) -> bool:
     """Whether a place lies below the end of an axis wherever its indices are in their ranges.
 
     `t` and `t-1` do where t has the range of the axis, `t+1` does not. The first element is there.
@@ -62,7 +46,7 @@ def stays_inside(place: Affine, indices: Scope, axis: Axis) -> bool:
     return room is not None and room >= 0
 
 
-def _knows(code: Code, statement: Statement, ragged: frozenset[str]) -> bool:
+def _knows(code: ir.Code, statement: ir.Statement, ragged: frozenset[str]) -> bool:
     """Whether what a statement says of an element depends on these sizes."""
     scope = statement.scope
     axes = code.tensors[statement.target].axes
@@ -77,9 +61,11 @@ def _knows(code: Code, statement: Statement, ragged: frozenset[str]) -> bool:
     )
 
 
-def _ends_early(place: Affine | Flat, axis: Axis, scope: Scope, ragged: frozenset[str]) -> bool:
+def _ends_early(
+    place: ir.Affine | ir.Flat, axis: ir.Axis, scope: Scope, ragged: frozenset[str]
+) -> bool:
     """Whether a left side stands at one of these sizes, or leaves out elements up to one."""
-    if isinstance(place, Flat) or not place.terms:
+    if isinstance(place, ir.Flat) or not place.terms:
         return _is_told(place, ragged)
     end = axis.lower + axis.extent
     if not end.names & ragged or size_indices(end):
@@ -87,18 +73,18 @@ def _ends_early(place: Affine | Flat, axis: Axis, scope: Scope, ragged: frozense
     return scope[place.terms[0][0]].upper + place.offset != end - 1
 
 
-def _depends(code: Code, node: Expression, scope: Scope, ragged: frozenset[str]) -> bool:
+def _depends(code: ir.Code, node: ir.Expression, scope: Scope, ragged: frozenset[str]) -> bool:
     """Whether the value of a node depends on these sizes, apart from what is below it."""
     match node:
-        case SizeValue(size):
+        case ir.SizeValue(size):
             return bool(size.names & ragged)
-        case IndexValue(place):
+        case ir.IndexValue(place):
             return _is_told(place, ragged)
-        case Reduce(_, indices, _, _) | Softmax(indices, _, _):
+        case ir.Reduce(_, indices, _, _) | ir.Softmax(indices, _, _):
             return any(size.names & ragged for i in indices for size in (i.lower, i.extent))
-        case Join(_, parts):
+        case ir.Join(_, parts):
             return any(part.index.extent.names & ragged for part in parts[:-1])
-        case Read(tensor, places):
+        case ir.Read(tensor, places):
             axes = code.tensors[tensor].axes
             pairs = zip(places, axes, strict=True)
             return any(_may_leave(place, axis, scope, ragged) for place, axis in pairs)
@@ -106,35 +92,35 @@ def _depends(code: Code, node: Expression, scope: Scope, ragged: frozenset[str])
             return False
 
 
-def _may_leave(place: Place, axis: Axis, scope: Scope, ragged: frozenset[str]) -> bool:
+def _may_leave(place: ir.Place, axis: ir.Axis, scope: Scope, ragged: frozenset[str]) -> bool:
     """Whether a read may go beyond an end that differs, where it finds nothing or a start."""
     if _is_told(place, ragged):
         return True
     if not axis.extent.names & ragged:
         return False
-    return not isinstance(place, Affine) or not stays_inside(place, scope, axis)
+    return not isinstance(place, ir.Affine) or not stays_inside(place, scope, axis)
 
 
-def _is_told(place: Place, ragged: frozenset[str]) -> bool:
+def _is_told(place: ir.Place, ragged: frozenset[str]) -> bool:
     """Whether these sizes enter a place: `T-1`, or the `(k,t)` that is `k·T + t`."""
-    if isinstance(place, Gather):
+    if isinstance(place, ir.Gather):
         return False
-    sizes: list[Size] = [place.offset] if isinstance(place, Affine) else []
-    if isinstance(place, Flat):
+    sizes: list[Size] = [place.offset] if isinstance(place, ir.Affine) else []
+    if isinstance(place, ir.Flat):
         sizes = [index.extent for index in place.indices]
     return any(size.names & ragged for size in sizes)
 
 
-def _scoped(expression: Expression, scope: Scope) -> Iterator[tuple[Expression, Scope]]:
+def _scoped(expression: ir.Expression, scope: Scope) -> Iterator[tuple[ir.Expression, Scope]]:
     """An expression and all below it, each with the indices that are bound there."""
     yield expression, scope
     match expression:
-        case Reduce(_, indices, condition, body) | Softmax(indices, condition, body):
+        case ir.Reduce(_, indices, condition, body) | ir.Softmax(indices, condition, body):
             inner = {**scope, **{i.name: i for i in indices}}
             for part in (condition, body):
                 if part is not None:
                     yield from _scoped(part, inner)
-        case Join(_, parts):
+        case ir.Join(_, parts):
             for piece in parts:
                 yield from _scoped(piece.body, {**scope, piece.index.name: piece.index})
         case _:

@@ -14,22 +14,7 @@ from operator import sub
 from typing import TYPE_CHECKING, Any, cast
 
 from indicial.notation.source import NOWHERE, Span
-from indicial.program.ir import (
-    Apply,
-    Code,
-    Constant,
-    Expression,
-    Gather,
-    IndexValue,
-    Join,
-    Place,
-    Read,
-    Reduce,
-    Select,
-    SizeValue,
-    Softmax,
-    Statement,
-)
+from indicial.program import ir
 from indicial.program.logs import logarithm
 from indicial.program.meaning.arrays import BATCH, Given, InterpretError, stored_extents
 from indicial.program.meaning.elements import Demand, Environment, Indexing, Unit
@@ -60,26 +45,26 @@ class CycleError(InterpretError):
 class Machine(Demand, Indexing):
     """The evaluation of one program on one example."""
 
-    def __init__(self, code: Code, given: Given) -> None:
+    def __init__(self, code: ir.Code, given: Given) -> None:
         Demand.__init__(self)
         Indexing.__init__(self, code, given)
         self.arrays = given.arrays
-        self.nodes: dict[int, tuple[Expression, tuple[str, ...]]] = {}
-        self.logarithms: dict[tuple[int, bool], Expression | None] = {}
-        self.folded: dict[int, tuple[Expression, bool]] = {}
-        self.statements: dict[str, list[Statement]] = {}
+        self.nodes: dict[int, tuple[ir.Expression, tuple[str, ...]]] = {}
+        self.logarithms: dict[tuple[int, bool], ir.Expression | None] = {}
+        self.folded: dict[int, tuple[ir.Expression, bool]] = {}
+        self.statements: dict[str, list[ir.Statement]] = {}
         for statement in code.statements:
             self.statements.setdefault(statement.target, []).append(statement)
-        self.rules: dict[type[Expression], Callable[[Any, Environment], float]] = {
-            Constant: lambda e, env: float(e.value),
-            SizeValue: lambda e, env: float(self.size(e.size, env)),
-            IndexValue: lambda e, env: float(self.place(e.place, env)),
-            Read: self.read,
-            Apply: self.apply,
-            Reduce: self.reduction,
-            Softmax: self.softmax,
-            Select: self.select,
-            Join: self.join,
+        self.rules: dict[type[ir.Expression], Callable[[Any, Environment], float]] = {
+            ir.Constant: lambda e, env: float(e.value),
+            ir.SizeValue: lambda e, env: float(self.size(e.size, env)),
+            ir.IndexValue: lambda e, env: float(self.place(e.place, env)),
+            ir.Read: self.read,
+            ir.Apply: self.apply,
+            ir.Reduce: self.reduction,
+            ir.Softmax: self.softmax,
+            ir.Select: self.select,
+            ir.Join: self.join,
         }
 
     # ---- arrays out ----
@@ -108,7 +93,7 @@ class Machine(Demand, Indexing):
             if isinstance(unit[0], str) and unit[0] not in changed:
                 self.known[unit] = value
 
-    def value(self, expression: Expression, env: Environment) -> float:
+    def value(self, expression: ir.Expression, env: Environment) -> float:
         """An expression's value, with all that it needs."""
         return self.settle(lambda: self.evaluate(expression, env))
 
@@ -130,16 +115,16 @@ class Machine(Demand, Indexing):
             return None if statement is None else self.evaluate(statement.body, env)
         node, names = self.nodes[key]
         env = dict(zip(names, values, strict=True))
-        if isinstance(node, Reduce):
+        if isinstance(node, ir.Reduce):
             return self.reduced(node, env)
-        if isinstance(node, Softmax):
+        if isinstance(node, ir.Softmax):
             return self.normalised(node, env)
         before = self.operations  # a logarithm, which counts where it stands
         value = self.evaluate(node, env)
         self.operations = before
         return value
 
-    def match(self, name: str, element: tuple[int, ...]) -> tuple[Statement | None, Environment]:
+    def match(self, name: str, element: tuple[int, ...]) -> tuple[ir.Statement | None, Environment]:
         """The first statement that defines an element, with the values of its indices."""
         for statement in self.statements.get(name, ()):
             env: Environment = {}
@@ -153,19 +138,21 @@ class Machine(Demand, Indexing):
 
     # ---- where reads go ----
 
-    def element(self, places: tuple[Place, ...], env: Environment) -> tuple[int, ...] | None:
+    def element(self, places: tuple[ir.Place, ...], env: Environment) -> tuple[int, ...] | None:
         """Where a read goes; None if a token on the way is outside the text."""
         result = []
         for place in places:
             at = (
-                self.token(place.read, env) if isinstance(place, Gather) else self.place(place, env)
+                self.token(place.read, env)
+                if isinstance(place, ir.Gather)
+                else self.place(place, env)
             )
             if at is None:
                 return None
             result.append(at)
         return tuple(result)
 
-    def token(self, read: Read, env: Environment) -> int | None:
+    def token(self, read: ir.Read, env: Environment) -> int | None:
         with self.decisive():
             element = self.element(read.places, env)
             value = None if element is None else self.stored(read.tensor, element)
@@ -187,10 +174,10 @@ class Machine(Demand, Indexing):
 
     # ---- expressions ----
 
-    def evaluate(self, expression: Expression, env: Environment) -> float:
+    def evaluate(self, expression: ir.Expression, env: Environment) -> float:
         return self.rules[type(expression)](expression, env)
 
-    def holds(self, condition: Expression, env: Environment) -> bool:
+    def holds(self, condition: ir.Expression, env: Environment) -> bool:
         """Whether a condition is true; deciding counts no operations."""
         before = self.operations
         with self.decisive():
@@ -209,7 +196,7 @@ class Machine(Demand, Indexing):
             raise InterpretError(f"the {tensor.role} {name} was not given", [tensor.span])
         return cast("float | None", self.require((name, element)))
 
-    def read(self, read: Read, env: Environment) -> float:
+    def read(self, read: ir.Read, env: Environment) -> float:
         tensor = self.code.tensors[read.tensor]
         element = self.element(read.places, env)
         if element is None:
@@ -222,7 +209,7 @@ class Machine(Demand, Indexing):
             return value
         return 0.0 if self.code.tensors[name].values is None else NO_TOKEN
 
-    def apply(self, node: Apply, env: Environment) -> float:
+    def apply(self, node: ir.Apply, env: Environment) -> float:
         if not self.constant(node):
             self.operations += operations(node.function, len(node.arguments))
         if node.function == "ln":
@@ -232,16 +219,18 @@ class Machine(Demand, Indexing):
             values.append(self.evaluate(argument, env))
         return FUNCTIONS[node.function](*values)
 
-    def logarithm(self, argument: Expression, env: Environment) -> float:
+    def logarithm(self, argument: ir.Expression, env: Environment) -> float:
         """The logarithm of a value, finite also where the value is too small to be a number.
 
         That of a name, or of 1 less it, is taken in its own equation, if that helps: `ln p[t]` with
         `p[t] = σ(x[t])`.
         """
-        if isinstance(argument, Softmax):
+        if isinstance(argument, ir.Softmax):
             return self.softmax(argument, env, logarithm=True)
         match argument:
-            case (Read() as read) | Apply("+", (Constant(1.0), Apply("neg", (Read() as read,)))):
+            case (ir.Read() as read) | ir.Apply(
+                "+", (ir.Constant(1.0), ir.Apply("neg", (ir.Read() as read,)))
+            ):
                 element = self.element(read.places, env)
                 if element is not None and read.tensor not in self.arrays:
                     statement, inner = self.match(read.tensor, element)
@@ -251,13 +240,13 @@ class Machine(Demand, Indexing):
                             return value
         return FUNCTIONS["ln"](self.evaluate(argument, env))
 
-    def within(self, statement: Statement, env: Environment, rest: bool) -> float | None:
+    def within(self, statement: ir.Statement, env: Environment, rest: bool) -> float | None:
         """The logarithm of what a statement defines, or of the `rest` to 1; nothing if that has to be
         computed first."""
         key = id(statement), rest
         if key not in self.logarithms:
             body = statement.body
-            whole = Apply("+", (Constant(1.0), Apply("neg", (body,)))) if rest else body
+            whole = ir.Apply("+", (ir.Constant(1.0), ir.Apply("neg", (body,)))) if rest else body
             self.logarithms[key] = logarithm(self.code, whole)
         found = self.logarithms[key]
         if found is None:
@@ -267,14 +256,14 @@ class Machine(Demand, Indexing):
         value = self.require((id(found), tuple(env[name] for name in names)))
         return 0.0 if value is None else cast("float", value)
 
-    def constant(self, node: Apply) -> bool:
+    def constant(self, node: ir.Apply) -> bool:
         """Whether it depends on sizes only, as `1/√I` does: known before anything is read."""
         found = self.folded.get(id(node))
         if found is None:
             found = self.folded[id(node)] = (node, is_constant(node))
         return found[1]
 
-    def shared(self, node: Reduce | Softmax, env: Environment, bound: set[str]) -> Any:
+    def shared(self, node: ir.Reduce | ir.Softmax, env: Environment, bound: set[str]) -> Any:
         if id(node) not in self.nodes:
             free = (free_indices(node) - bound) & env.keys()  # the depth of a stride may be a size
             if self.lengths and BATCH in env and BATCH not in bound:
@@ -282,11 +271,11 @@ class Machine(Demand, Indexing):
             self.nodes[id(node)] = (node, tuple(sorted(free)))
         return self.require((id(node), tuple(env[name] for name in self.nodes[id(node)][1])))
 
-    def reduction(self, node: Reduce, env: Environment) -> float:
+    def reduction(self, node: ir.Reduce, env: Environment) -> float:
         value = self.shared(node, env, set())
         return 0.0 if value is None else cast("float", value)
 
-    def reduced(self, node: Reduce, env: Environment) -> float:
+    def reduced(self, node: ir.Reduce, env: Environment) -> float:
         items = []
         for _ in self.domain(node.indices, env):
             if node.condition is None or self.holds(node.condition, env):
@@ -294,7 +283,7 @@ class Machine(Demand, Indexing):
         self.operations += reduce_operations(node.operator, len(items))
         return combine(node.operator, items)
 
-    def softmax(self, node: Softmax, env: Environment, logarithm: bool = False) -> float:
+    def softmax(self, node: ir.Softmax, env: Environment, logarithm: bool = False) -> float:
         names = [index.name for index in node.indices]
         distribution = self.shared(node, env, set(names))
         if distribution is None:
@@ -303,7 +292,7 @@ class Machine(Demand, Indexing):
         return cast("float", distribution.get(tuple(env[n] for n in names), nothing)[logarithm])
 
     def normalised(
-        self, node: Softmax, env: Environment
+        self, node: ir.Softmax, env: Environment
     ) -> dict[tuple[int, ...], tuple[float, float]]:
         """The whole distribution and its logarithm, by the values of its indices, where the
         condition holds."""
@@ -322,13 +311,13 @@ class Machine(Demand, Indexing):
             for key, weight in weights.items()
         }
 
-    def select(self, node: Select, env: Environment) -> float:
+    def select(self, node: ir.Select, env: Environment) -> float:
         for condition, value in node.branches:
             if self.holds(condition, env):
                 return self.evaluate(value, env)
         return self.evaluate(node.otherwise, env)
 
-    def join(self, node: Join, env: Environment) -> float:
+    def join(self, node: ir.Join, env: Environment) -> float:
         place = self.place(node.place, env)
         ends = [0]
         for part in node.parts:

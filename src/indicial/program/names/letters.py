@@ -9,27 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 
+from indicial.notation import syntax as s
 from indicial.notation.kept import kept
 from indicial.notation.printers import name_key
 from indicial.notation.signs import SCRIPT_LETTERS
-from indicial.notation.syntax import (
-    Add,
-    Call,
-    Cases,
-    Declaration,
-    Equation,
-    Expression,
-    Index,
-    Interval,
-    Name,
-    Negative,
-    Node,
-    Number,
-    Product,
-    Reduction,
-    Statement,
-    TupleLiteral,
-)
 from indicial.notation.vocabulary import FUNCTIONS
 
 WORDS = frozenset({"in", "out", "max", "min", "at", "is", "to", "on", "an"})
@@ -57,55 +40,55 @@ def is_capital(base: str) -> bool:
     return is_letter(base) and "A" <= base[-1] <= "Z"
 
 
-def index_name(node: Expression) -> Name | None:
+def index_name(node: s.Expression) -> s.Name | None:
     """The node as the name of an index, if it can be one: `t`, `t_1`, `t'`, `ŷ`, `t_{in}`, `J`."""
-    if not isinstance(node, Name) or node.sup or not is_letter(node.base):
+    if not isinstance(node, s.Name) or node.sup or not is_letter(node.base):
         return None
     if node.base in _NO_INDICES:
         return None
-    if not node.sub or all(isinstance(s, Number) or _worded(s) for s in node.sub):
+    if not node.sub or all(isinstance(script, s.Number) or _worded(script) for script in node.sub):
         return node
     return None
 
 
-def index_expression(node: Expression, tensors: frozenset[str] | set[str] = frozenset()) -> bool:
+def index_expression(node: s.Expression, tensors: frozenset[str] | set[str] = frozenset()) -> bool:
     """Whether something in round brackets can be an index: `t-1`, `J`, `w`, `2t+Δt`, `w_t`.
 
     A name of a tensor is not (`k_a + k_b` is a factor): `tensors` are the keys that are known.
     """
-    if isinstance(node, Number):
+    if isinstance(node, s.Number):
         return True
-    if isinstance(node, Name):
+    if isinstance(node, s.Name):
         return not {node.base, name_key(node)} & tensors and not node.sup
-    if isinstance(node, Add):
+    if isinstance(node, s.Add):
         return all(index_expression(t, tensors) for t in node.terms)
-    if isinstance(node, Negative):
+    if isinstance(node, s.Negative):
         return index_expression(node.body, tensors)
-    if isinstance(node, Product):
+    if isinstance(node, s.Product):
         return all(index_expression(f, tensors) for f in node.factors)
-    return isinstance(node, TupleLiteral | Interval)
+    return isinstance(node, s.TupleLiteral | s.Interval)
 
 
-def is_hole(node: Expression) -> bool:
+def is_hole(node: s.Expression) -> bool:
     """A word in capitals, which a cell can fill: the `CELL` of `CELL = lstm`."""
-    return isinstance(node, Name) and len(node.base) > 1 and node.base.isupper()
+    return isinstance(node, s.Name) and len(node.base) > 1 and node.base.isupper()
 
 
-def _worded(node: Expression) -> bool:
-    return isinstance(node, Name) and len(node.base) > 1 and not is_letter(node.base)
+def _worded(node: s.Expression) -> bool:
+    return isinstance(node, s.Name) and len(node.base) > 1 and not is_letter(node.base)
 
 
 @kept
-def family(name: Name) -> str:
+def family(name: s.Name) -> str:
     """What an index shares its range with: `t_1`, `t'` and `T` are of the family `t`.
 
-    >>> family(Name("T", sub=(Number("2"),)))
+    >>> family(s.Name("T", sub=(s.Number("2"),)))
     't'
     """
     base = name.base
     base = "ℓ" if base in ("L", "l", "ℓ") else base[:-1] + base[-1].lower()
-    words = tuple(s for s in name.sub if not isinstance(s, Number))
-    return name_key(Name(base, sub=words))
+    words = tuple(script for script in name.sub if not isinstance(script, s.Number))
+    return name_key(s.Name(base, sub=words))
 
 
 def capital(of_family: str) -> str:
@@ -116,43 +99,43 @@ def capital(of_family: str) -> str:
 
 
 @kept
-def live_letters(statement: Statement) -> frozenset[str]:
+def live_letters(statement: s.Statement) -> frozenset[str]:
     """The letters that are certainly used as indices: in brackets, as binders, on left sides."""
     live: set[str] = set()
     for node in statement.walk():
-        if isinstance(node, Index):
-            called = node.base.arguments if isinstance(node.base, Call) else ()  # `e(w)[I]`
-            if isinstance(node.base, Call) and _base(node.base.function) in FUNCTIONS:
+        if isinstance(node, s.Index):
+            called = node.base.arguments if isinstance(node.base, s.Call) else ()  # `e(w)[I]`
+            if isinstance(node.base, s.Call) and _base(node.base.function) in FUNCTIONS:
                 called = ()  # `σ(W x)_j`
             for item in (*called, *node.items):
                 live.update(_letters(item))
-        elif isinstance(node, Reduction):
+        elif isinstance(node, s.Reduction):
             for under in node.under:
                 live.update(_letters(under))
-    if isinstance(statement, Declaration) and statement.keyword in ("label", "range"):
+    if isinstance(statement, s.Declaration) and statement.keyword in ("label", "range"):
         for item in statement.items:
             live.update(_letters(item))
-    if isinstance(statement, Equation) and len(statement.sides) > 1:
+    if isinstance(statement, s.Equation) and len(statement.sides) > 1:
         call = statement.sides[0]
-        call = call.base if isinstance(call, Index) else call
-        if isinstance(call, Call):  # the y of `P(y | h)` too
+        call = call.base if isinstance(call, s.Index) else call
+        if isinstance(call, s.Call):  # the y of `P(y | h)` too
             for item in call.arguments:
                 live.update(_letters(item) if index_name(_unshifted(item)) is not None else ())
         left = {*_script_letters(statement.sides[0]), *_raised_letters(statement.sides[0])}
         right = {c for side in statement.sides[1:] for c in _script_letters(side)}
         right |= {c for side in statement.sides[1:] for c in _compared(side)}
-        if not isinstance(statement.sides[0], Index):
+        if not isinstance(statement.sides[0], s.Index):
             right |= {c for side in statement.sides[1:] for c in _counted(side)}
         live.update(left & right)
     return frozenset(live)
 
 
-def _unshifted(item: Expression) -> Expression:
+def _unshifted(item: s.Expression) -> s.Expression:
     """The n of `z(n+1)`."""
-    if isinstance(item, Add) and len(item.terms) == 2:
+    if isinstance(item, s.Add) and len(item.terms) == 2:
         first, second = item.terms
-        second = second.body if isinstance(second, Negative) else second
-        return first if isinstance(second, Number) else item
+        second = second.body if isinstance(second, s.Negative) else second
+        return first if isinstance(second, s.Number) else item
     return item
 
 
@@ -162,83 +145,88 @@ COUNTING = frozenset("ijklmnstτℓ")
 """Letters that people number things with."""
 
 
-def _counted(side: Expression) -> Iterator[str]:
+def _counted(side: s.Expression) -> Iterator[str]:
     """The letters that are computed with: the t of `η_t = η_0 cos(π t / T)`, the ℓ of `z_ℓ = a^ℓ z_0`."""
     hidden: set[int] = set()
     for node in side.walk():
-        if isinstance(node, Call) and isinstance(node.function, Name):
+        if isinstance(node, s.Call) and isinstance(node.function, s.Name):
             hidden.update(id(n) for script in node.function.sup for n in script.walk())
-        if isinstance(node, Name):
+        if isinstance(node, s.Name):
             hidden.update(id(n) for script in node.sub for n in script.walk())
     for node in side.walk():
-        plain = isinstance(node, Name) and node.bare and not node.font and id(node) not in hidden
-        if plain and isinstance(node, Name) and node.base in COUNTING:
+        plain = isinstance(node, s.Name) and node.bare and not node.font and id(node) not in hidden
+        if plain and isinstance(node, s.Name) and node.base in COUNTING:
             yield node.base
 
 
-def _compared(side: Expression) -> Iterator[str]:
+def _compared(side: s.Expression) -> Iterator[str]:
     """The letters that cases compare: the i and j of `M_{ij} = 0 if j ≤ i, -∞ otherwise`."""
-    for node in side.every(Cases):
+    for node in side.every(s.Cases):
         for _, condition in node.branches:
             for name in condition.walk() if condition is not None else ():
-                if isinstance(name, Name) and name.bare and is_letter(name.base):
+                if isinstance(name, s.Name) and name.bare and is_letter(name.base):
                     yield name.base
 
 
 @kept
-def token_letters(statement: Statement) -> frozenset[str]:
+def token_letters(statement: s.Statement) -> frozenset[str]:
     """The names that stand for tokens: declared with a vocabulary, variables of a P."""
     found: set[str] = set()
-    if isinstance(statement, Declaration) and statement.domain is not None:
+    if isinstance(statement, s.Declaration) and statement.domain is not None:
         found.update(_base(item) for item in statement.items)
-    for node in statement.every(Call):
+    for node in statement.every(s.Call):
         if node.given is not None:
             found.update(_base(a) for a in node.arguments)
     return frozenset(found)
 
 
-def _base(node: Expression) -> str:
-    node = node.base if isinstance(node, Index) else node
-    return node.base if isinstance(node, Name) else ""
+def _base(node: s.Expression) -> str:
+    node = node.base if isinstance(node, s.Index) else node
+    return node.base if isinstance(node, s.Name) else ""
 
 
 @kept
-def bound_letters(statement: Statement) -> frozenset[str]:
+def bound_letters(statement: s.Statement) -> frozenset[str]:
     """The letters that stand below a Σ or its kin."""
     return frozenset(
         letter
-        for node in statement.every(Reduction)
+        for node in statement.every(s.Reduction)
         for under in node.under
         for letter in _letters(under)
     )
 
 
-def _letters(node: Expression) -> Iterator[str]:
+def _letters(node: s.Expression) -> Iterator[str]:
     """The index letters of an index expression; the script letters of a gather count too."""
     for inner in node.walk():
-        if isinstance(inner, Name) and is_letter(inner.base) and inner.base not in GROUPS:
+        if isinstance(inner, s.Name) and is_letter(inner.base) and inner.base not in GROUPS:
             yield inner.base
-    if isinstance(node, Name) and node.bare and node.base not in WORDS and 1 < len(node.base) <= 3:
+    if (
+        isinstance(node, s.Name)
+        and node.bare
+        and node.base not in WORDS
+        and 1 < len(node.base) <= 3
+    ):
         yield from node.base if node.base.isalpha() and node.base.islower() else ()  # `Σ_{ij}`
 
 
-def _raised_letters(left: Expression) -> Iterator[str]:
+def _raised_letters(left: s.Expression) -> Iterator[str]:
     """The i of `u^i_j = v d_i`: what has an index below is no power on a left side."""
-    if isinstance(left, Name) and left.sub and len(left.sup) == 1:
+    if isinstance(left, s.Name) and left.sub and len(left.sup) == 1:
         name = index_name(left.sup[0])
         if name is not None and name.bare and not is_capital(name.base):
             yield name.base
 
 
-def _script_letters(node: Node) -> Iterator[str]:
+def _script_letters(node: s.Node) -> Iterator[str]:
     for inner in node.walk():
-        if not isinstance(inner, Name):
+        if not isinstance(inner, s.Name):
             continue
         for script in inner.sub:
-            if isinstance(script, Name) and (script.font == "roman" or script.accents):
+            if isinstance(script, s.Name) and (script.font == "roman" or script.accents):
                 continue
             yield from (c for c in _letters(script) if not is_capital(c))
-            if not isinstance(script, Name) or not script.bare or script.base in WORDS:
+            if not isinstance(script, s.Name) or not script.bare or script.base in WORDS:
                 continue
             # The letters of `e_{ij}` may be indices; of `h_{in}` they are not.
             if 1 < len(script.base) <= 4 and script.base.islower():

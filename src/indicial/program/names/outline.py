@@ -14,20 +14,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import is_
 
+from indicial.notation import syntax as s
 from indicial.notation.printers import name_key, unicode
 from indicial.notation.source import Span
-from indicial.notation.syntax import (
-    Call,
-    Claim,
-    Comparison,
-    Dots,
-    Equation,
-    Expression,
-    Index,
-    Name,
-    Number,
-    Statement,
-)
 from indicial.program.names.letters import index_name
 from indicial.program.names.naming import Reference
 from indicial.program.names.uses import Uses
@@ -41,16 +30,16 @@ class Definition:
     """`key[items] = body`, with the other sides of its chain as claims."""
 
     key: str
-    items: tuple[Expression, ...]
-    left: Expression
-    body: Expression
-    equation: Equation
-    between: tuple[tuple[str, Expression], ...] = ()
+    items: tuple[s.Expression, ...]
+    left: s.Expression
+    body: s.Expression
+    equation: s.Equation
+    between: tuple[tuple[str, s.Expression], ...] = ()
     """The sides of a chain between the left side and the last, each with the relation before it."""
     relation: str = "="
-    probability: Call | None = None
+    probability: s.Call | None = None
     """The `P(w_t | …)` on the left."""
-    value: Name | None = None
+    value: s.Name | None = None
     """The s of `P(head_t = s | …)`, which counts the values of what is predicted."""
     labels: frozenset[str] = frozenset()
     """The names of single elements, which are no plain indices."""
@@ -62,7 +51,7 @@ class Definition:
     @property
     def special(self) -> tuple[object, ...]:
         """What tells `L_0` from `L_{ℓ+1}`, and `β[T-1,i]` from `β[t,i]`: all but plain indices."""
-        letters: list[Expression] = []
+        letters: list[s.Expression] = []
         marks: list[object] = []
         for position, item in enumerate(self.items):
             name = index_name(item)
@@ -73,7 +62,7 @@ class Definition:
             letters.append(item)
         guard = self.equation.guard
         if guard is not None:
-            left = {n for n in self.left.walk() if isinstance(n, Name)}
+            left = {n for n in self.left.walk() if isinstance(n, s.Name)}
             if not any(n in left for n in guard.walk()):
                 guard = None  # `c = u_a + u_i, i ∈ {d, c}` speaks of a label, and defines all of c
         return (tuple(marks), guard)
@@ -84,24 +73,24 @@ class Outline(Uses):
     """A program's statements by kind."""
 
     definitions: list[Definition] = field(default_factory=list)
-    inputs: dict[str, tuple[Reference, Expression | None]] = field(default_factory=dict)
+    inputs: dict[str, tuple[Reference, s.Expression | None]] = field(default_factory=dict)
     parameters: dict[str, Reference] = field(default_factory=dict)
-    constants: dict[str, tuple[Reference, Expression]] = field(default_factory=dict)
-    sizes: dict[str, tuple[Expression | None, Span]] = field(default_factory=dict)
-    ranges: dict[str, tuple[Expression, Name]] = field(default_factory=dict)
+    constants: dict[str, tuple[Reference, s.Expression]] = field(default_factory=dict)
+    sizes: dict[str, tuple[s.Expression | None, Span]] = field(default_factory=dict)
+    ranges: dict[str, tuple[s.Expression, s.Name]] = field(default_factory=dict)
     labels: dict[str, tuple[int, str, Span]] = field(default_factory=dict)
     """A label, its number, and the family that it is a value of (empty if not said)."""
     label_counts: Counter[str] = field(default_factory=Counter)
     """How many labels each family has."""
     parameter_list: list[Reference] = field(default_factory=list)
     list_span: Span | None = None
-    draws: list[tuple[Reference, Call | Name, Equation]] = field(default_factory=list)
-    generated: list[tuple[Reference, Call, Equation]] = field(default_factory=list)
-    claims: list[Claim] = field(default_factory=list)
-    tests: list[Equation] = field(default_factory=list)
+    draws: list[tuple[Reference, s.Call | s.Name, s.Equation]] = field(default_factory=list)
+    generated: list[tuple[Reference, s.Call, s.Equation]] = field(default_factory=list)
+    claims: list[s.Claim] = field(default_factory=list)
+    tests: list[s.Equation] = field(default_factory=list)
     """Equations whose left side is no name: they define nothing and can only be tested."""
     document: bool = False
-    statements: tuple[Statement, ...] = ()
+    statements: tuple[s.Statement, ...] = ()
     """All of them, as they were given."""
     silent: bool = False
     """Sorting them gave no message."""
@@ -116,20 +105,20 @@ class Outline(Uses):
         return frozenset([*self.inputs, *self.parameters, *self.constants, *listed])
 
     @cached_property
-    def heads(self) -> frozenset[Expression]:
+    def heads(self) -> frozenset[s.Expression]:
         """What stands before brackets on a left side: the RMS of `RMS(a) = …`, the K of `K[u, v] = …`."""
-        lefts = [st.sides[0] for st in self.statements if isinstance(st, Equation)]
+        lefts = [st.sides[0] for st in self.statements if isinstance(st, s.Equation)]
         return frozenset(
-            left.function if isinstance(left, Call) else left.base
+            left.function if isinstance(left, s.Call) else left.base
             for left in lefts
-            if isinstance(left, Call | Index)
+            if isinstance(left, s.Call | s.Index)
         )
 
     def define(self, definition: Definition) -> None:
         self.definitions.append(definition)
         self.defined.add(definition.key)
 
-    def serves(self, statements: Sequence[Statement]) -> bool:
+    def serves(self, statements: Sequence[s.Statement]) -> bool:
         """Whether it says all there is to say about these statements."""
         same = len(statements) == len(self.statements) and all(
             map(is_, statements, self.statements)
@@ -137,18 +126,18 @@ class Outline(Uses):
         return same and self.silent
 
 
-def with_value(call: Call) -> tuple[Call, Name | None]:
+def with_value(call: s.Call) -> tuple[s.Call, s.Name | None]:
     """`P(head_t = s | x)` → `P(head_t | x)` and the s that counts the values of head_t."""
     match call.arguments:
-        case (Comparison(operands=(token, Name() as value), operators=("=",)),):
+        case (s.Comparison(operands=(token, s.Name() as value), operators=("=",)),):
             if index_name(value) is not None:
                 return replace(call, arguments=(token,)), value
     return call, None
 
 
-def probability_key(key: str, call: Call) -> str:
+def probability_key(key: str, call: s.Call) -> str:
     """The tensor that a `P(…)` is: `P` for one variable, else the whole as it was written."""
     arguments = call.arguments
-    if len(arguments) == 1 and not isinstance(arguments[0], Dots | Number):
+    if len(arguments) == 1 and not isinstance(arguments[0], s.Dots | s.Number):
         return key
     return f"{key}({', '.join(unicode(a) for a in arguments)})"

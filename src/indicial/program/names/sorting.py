@@ -18,26 +18,8 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from indicial.notation import syntax as s
 from indicial.notation.printers import name_key, unicode
-from indicial.notation.syntax import (
-    Call,
-    Claim,
-    Comparison,
-    Declaration,
-    Dots,
-    Equation,
-    Expectation,
-    Expression,
-    Group,
-    Index,
-    Name,
-    Node,
-    Number,
-    Reduction,
-    SetLiteral,
-    Statement,
-    TupleLiteral,
-)
 from indicial.notation.vocabulary import GIVEN, SPACE
 from indicial.program.messages import Messages
 from indicial.program.names.letters import GROUPS, family, index_name, is_capital, is_hole
@@ -58,35 +40,35 @@ from indicial.program.names.uses import (
 )
 
 
-def outline(statements: Iterable[Statement], messages: Messages, document: bool) -> Outline:
+def outline(statements: Iterable[s.Statement], messages: Messages, document: bool) -> Outline:
     """Sorts statements; what cannot be placed becomes a message."""
     statements = tuple(st for st in statements if not says_what(st))
     before = len(messages.items)
     result = Outline(Naming(statements), document=document, statements=statements)
     survey(statements, result)
     for statement in statements:
-        if isinstance(statement, Declaration):
+        if isinstance(statement, s.Declaration):
             _declare(statement, result, messages)
-        elif isinstance(statement, Claim):
+        elif isinstance(statement, s.Claim):
             result.claims.append(statement)
     for statement in statements:
-        if isinstance(statement, Equation):
+        if isinstance(statement, s.Equation):
             _equation(statement, result, messages)
     result.known = {}
     result.silent = len(messages.items) == before
     return result
 
 
-def says_what(statement: Statement) -> bool:
+def says_what(statement: s.Statement) -> bool:
     """What a sentence says of a name: `x ∈ ℝ^d` for vector style, a start that is given."""
-    return isinstance(statement, Declaration) and statement.keyword in (SPACE, GIVEN)
+    return isinstance(statement, s.Declaration) and statement.keyword in (SPACE, GIVEN)
 
 
-def _declare(statement: Declaration, result: Outline, messages: Messages) -> None:
+def _declare(statement: s.Declaration, result: Outline, messages: Messages) -> None:
     keyword, value = statement.keyword, statement.value
     for item in statement.items:
         if keyword == "label":
-            if isinstance(item, Name):
+            if isinstance(item, s.Name):
                 _label(item, statement.domain, result)
             continue
         use = result.use(item)
@@ -102,8 +84,8 @@ def _declare(statement: Declaration, result: Outline, messages: Messages) -> Non
             if (
                 value is not None
             ):  # `parameter β = 1/√I` starts there, and is drawn from nowhere else
-                there = Call(Name("N"), (value, Number("0")), span=value.span)
-                line = Equation((item, there), ("~",), span=statement.span)
+                there = s.Call(s.Name("N"), (value, s.Number("0")), span=value.span)
+                line = s.Equation((item, there), ("~",), span=statement.span)
                 result.draws.append((reference, there, line))
         elif keyword == "constant":
             if value is None:
@@ -122,26 +104,26 @@ def _declare(statement: Declaration, result: Outline, messages: Messages) -> Non
                 result.ranges[family(name)] = (value, name)
 
 
-def _label(item: Name, domain: Expression | None, result: Outline) -> None:
+def _label(item: s.Name, domain: s.Expression | None, result: Outline) -> None:
     """The next number of its family; a label that is declared again gives its old one back."""
     key = name_key(item)
-    of_family = name_key(domain) if isinstance(domain, Name) else ""
+    of_family = name_key(domain) if isinstance(domain, s.Name) else ""
     if key in result.labels:
         result.label_counts[result.labels[key][1]] -= 1
     result.labels[key] = (result.label_counts[of_family], of_family, item.span)
     result.label_counts[of_family] += 1
 
 
-def _equation(equation: Equation, result: Outline, messages: Messages) -> None:
+def _equation(equation: s.Equation, result: Outline, messages: Messages) -> None:
     left, right = equation.sides[0], equation.sides[-1]
-    group = left if isinstance(left, Name) and left.base in GROUPS else None
-    if isinstance(left, Dots):
+    group = left if isinstance(left, s.Name) and left.base in GROUPS else None
+    if isinstance(left, s.Dots):
         _continue(equation, result, messages)
     elif equation.relations == ("~",):
         _drawn(equation, result, messages)
-    elif group is not None and isinstance(right, Reduction) and right.operator == "argmin":
+    elif group is not None and isinstance(right, s.Reduction) and right.operator == "argmin":
         _objective(equation, result)
-    elif group is not None and not group.sub and isinstance(right, TupleLiteral | Group):
+    elif group is not None and not group.sub and isinstance(right, s.TupleLiteral | s.Group):
         _parameter_list(right, equation, result)
     elif (function := _function(left, equation, result)) is not None:
         if function.key in result.functions:
@@ -152,9 +134,9 @@ def _equation(equation: Equation, result: Outline, messages: Messages) -> None:
         _define(equation, result, messages)
 
 
-def _parameter_list(right: TupleLiteral | Group, equation: Equation, result: Outline) -> None:
-    listed = right.body if isinstance(right, Group) else right
-    items = listed.items if isinstance(listed, TupleLiteral) else (listed,)
+def _parameter_list(right: s.TupleLiteral | s.Group, equation: s.Equation, result: Outline) -> None:
+    listed = right.body if isinstance(right, s.Group) else right
+    items = listed.items if isinstance(listed, s.TupleLiteral) else (listed,)
     result.list_span = equation.span
     for item in items:
         use = result.use(item)
@@ -162,7 +144,7 @@ def _parameter_list(right: TupleLiteral | Group, equation: Equation, result: Out
             result.parameter_list.append(use.reference)
 
 
-def _define(equation: Equation, result: Outline, messages: Messages) -> None:
+def _define(equation: s.Equation, result: Outline, messages: Messages) -> None:
     """A definition, a hole with what fills it, or an equation that can only be tested."""
     left, right = equation.sides[0], equation.sides[-1]
     use = result.use(left)
@@ -177,7 +159,7 @@ def _define(equation: Equation, result: Outline, messages: Messages) -> None:
             result.tests.append(equation)
         return
     key, items = use.reference.key, use.reference.items
-    cell = right if isinstance(right, Name) and right.bare and len(right.base) > 1 else None
+    cell = right if isinstance(right, s.Name) and right.bare and len(right.base) > 1 else None
     if cell is not None and is_hole(left) and not items:
         result.fills[key] = (cell.base, cell.span)
         return
@@ -215,56 +197,56 @@ def _define(equation: Equation, result: Outline, messages: Messages) -> None:
     )
 
 
-def _by_itself(equation: Equation, result: Outline) -> bool:
+def _by_itself(equation: s.Equation, result: Outline) -> bool:
     """`σ = a σ + b`: nothing is defined, but something is said of σ."""
     left = equation.sides[0]
     assigns = re.search(r"←|\\leftarrow|\\gets|:=", equation.span.text)  # `x ← x - μ` is a step
-    if equation.relations != ("=",) or not isinstance(left, Name) or assigns:
+    if equation.relations != ("=",) or not isinstance(left, s.Name) or assigns:
         return False
-    inside = {id(i) for n in equation.every(Index) for i in n.walk()}
+    inside = {id(i) for n in equation.every(s.Index) for i in n.walk()}
     return any(n == left and id(n) not in inside for n in equation.sides[1].walk())
 
 
-def density(equation: Equation, call: Call) -> bool:
+def density(equation: s.Equation, call: s.Call) -> bool:
     """`p(x) = exp(-(x - μ)^2)`: what is predicted is computed with, and numbers no values."""
-    predicted = {replace(a, sup=()) for a in call.arguments if isinstance(a, Name)}
+    predicted = {replace(a, sup=()) for a in call.arguments if isinstance(a, s.Name)}
     return any(
-        isinstance(node, Name) and replace(node, sup=()) in predicted
+        isinstance(node, s.Name) and replace(node, sup=()) in predicted
         for side in equation.sides[1:]
         for node in _computed_with(side)
     )
 
 
-def _of_all(equation: Equation, call: Call) -> bool:
+def _of_all(equation: s.Equation, call: s.Call) -> bool:
     """`P(O | λ) = Σ_i α_T(i)`: of all that was observed, which stands nowhere on the right."""
     right = {n for side in equation.sides[1:] for n in side.walk()}
     return all(
-        isinstance(a, Name) and a.bare and is_capital(a.base) and a not in right
+        isinstance(a, s.Name) and a.bare and is_capital(a.base) and a not in right
         for a in call.arguments
     )
 
 
-def _computed_with(node: Expression) -> Iterator[Expression]:
+def _computed_with(node: s.Expression) -> Iterator[s.Expression]:
     """What stands in sums, products and known functions; nothing in indices, binders and other brackets."""
     yield node
-    inside: Iterable[Node] = ()
-    if isinstance(node, Call):
-        known = isinstance(node.function, Name) and node.function.base in BUILT_IN
+    inside: Iterable[s.Node] = ()
+    if isinstance(node, s.Call):
+        known = isinstance(node.function, s.Name) and node.function.base in BUILT_IN
         inside = node.arguments if known else ()
-    elif isinstance(node, Reduction):
+    elif isinstance(node, s.Reduction):
         inside = (node.body,)
-    elif isinstance(node, Index):
+    elif isinstance(node, s.Index):
         inside = (node.base,)
-    elif isinstance(node, Name):
+    elif isinstance(node, s.Name):
         inside = node.sup if node.base == "e" else ()
     else:
         inside = node.children()
     for child in inside:
-        if isinstance(child, Expression):
+        if isinstance(child, s.Expression):
             yield from _computed_with(child)
 
 
-def _continue(equation: Equation, result: Outline, messages: Messages) -> None:
+def _continue(equation: s.Equation, result: Outline, messages: Messages) -> None:
     """A display that begins with `=` goes on with the last definition: all its sides are claims."""
     if not result.definitions:
         messages.error("no-left-side", "this begins with `=`, but has no left side",
@@ -278,21 +260,21 @@ def _continue(equation: Equation, result: Outline, messages: Messages) -> None:
     )
 
 
-def _drawn(equation: Equation, result: Outline, messages: Messages) -> None:
+def _drawn(equation: s.Equation, result: Outline, messages: Messages) -> None:
     use = result.use(equation.sides[0])
     right = equation.sides[1]
     if use is None or use.kind != "tensor":
         messages.error("draw", "only a name can be drawn", equation.sides[0].span)
         return
     if (
-        isinstance(right, Call)
-        and isinstance(right.function, Name)
+        isinstance(right, s.Call)
+        and isinstance(right.function, s.Name)
         and right.function.base in PROBABILITY
     ):
         result.generated.append((use.reference, right, equation))
         return
-    base = right.function if isinstance(right, Call) else right
-    if not isinstance(base, Name) or base.base not in DISTRIBUTIONS:
+    base = right.function if isinstance(right, s.Call) else right
+    if not isinstance(base, s.Name) or base.base not in DISTRIBUTIONS:
         messages.error(
             "draw",
             f"unknown distribution {unicode(right)}",
@@ -301,61 +283,67 @@ def _drawn(equation: Equation, result: Outline, messages: Messages) -> None:
             "P(…)",
         )
         return
-    assert isinstance(right, Call | Name)
+    assert isinstance(right, s.Call | s.Name)
     result.draws.append((use.reference, right, equation))
 
 
-def _objective(equation: Equation, result: Outline) -> None:
+def _objective(equation: s.Equation, result: Outline) -> None:
     """`Φ^* = argmin_Φ E X` says `loss = X`; an earlier side of the chain is a claim."""
-    bodies: list[Expression] = []
+    bodies: list[s.Expression] = []
     for side in equation.sides[1:]:
-        body = side.body if isinstance(side, Reduction) and side.operator == "argmin" else side
-        drawn: list[Expression] = []
-        while isinstance(body, Expectation | Group):
-            if isinstance(body, Expectation):
+        body = side.body if isinstance(side, s.Reduction) and side.operator == "argmin" else side
+        drawn: list[s.Expression] = []
+        while isinstance(body, s.Expectation | s.Group):
+            if isinstance(body, s.Expectation):
                 drawn += [n for d in body.draws for n in _drawn_indices(d)]
             body = body.body
         if drawn:
             # `t ~ {1, …, T}`: the expectation over an index is its mean.
-            body = Reduction("mean", tuple(drawn), None, body, span=body.span)
+            body = s.Reduction("mean", tuple(drawn), None, body, span=body.span)
         bodies.append(body)
     between = tuple(zip(equation.relations, bodies[:-1], strict=False))
-    left = Name("loss", span=equation.sides[0].span)
+    left = s.Name("loss", span=equation.sides[0].span)
     result.define(Definition("loss", (), left, bodies[-1], equation, between))
 
 
-def _drawn_indices(draw: Expression) -> list[Expression]:
+def _drawn_indices(draw: s.Expression) -> list[s.Expression]:
     """The indices that an expectation draws from a set: the t of `t ~ {1, …, T}`."""
-    if not isinstance(draw, Comparison) or not isinstance(draw.operands[-1], SetLiteral):
+    if not isinstance(draw, s.Comparison) or not isinstance(draw.operands[-1], s.SetLiteral):
         return []
     left = draw.operands[0]
-    names = left.items if isinstance(left, TupleLiteral) else (left,)
+    names = left.items if isinstance(left, s.TupleLiteral) else (left,)
     return [n for n in names if index_name(n) is not None]
 
 
-def _function(left: Expression, equation: Equation, result: Outline) -> FunctionDefinition | None:
+def _function(
+    left: s.Expression, equation: s.Equation, result: Outline
+) -> FunctionDefinition | None:
     """The left side as the head of a function: `f(x[J], y)[j]`, or `f(x)` whose body uses x."""
-    items: tuple[Expression, ...] = ()
+    items: tuple[s.Expression, ...] = ()
     call = left
-    if isinstance(left, Index):
+    if isinstance(left, s.Index):
         call, items = left.base, left.items
-    if not isinstance(call, Call) or not isinstance(call.function, Name) or call.given is not None:
+    if (
+        not isinstance(call, s.Call)
+        or not isinstance(call.function, s.Name)
+        or call.given is not None
+    ):
         return None
     if call.function.base in PROBABILITY:
         return None
     sliced = all(
-        (isinstance(a, Index) and isinstance(a.base, Name) and all(
+        (isinstance(a, s.Index) and isinstance(a.base, s.Name) and all(
             (n := index_name(i)) is not None and is_capital(n.base) for i in a.items
-        )) or isinstance(a, Name)
+        )) or isinstance(a, s.Name)
         for a in call.arguments
     )  # fmt: skip
-    any_slice = any(isinstance(a, Index) for a in call.arguments)
+    any_slice = any(isinstance(a, s.Index) for a in call.arguments)
     if not sliced or not (any_slice or parameter_used(call, equation.sides[1:])):
         return None
     parameters = tuple(
-        (name_key(a.base), tuple(i for i in a.items if isinstance(i, Name)))
-        if isinstance(a, Index) and isinstance(a.base, Name)
-        else (name_key(a) if isinstance(a, Name) else "", ())
+        (name_key(a.base), tuple(i for i in a.items if isinstance(i, s.Name)))
+        if isinstance(a, s.Index) and isinstance(a.base, s.Name)
+        else (name_key(a) if isinstance(a, s.Name) else "", ())
         for a in call.arguments
     )
     names = tuple(n for i in items if (n := index_name(i)) is not None)

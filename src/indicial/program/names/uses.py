@@ -14,19 +14,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from indicial.notation import syntax as s
 from indicial.notation.source import Span
-from indicial.notation.syntax import (
-    Add,
-    Call,
-    Dots,
-    Equation,
-    Expression,
-    Index,
-    Name,
-    Node,
-    Reduction,
-    Statement,
-)
 from indicial.program.ir import ELEMENTWISE
 from indicial.program.names.letters import index_expression, index_name, is_capital, is_letter
 from indicial.program.names.naming import FUNCTION_LETTERS, Naming, Reference, activates
@@ -48,10 +37,10 @@ class FunctionDefinition:
     """`key(parameters)[result] = body`."""
 
     key: str
-    parameters: tuple[tuple[str, tuple[Name, ...]], ...]
+    parameters: tuple[tuple[str, tuple[s.Name, ...]], ...]
     """Each parameter with the capitals of its slice."""
-    result: tuple[Name, ...]
-    body: Expression
+    result: tuple[s.Name, ...]
+    body: s.Expression
     span: Span
 
 
@@ -68,12 +57,12 @@ class Uses:
     """The keys that stand somewhere without any brackets."""
     complete: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
     """How many indices each key has where no round brackets follow."""
-    known: dict[int, tuple[Expression, Use | None]] | None = None
+    known: dict[int, tuple[s.Expression, Use | None]] | None = None
     """Answers that were given, by node, once nothing that they depend on changes any more."""
-    inside: dict[int, tuple[Node, list[Use]]] = field(default_factory=dict)
+    inside: dict[int, tuple[s.Node, list[Use]]] = field(default_factory=dict)
     """All uses in a piece of syntax, by node: see `occurrences.uses`."""
 
-    def use(self, node: Expression) -> Use | None:
+    def use(self, node: s.Expression) -> Use | None:
         """How a name with its brackets is used; None if the node is not a name with brackets."""
         if self.known is None:
             return self._use(node)
@@ -81,18 +70,18 @@ class Uses:
             self.known[id(node)] = node, self._use(node)  # the node is kept: its id stays its own
         return self.known[id(node)][1]
 
-    def _use(self, node: Expression) -> Use | None:
-        groups: list[Call | Index] = []
+    def _use(self, node: s.Expression) -> Use | None:
+        groups: list[s.Call | s.Index] = []
         base = node
-        while isinstance(base, Call | Index):
+        while isinstance(base, s.Call | s.Index):
             groups.append(base)
-            base = base.function if isinstance(base, Call) else base.base
-        if not isinstance(base, Name):
+            base = base.function if isinstance(base, s.Call) else base.base
+        if not isinstance(base, s.Name):
             return None
         groups.reverse()
         reference = self.naming.read(base)
         first = groups[0] if groups else None
-        if isinstance(first, Call):
+        if isinstance(first, s.Call):
             kind = self._round(base, reference, first)
             if kind != "tensor":
                 return Use(kind, reference, call=first, rest=_items(groups[1:]))
@@ -102,7 +91,7 @@ class Uses:
                 return Use("tensor", self.naming.read(base, kept, node.span))
         return Use("tensor", self.naming.read(base, _items(groups), node.span))
 
-    def _round(self, name: Name, reference: Reference, call: Call) -> str:
+    def _round(self, name: s.Name, reference: Reference, call: s.Call) -> str:
         """What round brackets directly behind a name mean."""
         key = reference.key
         if self._is_probability(name, key, call):
@@ -133,22 +122,22 @@ class Uses:
             return "function"
         return "factor"
 
-    def _of_a_value(self, name: Name, key: str, argument: Expression) -> bool:
+    def _of_a_value(self, name: s.Name, key: str, argument: s.Expression) -> bool:
         """`f(X_{ij})`: a letter of functions before a name with indices of its own."""
         if name.base not in FUNCTION_LETTERS or key in self.bare or key in self.bracketed:
             return False
-        return isinstance(argument, Name) and len(self.naming.read(argument).items) > 1
+        return isinstance(argument, s.Name) and len(self.naming.read(argument).items) > 1
 
     def is_function(self, key: str) -> bool:
         if key in self.functions or key in self.fills:
             return True
         return key in BUILT_IN and key not in self.bracketed
 
-    def is_size(self, key: str, name: Name) -> bool:
+    def is_size(self, key: str, name: s.Name) -> bool:
         """A bare capital that is never a tensor."""
         return is_capital(name.base) and not name.accents and key not in self.bracketed
 
-    def _is_probability(self, name: Name, key: str, call: Call) -> bool:
+    def _is_probability(self, name: s.Name, key: str, call: s.Call) -> bool:
         if name.base not in PROBABILITY:
             return False
         if call.given is not None:
@@ -156,11 +145,12 @@ class Uses:
         if key in self.bracketed or (key in self.bare and len(call.arguments) == 1):
             return False
         return all(
-            isinstance(a, Dots | Name) or (isinstance(a, Index) and isinstance(a.base, Name))
+            isinstance(a, s.Dots | s.Name)
+            or (isinstance(a, s.Index) and isinstance(a.base, s.Name))
             for a in call.arguments
         )
 
-    def _is_slice(self, node: Expression) -> bool:
+    def _is_slice(self, node: s.Expression) -> bool:
         name = index_name(node)
         if name is None or not is_capital(name.base):
             return False
@@ -173,25 +163,25 @@ class Use:
 
     kind: str
     reference: Reference
-    call: Call | None = None
-    rest: tuple[Expression, ...] = ()
+    call: s.Call | None = None
+    rest: tuple[s.Expression, ...] = ()
     """The square brackets after the round ones: the `[j]` of `f(x[J])[j]`."""
 
 
-def _items(groups: Sequence[Call | Index]) -> tuple[Expression, ...]:
+def _items(groups: Sequence[s.Call | s.Index]) -> tuple[s.Expression, ...]:
     return tuple(
         item
         for group in groups
-        for item in (group.items if isinstance(group, Index) else group.arguments)
+        for item in (group.items if isinstance(group, s.Index) else group.arguments)
     )
 
 
-def survey(statements: Sequence[Statement], into: Uses) -> None:
+def survey(statements: Sequence[s.Statement], into: Uses) -> None:
     """Notes which names have indices somewhere, and which stand alone somewhere."""
     inside: set[int] = set()
     for statement in statements:
-        for node in statement.every(Index, Call, Name):
-            if isinstance(node, Name):
+        for node in statement.every(s.Index, s.Call, s.Name):
+            if isinstance(node, s.Name):
                 reference = into.naming.read(node)
                 if reference.items:
                     into.bracketed.add(reference.key)
@@ -199,26 +189,26 @@ def survey(statements: Sequence[Statement], into: Uses) -> None:
                         into.complete[reference.key].add(len(reference.items))
                 elif id(node) not in inside:
                     into.bare.add(reference.key)
-            elif isinstance(node, Index):
+            elif isinstance(node, s.Index):
                 base = node.base
-                while isinstance(base, Call | Index):
-                    base = base.function if isinstance(base, Call) else base.base
-                if isinstance(base, Name):
+                while isinstance(base, s.Call | s.Index):
+                    base = base.function if isinstance(base, s.Call) else base.base
+                if isinstance(base, s.Name):
                     inside.add(id(base))
-                    called = isinstance(node.base, Call) and node.base.function is base
+                    called = isinstance(node.base, s.Call) and node.base.function is base
                     if node.base is base or (called and _index_call(node.base)):
                         reference = into.naming.read(base)
                         into.bracketed.add(reference.key)
                         if node.base is base:
                             into.complete[reference.key].add(len(reference.items) + len(node.items))
-            elif isinstance(node, Call) and isinstance(node.function, Name):
+            elif isinstance(node, s.Call) and isinstance(node.function, s.Name):
                 inside.add(id(node.function))
     # A left side with round brackets that hold plain indices is a tensor.
     for statement in statements:
-        if isinstance(statement, Equation) and isinstance(statement.sides[0], Call):
+        if isinstance(statement, s.Equation) and isinstance(statement.sides[0], s.Call):
             call = statement.sides[0]
             if (
-                isinstance(call.function, Name)
+                isinstance(call.function, s.Name)
                 and call.given is None
                 and call.function.base not in PROBABILITY | BUILT_IN
                 and all(index_expression(a) for a in call.arguments)
@@ -227,49 +217,53 @@ def survey(statements: Sequence[Statement], into: Uses) -> None:
                 into.bracketed.add(into.naming.read(call.function).key)
 
 
-def _index_call(node: Expression) -> bool:
+def _index_call(node: s.Expression) -> bool:
     """`h(t)[N]`, `e(w_t)[I]`: round brackets with indices, and square ones behind them."""
-    if not isinstance(node, Call) or node.given is not None or not isinstance(node.function, Name):
+    if (
+        not isinstance(node, s.Call)
+        or node.given is not None
+        or not isinstance(node.function, s.Name)
+    ):
         return False
     if node.function.base in BUILT_IN:
         return False
     return all(index_expression(a) for a in node.arguments)
 
 
-def parameter_used(call: Call, sides: Sequence[Expression]) -> bool:
+def parameter_used(call: s.Call, sides: Sequence[s.Expression]) -> bool:
     """Whether `f(x) = …x…` uses x as a value: then it is a function, not a tensor."""
-    names = {replace(a, sup=()) for a in call.arguments if isinstance(a, Name)}
-    values: set[Name] = set()
+    names = {replace(a, sup=()) for a in call.arguments if isinstance(a, s.Name)}
+    values: set[s.Name] = set()
     for side in sides:
         hidden: set[int] = set()
         for node in side.walk():
-            if isinstance(node, Index):
+            if isinstance(node, s.Index):
                 hidden.update(id(n) for item in node.items for n in item.walk())
-            elif isinstance(node, Name):
-                hidden.update(id(n) for s in (*node.sub, *node.sup) for n in s.walk())
+            elif isinstance(node, s.Name):
+                hidden.update(id(n) for script in (*node.sub, *node.sup) for n in script.walk())
                 if id(node) not in hidden:
                     values.add(replace(node, sup=()))
-            elif isinstance(node, Reduction):
+            elif isinstance(node, s.Reduction):
                 hidden.update(id(n) for u in node.under for n in u.walk())
-            elif isinstance(node, Call) and _holds_indices(node, call):
+            elif isinstance(node, s.Call) and _holds_indices(node, call):
                 hidden.update(id(n) for a in node.arguments for n in a.walk())
     return bool(names & values)
 
 
-def _holds_indices(node: Call, left: Call) -> bool:
+def _holds_indices(node: s.Call, left: s.Call) -> bool:
     """`F(t-1)` on the right of `F(t) = …`, and any other name with plain indices in brackets."""
-    if not isinstance(node.function, Name) or node.function.base in BUILT_IN:
+    if not isinstance(node.function, s.Name) or node.function.base in BUILT_IN:
         return False
     if node.function == left.function:
         return True
     return all(index_name(a) is not None for a in node.arguments)
 
 
-def _apart(call: Call) -> bool:
+def _apart(call: s.Call) -> bool:
     """`λ (t - s)`: a blank, and then a distance of two indices; `a(t - s)` and `h (t-1)` are elements."""
     place = call.function.span.end
     blank = call.function.span.source.text[place : place + 1] == " "
     letters = {
-        n.base for n in call.arguments[0].walk() if isinstance(n, Name) and is_letter(n.base)
+        n.base for n in call.arguments[0].walk() if isinstance(n, s.Name) and is_letter(n.base)
     }
-    return blank and isinstance(call.arguments[0], Add) and len(letters) > 1
+    return blank and isinstance(call.arguments[0], s.Add) and len(letters) > 1
