@@ -4,7 +4,9 @@
     .venv/bin/python -m bench.lab.load --pages 10 --seconds 5
 
 Alone: each model of the library is changed by a sign and read again, as one types; the median of
-five, over the wire and in processor time of the computation alone. Together: each page has a model
+five, over the wire and in processor time of the computation alone. Once the sign is a line's end, and
+once a digit in the first equation that can be multiplied by a number, which gives all that is computed
+from it another meaning: what was tried on values is tried again. Together: each page has a model
 of its own, changes it every half second and asks for messages and costs. Told are percentiles, and
 how many were refused.
 """
@@ -39,22 +41,46 @@ def main() -> int:
 def alone(link: str) -> None:
     client = Client(link)
     client.ask("view", {"text": "y = x", "program": 0, "what": "torch"})  # once PyTorch is there
-    rows = []
+    rows: list[list[tuple[float, str]]] = [[], []]
+    spent: list[list[tuple[float, str]]] = [[], []]
     for name in library.names():
         text = library.path(name).read_text(encoding="utf-8")
-        times = [client.ask("read", {"text": text + "\n" * n})[1] for n in range(1, AGAIN + 1)]
-        rows.append((statistics.median(times), name))
-    report("read after a change", rows)
-    report("processor time of the same", [(processor(name), name) for name in library.names()])
+        for way, changed in enumerate((lengthened, multiplied)):
+            if texts := changed(text):
+                times = [client.ask("read", {"text": one})[1] for one in texts]
+                rows[way].append((statistics.median(times), name))
+                spent[way].append((processor(texts), name))
+    for way, what in enumerate(("a line's end", "another factor")):
+        report(f"read after {what}", rows[way])
+        report("processor time of the same", spent[way])
 
 
-def processor(name: str) -> float:
+def lengthened(text: str) -> list[str]:
+    return [text + "\n" * n for n in range(1, AGAIN + 1)]
+
+
+def multiplied(text: str) -> list[str]:
+    """The first equation that can be, times a number; nothing where none can be."""
+    lines = text.splitlines()
+    for number, line in enumerate(lines):
+        left, sign, right = line.partition(" = ")
+        if not sign or line.startswith(("#", "P(")):
+            continue
+        found = [
+            "\n".join([*lines[:number], f"{left} = 1.{n} {right}", *lines[number + 1 :], ""])
+            for n in range(1, AGAIN + 1)
+        ]
+        if not answer("read", {"text": found[0]})["answer"]["messages"]:
+            return found
+    return []
+
+
+def processor(texts: list[str]) -> float:
     """What the computation takes of the processor, whatever else runs."""
-    text = library.path(name).read_text(encoding="utf-8")
     times = []
-    for n in range(1, AGAIN + 1):
+    for text in texts:
         begun = process_time()
-        answer("read", {"text": text + "\n" * n})
+        answer("read", {"text": text})
         times.append(process_time() - begun)
     return statistics.median(times)
 

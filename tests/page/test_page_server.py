@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from indicial.page.server import LONGEST_QUESTION, STATIC, Lab, application
+from indicial.page.server import LONGEST_QUESTION, STATIC, Lab, application, door_at
 from indicial.page.trainings import Trainings
 from indicial.page.workers import Superseded, Workers
 
@@ -156,6 +157,26 @@ def test_the_bundle_is_small_and_whole() -> None:
         links = files[name].replace(b"http://www.w3.org/2000/svg", b"")
         assert b"http:" not in links
         assert b"https:" not in links
+
+
+def test_answers_do_not_wait_for_each_other() -> None:
+    """Without TCP_NODELAY the second piece of an answer waits until the first is acknowledged."""
+
+    async def main() -> int:
+        found: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+        async def met(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            line = writer.get_extra_info("socket")
+            found.set_result(line.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+            writer.close()
+
+        async with await asyncio.start_server(met, sock=door_at(0)) as server:
+            _, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+            told = await found
+            writer.close()
+        return told
+
+    assert asyncio.run(main()) != 0
 
 
 def test_workers_answer_and_are_ended() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from indicial.library.loading import load
+from indicial.program.checks import givens
 from indicial.program.meaning.elements import Unit
 from indicial.program.meaning.machine import Machine
 
@@ -29,9 +30,25 @@ def test_what_a_token_cannot_change_is_computed_once(monkeypatch: pytest.MonkeyP
         return plain(self, unit)
 
     monkeypatch.setattr(Machine, "compute", counted)
+    givens._tried.cache_clear()
     assert load(TEXT).mistakes == []
     assert len(computed["g"]) == 1
     assert len(computed["P"]) == 3  # as it was drawn, and with each of two tokens changed
+
+
+def test_what_was_tried_is_remembered_while_its_equations_stay() -> None:
+    givens._tried.cache_clear()
+
+    def tried(text: str) -> int:
+        before = givens._tried.cache_info().misses
+        assert load(text).mistakes == []
+        return givens._tried.cache_info().misses - before
+
+    assert tried(TEXT) == 1
+    assert tried(f"# words\n{TEXT}\nd[t] = Σ_j c[w[t],j]") == 0
+    assert tried(TEXT.replace("g[j] =", "g[j] = 2")) == 1
+    ahead = TEXT.replace("c[w[t-1],J]", "c[w[t+1],J]")
+    assert [m.code for m in load(ahead).mistakes] == ["looks-ahead"]
 
 
 @pytest.mark.parametrize("changed", [[], ["w"], ["x"], ["x", "w"]])

@@ -10,6 +10,8 @@ words it must be 1.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from indicial.notation import syntax as s
 from indicial.notation.printers import unicode
 from indicial.notation.source import Span
@@ -21,6 +23,7 @@ from indicial.program.meaning.sample import Sample, sample, small_sizes
 from indicial.program.messages import Messages
 from indicial.program.names.letters import family, index_name
 from indicial.program.names.outline import Definition, Outline
+from indicial.program.rewrite import needed_names
 
 Bound = tuple[str, int]
 """A place behind the bar: ("number", 0), ("index", -1) for t-1, ("size", 0) for T."""
@@ -245,10 +248,39 @@ def _bound(node: s.Expression) -> Bound | None:
     return ("size" if name.base.isupper() else "index", offset)
 
 
+Dependence = tuple[dict[tuple[int, int], bool], int, int]
+
+
 def _dependence(
     code: ir.Code, target: str, tokens: str, shift: int, changes: tuple[int, ...], size: int
-) -> tuple[dict[tuple[int, int], bool], int, int] | None:
+) -> Dependence | None:
     """For places t and c whether P at t changes with the token at c; the first and the last place."""
+    needed = {tokens, *needed_names(code.statements, [target])}
+    return _tried(
+        tuple(code.tensors[name] for name in sorted(needed & code.tensors.keys())),
+        tuple(statement for statement in code.statements if statement.target in needed),
+        tuple((name, value) for name, value in code.constants.items() if name in needed),
+        tuple(draw for draw in code.draws if draw.tensor in needed),
+        tuple(sorted(code.sizes)), target, tokens, shift, changes, size,
+    )  # fmt: skip
+
+
+@lru_cache(64)
+def _tried(
+    tensors: tuple[ir.Tensor, ...],
+    statements: tuple[ir.Statement, ...],
+    constants: tuple[tuple[str, ir.Literal], ...],
+    draws: tuple[ir.Draw, ...],
+    names: tuple[str, ...],
+    target: str,
+    tokens: str,
+    shift: int,
+    changes: tuple[int, ...],
+    size: int,
+) -> Dependence | None:
+    """The same of equations wherever they stand: it is remembered while one types beside them."""
+    known = {tensor.name: tensor for tensor in tensors}
+    code = ir.Code(known, statements, dict.fromkeys(names), dict(constants), draws)
     axis = code.tensors[tokens].axes[0]
     length = axis.extent.name
     if length is None:

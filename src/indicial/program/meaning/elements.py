@@ -230,4 +230,4 @@ class Indexing:
         if box is None:
             env = {axis.letter: value for axis, value in zip(axes, element, strict=True)}
             box = [self.range(axis, env) for axis in axes]
-        return all(value in values for value, values in zip(element, box, strict=True))
+        return all(map(range.__contains__, box, element))
