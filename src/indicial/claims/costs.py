@@ -34,7 +34,7 @@ MIRRORED = {"≤": "≥", "<": ">", "≥": "≤", ">": "<"}
 
 def is_about_costs(test: ir.Test) -> bool:
     parts = (test.left, test.right)
-    return any(isinstance(n, ir.Quantity | ir.Growth) for part in parts for n in part.walk())
+    return any(part.every(ir.Quantity, ir.Growth) for part in parts)
 
 
 def is_about_sizes(test: ir.Test) -> bool:

@@ -111,9 +111,7 @@ class Experiment:
         number = len(self.summaries) + 1
         every = {i.name: i for i in _indices(self.test)}
         free = [every[name] for name in sorted(free_indices(node.body))]
-        if any(
-            isinstance(n, ir.Read) and n.tensor.startswith("summary_") for n in node.body.walk()
-        ):
+        if any(n.tensor.startswith("summary_") for n in node.body.every(ir.Read)):
             raise IndicialError(
                 "a statistic of a statistic is the same at every draw; for a quotient, "
                 "write (mean of a) / (mean of b)"

@@ -352,8 +352,8 @@ def _figure(experiment: Experiment, found: Estimate) -> str:
     place = _worst(found)
     error = float(found.error[place])
     test = experiment.test
-    drawn_left = any(isinstance(node, Statistic) for node in test.left.walk())
-    drawn_right = any(isinstance(node, Statistic) for node in test.right.walk())
+    drawn_left = bool(test.left.every(Statistic))
+    drawn_right = bool(test.right.every(Statistic))
     left, right = float(found.left[place]), float(found.right[place])
     if drawn_left and drawn_right:
         value = f"{with_error(left, error)} against {number(right)}"
@@ -378,4 +378,4 @@ def _refuted(experiment: Experiment, found: Estimate, seed: int) -> Verdict:
 
 
 def _has_statistic(expression: Any) -> bool:
-    return any(isinstance(node, Statistic) for node in expression.walk())
+    return bool(expression.every(Statistic))

@@ -85,5 +85,5 @@ def steps(equation: s.Equation) -> Iterator[Step]:
 def is_derivation(equation: s.Equation) -> bool:
     """Whether it derives something: it has several steps, or is about a derivative."""
     return len(equation.relations) > 1 or any(
-        isinstance(n, s.Derivative) for side in derived(equation, WHOLE).sides for n in side.walk()
+        side.every(s.Derivative) for side in derived(equation, WHOLE).sides
     )

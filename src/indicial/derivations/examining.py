@@ -63,7 +63,7 @@ def _is_definition(equation: Equation) -> bool:
         equation.relations == ("=",)
         and isinstance(left, Name)
         and not isinstance(rest[0], Number)
-        and not any(isinstance(n, Limit) for n in equation.walk())
+        and not equation.every(Limit)
     )
 
 
@@ -105,7 +105,7 @@ def _borrowed(scope: Scope, before: Sequence[Statement]) -> list[Statement]:
         for statement in latest[name]:
             if statement not in found:
                 found.append(statement)
-                waiting += [_key(n) for n in statement.walk() if isinstance(n, Name)]
+                waiting += [_key(n) for n in statement.every(Name)]
     return [s for s in before if s in found]
 
 

@@ -213,7 +213,7 @@ class Scope:
             return
         if reference.key in self.sizes and not reference.items:
             return
-        again = (self.read(n) for n in body.walk() if isinstance(n, s.Name | s.Index))
+        again = (self.read(n) for n in body.every(s.Name, s.Index))
         if any(
             r is not None and (r.key, r.items) == (reference.key, reference.items) for r in again
         ):
@@ -318,9 +318,7 @@ class Scope:
         """Whether a name is computed from itself at an earlier step."""
         return any(
             not all(isinstance(item, s.Number) for item in rule.items)
-            and any(
-                isinstance(n, s.Name) and self.naming.read(n).key == key for n in rule.body.walk()
-            )
+            and any(self.naming.read(n).key == key for n in rule.body.every(s.Name))
             for rule in self.rules.get(key, ())
         )
 

@@ -208,7 +208,7 @@ def plans(step: Step, scope: Scope) -> Iterator[Way]:
         if sides in seen:
             continue
         seen.append(sides)
-        slopes = any(isinstance(n, Derivative) for side in sides for n in side.walk())
+        slopes = any(side.every(Derivative) for side in sides)
         for layout in (MIXED, DENOMINATOR, NUMERATOR) if slopes else (MIXED,):
             for rules in (True,) if slopes or step.relation != "=" else (True, False):
                 yield Way(scope, sides, layout, rules, {}, (), 0)
@@ -291,7 +291,7 @@ def _outcome(way: Way, draw: Draw, dry: bool = False) -> _Outcome:
     if draw.condition is not None and draw.condition.what == FROM_ONE:
         first = 1
     ranges = [range(first, last + 1)] * len(way.letters)
-    slopes = any(isinstance(n, Derivative) for side in way.sides for n in side.walk())
+    slopes = any(side.every(Derivative) for side in way.sides)
     names: tuple[set[str], set[str]] = (set(), set())
     used: set[str] = set()
     worst = 0.0

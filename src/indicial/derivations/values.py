@@ -428,7 +428,7 @@ class Evaluation:
         if key in ("P", "p", "Pr", "𝒩", "N"):
             raise Unread(f"{key} is a probability")
         if self._factor(node) is not None:
-            letters = {n.base for n in node.arguments[0].walk() if isinstance(n, s.Name) and n.bare}
+            letters = {n.base for n in node.arguments[0].every(s.Name) if n.bare}
             if letters & set(env):
                 raise Unread(f"{key}(…) may be a call or a product")
             return times(self._name(name, env), self.value(node.arguments[0], env))

@@ -247,13 +247,12 @@ def _renamed(node: Expression, old: Name, new: Expression) -> Expression:
 def free_letters(node: Expression, code: Code) -> list[Name]:
     """The indices that stand in brackets, in their order, without those that are summed."""
     found: dict[Name, None] = {}
-    for part in node.walk():
-        if isinstance(part, Index):
-            for item in part.items:
-                if (
-                    isinstance(item, Name)
-                    and item.base[:1].islower()
-                    and name_key(item) not in code.tensors
-                ):
-                    found.setdefault(item)
+    for part in node.every(Index):
+        for item in part.items:
+            if (
+                isinstance(item, Name)
+                and item.base[:1].islower()
+                and name_key(item) not in code.tensors
+            ):
+                found.setdefault(item)
     return list(found)

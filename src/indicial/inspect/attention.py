@@ -103,7 +103,7 @@ def attentions(code: ir.Code) -> list[Attention]:
     lengths = set(data_lengths(code))
     found: dict[str, Attention] = {}
     for statement in code.statements:
-        softmax = next((n for n in statement.body.walk() if isinstance(n, ir.Softmax)), None)
+        softmax = next((n for n in statement.body.every(ir.Softmax)), None)
         if softmax is None or statement.target in found:
             continue
         letters = [_letter(place) for place in statement.left]
@@ -144,8 +144,7 @@ def _axes(
 def _read_as_weights(code: ir.Code, name: str, columns: tuple[int, ...]) -> bool:
     """Whether some sum runs over the places that the weights are for."""
     return any(
-        isinstance(node, ir.Reduce)
-        and node.operator == "sum"
+        node.operator == "sum"
         and any(
             isinstance(inner, ir.Read)
             and inner.tensor == name
@@ -153,7 +152,7 @@ def _read_as_weights(code: ir.Code, name: str, columns: tuple[int, ...]) -> bool
             for inner in node.descendants()
         )
         for statement in code.statements
-        for node in statement.body.walk()
+        for node in statement.body.every(ir.Reduce)
     )
 
 

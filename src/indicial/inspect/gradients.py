@@ -155,10 +155,9 @@ def _layers(code: Code, recurrence: Recurrence, name: str, sizes: Mapping[str, i
 def _embeds(code: Code, statement: Statement) -> bool:
     """Whether a statement reads a parameter at a token: `e[w[t],j]`."""
     return any(
-        isinstance(node, Read)
-        and code.tensors[node.tensor].role == "parameter"
+        code.tensors[node.tensor].role == "parameter"
         and any(isinstance(place, Gather) for place in node.places)
-        for node in statement.body.walk()
+        for node in statement.body.every(Read)
     )
 
 

@@ -173,9 +173,7 @@ class _Builder:
         terms = _terms(statement.body)
         guard = [statement.guard] if statement.guard is not None else []
         for root in (statement.body, *guard):
-            for node in root.walk():
-                if not isinstance(node, ir.Read):
-                    continue
+            for node in root.every(ir.Read):
                 tensor = self.code.tensors[node.tensor]
                 if tensor.role == "constant" or (
                     self.named[node.tensor].made and tensor.role == "draw"

@@ -32,8 +32,8 @@ class Neighbours:
 def embedding(code: Code) -> tuple[str, int, str] | None:
     """The first parameter that is read at a token, along which axis, and at which input."""
     for statement in code.statements:
-        for node in statement.body.walk():
-            if isinstance(node, Read) and code.tensors[node.tensor].role == "parameter":
+        for node in statement.body.every(Read):
+            if code.tensors[node.tensor].role == "parameter":
                 for axis, place in enumerate(node.places):
                     if (
                         isinstance(place, Gather)

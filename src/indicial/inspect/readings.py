@@ -104,8 +104,8 @@ def shift(code: ir.Code, token: str) -> int:
     shifts = {
         place.shift[1]
         for statement in code.statements
-        for node in statement.body.walk()
-        if isinstance(node, ir.Read) and node.tensor == token
+        for node in statement.body.every(ir.Read)
+        if node.tensor == token
         for place in node.places
         if isinstance(place, ir.Affine) and place.shift is not None
         if not _predicts(code, statement)
@@ -115,7 +115,4 @@ def shift(code: ir.Code, token: str) -> int:
 
 def _predicts(code: ir.Code, statement: ir.Statement) -> bool:
     """A loss reads the token that is predicted, not one that is looked at."""
-    return any(
-        isinstance(node, ir.Read) and code.tensors[node.tensor].probability
-        for node in statement.body.walk()
-    )
+    return any(code.tensors[node.tensor].probability for node in statement.body.every(ir.Read))

@@ -11,12 +11,13 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from operator import is_, is_not
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar, overload
 
 from indicial.notation.kept import Kind, by_kind, kept
 from indicial.notation.source import NOWHERE, Span
 
 N = TypeVar("N", bound="Tree[Any]")
+Other = TypeVar("Other")
 
 PLAIN = frozenset({str, int, float, bool, type(None)})
 """What stands in a node and is no node."""
@@ -58,7 +59,11 @@ class Tree(Generic[N]):
         own: Any = self
         return chain((own,), self.descendants())
 
-    def every(self, *kinds: type[Kind]) -> Sequence[Kind]:
+    @overload
+    def every(self, one: type[Kind], other: type[Other], /) -> Sequence[Kind | Other]: ...
+    @overload
+    def every(self, *kinds: type[Kind]) -> Sequence[Kind]: ...
+    def every(self, *kinds: type[Any]) -> Sequence[Any]:
         """Those of them that are of one kind or of some: what most questions are about."""
         found: Sequence[Any]
         if len(kinds) == 1:

@@ -126,13 +126,13 @@ def _as_written(message: Message) -> bool:
 
 def at_a_distance(statement: s.Statement) -> bool:
     """Whether a step uses a law of a name that no equation gives: `R_m^⊤ R_n = R_{n-m}`."""
-    names = [n for n in statement.walk() if isinstance(n, s.Name) and n.sub]
+    names = [n for n in statement.every(s.Name) if n.sub]
     far = {n.base for n in names for i in n.sub if isinstance(i, s.Add) and _letters_of(i) > 1}
     return any(n.base in far for n in names for i in n.sub if isinstance(i, s.Name))
 
 
 def _letters_of(item: s.Expression) -> int:
-    return len({n.base for n in item.walk() if isinstance(n, s.Name)})
+    return len({n.base for n in item.every(s.Name)})
 
 
 def in_full(statement: s.Statement, outline: Outline, misspelt: Span | None = None) -> bool:
@@ -169,13 +169,13 @@ def _of_numbers(statement: s.Statement, outline: Outline) -> bool:
         return False
     found = [use for side in statement.sides for use in uses(outline, side)]
     ends = [n.upper for n in statement.every(s.Reduction) if n.upper is not None]
-    sizes = {n.base for end in ends for n in end.walk() if isinstance(n, s.Name)}
+    sizes = {n.base for end in ends for n in end.every(s.Name)}
     return all(
         (use.kind == "tensor" and not use.reference.key[:1].isupper())
         or use.reference.key in sizes
         or (use.kind == "function" and outline.is_function(use.reference.key))
         for use in found
-    ) and not any(isinstance(n, s.Name) and n.font for n in statement.walk())
+    ) and not any(n.font for n in statement.every(s.Name))
 
 
 def _statistics(statement: s.Statement, outline: Outline) -> bool:
@@ -191,10 +191,8 @@ def _statistics(statement: s.Statement, outline: Outline) -> bool:
 def _indexed_below(statement: s.Statement, span: Span) -> bool:
     """Whether what a Σ sums has an index, if not its own: `ĝ_i - g`, and not the `1 / n` of a constant."""
     return any(
-        isinstance(node, s.Reduction)
-        and node.body.span == span
-        and any(isinstance(n, s.Name) and n.sub for n in node.body.walk())
-        for node in statement.walk()
+        node.body.span == span and any(isinstance(n, s.Name) and n.sub for n in node.body.walk())
+        for node in statement.every(s.Reduction)
     )
 
 
@@ -212,7 +210,7 @@ def _plain(item: s.Expression) -> s.Expression:
 
 def _runs(under: s.Expression) -> bool:
     """Whether what stands below a Σ is an index, or a condition on indices; `w_t` of a softmax too."""
-    return not any(isinstance(n, s.Name) and (n.accents or n.sup) for n in under.walk())
+    return not any(n.accents or n.sup for n in under.every(s.Name))
 
 
 def _whole(statement: s.Statement, span: Span) -> bool:
@@ -232,10 +230,7 @@ def _whole(statement: s.Statement, span: Span) -> bool:
 
 def _in_brackets(statement: s.Statement, span: Span) -> bool:
     """Whether a letter stands in square brackets."""
-    return any(
-        isinstance(n, s.Index) and any(_inside(span, item.span) for item in n.items)
-        for n in statement.walk()
-    )
+    return any(any(_inside(span, item.span) for item in n.items) for n in statement.every(s.Index))
 
 
 def _sums(statement: s.Statement) -> bool:

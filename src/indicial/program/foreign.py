@@ -189,10 +189,7 @@ def _left(equation: s.Equation, outline: Outline) -> str:
         return ""
     numbering = _numbering(outline)
     for argument in left.arguments:
-        if any(
-            isinstance(n, s.Name) and n.sub and replace(n, sub=()) == argument
-            for n in equation.walk()
-        ):
+        if any(n.sub and replace(n, sub=()) == argument for n in equation.every(s.Name)):
             return f"{unicode(argument)} is an index here, and has indices"
         if (
             isinstance(argument, s.Name)
@@ -290,7 +287,7 @@ def _numbering(outline: Outline) -> set[s.Expression]:
             items = (*node.sub, *node.sup)
         elif isinstance(node, s.Reduction):
             items = node.under
-        found.update(n for i in items for n in i.walk() if isinstance(n, s.Name))
+        found.update(n for i in items for n in i.every(s.Name))
     return found
 
 
@@ -440,15 +437,14 @@ def _is_moment(argument: s.Expression) -> bool:
 
 
 def _over_parameters(node: s.Reduction) -> bool:
-    letters = [n.base for under in node.under for n in under.walk() if isinstance(n, s.Name)]
+    letters = [n.base for under in node.under for n in under.every(s.Name)]
     return any(letter in GROUPS or letter in "θωφψ" for letter in letters)
 
 
 def _speaks_of_tokens(node: s.Node) -> bool:
     """Whether a loss is about `P(w_t | w_0, …)`: a model of tokens in a row."""
     return any(
-        isinstance(n, s.Call) and any(_in_a_row(a) for a in (*n.arguments, *(n.given or ())))
-        for n in node.walk()
+        any(_in_a_row(a) for a in (*n.arguments, *(n.given or ()))) for n in node.every(s.Call)
     )
 
 
@@ -501,13 +497,12 @@ def _leading(factors: tuple[s.Expression, ...]) -> tuple[s.Expression, ...]:
 def _known_e(outline: Outline) -> bool:
     """Whether the program has a tensor E: declared, or with two indices somewhere, or one on a left side."""
     read = any(
-        isinstance(node, s.Index)
-        and isinstance(node.base, s.Name)
+        isinstance(node.base, s.Name)
         and node.base.base == "E"
         and len(node.items) > 1
         and all(map(index_expression, node.items))
         for statement in outline.statements
-        for node in statement.walk()
+        for node in statement.every(s.Index)
     )
     defined = any(
         d.key == "E" and all((n := index_name(i)) and not is_capital(n.base) for i in d.items)

@@ -52,7 +52,7 @@ def through(code: ir.Code) -> ir.Code:
     }
     for name in list(definitions):
         body = definitions[name].body
-        costly = any(isinstance(node, ir.Reduce | ir.Softmax | ir.Join) for node in body.walk())
+        costly = bool(body.every(ir.Reduce, ir.Softmax, ir.Join))
         if costly and name in elsewhere:
             del definitions[name]
     return _Logs(code, definitions).code
@@ -89,7 +89,7 @@ class _Logs:
     # ---- expressions in which logarithms may stand ----
 
     def rewritten(self, node: ir.Expression, ranges: Ranges) -> ir.Expression:
-        if not any(isinstance(n, ir.Apply) and n.function == "ln" for n in node.walk()):
+        if not any(n.function == "ln" for n in node.every(ir.Apply)):
             return node
         match node:
             case ir.Apply("ln", (argument,)):

@@ -451,7 +451,7 @@ def _without_derivatives(statements: Iterable[Statement]) -> tuple[list[Statemen
     kept: list[Statement] = []
     skipped: list[Skipped] = []
     for statement in statements:
-        if any(isinstance(n, Name) and n.base in ("∂", "∇") for n in statement.walk()):
+        if any(n.base in ("∂", "∇") for n in statement.every(Name)):
             skipped.append(Skipped(statement.span, "it is about derivatives"))
         else:
             kept.append(statement)

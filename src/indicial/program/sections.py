@@ -380,7 +380,7 @@ def _borrow(part: Part, before: Sequence[Part]) -> None:
     if taken:
         earlier = [st for other in reversed(before) for st in other.whole]
         earlier = [st for n, st in enumerate(earlier) if st not in earlier[:n]]
-        read = {n for st in (*taken, *part.statements) for n in st.walk() if isinstance(n, s.Name)}
+        read = {n for st in (*taken, *part.statements) for n in st.every(s.Name)}
         declared = [d for d in earlier if isinstance(d, s.Declaration) and _concerns(d, read)]
         part.borrowed = [*declared, *(e for e in earlier if e in taken)]
         part.sketch = None
@@ -398,7 +398,7 @@ def _concerns(declaration: s.Declaration, read: set[s.Name]) -> bool:
     """Whether a declaration is of use where these names are read; a constant may not be."""
     if declaration.keyword != "constant":
         return True
-    names = {n for item in declaration.items for n in item.walk() if isinstance(n, s.Name)}
+    names = {n for item in declaration.items for n in item.every(s.Name)}
     return bool(names & read)
 
 

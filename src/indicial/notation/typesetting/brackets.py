@@ -47,7 +47,7 @@ class BracketTypesetter(NameTypesetter):
         order = () if node.order is None else (node.order,)
         if self.latex:
             return f"\\left\\| {body} \\right\\|" + self.script("_", order)
-        if any(isinstance(part, Norm) for part in node.body.walk()):
+        if node.body.every(Norm):
             return "norm" + self.script("_", order) + f"({body})"
         bars = self.surface.norm
         return bars + body + bars + self.script("_", order)

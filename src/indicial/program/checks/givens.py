@@ -185,9 +185,7 @@ def _token_reads(code: ir.Code, target: str, tokens: str) -> list[Span]:
     pending, seen = [target], {target}
     while pending:
         for statement in code.of(pending.pop()):
-            for node in statement.body.walk():
-                if not isinstance(node, ir.Read):
-                    continue
+            for node in statement.body.every(ir.Read):
                 if node.tensor == tokens and node.span.text:
                     found.setdefault(node.span)
                 elif node.tensor not in seen:

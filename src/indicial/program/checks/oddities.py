@@ -21,11 +21,10 @@ FIRST_LAYER = "the first layer of"
 
 def variables_of(context: Context, statement: RawStatement) -> dict[str, Variable]:
     found = {v.name: v for v in statement.variables}
-    for node in statement.body.walk():
-        if isinstance(node, ir.Reduce | ir.Softmax):
-            for index in node.indices:
-                number = int((index.extent.name or "#ex0")[3:])
-                found.setdefault(index.name, context.variables[number])
+    for node in statement.body.every(ir.Reduce, ir.Softmax):
+        for index in node.indices:
+            number = int((index.extent.name or "#ex0")[3:])
+            found.setdefault(index.name, context.variables[number])
     return found
 
 

@@ -158,16 +158,13 @@ def _defined_so(context: Context, mine: list[Step], family: str, by: int) -> boo
 def _sums(context: Context) -> None:
     """`Σ_t -ln P(w_{t-1} | …)`: the sum runs over t, and all that it reads is a step off."""
     for statement in context.statements:
-        for node in statement.body.walk():
-            if not isinstance(node, ir.Reduce | ir.Softmax):
-                continue
+        for node in statement.body.every(ir.Reduce, ir.Softmax):
             bound = {i.name: i for i in node.indices}
             at: dict[str, list[tuple[int, Span]]] = defaultdict(list)
-            for read in node.body.walk():
-                if isinstance(read, ir.Read):
-                    for place in read.places:
-                        if isinstance(place, ir.Affine) and place.shift and place.shift[0] in bound:
-                            at[place.shift[0]].append((place.shift[1], read.span))
+            for read in node.body.every(ir.Read):
+                for place in read.places:
+                    if isinstance(place, ir.Affine) and place.shift and place.shift[0] in bound:
+                        at[place.shift[0]].append((place.shift[1], read.span))
             for name, found in at.items():
                 number = int((bound[name].extent.name or "#ex0")[3:])
                 variable = context.variables[number]

@@ -81,15 +81,15 @@ def _warning(code: str, text: str, *spans: Span, hint: str = "") -> Fault:
 
 def _idle_sums(equation: s.Equation) -> Iterator[Fault]:
     """`Σ_j (ĝ_i - g)`: something there has an index, but nothing the one that is summed."""
-    for node in equation.walk():
-        if not isinstance(node, s.Reduction) or node.operator != "sum" or _vague(node.body):
+    for node in equation.every(s.Reduction):
+        if node.operator != "sum" or _vague(node.body):
             continue
         binders = [b for under in node.under if (b := _binder(under)) is not None]
         for binder in binders:
             if len(binders) == len(node.under) and not _mentions(node.body, binder):
                 if any(_mentions(u, binder) for u in node.under if _binder(u) != binder):
                     continue
-                if any(isinstance(n, s.Name) and _lettered(n) for n in node.body.walk()):
+                if any(_lettered(n) for n in node.body.every(s.Name)):
                     letter = unicode(binder)
                     text = f"sum runs over {letter}, which does not occur in its body"
                     hint = "is an index missing in the body?"
@@ -105,13 +105,12 @@ def _binder(under: s.Expression) -> s.Name | None:
 
 def _vague(node: s.Expression) -> bool:
     """Whether something may depend on anything: dots, a function of all, a sum that goes on."""
-    return any(isinstance(n, s.Dots) for n in node.walk())
+    return bool(node.every(s.Dots))
 
 
 def _mentions(node: s.Node, letter: s.Name) -> bool:
     return any(
-        isinstance(n, s.Name) and (n.base == letter.base or (letter.base in n.base and _run(n)))
-        for n in node.walk()
+        n.base == letter.base or (letter.base in n.base and _run(n)) for n in node.every(s.Name)
     )
 
 
@@ -130,8 +129,8 @@ def _lettered(name: s.Name) -> bool:
 
 def _conditions(equation: s.Equation) -> Iterator[Fault]:
     """`Π_{m ∈ N(n), k ≠ m}`: the condition speaks of a letter that occurs nowhere else."""
-    for node in equation.walk():
-        if not isinstance(node, s.Reduction) or len(node.under) < 2:
+    for node in equation.every(s.Reduction):
+        if len(node.under) < 2:
             continue
         for under in node.under:
             if not isinstance(under, s.Comparison) or under.operators != ("≠",):
@@ -141,10 +140,9 @@ def _conditions(equation: s.Equation) -> Iterator[Fault]:
                     continue
                 inside = {id(n) for n in _all_conditions(equation, "≠")}
                 elsewhere = any(
-                    isinstance(n, s.Name)
-                    and id(n) not in inside
+                    id(n) not in inside
                     and (n.base == letter.base or (letter.base in n.base and _run(n)))
-                    for n in equation.walk()
+                    for n in equation.every(s.Name)
                 )
                 if not elsewhere and not is_capital(letter.base):
                     text = f"{unicode(letter)} stands in this condition only: nothing runs over it"
@@ -168,7 +166,7 @@ def _left_only(equation: s.Equation) -> Iterator[Fault]:
     if not isinstance(left, s.Call) or len(left.arguments) < 2 or len(equation.sides) < 2:
         return
     arguments = [a for a in left.arguments if isinstance(a, s.Name) and _lettered(a)]
-    right = [n for side in equation.sides[1:] for n in side.walk() if isinstance(n, s.Name)]
+    right = [n for side in equation.sides[1:] for n in side.every(s.Name)]
     if len(arguments) < len(left.arguments) or any(a in right for a in arguments):
         return
     others = [n for n in right if n.base in {a.base for a in arguments} and not n.sub]
@@ -181,9 +179,7 @@ def _left_only(equation: s.Equation) -> Iterator[Fault]:
 
 def _no_argument(equation: s.Equation) -> Iterator[Fault]:
     """`\\ln - P(y)`: a probability is subtracted from a logarithm of nothing."""
-    for node in equation.walk():
-        if not isinstance(node, s.Add):
-            continue
+    for node in equation.every(s.Add):
         for one, two in zip(node.terms, node.terms[1:], strict=False):
             bare = isinstance(one, s.Name) and one.base in ("ln", "log") and not one.sub
             if bare and isinstance(two, s.Negative) and _is_probability(two.body):
@@ -200,8 +196,8 @@ def _is_probability(node: s.Expression) -> bool:
 
 def _lost_powers(equation: s.Equation) -> Iterator[Fault]:
     """`g_t^2 + γ g_{t-1}^2 + γ^2 g_{t-2} + …`: a series whose terms are alike but for a square."""
-    for node in equation.walk():
-        if not isinstance(node, s.Add) or not any(isinstance(t, s.Dots) for t in node.terms):
+    for node in equation.every(s.Add):
+        if not any(isinstance(t, s.Dots) for t in node.terms):
             continue
         terms = [_scripted(t) for t in node.terms if not isinstance(t, s.Dots)]
         if len(terms) < 3 or not all(terms):
@@ -219,7 +215,7 @@ def _lost_powers(equation: s.Equation) -> Iterator[Fault]:
 
 def _scripted(term: s.Expression) -> s.Name | None:
     """The only name with an index in a term."""
-    names = [n for n in term.walk() if isinstance(n, s.Name) and n.sub]
+    names = [n for n in term.every(s.Name) if n.sub]
     return names[0] if len(names) == 1 else None
 
 
@@ -251,15 +247,13 @@ def _terms(equation: s.Equation) -> Iterator[Fault]:
 
 
 def _letters(term: s.Expression) -> set[str]:
-    return {
-        c for n in term.walk() if isinstance(n, s.Name) for c in (n.base if _run(n) else (n.base,))
-    }
+    return {c for n in term.every(s.Name) for c in (n.base if _run(n) else (n.base,))}
 
 
 def _compared(term: s.Expression) -> Iterator[s.Name]:
     """The small letters that conditions compare: the c of `1[y[n] = c]`."""
-    for node in term.walk():
-        if isinstance(node, s.Comparison) and node.operators == ("=",):
+    for node in term.every(s.Comparison):
+        if node.operators == ("=",):
             for operand in node.operands:
                 if isinstance(operand, s.Name) and operand.bare and operand.base.islower():
                     yield operand
@@ -315,9 +309,8 @@ def _lost_accents(display: Sequence[s.Statement], section: Heading) -> Iterator[
             same = [
                 other
                 for st in rows
-                for other in st.walk()
-                if isinstance(other, s.Index)
-                and isinstance(other.base, s.Name)
+                for other in st.every(s.Index)
+                if isinstance(other.base, s.Name)
                 and other.base.accents
                 and other.items == node.items
                 and replace(other.base, accents=()) == name
@@ -335,7 +328,7 @@ def _holds(row: s.Equation, node: s.Node) -> bool:
 
 def _joined_names(display: Sequence[s.Statement]) -> Iterator[Fault]:
     """`Δ_Φ` once, where all else is `ΔΦ`."""
-    names = [n for statement in display for n in statement.walk() if isinstance(n, s.Name)]
+    names = [n for statement in display for n in statement.every(s.Name)]
     written = Counter(n.base for n in names)
     for name in names:
         if name.base != "Δ" or len(name.sub) != 1 or not isinstance(name.sub[0], s.Name):
@@ -409,10 +402,10 @@ def _free_letters(equation: s.Equation) -> Iterator[Fault]:
     sums = [n for n in right if isinstance(n, s.Reduction)]
     if not sums or any(isinstance(n, s.Call) and not _known(n) for n in right):
         return
-    bound = {n.base for r in sums for u in r.under for n in u.walk() if isinstance(n, s.Name)}
+    bound = {n.base for r in sums for u in r.under for n in u.every(s.Name)}
     for node in sums:
         binders = {b.base for under in node.under if (b := _binder(under)) is not None}
-        names = [n for n in node.body.walk() if isinstance(n, s.Name) and len(n.sub) == 1]
+        names = [n for n in node.body.every(s.Name) if len(n.sub) == 1]
         summed = {
             n.base for n in names if isinstance(n.sub[0], s.Name) and n.sub[0].base in binders
         }

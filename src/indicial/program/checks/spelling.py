@@ -232,13 +232,7 @@ def _starts_only(context: Context) -> None:
 def _declared(context: Context, read: set[str]) -> None:
     """A constant or a parameter that is declared and never read."""
     outline = context.outline
-    rates = {
-        n.tensor
-        for draw in context.draws
-        for a in draw.arguments
-        for n in a.walk()
-        if isinstance(n, ir.Read)
-    }
+    rates = {n.tensor for draw in context.draws for a in draw.arguments for n in a.every(ir.Read)}
     for kind, found in (
         ("constant", {k: r.span for k, (r, _) in outline.constants.items()}),
         ("parameter", {k: r.span for k, r in outline.parameters.items()}),

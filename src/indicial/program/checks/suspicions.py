@@ -91,7 +91,7 @@ def _touched(sites: list[Span], statements: list[RawStatement]) -> set[Span]:
 def _constant(context: Context, statement: RawStatement) -> None:
     """An index on the left that the right side does not have."""
     body = statement.body
-    if not any(isinstance(n, ir.Read) for n in body.walk()):
+    if not body.every(ir.Read):
         return  # `α[t_1,t_2] = 0 for …`
     used = free_indices(body) | (free_indices(statement.guard) if statement.guard else set())
     for variable in statement.variables:
@@ -133,8 +133,8 @@ def _parameters(
     context: Context, expression: ir.Expression
 ) -> Iterator[tuple[ir.Read, TensorInfo]]:
     """The reads of parameters that nobody declared."""
-    for node in expression.walk():
-        if isinstance(node, ir.Read) and _is_parameter(context, node):
+    for node in expression.every(ir.Read):
+        if _is_parameter(context, node):
             yield node, context.tensors[node.tensor]
 
 
@@ -157,8 +157,8 @@ def _is_parameter(context: Context, read: ir.Read) -> bool:
 def _terms(context: Context, statement: RawStatement, sequence: set[int]) -> None:
     """A term of a sum without an index that all the other terms have."""
     known = variables_of(context, statement)
-    for node in statement.body.walk():
-        if not isinstance(node, ir.Apply) or node.function != "+":
+    for node in statement.body.every(ir.Apply):
+        if node.function != "+":
             continue
         free = [free_indices(a) for a in node.arguments]
         counts = Counter(name for names in free for name in names)
@@ -192,8 +192,8 @@ def _terms(context: Context, statement: RawStatement, sequence: set[int]) -> Non
 def _factors(context: Context, statement: RawStatement, sequence: set[int]) -> None:
     """`Σ_i W[j] h[i]`: a parameter inside a sum over an index that only the other factor has."""
     known = variables_of(context, statement)
-    for node in statement.body.walk():
-        if not isinstance(node, ir.Reduce) or not isinstance(node.body, ir.Apply):
+    for node in statement.body.every(ir.Reduce):
+        if not isinstance(node.body, ir.Apply):
             continue
         if node.operator not in ("sum", "mean") or node.body.function != "*":
             continue
@@ -216,8 +216,8 @@ def _factors(context: Context, statement: RawStatement, sequence: set[int]) -> N
 
 def _cancelled(context: Context, statement: RawStatement) -> None:
     """A term under a softmax without its index: it changes nothing."""
-    for node in statement.body.walk():
-        if not isinstance(node, ir.Softmax) or not isinstance(node.body, ir.Apply):
+    for node in statement.body.every(ir.Softmax):
+        if not isinstance(node.body, ir.Apply):
             continue
         if node.body.function != "+":
             continue

@@ -181,8 +181,8 @@ def _open_names(code: ir.Code, expression: ir.Expression) -> set[str]:
     pending = [expression]
     seen: set[str] = set()
     while pending:
-        for node in pending.pop().walk():
-            if not isinstance(node, ir.Read) or node.tensor in seen:
+        for node in pending.pop().every(ir.Read):
+            if node.tensor in seen:
                 continue
             seen.add(node.tensor)
             tensor = code.tensors.get(node.tensor)

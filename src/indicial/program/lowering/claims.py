@@ -52,7 +52,7 @@ def _sound(lowering: Lowering, claim: s.Claim) -> bool:
         return False
     if claim.tolerance is not None:
         return True
-    statistic = any(isinstance(node, s.Statistic) for node in claim.walk())
+    statistic = bool(claim.every(s.Statistic))
     if "≈" in operators or ("=" in operators and statistic):
         why = "a number from draws is never exact" if statistic else "give a tolerance"
         lowering.messages.error(

@@ -113,9 +113,7 @@ class Finish:
         bound = {index.name for index in node.indices}
         free = free_indices(node.body)  # of a sum inside, what is outside adds nothing
         conditions = [node.condition] if node.condition is not None else []
-        for read in node.body.walk():
-            if not isinstance(read, ir.Read):
-                continue
+        for read in node.body.every(ir.Read):
             for number, place in enumerate(read.places):
                 if not isinstance(place, ir.Affine) or len(place.terms) < 2:
                     continue

@@ -112,7 +112,7 @@ class Lowering(Reading):
         for key, opened in left.items():
             opened.beside = opened.beside + [
                 f.expression.span for f in factors
-                if key not in f.opens and any(isinstance(n, ir.Read) for n in f.expression.walk())
+                if key not in f.opens and bool(f.expression.every(ir.Read))
             ]  # fmt: skip
         return Term(body, left)
 

@@ -69,7 +69,7 @@ def _only_sizes(item: s.Expression) -> bool:
     """A capital with numbers only (`K-1`, `2J`) is a size; alone it is an index."""
     if isinstance(item, s.Name):
         return False
-    names = [n for n in item.walk() if isinstance(n, s.Name)]
+    names = list(item.every(s.Name))
     inner = {id(part) for n in names for script in (*n.sub, *n.sup) for part in script.walk()}
     return all(is_capital(n.base) for n in names if id(n) not in inner)
 
@@ -233,7 +233,7 @@ def _named(node: s.Expression) -> str:
         and isinstance(node.function, s.Name)
         and node.function.base == "floor"
     )
-    letters = sorted({name_key(n) for n in node.walk() if isinstance(n, s.Name) and index_name(n)})
+    letters = sorted({name_key(n) for n in node.every(s.Name) if index_name(n)})
     if not floor or len(letters) != 1:
         return ""
     return f"give it a name on a line of its own, r[{letters[0]}] = {unicode(node)}, and write r[{letters[0]}] here"

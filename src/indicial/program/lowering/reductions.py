@@ -176,9 +176,7 @@ def _between(binder: Binder, node: s.Reduction, scope: Scope) -> list[s.Expressi
     """
     if binder.lower is None or binder.upper is None:
         return []
-    moves = any(
-        isinstance(n, s.Name) and name_key(n) in scope.variables for n in binder.upper.walk()
-    )
+    moves = any(name_key(n) in scope.variables for n in binder.upper.every(s.Name))
     if binder.upper is node.upper and not moves:
         return []
     signs = tuple("<" if strict else "≤" for strict in (binder.strict_lower, binder.strict_upper))
@@ -189,7 +187,7 @@ def _between(binder: Binder, node: s.Reduction, scope: Scope) -> list[s.Expressi
 def _last_on_left(conditions: list[s.Expression], scope: Scope) -> list[Binder]:
     """`softmax_{t_2 ≤ t_1}`, `softmax_{|t-s| ≤ 3}`: of the letters in the condition, the one that
     stands last on the left."""
-    letters = {name_key(n): n for c in conditions for n in c.walk() if isinstance(n, s.Name)}
+    letters = {name_key(n): n for c in conditions for n in c.every(s.Name)}
     for variable in reversed(scope.left):
         for key, name in letters.items():
             if scope.variables.get(key) is variable:

@@ -196,7 +196,7 @@ def _new_letter(condition: s.Expression, bound: set[str]) -> s.Name | None:
 
 def _has_index(node: s.Expression, bound: set[str]) -> bool:
     """Whether an end of a range moves with an index that is bound."""
-    return any(isinstance(n, s.Name) and name_key(n) in bound for n in node.walk())
+    return any(name_key(n) in bound for n in node.every(s.Name))
 
 
 def _flatten(items: tuple[s.Expression, ...]) -> Iterator[s.Expression]:

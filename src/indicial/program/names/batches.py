@@ -37,7 +37,7 @@ def _without(statement: s.Statement) -> s.Statement:
         return replace(statement, items=items)
     if not isinstance(statement, s.Equation):
         return statement
-    averaged = any(isinstance(n, s.Reduction) and _LETTER in n.under for n in statement.walk())
+    averaged = any(_LETTER in n.under for n in statement.every(s.Reduction))
     sides = tuple(_one(side) for side in statement.sides)
     if averaged:
         sides = tuple(_without_size(side) for side in sides)

@@ -114,7 +114,7 @@ def _on_left(outline: Outline, statement: s.Statement) -> set[s.Name]:
 
 def _poles(below: s.Expression) -> set[s.Name]:
     """The letters at whose 0 a denominator is 0: the t of `1 - β^t`, of `2 t`."""
-    letters = {n for n in below.walk() if isinstance(n, s.Name) and index_name(n) is not None}
+    letters = {n for n in below.every(s.Name) if index_name(n) is not None}
     return {letter for letter in letters if _at_zero(below, letter) == 0}
 
 

@@ -55,11 +55,9 @@ def _covariance(statement: s.Statement) -> tuple[s.Index, s.Expression, s.Expres
     if not all(own):
         return None
     mean, variance = right.arguments
-    bound = {
-        n for r in variance.walk() if isinstance(r, s.Reduction) for u in r.under for n in u.walk()
-    }
-    items = [i for n in variance.walk() if isinstance(n, s.Index) for i in n.items]
-    items += [i for n in variance.walk() if isinstance(n, s.Comparison) for i in n.operands]
+    bound = {n for r in variance.every(s.Reduction) for u in r.under for n in u.walk()}
+    items = [i for n in variance.every(s.Index) for i in n.items]
+    items += [i for n in variance.every(s.Comparison) for i in n.operands]
     others = {
         name_key(found)
         for item in items

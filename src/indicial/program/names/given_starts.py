@@ -100,10 +100,9 @@ def _defining(item: s.Index, statements: Sequence[s.Statement]) -> Iterator[s.Eq
 def _steps(equation: s.Equation, item: s.Index, place: int) -> bool:
     """Whether the right side reads the name one step before."""
     return any(
-        isinstance(node, s.Index)
-        and node.base == item.base
+        node.base == item.base
         and len(node.items) == len(item.items)
         and isinstance(node.items[place], s.Add)
         for side in equation.sides[1:]
-        for node in side.walk()
+        for node in side.every(s.Index)
     )

@@ -60,7 +60,7 @@ class _Matrices:
         return [*turned, *self.added]
 
     def statement(self, statement: s.Statement) -> s.Statement:
-        if not any(isinstance(n, s.Index) and self.marked(n) for n in statement.walk()):
+        if not any(self.marked(n) for n in statement.every(s.Index)):
             return statement
         if isinstance(statement, s.Equation):
             left = statement.sides[0]
@@ -184,8 +184,8 @@ def _elimination(
 
 def _letter(item: s.Expression) -> str:
     """`t` for `t-1`: what the matrices of one inverse are told apart by."""
-    for node in item.walk():
-        if isinstance(node, s.Name) and index_name(node) is not None:
+    for node in item.every(s.Name):
+        if index_name(node) is not None:
             return family(node)
     return "t"
 

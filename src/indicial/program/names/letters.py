@@ -198,8 +198,8 @@ def bound_letters(statement: s.Statement) -> frozenset[str]:
 
 def _letters(node: s.Expression) -> Iterator[str]:
     """The index letters of an index expression; the script letters of a gather count too."""
-    for inner in node.walk():
-        if isinstance(inner, s.Name) and is_letter(inner.base) and inner.base not in GROUPS:
+    for inner in node.every(s.Name):
+        if is_letter(inner.base) and inner.base not in GROUPS:
             yield inner.base
     if (
         isinstance(node, s.Name)
@@ -219,9 +219,7 @@ def _raised_letters(left: s.Expression) -> Iterator[str]:
 
 
 def _script_letters(node: s.Node) -> Iterator[str]:
-    for inner in node.walk():
-        if not isinstance(inner, s.Name):
-            continue
+    for inner in node.every(s.Name):
         for script in inner.sub:
             if isinstance(script, s.Name) and (script.font == "roman" or script.accents):
                 continue

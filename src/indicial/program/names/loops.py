@@ -79,9 +79,7 @@ def _total(sketch: Outline, base: s.Equation | None, steps: list[s.Equation]) ->
     terms: list[s.Expression] = [base.sides[-1]] if base is not None else []
     for step in steps:
         body = _renamed(step, first)
-        left = {
-            name_key(n) for n in first.sides[0].walk() if isinstance(n, s.Name) and index_name(n)
-        }
+        left = {name_key(n) for n in first.sides[0].every(s.Name) if index_name(n)}
         loose = tuple(loose_letters(sketch, body, left).values())
         if loose:
             body = s.Reduction("sum", loose, None, _product(body), span=step.span)

@@ -48,7 +48,7 @@ def activates(call: s.Call) -> bool:
 
 def maps(inside: s.Expression) -> bool:
     """`W x + b`: a sum or product with a matrix in it."""
-    capitals = any(isinstance(n, s.Name) and is_capital(n.base) for n in inside.walk())
+    capitals = any(is_capital(n.base) for n in inside.every(s.Name))
     return isinstance(inside, s.Add | s.Product) and capitals
 
 
@@ -405,7 +405,7 @@ def _names_its_places(node: s.Index) -> bool:
     assert isinstance(node.base, s.Name)
     script = node.base.sub[0] if len(node.base.sub) == 1 else None
     word = script.base if isinstance(script, s.Name) and script.bare else ""
-    places = {n.base for item in node.items for n in item.walk() if isinstance(n, s.Name)}
+    places = {n.base for item in node.items for n in item.every(s.Name)}
     return len(word) == len(node.items) and word.isalpha() and set(word) <= places
 
 

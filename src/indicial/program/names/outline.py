@@ -62,7 +62,7 @@ class Definition:
             letters.append(item)
         guard = self.equation.guard
         if guard is not None:
-            left = {n for n in self.left.walk() if isinstance(n, s.Name)}
+            left = set(self.left.every(s.Name))
             if not any(n in left for n in guard.walk()):
                 guard = None  # `c = u_a + u_i, i ∈ {d, c}` speaks of a label, and defines all of c
         return (tuple(marks), guard)

@@ -263,7 +263,5 @@ def _apart(call: s.Call) -> bool:
     """`λ (t - s)`: a blank, and then a distance of two indices; `a(t - s)` and `h (t-1)` are elements."""
     place = call.function.span.end
     blank = call.function.span.source.text[place : place + 1] == " "
-    letters = {
-        n.base for n in call.arguments[0].walk() if isinstance(n, s.Name) and is_letter(n.base)
-    }
+    letters = {n.base for n in call.arguments[0].every(s.Name) if is_letter(n.base)}
     return blank and isinstance(call.arguments[0], s.Add) and len(letters) > 1

@@ -136,7 +136,7 @@ class Conflicts:
         return None
 
     def _joined(self, parts: Sequence[s.Expression]) -> Shape | None:
-        dots = any(isinstance(n, s.Dots) for p in parts for n in p.walk())
+        dots = any(p.every(s.Dots) for p in parts)
         if dots and numbered(tuple(parts)) is None:
             raise Outside("it goes on with dots")
         if any(isinstance(p, s.ListLiteral) for p in parts):

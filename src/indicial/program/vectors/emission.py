@@ -360,7 +360,7 @@ class Emission:
         bound: set[str] = set()
         for node in (n for part in parts for n in part.walk()):
             if isinstance(node, s.Reduction):
-                bound |= {n.base for u in node.under for n in u.walk() if isinstance(n, s.Name)}
+                bound |= {n.base for u in node.under for n in u.every(s.Name)}
             if not isinstance(node, s.Name | s.Index | s.Call):
                 continue
             use = self.kinds.outline.use(node)

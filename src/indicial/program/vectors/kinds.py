@@ -83,9 +83,7 @@ class Kinds(Leaves):
             if isinstance(n.upper, s.Name)
         }  # fmt: skip
         self.sizes |= set(outline.sizes) | set(outline.labels) | index_letters(list(statements))
-        self.in_bold = any(
-            isinstance(n, s.Name) and n.font == "bold" for st in statements for n in st.walk()
-        )
+        self.in_bold = any(n.font == "bold" for st in statements for n in st.every(s.Name))
         self.steps = set(_steps(statements))
         self.whole = {
             s.Name(n.base, n.accents, n.primes)
@@ -155,7 +153,7 @@ class Kinds(Leaves):
         seen.most = max(seen.most, len(items))
         seen.above = seen.above or any(script in items for script in base.sup)
         for item in items:
-            letters = {n.base for n in item.walk() if isinstance(n, s.Name)}
+            letters = {n.base for n in item.every(s.Name)}
             gathered = isinstance(item, s.Name) and bool(item.sub)  # `A_{y_i,y_{i+1}}`
             if letters & self.steps and not gathered:
                 seen.steps = True
@@ -264,9 +262,7 @@ def _steps(statements: Sequence[s.Statement]) -> Iterator[str]:
     """The letters that are shifted in scripts: the t of `h_{t-1}`, the l of `h^{(l+1)}`."""
     shifted: dict[str, int] = defaultdict(int)
     for statement in statements:
-        for node in statement.walk():
-            if not isinstance(node, s.Name):
-                continue
+        for node in statement.every(s.Name):
             for script in (*node.sub, *node.sup):
                 inner = script.body if isinstance(script, s.Group) else script
                 if isinstance(inner, s.Add) and (name := index_name(inner.terms[0])) is not None:

@@ -28,7 +28,7 @@ def has_identity(statements: list[s.Statement], sketch: Outline) -> bool:
                     continue  # `label a, b in I` calls a set so, and no tensor
                 return False
             if isinstance(node, s.Reduction) and node.upper is not None:
-                used |= {name_key(n) for n in node.upper.walk() if isinstance(n, s.Name)}
+                used |= {name_key(n) for n in node.upper.every(s.Name)}
     return "I" not in used
 
 

@@ -148,11 +148,11 @@ def transposed(statements: list[s.Statement]) -> list[s.Statement]:
 
 def _primes_transpose(statements: list[s.Statement]) -> bool:
     """`(X'X)^{-1} X'y`: a prime is a ⊤ for an author who writes `X'X`, and defines nothing with a prime."""
-    names = [n for st in statements for n in st.walk() if isinstance(n, s.Name) and n.primes]
+    names = [n for st in statements for n in st.every(s.Name) if n.primes]
     defined = {n for st in statements if isinstance(st, s.Equation) for n in st.sides[0].walk()}
     if not names or defined & set(names) or any(n.primes > 1 for n in names):
         return False
-    products = [n for st in statements for n in st.walk() if isinstance(n, s.Product)]
+    products = [n for st in statements for n in st.every(s.Product)]
     return any(
         is_capital(one.base) and replace(one, primes=0) == two
         for product in products
@@ -272,9 +272,7 @@ def _shifted_below(statements: list[s.Statement]) -> set[str]:
 
 def _above(side: s.Expression, shifted: set[str]) -> Iterable[str]:
     """The letters above names in brackets; those that are shifted are noted as well."""
-    for node in side.walk():
-        if not isinstance(node, s.Name):
-            continue
+    for node in side.every(s.Name):
         letter = _letter(node.sup)
         if letter is not None:
             group = node.sup[0]
@@ -321,7 +319,7 @@ def factors(statements: list[s.Statement]) -> list[s.Statement]:
         if name.base in BUILT_IN or sketch.is_function(name_key(name)) or id(call) in drawn:
             return False
         use = sketch.use(call)
-        held = [n for n in call.arguments[0].walk() if isinstance(n, s.Name)]
+        held = list(call.arguments[0].every(s.Name))
         scripts = {id(i) for n in held for script in (*n.sub, *n.sup) for i in script.walk()}
         leaves = [n for n in held if id(n) not in scripts]
         value = any(n.base in values and name_key(n) not in bound for n in leaves)
@@ -389,7 +387,7 @@ def lettered(statements: list[s.Statement]) -> list[s.Statement]:
                     defined.discard(_stem(node))
                 if isinstance(below, s.Name) and _lone(below) and not is_capital(below.base):
                     letters[_stem(node)].add(below.base)  # T is the last t
-            running |= {n.base for place in places for n in place.walk() if isinstance(n, s.Name)}
+            running |= {n.base for place in places for n in place.every(s.Name)}
     labels = {
         letter
         for stem, told in letters.items()

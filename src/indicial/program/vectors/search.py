@@ -60,9 +60,7 @@ def _votes(kinds: Kinds, equations: Sequence[Sequence[s.Expression]]) -> tuple[i
     """How often a weight stands behind what it multiplies, and how often before it."""
     before = behind = 0
     for side in (side for sides in equations for side in sides):
-        for node in side.walk():
-            if not isinstance(node, s.Product):
-                continue
+        for node in side.every(s.Product):
             factors = [f for f in node.factors if not isinstance(f, s.Number)]
             weights = [_is_weight(kinds, f) for f in factors]
             if len(factors) > 1 and weights[-1] and not weights[-2]:

@@ -125,7 +125,7 @@ def _written_out(statements: list[s.Statement]) -> set[s.Name]:
 
 def _starred(node: s.Product) -> s.Expression:
     """`a * b` between names without brackets is `a ⊙ b`; `2 * x` stays a product."""
-    if any(isinstance(n, s.Index) for f in node.factors for n in f.walk()):
+    if any(f.every(s.Index) for f in node.factors):
         return node
     parts: list[list[s.Expression]] = [[node.factors[0]]]
     for one, two in zip(node.factors, node.factors[1:], strict=False):
@@ -328,8 +328,7 @@ def _right(statement: s.Statement) -> list[s.Node]:
 
 def _calls(node: s.Expression, key: str) -> bool:
     return any(
-        isinstance(n, s.Call) and isinstance(n.function, s.Name) and name_key(n.function) == key
-        for n in node.walk()
+        isinstance(n.function, s.Name) and name_key(n.function) == key for n in node.every(s.Call)
     )
 
 
@@ -362,7 +361,7 @@ def kronecker(statements: list[s.Statement]) -> list[s.Statement]:
         return statements
     for statement in statements:
         said = statement.sides[0] if isinstance(statement, s.Equation) else statement
-        if any(isinstance(n, s.Name) and n.base == "δ" for n in said.walk()):
+        if any(n.base == "δ" for n in said.every(s.Name)):
             return statements  # it is declared, or defined
     live = index_letters(statements).union(*map(live_letters, statements))
 

@@ -136,7 +136,7 @@ class Tables:
         """The sides of an equation: they have one shape."""
         leaf = self.kinds.leaf(sides[0])
         items = leaf.use.reference.items if leaf is not None else ()
-        letters = {n.base for i in items for n in i.walk() if isinstance(n, s.Name)}
+        letters = {n.base for i in items for n in i.every(s.Name)}
         self.numbered = bool(letters - self.kinds.steps)
         result = self.of(sides[0])
         for number, side in enumerate(sides[1:], 1):

@@ -248,9 +248,7 @@ class _Rewriting:
             len(u.use.reference.items) == rank
             and u.base.font != "bold"
             and not any(
-                isinstance(n, s.Name) and n.base in self.kinds.steps
-                for i in u.use.reference.items
-                for n in i.walk()
+                n.base in self.kinds.steps for i in u.use.reference.items for n in i.every(s.Name)
             )
             for u in scripted
         )
@@ -488,9 +486,7 @@ class _Rewriting:
             if self._own(statement):
                 return [statement]
             last = statement.sides[-1]
-            if isinstance(last, s.ListLiteral) and not any(
-                isinstance(n, s.Name) for n in last.walk()
-            ):
+            if isinstance(last, s.ListLiteral) and not last.every(s.Name):
                 return [statement]  # a constant has its indices from the list
             sides = tuple(self._side(side, ends) for side in statement.sides)
             guard = (
@@ -567,9 +563,7 @@ def _without_unused(statements: list[s.Statement]) -> list[s.Statement]:
     for statement in statements:
         if isinstance(statement, s.Declaration) and statement.keyword in ("input", "parameter"):
             items = [
-                item
-                for item in statement.items
-                if any(isinstance(n, s.Name) and n.base in used for n in item.walk())
+                item for item in statement.items if any(n.base in used for n in item.every(s.Name))
             ]
             if items:
                 result.append(replace(statement, items=tuple(items)))
