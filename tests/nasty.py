@@ -10,6 +10,7 @@ import importlib
 import itertools
 import pkgutil
 import random
+import resource
 import signal
 import sys
 import tempfile
@@ -28,6 +29,8 @@ SEEDS = TESTS.parents[1] / "shared" / "seeds"
 SUFFIXES = (".eq", ".md", ".tex", ".txt", ".ipynb")
 SECONDS = 20
 """Of the processor's time, however busy the machine is: what takes longer hangs."""
+MEMORY = 1 << 30
+"""Bytes beside those that the process has: who wants more fails."""
 
 
 class Hang(AssertionError):
@@ -41,9 +44,13 @@ def limited(seconds: int) -> Iterator[None]:
 
     before = signal.signal(signal.SIGPROF, stop)
     signal.setitimer(signal.ITIMER_PROF, seconds)
+    pages, most = int(Path("/proc/self/statm").read_text().split()[0]), resource.RLIMIT_AS
+    allowed = resource.getrlimit(most)
+    resource.setrlimit(most, (pages * resource.getpagesize() + MEMORY, allowed[1]))
     try:
         yield
     finally:
+        resource.setrlimit(most, allowed)
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.signal(signal.SIGPROF, before)
 

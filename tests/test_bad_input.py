@@ -90,6 +90,8 @@ def test_a_text_runs_no_code(tmp_path: Path) -> None:
 def test_what_is_too_large_to_be_tried_is_said() -> None:
     said = check(NASTY["long range"][1], ".eq")
     assert "not-tried" in [message.code for message in said]
+    (step,) = check(f"$$ {SHORT['a huge sum']} $$", ".md")
+    assert step.text == "this step was not tried: it takes too long to try"
 
 
 def test_numbers_that_are_too_large_are_mistakes() -> None:

@@ -5,8 +5,9 @@ All blocks of one document run top to bottom in one fresh folder:
 ``python``        executed; all python and pycon blocks of a document share one namespace
 ``pycon``         run as a doctest
 ``console``       each ``$ command`` is run and its output (stdout and stderr together) compared
-                  with the lines below it; a line ``...`` stands for any lines. The exit status
-                  is free, and ``$ echo $?`` shows it. A line ending in a backslash continues.
+                  with the lines below it; a line ``...`` stands for any lines. A command may fail
+                  if some of what it says is shown, or its status by ``$ echo $?``. A line ending
+                  in a backslash continues.
 ``anything file=NAME``  the block is written to NAME, for later commands to read
 
 ``no-run`` in the info string leaves a block alone. Other blocks are ignored.
@@ -143,13 +144,16 @@ def run_console(block: Block, name: str, folder: Path, found_in: str) -> None:
             raise SnippetError(f"{name}:{number}: a console block must begin with '$ command'")
 
     status = 0
-    for number, command, expected in commands:
+    followed = [*(command for _, command, _ in commands[1:]), ""]
+    for (number, command, expected), then in zip(commands, followed, strict=True):
         if command.split()[0] not in COMMANDS:
             raise SnippetError(
                 f"{name}:{number}: {command!r} is not run here; mark the block 'console no-run'"
             )
         status, output = shell(command, status, folder, found_in)
         difference = compare(expected, output)
+        if status and "$?" not in then and not set(expected) - {"", "..."}:
+            difference = f"it fails, and nothing of what it says is shown:\n{output}"
         if difference or "Traceback (most recent call last)" in output:
             raise SnippetError(
                 f"{name}:{number}: $ {command}\n(exit status {status})\n{difference or output}"
@@ -219,6 +223,9 @@ $ printf 'a\\nb\\nc\\n'
 a
 ...
 c
+$ cat missing
+...
+cat: missing: No such file or directory
 $ cat missing 2> \\
 >   err.txt
 $ echo $?
@@ -277,6 +284,8 @@ def test_good_document_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         ("```console\n$ echo a\n...\nb\n```", SnippetError, r"-b"),
         ("```console\n$ echo abc\na.c\n```", SnippetError, r"-a\.c\n\+abc"),
         ("```console\n$ python -c 1/0\n...\n```", SnippetError, "ZeroDivisionError"),
+        ("```console\n$ cat none\n...\n```", SnippetError, r"status 1\)\nit fails(.|\n)*No such"),
+        ("```console\n$ cat none 2> e\n$ echo a\na\n```", SnippetError, "it fails, and nothing"),
         ("```console\n$ make run\n```", SnippetError, "no-run"),
         ("```console\noutput\n```", SnippetError, "must begin with"),
         ("```pycon\n>>> 1 + 1\n3\n```", SnippetError, r'"bad.md", line 2(.|\n)* 3\nGot:\n *2'),

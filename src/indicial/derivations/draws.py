@@ -120,7 +120,11 @@ class Budget:
 
     def spend(self) -> None:
         self.left -= 1
-        if self.left < 0:
+        self.allow(0)
+
+    def allow(self, work: int) -> None:
+        """Fails before anything is made of which so many could not be computed."""
+        if self.left < work:
             raise Exhausted
 
 

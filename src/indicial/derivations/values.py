@@ -396,6 +396,7 @@ class Evaluation:
                 for p in points:
                     low = self.integer(under.operands[1], p)
                     high = last if node.upper is None else self.integer(node.upper, p)
+                    self.draw.budget.allow(len(made) + high - low)
                     made += [{**p, letter: v} for v in range(low, high + 1)]
                 points = made
             elif under.operators == ("∈",):
