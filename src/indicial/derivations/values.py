@@ -392,7 +392,7 @@ class Evaluation:
                 raise Unread(f"a sum over “{under.span.text}”")
             letter = self.scope.naming.read(under.operands[0]).key
             if under.operators == ("=",):
-                made = []
+                made: list[dict[str, int]] = []
                 for p in points:
                     low = self.integer(under.operands[1], p)
                     high = last if node.upper is None else self.integer(node.upper, p)
