@@ -65,12 +65,7 @@ class Experiment:
         self.code = self.world.code
         self.slopes: list[Slope] = []
         self.summaries: list[Summary] = []
-        parts = {
-            LEFT: test.left,
-            RIGHT: test.right,
-            GUARD: test.guard,
-            TOLERANCE: test.tolerance,
-        }
+        parts = {LEFT: test.left, RIGHT: test.right, GUARD: test.guard, TOLERANCE: test.tolerance}
         prepared = {n: self._prepared(e) for n, e in parts.items() if e is not None}
         self.inner = Stage(self.code, tuple(s.name for s in self.summaries))
         """What statistics are taken of."""

@@ -108,11 +108,7 @@ def _rounder(experiment: Experiment, draw: Draw, sizes: Mapping[str, int], end: 
 
 
 def _rounder_element(
-    experiment: Experiment,
-    draw: Draw,
-    sizes: Mapping[str, int],
-    name: str,
-    place: tuple[int, ...],
+    experiment: Experiment, draw: Draw, sizes: Mapping[str, int], name: str, place: tuple[int, ...]
 ) -> Draw:
     import numpy as np
 

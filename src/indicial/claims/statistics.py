@@ -255,11 +255,7 @@ def _error_of_share(share: Array, draws: int) -> float:
 
 
 def _judged(
-    experiment: Experiment,
-    sides: Sides,
-    sizes: Mapping[str, int],
-    draws: int,
-    least_error: float,
+    experiment: Experiment, sides: Sides, sizes: Mapping[str, int], draws: int, least_error: float
 ) -> Estimate:
     import numpy as np
 

@@ -28,9 +28,7 @@ def _derived(node: s.Expression, reach: str) -> s.Expression:
     if isinstance(node, s.Name):
         return node
     node = node.rebuild(lambda child: _derived(child, reach))
-    factors = [
-        f for n in (node.factors if isinstance(node, s.Product) else (node,)) for f in _apart(n)
-    ]
+    factors = [f for n in (s.factors(node)) for f in _apart(n)]
     made = _product(list(factors), reach)
     if len(made) == len(factors) and all(a is b for a, b in zip(made, factors, strict=True)):
         return node

@@ -34,14 +34,7 @@ from indicial.derivations.draws import (
 from indicial.derivations.kinds import candidates
 from indicial.derivations.scope import Scope
 from indicial.derivations.slopes import FIRST, WHOLE, derived
-from indicial.derivations.values import (
-    DENOMINATOR,
-    LABELS,
-    MIXED,
-    NUMERATOR,
-    Evaluation,
-    Open,
-)
+from indicial.derivations.values import DENOMINATOR, LABELS, MIXED, NUMERATOR, Evaluation, Open
 from indicial.notation.syntax import Derivative, Expression, Number
 
 NEAR, FAR = 1e-6, 1e-3

@@ -156,8 +156,7 @@ def _rights(statement: s.Statement) -> Iterator[s.Expression]:
 
 
 def _head(side: s.Expression) -> s.Expression:
-    while isinstance(side, s.Index | s.Call):
-        side = side.base if isinstance(side, s.Index) else side.function
+    side = s.head(side)
     return side
 
 

@@ -24,11 +24,7 @@ from indicial.notation import syntax as s
 from indicial.notation.conditions import ConditionGrammar
 from indicial.notation.faults import Refusal
 from indicial.notation.lookahead import holds_condition
-from indicial.notation.operators import (
-    EXPECTED,
-    without_brackets,
-    without_fraction_brackets,
-)
+from indicial.notation.operators import EXPECTED, without_brackets, without_fraction_brackets
 from indicial.notation.tokens import Token
 from indicial.notation.vocabulary import FUNCTIONS
 

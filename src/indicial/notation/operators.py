@@ -149,8 +149,7 @@ class OperatorGrammar(BracketGrammar):
 
 def without_brackets(expression: s.Expression) -> s.Expression:
     """Above and below a fraction no bracket is needed: the bar is one."""
-    while isinstance(expression, s.Group):
-        expression = expression.body
+    expression = s.inner(expression)
     return expression
 
 

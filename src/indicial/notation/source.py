@@ -73,6 +73,10 @@ class Span:
             return self
         return Span(self.source, min(self.start, other.start), max(self.end, other.end))
 
+    def within(self, outer: Span) -> bool:
+        """Whether all of it is a part of the other."""
+        return self.source is outer.source and outer.start <= self.start and self.end <= outer.end
+
 
 NOWHERE = Span(Source("", ""), 0, 0)
 """The span of what was made by a program and stands in no text."""

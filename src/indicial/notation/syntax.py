@@ -36,7 +36,8 @@ Every node carries the span of the source that it came from; spans take no part 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 
 from indicial.notation.node import Expression as Expression
 from indicial.notation.node import Node as Node
@@ -71,6 +72,16 @@ class Name(Expression):
         """No decoration at all."""
         return not (self.accents or self.primes or self.sub or self.sup)
 
+    @property
+    def stem(self) -> Name:
+        """The `h̃'` of `h̃'_t^2`."""
+        return Name(self.base, self.accents, self.primes)
+
+    @property
+    def scripts(self) -> tuple[Expression, ...]:
+        """What stands below it, then what stands above."""
+        return self.sub + self.sup
+
 
 @dataclass(frozen=True)
 class Index(Expression):
@@ -90,6 +101,11 @@ class Call(Expression):
     function: Expression
     arguments: tuple[Expression, ...]
     given: tuple[Expression, ...] | None = None
+
+    @property
+    def word(self) -> str:
+        """The letter or word before the brackets, without decorations; empty if it is no name."""
+        return self.function.base if isinstance(self.function, Name) else ""
 
 
 @dataclass(frozen=True)
@@ -223,11 +239,45 @@ class Negation(Expression):
     body: Expression
 
 
-def is_condition(node: Expression) -> bool:
-    """Whether it holds or does not hold: a comparison, or several, in brackets or not."""
+def inner(node: Expression) -> Expression:
+    """The expression without brackets around it."""
     while isinstance(node, Group):
         node = node.body
-    return isinstance(node, Comparison | Conjunction | Disjunction | Negation)
+    return node
+
+
+def unsigned(node: Expression) -> Expression:
+    """The expression without brackets and minus signs before it."""
+    while isinstance(node, Group | Negative):
+        node = node.body
+    return node
+
+
+def head(node: Expression) -> Expression:
+    """What all brackets stand behind: the h of `h(t-1)[j]`."""
+    while isinstance(node, Index | Call):
+        node = node.base if isinstance(node, Index) else node.function
+    return node
+
+
+def ids(parts: Iterable[Node]) -> set[int]:
+    """The ids of all nodes in some parts, to know them again where they stand."""
+    return {id(node) for part in parts for node in part.walk()}
+
+
+def factors(node: Expression) -> tuple[Expression, ...]:
+    """Those of a product; anything else is one."""
+    return node.factors if isinstance(node, Product) else (node,)
+
+
+def terms(node: Expression) -> tuple[Expression, ...]:
+    """Those of a sum; anything else is one."""
+    return node.terms if isinstance(node, Add) else (node,)
+
+
+def is_condition(node: Expression) -> bool:
+    """Whether it holds or does not hold: a comparison, or several, in brackets or not."""
+    return isinstance(inner(node), Comparison | Conjunction | Disjunction | Negation)
 
 
 @dataclass(frozen=True)
@@ -311,6 +361,11 @@ class Star(Expression):
 class Statement(Node):
     """What can stand on a line."""
 
+    @property
+    def left(self) -> Expression | None:
+        """The left side of an equation."""
+        return None
+
 
 @dataclass(frozen=True)
 class Equation(Statement):
@@ -323,6 +378,17 @@ class Equation(Statement):
     relations: tuple[str, ...]
     guard: Expression | None = None
     label: str = field(default="", compare=False)
+
+    @property
+    def left(self) -> Expression:
+        return self.sides[0]
+
+    def only(self, kept: Sequence[int]) -> Equation:
+        """The same with some of its sides, each with the relation that stands before it."""
+        if len(kept) == len(self.sides):
+            return self
+        sides = tuple(self.sides[n] for n in kept)
+        return replace(self, sides=sides, relations=tuple(self.relations[n - 1] for n in kept[1:]))
 
 
 @dataclass(frozen=True)

@@ -203,8 +203,7 @@ def _is_bracketed(node: s.Index) -> bool:
 
 def _plain(item: s.Expression) -> s.Expression:
     """An index without what it is read from: the w of `w[t]`."""
-    while isinstance(item, s.Index | s.Call):
-        item = item.base if isinstance(item, s.Index) else item.function
+    item = s.head(item)
     return item
 
 
@@ -215,14 +214,14 @@ def _runs(under: s.Expression) -> bool:
 
 def _whole(statement: s.Statement, span: Span) -> bool:
     """Whether a name without indices may mean all of a tensor: an argument, a side in matrix style."""
-    if not isinstance(statement, s.Equation) or not _inside(span, statement.span):
+    if not isinstance(statement, s.Equation) or not span.within(statement.span):
         return False
     for side in statement.sides:
-        if not _inside(span, side.span):
+        if not span.within(side.span):
             continue
         nodes = list(side.walk())
         bare = any(isinstance(n, s.Name) and n.span == span and not (n.sub or n.sup) for n in nodes)
-        calls = [n for n in nodes if isinstance(n, s.Call) and _inside(span, n.span)]
+        calls = [n for n in nodes if isinstance(n, s.Call) and span.within(n.span)]
         written = any(isinstance(n, s.Index) for n in nodes)
         return bare and (bool(calls) or not written)
     return False
@@ -230,7 +229,7 @@ def _whole(statement: s.Statement, span: Span) -> bool:
 
 def _in_brackets(statement: s.Statement, span: Span) -> bool:
     """Whether a letter stands in square brackets."""
-    return any(any(_inside(span, item.span) for item in n.items) for n in statement.every(s.Index))
+    return any(any(span.within(item.span) for item in n.items) for n in statement.every(s.Index))
 
 
 def _sums(statement: s.Statement) -> bool:
@@ -257,15 +256,11 @@ def _to_and_fro(message: Message) -> bool:
 def about(statements: Sequence[s.Statement], message: Message) -> list[s.Statement]:
     """The statement that a message is about: the one at its first place that is in any."""
     for span, _ in message.sites:
-        found = [st for st in statements if _inside(span, st.span)]
+        found = [st for st in statements if span.within(st.span)]
         if found:
             return found
     return []
 
 
 def _concerned(statements: Iterable[s.Statement], message: Message) -> list[s.Statement]:
-    return [st for st in statements if any(_inside(span, st.span) for span, _ in message.sites)]
-
-
-def _inside(span: Span, outer: Span) -> bool:
-    return span.source is outer.source and outer.start <= span.start and span.end <= outer.end
+    return [st for st in statements if any(span.within(st.span) for span, _ in message.sites)]

@@ -55,18 +55,12 @@ def without_names(statement: s.Statement, outline: Outline) -> s.Statement:
     if not isinstance(statement, s.Equation) or len(statement.sides) < 3:
         return statement
     kept = [0, *(n for n in range(1, len(statement.sides)) if not _names(statement, n, outline))]
-    if len(kept) < 2 or len(kept) == len(statement.sides):
-        return statement
-    return replace(
-        statement,
-        sides=tuple(statement.sides[n] for n in kept),
-        relations=tuple(statement.relations[n - 1] for n in kept[1:]),
-    )
+    return statement.only(kept) if len(kept) > 1 else statement
 
 
 def without_arguments(statement: s.Statement, outline: Outline) -> s.Statement:
     """`l(y, ŷ) = -Σ_j y_j log ŷ_j`: a number, of vectors whose elements stand on the right."""
-    left = statement.sides[0] if isinstance(statement, s.Equation) else None
+    left = statement.left
     if (
         not isinstance(statement, s.Equation)
         or not isinstance(left, s.Call)
@@ -284,7 +278,7 @@ def _numbering(outline: Outline) -> set[s.Expression]:
         if isinstance(node, s.Index):
             items = node.items
         elif isinstance(node, s.Name):
-            items = (*node.sub, *node.sup)
+            items = node.scripts
         elif isinstance(node, s.Reduction):
             items = node.under
         found.update(n for i in items for n in i.every(s.Name))
@@ -322,7 +316,7 @@ def _foreign_node(node: s.Node, outline: Outline) -> str:
             return "it holds an expectation"
         case s.Index() if node.base in outline.heads and any(map(_is_bold, node.items)):
             return "it is about a function of vectors"
-        case s.Call() if not _is_built_in(node) and any(map(_is_moment, node.arguments)):
+        case s.Call() if node.word not in BUILT_IN and any(map(_is_moment, node.arguments)):
             return "it is about continuous time"
         case s.Name(font="bold", sup=(s.Name() as power,)) if _is_exponent(node, power, outline):
             return "it takes a power of a matrix"
@@ -365,7 +359,7 @@ def _on_a_left_side(name: s.Name, outline: Outline) -> bool:
 
 def _imaginary(exponent: s.Expression, outline: Outline) -> bool:
     """The i of `e^{i m θ}`, which numbers nothing."""
-    factors = exponent.factors if isinstance(exponent, s.Product) else (exponent,)
+    factors = s.factors(exponent)
     return s.Name("i") in factors and "i" not in outline.naming.live
 
 
@@ -381,7 +375,7 @@ def _bare_capital(node: s.Expression, outline: Outline) -> bool:
 
 def _is_matrix(node: s.Expression) -> bool:
     """The Σ of `|Σ|`, the `K + I` of `|K + I|`."""
-    terms = node.terms if isinstance(node, s.Add) else (node,)
+    terms = s.terms(node)
     return any(
         isinstance(t, s.Name)
         and (
@@ -425,14 +419,10 @@ def _is_differential(node: s.Product) -> bool:
     )  # fmt: skip
 
 
-def _is_built_in(call: s.Call) -> bool:
-    return isinstance(call.function, s.Name) and call.function.base in BUILT_IN
-
-
 def _is_moment(argument: s.Expression) -> bool:
     """The `t + Δt` and `t + n Δt` of `z(t + Δt)`."""
     terms = argument.terms if isinstance(argument, s.Add) else ()
-    factors = [f for t in terms for f in (t.factors if isinstance(t, s.Product) else (t,))]
+    factors = [f for t in terms for f in s.factors(t)]
     return any(isinstance(f, s.Name) and f.base[:1] == "Δ" and len(f.base) > 1 for f in factors)
 
 

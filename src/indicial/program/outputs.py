@@ -95,10 +95,7 @@ def save_figure(figure: Any, path: str | os.PathLike[str]) -> None:
         ".pdf": {"CreationDate": None, "Creator": MADE},
         ".png": {"Software": MADE},
     }
-    with (
-        matplotlib.rc_context({"svg.hashsalt": "indicial"}),
-        written(path) as beside,
-    ):
+    with matplotlib.rc_context({"svg.hashsalt": "indicial"}), written(path) as beside:
         figure.savefig(beside, dpi=150, metadata=said.get(beside.suffix.lower()))
 
 

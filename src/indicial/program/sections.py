@@ -258,7 +258,7 @@ def _defined(
         what = (definition.key, *definition.special)
         step = definition.relation in STEPS
         return None if step else (what, definition.key, len(definition.items), definition.body)
-    left = statement.sides[0] if isinstance(statement, s.Equation) else None
+    left = statement.left
     call = left.base if isinstance(left, s.Index) else left
     if not isinstance(statement, s.Equation) or not isinstance(call, s.Call):
         return None
@@ -270,7 +270,7 @@ def _defined(
 
 def _in_brackets(statement: s.Statement) -> bool:
     """Whether a left side has its indices in square brackets: `y[i] = …`."""
-    left = statement.sides[0] if isinstance(statement, s.Equation) else None
+    left = statement.left
     return isinstance(left, s.Index) and isinstance(left.base, s.Name)
 
 
@@ -301,7 +301,7 @@ def _trailing_lists(part: Part) -> list[s.Statement]:
     """The lists of parameters at the end of a part: they belong to what comes behind them."""
     count = 0
     for statement in reversed(part.statements):
-        left = statement.sides[0] if isinstance(statement, s.Equation) else None
+        left = statement.left
         if not isinstance(left, s.Name) or left.base not in GROUPS:
             break
         count += 1

@@ -310,16 +310,14 @@ def _nearest(reads: list[tuple[Span, str]], place: Span, letter: str) -> Span:
 
 def _beside(context: Context, one: Span, other: Span) -> bool:
     """Whether two places are in one equation."""
-    return any(
-        _within(one, st.span) and _within(other, st.span) for st in context.outline.statements
-    )
+    return any(one.within(st.span) and other.within(st.span) for st in context.outline.statements)
 
 
 def _to_be_changed(context: Context, info: TensorInfo, place: Span, letter: str) -> str:
     """The h of `h'[t,j] = G[t,j] x[t,j]`, if it goes by j and is not read there: then it was to be changed."""
     for definition in context.outline.definitions:
         left = definition.left.base if isinstance(definition.left, Index) else definition.left
-        if not _within(place, definition.span) or not isinstance(left, Name):
+        if not place.within(definition.span) or not isinstance(left, Name):
             continue
         plain = name_key(Name(left.base, sup=left.sup))
         other = context.tensors.get(plain)
@@ -329,13 +327,9 @@ def _to_be_changed(context: Context, info: TensorInfo, place: Span, letter: str)
             or len(other.axes) != len(info.axes)
         ):
             continue
-        if any(_within(span, definition.span) for span, _, _ in other.reads):
+        if any(span.within(definition.span) for span, _, _ in other.reads):
             continue
         lefts = [d.items[-1:] for d in context.outline.definitions if d.key == plain]
         if any(unicode(item).lower() == letter for items in lefts for item in items):
             return plain
     return ""
-
-
-def _within(span: Span, outer: Span) -> bool:
-    return span.source is outer.source and outer.start <= span.start < outer.end

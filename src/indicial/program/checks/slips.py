@@ -316,14 +316,12 @@ def _lost_accents(display: Sequence[s.Statement], section: Heading) -> Iterator[
                 and replace(other.base, accents=()) == name
             ]
             accented = {other.base for other in same}
-            if len(accented) == 1 and not any(_holds(row, other) for other in same):
+            if len(accented) == 1 and not any(
+                n is other for n in row.every(s.Index) for other in same
+            ):
                 meant = unicode(same[0].base)
                 text = f"{unicode(name)} stands only here; did you mean {meant}?"
                 yield _warning("lost-accent", text, name.span, same[0].base.span)
-
-
-def _holds(row: s.Equation, node: s.Node) -> bool:
-    return any(n is node for n in row.walk())
 
 
 def _joined_names(display: Sequence[s.Statement]) -> Iterator[Fault]:
@@ -400,7 +398,7 @@ def _free_letters(equation: s.Equation) -> Iterator[Fault]:
         return
     right = [n for side in equation.sides[1:] for n in side.walk()]
     sums = [n for n in right if isinstance(n, s.Reduction)]
-    if not sums or any(isinstance(n, s.Call) and not _known(n) for n in right):
+    if not sums or any(isinstance(n, s.Call) and n.word not in BUILT_IN for n in right):
         return
     bound = {n.base for r in sums for u in r.under for n in u.every(s.Name)}
     for node in sums:
@@ -417,10 +415,6 @@ def _free_letters(equation: s.Equation) -> Iterator[Fault]:
             if letter.base in set("ijk") - bound and binders <= set("ijk") and name.base in summed:
                 text = f"{letter.base} is bound nowhere: neither a sum nor the left side has it"
                 yield _warning("free-letter", text, name.span, node.span)
-
-
-def _known(call: s.Call) -> bool:
-    return isinstance(call.function, s.Name) and call.function.base in BUILT_IN
 
 
 _RULES = (

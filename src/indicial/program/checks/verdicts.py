@@ -123,8 +123,8 @@ def _steps(
             other is not test
             and _reads(test, chain.target)
             and not _reads(other, chain.target)
-            and _within(test.left.span, chain.span)
-            and _within(other.left.span, chain.span)
+            and test.left.span.within(chain.span)
+            and other.left.span.within(chain.span)
             and _counterexample(other, trials) is not None
             for chain in code.statements
             for other in steps
@@ -165,10 +165,6 @@ def _steps(
 def _reads(test: ir.Test, name: str) -> bool:
     sides = (*test.left.walk(), *test.right.walk())
     return any(isinstance(node, ir.Read) and node.tensor == name for node in sides)
-
-
-def _within(span: Span, outer: Span) -> bool:
-    return span.source is outer.source and outer.start <= span.start and span.end <= outer.end
 
 
 def _is_open(code: ir.Code, name: str) -> bool:

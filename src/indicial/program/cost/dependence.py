@@ -86,10 +86,7 @@ def edges(code: ir.Code) -> Iterator[Edge]:
     """Every read of a defined tensor, guards and conditions included."""
     defined = {statement.target for statement in code.statements}
     for statement in code.statements:
-        scope = _Scope(
-            statement.scope,
-            tuple(constraints(statement.guard)[0]),
-        )
+        scope = _Scope(statement.scope, tuple(constraints(statement.guard)[0]))
         for part in (statement.body, statement.guard):
             if part is None:
                 continue

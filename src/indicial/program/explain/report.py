@@ -28,10 +28,7 @@ def to_json(facts: Facts) -> dict[str, Any]:
 
     return {
         "title": program.title,
-        "equations": {
-            "unicode": program.unicode().splitlines(),
-            "latex": program.latex(),
-        },
+        "equations": {"unicode": program.unicode().splitlines(), "latex": program.latex()},
         **_reading(facts),
         "names": [
             {

@@ -78,7 +78,7 @@ def reading(
         return named and bool(span.source.text) and start <= span.start and span.end <= end
 
     def counts(span: Span) -> bool:
-        return here(span) or any(_inside(span, other) for other in again)
+        return here(span) or any(span.within(other) for other in again)
 
     found = Reading()
     known: set[Span] = set()
@@ -95,15 +95,11 @@ def reading(
         written = {e.span for e in program.equations if counts(e.span)} - known - set(left_out)
         found.equations += len(written)
         found.faulty = found.faulty or bool((written or fresh) and program.errors)
-        found.functions += sum(not any(_inside(u.span, e) for u in units) for e in written)
+        found.functions += sum(not any(u.span.within(e) for u in units) for e in written)
         known.update(written, (unit.span for unit in fresh))
     found.messages = in_order(said)
     found.skipped = list(left_out.values())
     return found
-
-
-def _inside(span: Span, other: Span) -> bool:
-    return span.source is other.source and other.start <= span.start and span.end <= other.end
 
 
 Unit = ir.Statement | ir.Test | ir.Draw

@@ -70,7 +70,7 @@ def _only_sizes(item: s.Expression) -> bool:
     if isinstance(item, s.Name):
         return False
     names = list(item.every(s.Name))
-    inner = {id(part) for n in names for script in (*n.sub, *n.sup) for part in script.walk()}
+    inner = {id(part) for n in names for script in n.scripts for part in script.walk()}
     return all(is_capital(n.base) for n in names if id(n) not in inner)
 
 
@@ -228,11 +228,7 @@ def main_variable(placed: Placed) -> tuple[Variable, int] | None:
 
 def _named(node: s.Expression) -> str:
     """`v[t,floor(h/2)]`: a place that is rounded can be read once it has a name."""
-    floor = (
-        isinstance(node, s.Call)
-        and isinstance(node.function, s.Name)
-        and node.function.base == "floor"
-    )
+    floor = isinstance(node, s.Call) and node.word == "floor"
     letters = sorted({name_key(n) for n in node.every(s.Name) if index_name(n)})
     if not floor or len(letters) != 1:
         return ""

@@ -306,7 +306,7 @@ def _defining(outline: Outline, span: Span) -> Definition | None:
     """The equation that a read stands in."""
     for definition in outline.definitions:
         whole = definition.equation.span
-        if whole.source is span.source and whole.start <= span.start and span.end <= whole.end:
+        if span.within(whole):
             return definition
     return None
 

@@ -13,13 +13,7 @@ from indicial.notation.printers import name_key
 from indicial.notation.source import Span
 from indicial.program import ir
 from indicial.program.lowering.context import Context, Variable
-from indicial.program.names.letters import (
-    MADE_FAMILY,
-    capital,
-    family,
-    index_name,
-    is_capital,
-)
+from indicial.program.names.letters import MADE_FAMILY, capital, family, index_name, is_capital
 
 Token = tuple[str, tuple[s.Expression, ...]]
 """A token as a thing that can be bound: `w_t` is `("w", (t,))`."""

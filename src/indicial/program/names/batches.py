@@ -64,7 +64,7 @@ def _without_size(node: s.Expression) -> s.Expression:
     node = node.rebuild(_without_size)
     if not isinstance(node, s.Fraction):
         return node
-    factors = node.below.factors if isinstance(node.below, s.Product) else (node.below,)
+    factors = s.factors(node.below)
     kept = tuple(f for f in factors if f != _SIZE)
     if len(kept) == len(factors):
         return node

@@ -302,8 +302,7 @@ def _heads(statement: s.Statement) -> tuple[s.Expression, ...]:
 
 
 def _base(node: s.Expression) -> s.Expression:
-    while isinstance(node, s.Index | s.Call):
-        node = node.base if isinstance(node, s.Index) else node.function
+    node = s.head(node)
     return node
 
 

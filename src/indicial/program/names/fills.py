@@ -32,10 +32,7 @@ from indicial.program.names.uses import BUILT_IN
 
 
 def fill(
-    statements: list[s.Statement],
-    messages: Messages,
-    document: bool,
-    resolve: Resolver,
+    statements: list[s.Statement], messages: Messages, document: bool, resolve: Resolver
 ) -> list[s.Statement]:
     """The statements with every hole filled that a line like `CELL = lstm` names a cell for."""
     statements = _with_functions(with_words(statements))
@@ -161,7 +158,7 @@ class Networks:
 def _network(model: str, resolve: Resolver) -> s.Equation | None:
     """The line of a model that defines a function of the model's name: `mlp(x[I])[j] = …`."""
     for statement in resolve(model) or ():
-        left = statement.sides[0] if isinstance(statement, s.Equation) else None
+        left = statement.left
         call = left.base if isinstance(left, s.Index) else left
         if isinstance(statement, s.Equation) and call is not None and _is_call(call, (model,)):
             return statement
@@ -177,11 +174,7 @@ def _renamed(key: str, head: s.Equation) -> s.Equation:
 
 
 def _is_call(node: s.Expression, names: Collection[str]) -> TypeGuard[s.Call]:
-    return (
-        isinstance(node, s.Call)
-        and isinstance(node.function, s.Name)
-        and node.function.base in names
-    )
+    return isinstance(node, s.Call) and node.word in names
 
 
 def _names(statement: s.Statement) -> tuple[s.Name, s.Name] | None:

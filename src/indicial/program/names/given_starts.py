@@ -90,7 +90,7 @@ def _lowered(item: s.Expression) -> s.Expression:
 
 def _defining(item: s.Index, statements: Sequence[s.Statement]) -> Iterator[s.Equation]:
     for statement in statements:
-        left = statement.sides[0] if isinstance(statement, s.Equation) else None
+        left = statement.left
         same = isinstance(left, s.Index) and left.base == item.base
         if same and isinstance(left, s.Index) and len(left.items) == len(item.items):
             assert isinstance(statement, s.Equation)

@@ -197,7 +197,6 @@ def _introduced(statement: s.Statement) -> Iterable[str]:
     elif isinstance(statement, s.Declaration):
         heads = statement.items
     for head in heads:
-        while isinstance(head, s.Index | s.Call):
-            head = head.base if isinstance(head, s.Index) else head.function
+        head = s.head(head)
         if isinstance(head, s.Name):
             yield name_key(head)

@@ -457,8 +457,7 @@ def _carried(statement: s.Statement) -> set[str]:
 
 def _head(left: s.Expression) -> s.Expression:
     """The name that a left side begins with."""
-    while isinstance(left, s.Index | s.Call):
-        left = left.base if isinstance(left, s.Index) else left.function
+    left = s.head(left)
     return left
 
 

@@ -231,7 +231,7 @@ def _computed_with(node: s.Expression) -> Iterator[s.Expression]:
     yield node
     inside: Iterable[s.Node] = ()
     if isinstance(node, s.Call):
-        known = isinstance(node.function, s.Name) and node.function.base in BUILT_IN
+        known = node.word in BUILT_IN
         inside = node.arguments if known else ()
     elif isinstance(node, s.Reduction):
         inside = (node.body,)
@@ -266,11 +266,7 @@ def _drawn(equation: s.Equation, result: Outline, messages: Messages) -> None:
     if use is None or use.kind != "tensor":
         messages.error("draw", "only a name can be drawn", equation.sides[0].span)
         return
-    if (
-        isinstance(right, s.Call)
-        and isinstance(right.function, s.Name)
-        and right.function.base in PROBABILITY
-    ):
+    if isinstance(right, s.Call) and right.word in PROBABILITY:
         result.generated.append((use.reference, right, equation))
         return
     base = right.function if isinstance(right, s.Call) else right

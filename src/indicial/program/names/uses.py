@@ -191,8 +191,7 @@ def survey(statements: Sequence[s.Statement], into: Uses) -> None:
                     into.bare.add(reference.key)
             elif isinstance(node, s.Index):
                 base = node.base
-                while isinstance(base, s.Call | s.Index):
-                    base = base.function if isinstance(base, s.Call) else base.base
+                base = s.head(base)
                 if isinstance(base, s.Name):
                     inside.add(id(base))
                     called = isinstance(node.base, s.Call) and node.base.function is base
@@ -240,7 +239,7 @@ def parameter_used(call: s.Call, sides: Sequence[s.Expression]) -> bool:
             if isinstance(node, s.Index):
                 hidden.update(id(n) for item in node.items for n in item.walk())
             elif isinstance(node, s.Name):
-                hidden.update(id(n) for script in (*node.sub, *node.sup) for n in script.walk())
+                hidden.update(id(n) for script in node.scripts for n in script.walk())
                 if id(node) not in hidden:
                     values.add(replace(node, sup=()))
             elif isinstance(node, s.Reduction):

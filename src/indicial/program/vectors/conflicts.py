@@ -160,7 +160,7 @@ class Conflicts:
         return None
 
     def _call(self, node: s.Call, wanted: Shape | None) -> Shape | None:
-        name = node.function.base if isinstance(node.function, s.Name) else ""
+        name = node.word
         if not node.arguments or node.given is not None:
             return NUMBER
         if name in NORMALISED:
@@ -182,7 +182,7 @@ class Conflicts:
 
     def _is_multiple(self, node: s.Expression) -> bool:
         """`A`, `t A`: a matrix that numbers are multiplied with; `Q K^⊤` has an element for each pair."""
-        factors = node.factors if isinstance(node, s.Product) else (node,)
+        factors = s.factors(node)
         shapes = [self.shape(factor) for factor in factors]
         names = [f for f, x in zip(factors, shapes, strict=True) if x == MATRIX]
         bare = all((leaf := self.kinds.leaf(f)) and not leaf.use.reference.items for f in names)
@@ -222,8 +222,7 @@ class Conflicts:
     def _goes_along(self, one: s.Expression, two: s.Expression, first: bool) -> bool:
         """Whether a number goes with every element: `x + b`, `x - mean`; a product `k^⊤ q` does not."""
         number = one if first else two
-        while isinstance(number, s.Group | s.Negative):
-            number = number.body
+        number = s.unsigned(number)
         if isinstance(number, s.Product):
             shapes = [self.shape(f) for f in number.factors]
             return all(x == NUMBER for x in shapes)

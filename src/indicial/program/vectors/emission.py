@@ -28,14 +28,7 @@ from indicial.program.vectors.leaves import (
     roman,
 )
 from indicial.program.vectors.shapes import NUMBER, Shape, align
-from indicial.program.vectors.tables import (
-    NORMALISED,
-    dotted,
-    fits_all,
-    gains,
-    inverts,
-    is_inner,
-)
+from indicial.program.vectors.tables import NORMALISED, dotted, fits_all, gains, inverts, is_inner
 
 Open = tuple[int | None, int | None]
 """The indices at the left and at the right end of an expression, by number."""
@@ -176,8 +169,7 @@ class Emission:
 
     def _size_of_sum(self, above: s.Expression, size: s.Name) -> None:
         """`q^⊤ k / √d`: d is the size of what the product sums over."""
-        while isinstance(above, s.Group | s.Negative):
-            above = above.body
+        above = s.unsigned(above)
         if not isinstance(above, s.Product) or name_key(size) in self.kinds.outline.defined:
             return
         shapes = [self.conflicts.shape(f) or NUMBER for f in above.factors]
@@ -232,7 +224,7 @@ class Emission:
             return _grouped(self.emit(base, (ends[0], ends[1])))
 
     def _call(self, node: s.Call, ends: Open, top: bool) -> s.Expression:
-        name = node.function.base if isinstance(node.function, s.Name) else ""
+        name = node.word
         if not node.arguments or node.given is not None:
             return node
         if name in NORMALISED:
@@ -376,8 +368,7 @@ class Emission:
 
     def _inverse(self, node: s.Expression, base: s.Expression, ends: Open) -> s.Expression:
         """`(X^⊤ X)^{-1}`: what is inverted gets a name, and an equation."""
-        while isinstance(base, s.Group):
-            base = base.body
+        base = s.inner(base)
         letters = [e for e in ends if e is not None]
         if base in self.made:
             left = self.made[base].sides[0]
@@ -501,8 +492,7 @@ def _only_named(node: s.Node) -> bool:
 
 def _size_under_root(below: s.Expression) -> s.Name | None:
     """The d of `√d`, `√d_k`, `d^{1/2}`."""
-    while isinstance(below, s.Group):
-        below = below.body
+    below = s.inner(below)
     if isinstance(below, s.Call) and below.function == s.Name("sqrt"):
         below = below.arguments[0]
         if isinstance(below, s.Name) and below.base in ("d", "D") and not below.sup:

@@ -86,11 +86,19 @@ class Kinds(Leaves):
         self.in_bold = any(n.font == "bold" for st in statements for n in st.every(s.Name))
         self.steps = set(_steps(statements))
         self.whole = {
-            s.Name(n.base, n.accents, n.primes)
+            n.stem
             for st in statements for n in st.every(s.Name)
             if n.font == "bold" and not n.sub
         }  # fmt: skip
         """The letters that stand in bold type without anything below them."""
+
+    def leaves(self, *statements: s.Statement) -> Iterator[tuple[Leaf, s.Expression]]:
+        """The names that some statements take values of, each with its node."""
+        for statement in statements:
+            for side in values_of(statement):
+                for node in self.values(side):
+                    if (leaf := self.leaf(node)) is not None:
+                        yield leaf, node
 
     # ------------------------------------------------------------------ what is fixed
 
@@ -109,7 +117,7 @@ class Kinds(Leaves):
         if leaf.key in self.declared or leaf.letter in self.apart:
             return leaf.key
         font = "bold" if base.font == "bold" else "like"
-        stem = s.Name(base.base, base.accents, base.primes)
+        stem = base.stem
         if font == "bold" and base.sub and leaf.capital and stem in self.whole:
             font = "bold part of"  # the Λ_1 of Λ
         return f"{font} {name_key(stem)}"
@@ -126,23 +134,21 @@ class Kinds(Leaves):
     def survey(self) -> None:
         """Looks at every name once."""
         self.seen.clear()
-        for statement in self.statements:
-            for side in values_of(statement):
-                for node in self.values(side):
-                    self._note(node)
-                for inner in side.walk():
-                    if isinstance(inner, s.Product):
-                        self._beside(inner)
-                    elif isinstance(inner, s.Transpose) and (seen := self._seen(inner.body)):
-                        seen.transposed = True
+        for leaf, node in self.leaves(*self.statements):
+            self._note(leaf, node)
+        for side in (side for statement in self.statements for side in values_of(statement)):
+            for product in side.every(s.Product):
+                self._beside(product)
+            for turned in side.every(s.Transpose):
+                if seen := self._seen(turned.body):
+                    seen.transposed = True
 
     def _seen(self, node: s.Expression) -> Seen | None:
         leaf = self.leaf(node)
         return None if leaf is None else self.seen.get(self.variable(leaf))
 
-    def _note(self, node: s.Expression) -> None:
-        leaf = self.leaf(node)
-        if leaf is None or self.fixed(leaf) is not None:
+    def _note(self, leaf: Leaf, node: s.Expression) -> None:
+        if self.fixed(leaf) is not None:
             return
         base = leaf.base
         new = Seen(leaf.letter, leaf.capital, node)
@@ -263,7 +269,7 @@ def _steps(statements: Sequence[s.Statement]) -> Iterator[str]:
     shifted: dict[str, int] = defaultdict(int)
     for statement in statements:
         for node in statement.every(s.Name):
-            for script in (*node.sub, *node.sup):
+            for script in node.scripts:
                 inner = script.body if isinstance(script, s.Group) else script
                 if isinstance(inner, s.Add) and (name := index_name(inner.terms[0])) is not None:
                     rest = (t.body if isinstance(t, s.Negative) else t for t in inner.terms[1:])

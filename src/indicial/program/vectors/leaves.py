@@ -60,8 +60,7 @@ class Leaves:
         if use is None or use.kind not in ("tensor", "function"):
             return None
         base: s.Expression = node
-        while isinstance(base, s.Index | s.Call):
-            base = base.base if isinstance(base, s.Index) else base.function
+        base = s.head(base)
         assert isinstance(base, s.Name)
         if use.kind == "function" and (
             base.base in BUILT_IN | MATRIX_FUNCTIONS
@@ -139,7 +138,7 @@ def in_scripts(statement: s.Statement) -> set[int]:
     return {
         id(inner)
         for node in statement.every(s.Name)
-        for script in (*node.sub, *node.sup) for inner in script.walk()
+        for script in node.scripts for inner in script.walk()
     }  # fmt: skip
 
 

@@ -16,29 +16,27 @@ from indicial.notation.literals import numbers
 from indicial.notation.printers import unicode
 from indicial.program.names.letters import index_name
 
-Stem = tuple[str, tuple[str, ...], int]
-
 
 def listed(statements: list[s.Statement]) -> list[s.Statement]:
     """The statements with a constant in the place of what lists its elements."""
     given = [st for st in statements if isinstance(st, s.Equation) and _lists(st)]
     if not given:
         return statements
-    stepped: dict[Stem, list[s.Expression]] = defaultdict(list)
+    stepped: dict[s.Name, list[s.Expression]] = defaultdict(list)
     for statement in statements:
         for name in statement.every(s.Name):
             if len(name.sub) == 1 and not isinstance(name.sub[0], s.Number) and not name.sup:
-                stepped[_stem(name)].append(name.sub[0])
+                stepped[name.stem].append(name.sub[0])
     found: list[_Listed] = []
-    numbered: dict[Stem, list[s.Equation]] = defaultdict(list)
+    numbered: dict[s.Name, list[s.Equation]] = defaultdict(list)
     for equation in given:
         left, right = equation.sides
-        if not isinstance(left, s.Name) or _stem(left) not in stepped:
+        if not isinstance(left, s.Name) or left.stem not in stepped:
             continue
-        if not left.sub and _depth(right) == 2:
+        if not left.sub and depth(right) == 2:
             found.append(_Listed(left, 0, [equation]))
         elif len(left.sub) == 1 and isinstance(left.sub[0], s.Number):
-            numbered[_stem(left)].append(equation)
+            numbered[left.stem].append(equation)
     for equations in numbered.values():
         head = equations[0].sides[0]
         assert isinstance(head, s.Name)
@@ -46,7 +44,9 @@ def listed(statements: list[s.Statement]) -> list[s.Statement]:
         for first in (0, 1):
             if places == [str(first + n) for n in range(len(places))]:
                 found.append(_Listed(replace(head, sub=()), first, equations))
-    letters = {one: _letter(stepped[_stem(one.name)]) for one in found}
+    letters = {
+        one: next(filter(None, map(index_name, stepped[one.name.stem])), None) for one in found
+    }
     common = next(filter(None, letters.values()), s.Name("n"))
     made: dict[int, list[s.Statement]] = {}
     for one, letter in letters.items():
@@ -66,22 +66,14 @@ class _Listed:
     def declared(self, letter: s.Name) -> list[s.Statement]:
         at = self.equations[0].span
         values = [equation.sides[1] for equation in self.equations]
-        value = (
-            values[0]
-            if not self.first and len(values) == 1
-            else s.ListLiteral(tuple(values), span=at)
-        )
+        alone = not self.first and len(values) == 1
+        value = values[0] if alone else s.ListLiteral(tuple(values), span=at)
         item = s.Index(self.name, (letter,), span=self.name.span)
         constant = s.Declaration("constant", (item,), None, value, span=at)
         if not self.first:
             return [constant]
         ends = s.Interval(s.Number("1"), s.Number(str(len(values))), span=at)
         return [s.Declaration("range", (letter,), None, ends, span=at), constant]
-
-
-def _letter(places: list[s.Expression]) -> s.Name | None:
-    """The first of what stands below a name that can be an index."""
-    return next(filter(None, map(index_name, places)), None)
 
 
 def _lists(statement: s.Equation) -> bool:
@@ -98,9 +90,6 @@ def _lists(statement: s.Equation) -> bool:
     return True
 
 
-def _stem(name: s.Name) -> Stem:
-    return name.base, name.accents, name.primes
-
-
-def _depth(node: s.Expression) -> int:
-    return 1 + _depth(node.items[0]) if isinstance(node, s.ListLiteral) else 0
+def depth(value: s.Expression | None) -> int:
+    """How many indices a list of numbers has."""
+    return 1 + depth(next(iter(value.items), None)) if isinstance(value, s.ListLiteral) else 0

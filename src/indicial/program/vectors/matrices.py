@@ -57,7 +57,7 @@ def _of_numbers(statement: s.Statement) -> s.Statement:
 
 def multiple(node: s.Expression) -> s.Expression | None:
     """The λ of `λ I`."""
-    factors = node.factors if isinstance(node, s.Product) else (node,)
+    factors = s.factors(node)
     rest = tuple(f for f in factors if f != s.Name("I"))
     if len(rest) != len(factors) - 1:
         return None

@@ -62,9 +62,7 @@ def _replaced(node: Node, **new: Any) -> Node:
 
 def _opaque(call: s.Call) -> bool:
     """`P(w_t | …)`: no values in there."""
-    return call.given is not None or (
-        isinstance(call.function, s.Name) and call.function.base in PROBABILITY
-    )
+    return call.given is not None or call.word in PROBABILITY
 
 
 def changed(statement: s.Statement, change: Change) -> s.Statement:
@@ -189,12 +187,12 @@ def raised(statements: list[s.Statement]) -> list[s.Statement]:
     }  # fmt: skip
     found = shifted | both | bound | _shifted_below(statements)
     lettered = {
-        _stem(node)
+        node.stem
         for statement in statements for node in statement.every(s.Name)
         if any(not isinstance(i, s.Number) for i in node.sub)
     }  # fmt: skip
     above = {
-        _stem(node)
+        node.stem
         for statement in statements for node in statement.every(s.Name)
         if (letter := _letter(node.sup)) is not None and letter in found
     }  # fmt: skip
@@ -206,9 +204,9 @@ def raised(statements: list[s.Statement]) -> list[s.Statement]:
         if isinstance(node, s.Name) and _letter(node.sub) in found:
             node = replace(node, sub=tuple(i.body for i in node.sub if isinstance(i, s.Group)))
         if isinstance(node, s.Name) and len(node.sup) == 1 and isinstance(node.sup[0], s.Group):
-            number = _is_place(node.sup[0].body, found) and _stem(node) in above
+            number = _is_place(node.sup[0].body, found) and node.stem in above
             if number or _letter(node.sup) in found:
-                below = node.sub if _stem(node) in lettered else tuple(map(_label, node.sub))
+                below = node.sub if node.stem in lettered else tuple(map(_label, node.sub))
                 below = tuple(
                     replace(i, font="roman")
                     if isinstance(i, s.Name) and i.base not in indices
@@ -226,10 +224,6 @@ def raised(statements: list[s.Statement]) -> list[s.Statement]:
         return rebuilt(node, change)
 
     return [changed(statement, change) for statement in statements]
-
-
-def _stem(name: s.Name) -> s.Name:
-    return s.Name(name.base, name.accents, name.primes)
 
 
 def _letter(sup: tuple[s.Expression, ...]) -> str | None:
@@ -305,7 +299,7 @@ def factors(statements: list[s.Statement]) -> list[s.Statement]:
             elif isinstance(node, s.Reduction):
                 inside.update(id(n) for under in node.under for n in under.walk())
             elif isinstance(node, s.Name):
-                inside.update(id(n) for script in (*node.sub, *node.sup) for n in script.walk())
+                inside.update(id(n) for script in node.scripts for n in script.walk())
                 if id(node) not in inside:
                     values.add(node.base)
                     bare.add(name_key(replace(node, sup=())))
@@ -320,7 +314,7 @@ def factors(statements: list[s.Statement]) -> list[s.Statement]:
             return False
         use = sketch.use(call)
         held = list(call.arguments[0].every(s.Name))
-        scripts = {id(i) for n in held for script in (*n.sub, *n.sup) for i in script.walk()}
+        scripts = {id(i) for n in held for script in n.scripts for i in script.walk()}
         leaves = [n for n in held if id(n) not in scripts]
         value = any(n.base in values and name_key(n) not in bound for n in leaves)
         if use is not None and use.kind == "factor":
@@ -350,9 +344,7 @@ def factors(statements: list[s.Statement]) -> list[s.Statement]:
                 return s.Product((call.function, raised), span=node.span)
         result = rebuilt(node, change)
         if isinstance(result, s.Product):
-            flat = [
-                i for f in result.factors for i in (f.factors if isinstance(f, s.Product) else (f,))
-            ]
+            flat = [i for f in result.factors for i in s.factors(f)]
             return _replaced(result, factors=_same(result.factors, tuple(flat)))
         return result
 
@@ -368,7 +360,7 @@ COUNTED = frozenset("ijklmnpqst")
 def lettered(statements: list[s.Statement]) -> list[s.Statement]:
     """`Γ_u = …`, `Γ_r = …`: what a letter tells apart; it is a part of the names, of `W_u` too."""
     lefts = [st.sides[0] for st in statements if isinstance(st, s.Equation)]
-    defined = {_stem(n) for n in lefts if isinstance(n, s.Name) and any(map(_lone, n.sub))}
+    defined = {n.stem for n in lefts if isinstance(n, s.Name) and any(map(_lone, n.sub))}
     if not defined:
         return statements
     letters: dict[s.Name, set[str]] = defaultdict(set)
@@ -381,12 +373,12 @@ def lettered(statements: list[s.Statement]) -> list[s.Statement]:
             elif isinstance(node, s.Index):  # vectors in brackets, `[h_u, x_t]`, number nothing
                 places = tuple(i for i in node.items if all(n.bare for n in i.every(s.Name)))
             elif isinstance(node, s.Name):
-                places = tuple(i for i in (*node.sub, *node.sup) if not _lone(i))
+                places = tuple(i for i in node.scripts if not _lone(i))
                 below = node.sub[0] if len(node.sub) == 1 else None
                 if isinstance(below, s.Number):  # `x_1, …, x_d`
-                    defined.discard(_stem(node))
+                    defined.discard(node.stem)
                 if isinstance(below, s.Name) and _lone(below) and not is_capital(below.base):
-                    letters[_stem(node)].add(below.base)  # T is the last t
+                    letters[node.stem].add(below.base)  # T is the last t
             running |= {n.base for place in places for n in place.every(s.Name)}
     labels = {
         letter
@@ -414,10 +406,10 @@ def heads(statements: list[s.Statement]) -> list[s.Statement]:
     calls = [n for st in statements for n in st.every(s.Call)]
     indices = index_letters(statements)
     # The t of `y(t) = C h(t)`, which stands nowhere else, is no value.
-    asked = {id(a) for c in calls if not _built_in(c) for a in c.arguments if _lone(a)}
+    asked = {id(a) for c in calls if c.word not in BUILT_IN for a in c.arguments if _lone(a)}
     new: dict[s.Call, s.Name] = {}
     for statement in statements:
-        left = statement.sides[0] if isinstance(statement, s.Equation) else None
+        left = statement.left
         if not isinstance(left, s.Call) or not isinstance(left.function, s.Name) or _opaque(left):
             continue
         if left.function.base in BUILT_IN | MATRIX_FUNCTIONS:
@@ -427,7 +419,7 @@ def heads(statements: list[s.Statement]) -> list[s.Statement]:
         values = all(
             (
                 name_key(a) not in indices
-                and (a.font == "bold" or any(_stem(n) == _stem(a) for n in others))
+                and (a.font == "bold" or any(n.stem == a.stem for n in others))
             )
             or not is_letter(a.base)
             or not a.base.isascii()
@@ -446,10 +438,6 @@ def heads(statements: list[s.Statement]) -> list[s.Statement]:
         return rebuilt(node, change)
 
     return [changed(statement, change) for statement in statements] if new else statements
-
-
-def _built_in(call: s.Call) -> bool:
-    return isinstance(call.function, s.Name) and call.function.base in BUILT_IN
 
 
 def _lone(argument: s.Expression) -> bool:

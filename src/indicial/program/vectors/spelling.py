@@ -48,12 +48,11 @@ def spelt_alike(statements: list[s.Statement]) -> list[s.Statement]:
         if isinstance(node, s.Index) and _holds_values(node, tensors, bound):
             listed = s.ListLiteral(tuple(map(change, joined_parts(node))), span=node.span)
             base = change(node.base)
-            factors = base.factors if isinstance(base, s.Product) else (base,)
+            factors = s.factors(base)
             return s.Product((*factors, listed), span=node.span)
         if isinstance(node, s.Index) and not isinstance(node.base, s.Name):
             base = node.base
-            while isinstance(base, s.Group):
-                base = base.body
+            base = s.inner(base)
             if isinstance(base, s.Name):  # `[\\mathbf X]_{ij}`
                 return replace(node, base=base)
             return replace(node, base=change(node.base))
@@ -196,8 +195,7 @@ def _count(name: s.Expression, defined: set[str]) -> bool:
 
 def _summed(node: s.Expression) -> s.Reduction | None:
     """A Σ over one index that has no upper end."""
-    while isinstance(node, s.Group):
-        node = node.body
+    node = s.inner(node)
     if isinstance(node, s.Reduction) and node.operator == "sum" and node.upper is None:
         name = index_name(node.under[0]) if len(node.under) == 1 else None
         return node if name is not None else None
@@ -286,7 +284,7 @@ def unfolded(statements: list[s.Statement]) -> list[s.Statement]:
                     values = [change(a) for a in node.arguments]
                     body = _with(known.value, dict(zip(known.parameters, values, strict=True)))
                     inner = written_out(depth + 1)(body)
-                    return s.Group(_at(inner, node), span=node.span)
+                    return s.Group(replace(inner, span=node.span), span=node.span)
             return rebuilt(node, change)
 
         return change
@@ -341,11 +339,6 @@ def _with(body: s.Expression, values: dict[s.Name, s.Expression]) -> s.Expressio
         return rebuilt(node, change)
 
     return change(body)
-
-
-def _at(node: s.Expression, place: s.Expression) -> s.Expression:
-    """The body of a function stands where it is called."""
-    return replace(node, span=place.span)
 
 
 # ---------------------------------------------------------------------- δ

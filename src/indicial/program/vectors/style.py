@@ -214,7 +214,7 @@ def _is_element(node: s.Name, indexed: frozenset[str]) -> bool:
 
 def _is_place(node: s.Expression) -> bool:
     """`t`, `t-1`, `0`: what may be an index in round brackets."""
-    terms = node.terms if isinstance(node, s.Add) else (node,)
+    terms = s.terms(node)
     inner = [t.body if isinstance(t, s.Negative) else t for t in terms]
     names = [t for t in inner if not isinstance(t, s.Number)]
     return len(names) < 2 and all(isinstance(n, s.Name) and not n.font for n in names)

@@ -285,8 +285,7 @@ class Tables:
         """How odd it is for this to be a number that stands beside vectors."""
         if fits_all(node):
             return 0
-        while isinstance(node, s.Group | s.Negative):
-            node = node.body
+        node = s.unsigned(node)
         leaf = self.kinds.leaf(node)
         if leaf is None:
             if isinstance(node, s.Fraction):
@@ -383,7 +382,7 @@ class Tables:
         return result
 
     def _call(self, node: s.Call) -> Table:
-        name = node.function.base if isinstance(node.function, s.Name) else ""
+        name = node.word
         if not node.arguments or node.given is not None:
             return NOTHING
         if name in NORMALISED:
@@ -446,12 +445,11 @@ def is_inner(node: s.TupleLiteral) -> bool:
 
 def divides(below: s.Expression, kinds: Kinds) -> bool:
     """`√v + ε` divides element by element, a bold letter too; a plain vector below a bar is a slip."""
-    while isinstance(below, s.Group):
-        below = below.body
+    below = s.inner(below)
     leaf = kinds.leaf(below)
     if leaf is not None:
         return leaf.base.font == "bold"
-    terms = below.terms if isinstance(below, s.Add) else (below,)
+    terms = s.terms(below)
     return not all(_plain_capital(kinds.leaf(term)) for term in terms)  # `P R / (P + R)`
 
 

@@ -45,7 +45,7 @@ def elements_above(statements: list[s.Statement]) -> list[s.Statement]:
 
     def change(node: s.Expression) -> s.Expression:
         if isinstance(node, s.Name) and _above(node) in above:
-            return replace(node, sub=(*node.sub, *node.sup), sup=())
+            return replace(node, sub=node.scripts, sup=())
         if isinstance(node, s.Power) and node.exponent in above:
             return s.Index(change(node.base), (node.exponent,), span=node.span)
         return rebuilt(node, change)
@@ -92,9 +92,7 @@ def grouped(statements: list[s.Statement]) -> list[s.Statement]:
                 return s.Product((node.base, body), span=node.span)
         new = rebuilt(node, change)
         if isinstance(new, s.Product) and any(isinstance(f, s.Product) for f in new.factors):
-            flat = (
-                g for f in new.factors for g in (f.factors if isinstance(f, s.Product) else (f,))
-            )
+            flat = (g for f in new.factors for g in s.factors(f))
             return replace(new, factors=tuple(flat))
         return new
 
@@ -138,8 +136,7 @@ def juxtaposed(statements: list[s.Statement], beside: bool = False) -> list[s.St
     steps = {letter for n in _nodes(statements) if (letter := _step(n, shifted=True))}
 
     def state(node: s.Expression) -> bool:
-        while isinstance(node, s.Group):
-            node = node.body
+        node = s.inner(node)
         if isinstance(node, s.Add):  # 1 - z_t
             terms = (t.body if isinstance(t, s.Negative) else t for t in node.terms)
             return all(isinstance(t, s.Number) or state(t) for t in terms)

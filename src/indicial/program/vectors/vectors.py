@@ -31,7 +31,7 @@ from indicial.program.vectors.dimensions import Dimensions
 from indicial.program.vectors.emission import CLOSED, Emission, Open
 from indicial.program.vectors.kinds import Kinds, values_of
 from indicial.program.vectors.leaves import Leaf, full_counts
-from indicial.program.vectors.listed import listed
+from indicial.program.vectors.listed import depth, listed
 from indicial.program.vectors.matrices import (
     drawn_one_by_one,
     draws_with_identity,
@@ -194,10 +194,10 @@ class _Rewriting:
                 elif leaf is not None and statement.keyword in ("vector", "matrix"):
                     self._declare(leaf, 1 if statement.keyword == "vector" else 2)
                 elif leaf is not None and statement.keyword in ("input", "parameter", "constant"):
-                    count, depth = len(leaf.use.reference.items), _depth(statement.value)
-                    self.kinds.total[leaf.key] = max(count, depth)
-                    if depth > count:
-                        self.declared[leaf.key] = depth - count
+                    count, given = len(leaf.use.reference.items), depth(statement.value)
+                    self.kinds.total[leaf.key] = max(count, given)
+                    if given > count:
+                        self.declared[leaf.key] = given - count
 
     def _drawn_as_vectors(self) -> None:
         """`ε ~ N(0, I)`: whoever writes the identity draws a vector."""
@@ -236,13 +236,7 @@ class _Rewriting:
 
     def _has_elements(self, leaf: Leaf, rank: int) -> bool:
         """Whether the name is also written with all its indices, plain and not as a step of time."""
-        uses = [
-            other
-            for statement in self.written
-            for side in values_of(statement)
-            for node in self.kinds.values(side)
-            if (other := self.kinds.leaf(node)) is not None and other.key == leaf.key
-        ]
+        uses = [other for other, _ in self.kinds.leaves(*self.written) if other.key == leaf.key]
         scripted = [u for u in uses if u.use.reference.items]
         return bool(scripted) and all(
             len(u.use.reference.items) == rank
@@ -255,14 +249,8 @@ class _Rewriting:
 
     def _same_stem(self, leaf: Leaf) -> set[str]:
         """`vector u[i,D]` also says what `u_b` is, where b is no index."""
-        found = {leaf.key}
-        for statement in self.written:
-            for side in values_of(statement):
-                for node in self.kinds.values(side):
-                    other = self.kinds.leaf(node)
-                    if other is not None and other.stem == leaf.stem:
-                        found.add(other.key)
-        return found
+        others = self.kinds.leaves(*self.written)
+        return {leaf.key, *(other.key for other, _ in others if other.stem == leaf.stem)}
 
     def related(self) -> bool:
         """Whether steps may use what the prose says of vectors."""
@@ -328,19 +316,11 @@ class _Rewriting:
 
     def _in_doubt(self, statement: s.Statement) -> bool:
         """Two readings that are about as likely: neither is taken, and both are shown."""
-        leaves = [
-            (leaf, node)
-            for side in values_of(statement)
-            for node in self.kinds.values(side)
-            if (leaf := self.kinds.leaf(node)) is not None and self.kinds.fixed(leaf) is None
-        ]
+        kinds = self.kinds
+        leaves = [found for found in kinds.leaves(statement) if kinds.fixed(found[0]) is None]
         for leaf, _ in leaves if self.document else ():
             plain = leaf.base.font == "bold" and leaf.capital and not leaf.base.sub
-            if (
-                plain
-                and self.kinds.shape_of(leaf) == NUMBER
-                and leaf.key not in self.kinds.declared
-            ):
+            if plain and kinds.shape_of(leaf) == NUMBER and leaf.key not in kinds.declared:
                 text = f"{leaf.key} is set like a matrix, and fits as a number only"
                 self.skipped.append(Skipped(statement.span, text))
                 return True
@@ -348,19 +328,19 @@ class _Rewriting:
             sites = {
                 leaf.key: (leaf, node.span)
                 for leaf, node in reversed(leaves)
-                if self.kinds.variable(leaf) in doubt.names
+                if kinds.variable(leaf) in doubt.names
             }
             if not sites:
                 continue
             key, (leaf, span) = next(iter(sites.items()))
-            one, other = (KINDS[g[self.kinds.variable(leaf)]] for g in (doubt.one, doubt.other))
+            one, other = (KINDS[g[kinds.variable(leaf)]] for g in (doubt.one, doubt.other))
             texts = [self._read_so(statement, given) for given in (doubt.one, doubt.other)]
             text = f"{key} may be a {one} or a {other}: {texts[0]}, or {texts[1]}"
             if self.document:
                 self.skipped.append(Skipped(statement.span, text))
             else:
-                kinds = {"column": "vector", "matrix": "matrix"}
-                word = kinds.get(one) or kinds.get(other, "vector")
+                words = {"column": "vector", "matrix": "matrix"}
+                word = words.get(one) or words.get(other, "vector")
                 hint = f"declare `{word} {key}`, or write its indices"
                 self.messages.error("two-readings", text, span, hint=hint)
             return True
@@ -390,11 +370,9 @@ class _Rewriting:
 
     def _certain(self, message: Message, statement: s.Statement) -> bool:
         """Whether what does not fit is sure to be what it is taken for, and not only by its letter."""
-        nodes = [n for side in values_of(statement) for n in self.kinds.values(side)]
         for span, _ in message.sites:
-            for node in nodes:
-                leaf = self.kinds.leaf(node)
-                if leaf is None or not (span.start <= node.span.start < span.end):
+            for leaf, node in self.kinds.leaves(statement):
+                if not span.start <= node.span.start < span.end:
                     continue
                 seen = self.kinds.seen.get(self.kinds.variable(leaf))
                 sure = seen is None or seen.bold or seen.transposed or leaf.key in self.declared
@@ -406,13 +384,9 @@ class _Rewriting:
     def _sound(self, statement: s.Statement) -> tuple[s.Statement, Shape] | None:
         """A statement without the sides that do not fit, and its shape."""
         if isinstance(statement, s.Claim):
-            comparison = statement.comparison
-            found = self.conflicts.sides(comparison.operands)
-            return (
-                (statement, found[0])
-                if found and len(found[1]) == len(comparison.operands)
-                else None
-            )
+            operands = statement.comparison.operands
+            found = self.conflicts.sides(operands)
+            return (statement, found[0]) if found and len(found[1]) == len(operands) else None
         if not isinstance(statement, s.Equation):
             return statement, NUMBER
         if statement.relations == ("~",):
@@ -425,12 +399,7 @@ class _Rewriting:
         if found is None or len(found[1]) < 2 or found[1][0] != 0:
             return None
         shape, kept = found
-        if len(kept) < len(statement.sides):
-            relations = tuple(statement.relations[n - 1] for n in kept[1:])
-            statement = replace(
-                statement, sides=tuple(statement.sides[n] for n in kept), relations=relations
-            )
-        return statement, shape
+        return statement.only(kept), shape
 
     def _own(self, equation: s.Equation) -> bool:
         """Whether it defines a function of one's own: `f(x[J])[j] = …`, which has its indices."""
@@ -570,10 +539,3 @@ def _without_unused(statements: list[s.Statement]) -> list[s.Statement]:
         else:
             result.append(statement)
     return result
-
-
-def _depth(value: s.Expression | None) -> int:
-    """How many indices a list of numbers has."""
-    if not isinstance(value, s.ListLiteral) or not value.items:
-        return 0
-    return 1 + _depth(value.items[0])
