@@ -49,7 +49,13 @@ PARALLEL := -n auto --dist worksteal
 test: $(STAMP) ## run the tests, the snippets of the documents among them, but for the long ones
 	$(BIN)/python -m pytest $(PARALLEL) -m "not long" $(PYTEST_ARGS)
 
-check: $(STAMP) ## everything CI runs: format, lint, types, all tests
+# What the tests in the browser need: the system's Chromium or one that is fetched. Where there is no way to
+# get it they are skipped, and say so.
+$(VENV)/.browser: $(STAMP) tests/chromium.py
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet -c constraints.txt -e ".[browser]" \
+	  && $(BIN)/python -m tests.chromium && touch $@ || echo "no tests in the browser"
+
+check: $(STAMP) $(VENV)/.browser ## everything CI runs: format, lint, types, all tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy

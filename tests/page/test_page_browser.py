@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,16 +11,17 @@ from typing import Any
 
 import pytest
 
+from tests.chromium import chromium
 from tests.decode.runs import make_run
 
-CHROMIUM = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), ""
-)
+CHROMIUM, ENVIRONMENT = chromium()
 playwright = pytest.importorskip(
     "playwright.sync_api", reason="the extra `browser` is not installed: no tests in the browser"
 )
 pytestmark = [
-    pytest.mark.skipif(not CHROMIUM, reason="there is no Chromium: no tests in the browser"),
+    pytest.mark.skipif(
+        not CHROMIUM, reason="there is no Chromium (`python -m tests.chromium` fetches one)"
+    ),
     pytest.mark.long,
 ]
 WRONG = "input x[t,k]\nh[t,j] = W[j,K] x[t,K] + h[t-1]\n"
@@ -47,7 +47,9 @@ def link(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     with playwright.sync_playwright() as started:
-        made = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        made = started.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox"], env=ENVIRONMENT
+        )
         yield made
         made.close()
 
@@ -151,9 +153,9 @@ def test_a_page_that_is_cut_off_goes_on(page: Any) -> None:
     page.wait_for_selector(".trouble:visible")
     page.unroute("**/ask/*")
     page.wait_for_selector(".trouble", state="hidden")
-    until(page, "document.querySelector('.board').children.length === 3")
+    until(page, "document.querySelectorAll('.board > *').length === 3")
     page.reload()
-    until(page, "document.querySelector('.board').children.length === 3")
+    until(page, "document.querySelectorAll('.board > *').length === 3")
 
 
 def test_attention_is_dragged_and_moved_by_keys(page: Any) -> None:

@@ -66,8 +66,8 @@ class Client:
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[Client]:
     start: Any = {"version": "", "file": "", "text": TEXT, "view": "equations", "run": "",
-                  "models": [], "worlds": []}  # fmt: skip
-    yield Client(Lab(start, 8765, Workers(1, warm=False), Trainings(str(tmp_path))))
+                  "models": []}  # fmt: skip
+    yield Client(Lab(start, 8765, Workers(1, warm=False), Trainings([str(tmp_path)])))
 
 
 def call(client: Client, *arguments: Any, **named: Any) -> tuple[int, dict[str, str], bytes]:

@@ -249,6 +249,7 @@ export interface Looks {
 export interface AskTraining {
   text: string;
   data: string;
+  columns: Record<string, string>;
   minutes: number;
   sizes: Record<string, number>;
 }
@@ -257,6 +258,7 @@ export interface Training {
   run: string;
   running: boolean;
   said: string;
+  data: string[];
 }
 
 export interface AskDesign {
@@ -328,7 +330,6 @@ export interface Start {
   view: string;
   run: string;
   models: Model[];
-  worlds: string[];
 }
 
 export interface Nothing {

@@ -22,6 +22,7 @@ as one types, attention with vectors that one drags, and the runs of trainings.
   indicial lab model.eq              that text; the file itself is never changed
   indicial lab transformer           a model of the library
   indicial lab runs/cell-people-1    that run; or a folder with several
+  indicial lab cell.eq texts/        with the files of a folder to train on
   indicial lab "http://127.0.0.1:8765/#eq=…"     a link that somebody copied
 
 The page is served on this machine only, to whoever has the link that is
@@ -35,7 +36,7 @@ PORT = 8765
 def add(commands: Commands[Any]) -> None:
     """Adds `lab` to the parser of `indicial`."""
     parser = command(commands, "lab", "open equations and runs in the browser", LAB, _lab)
-    parser.add_argument("what", nargs="*", metavar="FILE|MODEL|RUN|LINK", help="what to show")
+    parser.add_argument("what", nargs="*", metavar="FILE|MODEL|FOLDER|LINK", help="what to show")
     parser.add_argument("--port", type=int, metavar="N",
                         help=f"where to serve ({PORT}, or another that is free)")  # fmt: skip
     parser.add_argument("--no-browser", action="store_true", help="only print the link")
@@ -58,7 +59,7 @@ def _lab(options: argparse.Namespace) -> int:
     port = _free(options.port)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     workers = Workers(max(2, min(4, cores or 2)), folders=folders)
-    lab = Lab(begun, port, workers, Trainings(folders[0]))
+    lab = Lab(begun, port, workers, Trainings(folders))
     link = f"{lab.link}{fragment}"
 
     def ready() -> None:

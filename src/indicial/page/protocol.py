@@ -313,6 +313,8 @@ class Looks(TypedDict):
 class AskTraining(TypedDict):
     text: str
     data: str
+    columns: dict[str, str]
+    """Which column of a table an input reads, where their names differ."""
     minutes: Number
     sizes: dict[str, int]
 
@@ -323,6 +325,8 @@ class Training(TypedDict):
     run: str
     running: bool
     said: str
+    data: list[str]
+    """What may be trained on: built-in worlds, and the files of the lab's folders."""
 
 
 # ---------------------------------------------------------------------- designs
@@ -407,8 +411,6 @@ class Start(TypedDict):
     run: str
     """The run that was named."""
     models: list[Model]
-    worlds: list[str]
-    """What may be trained on from the page."""
 
 
 class Nothing(TypedDict):

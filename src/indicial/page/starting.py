@@ -2,6 +2,7 @@
 
 beginning(["ugrnn"])        →   the text of that model; the runs in ./runs
 beginning(["runs/names"])   →   that run
+beginning(["texts/"])       →   an empty text; the files there can be trained on
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from indicial import __version__, library
-from indicial.data.world import tables, worlds
 from indicial.notation import files
 from indicial.page.equations import LONGEST_TEXT
 from indicial.page.protocol import Start
 from indicial.page.runs import is_run, runs_in
+from indicial.page.trainings import data_in
 from indicial.program.messages import IndicialError
 
 FOLDER = "runs"
@@ -31,7 +32,6 @@ def beginning(what: Sequence[str]) -> tuple[Start, list[str], str]:
         "text": "",
         "view": "equations",
         "run": "",
-        "worlds": [*worlds(), *tables()],
         "models": [{"name": n, "summary": library.summary(n)} for n in library.names()],
     }
     folders: list[str] = []
@@ -45,10 +45,11 @@ def beginning(what: Sequence[str]) -> tuple[Start, list[str], str]:
             start["text"] = library.path(word).read_text(encoding="utf-8")
         elif path.is_dir():
             folders.append(os.path.abspath(path))
-            if not is_run(path) and not any(runs_in(path)):
-                raise IndicialError(f"there is no run in {word}")
-            start["view"] = "runs"
-            start["run"] = path.resolve().name if is_run(path) else ""
+            if any(runs_in(path)):
+                start["view"] = "runs"
+                start["run"] = path.resolve().name if is_run(path) else ""
+            elif not data_in([word]):
+                raise IndicialError(f"there is neither a run in {word} nor data to train on")
         else:
             source, faults = files.load(path, word)
             if not source.text and faults:
@@ -58,6 +59,7 @@ def beginning(what: Sequence[str]) -> tuple[Start, list[str], str]:
                     f"{word} has {len(source.text):,} characters; {LONGEST_TEXT:,} is the limit here"
                 )
             start["file"], start["text"] = path.name, source.text
-    if all(map(is_run, map(Path, folders))):
-        folders.insert(0, os.path.abspath(FOLDER))  # where a training that is started goes
-    return start, folders, fragment
+    # The first is where a training that is started goes.
+    full = [f for f in folders if any(runs_in(Path(f))) and not is_run(Path(f))]
+    first = full[0] if full else os.path.abspath(FOLDER)
+    return start, [first, *(folder for folder in folders if folder != first)], fragment

@@ -1,12 +1,14 @@
-"""Trainings that are started from the page: one at a time, in a process of its own, on a built-in world.
+"""Trainings that are started from the page: one at a time, in a process of its own.
 
-    trainings = Trainings("/home/me/runs")
-    trainings.start({"text": "…", "data": "people", "minutes": 2, "sizes": {"J": 64}})   →   "lab-1"
+    trainings = Trainings(["/home/me/runs", "/home/me/texts"])
+    trainings.start({"text": "…", "data": "people", "minutes": 2, …})      →   the run lab-1 in the first
+    trainings.start({"text": "…", "data": "texts/book.txt", …})            →   on a file of the second
     trainings.stop()         it saves, as at Ctrl-C
     trainings.go_on("lab-1")
 
-What is trained is the text of the page; nothing that comes over the wire is the name of a file. A
-training ends with the lab, and saves before it does.
+What is trained is the text of the page, on a built-in world or a file that lies in the lab's folders: what
+comes over the wire is one of the names that were listed, and no path. A training ends with the lab, and
+saves before it does.
 """
 
 from __future__ import annotations
@@ -28,16 +30,31 @@ from indicial.page.equations import LONGEST_TEXT
 from indicial.program.messages import IndicialError
 
 MOST_MINUTES = 60
+MOST_FILES = 200
+KINDS = (".txt", ".tsv", ".csv", ".jsonl", ".ndjson", ".conllu", ".conll", ".parquet", ".npz")
+"""How the names of data end; .gz may follow."""
 TOLD = 4000
 """Characters of what a training said last."""
 _SIZE = re.compile(r"\w[\w{}^,]*", re.UNICODE)
 
 
+def data_in(folders: Sequence[str]) -> dict[str, Path]:
+    """The files that can be trained on, by the names that the page shows: `texts/book.txt`."""
+    found: dict[str, Path] = {}
+    for folder in map(Path, folders):
+        with contextlib.suppress(OSError):
+            for path in sorted(folder.iterdir()):
+                fits = path.name.lower().removesuffix(".gz").endswith(KINDS)
+                if fits and path.is_file() and not path.is_symlink() and len(found) < MOST_FILES:
+                    found[f"{folder.resolve().name}/{path.name}"] = path.resolve()
+    return found
+
+
 class Trainings:
     """The training that was started last, if any."""
 
-    def __init__(self, folder: str, settings: Sequence[str] = ()) -> None:
-        self.folder = Path(folder)
+    def __init__(self, folders: Sequence[str], settings: Sequence[str] = ()) -> None:
+        self.folder, self.folders = Path(folders[0]), list(folders)
         self.settings = list(settings)
         """Words that every training gets: `--world-size 2000` for a quick one."""
         self.name = ""
@@ -51,13 +68,18 @@ class Trainings:
 
     def status(self) -> protocol.Training:
         failed = self._process is not None and self._process.poll() not in (None, 0, 130, -15)
-        return {"run": self.name, "running": self.running, "said": self._told() if failed else ""}
+        return {
+            "run": self.name,
+            "running": self.running,
+            "said": self._told() if failed else "",
+            "data": [*worlds(), *tables(), *data_in(self.folders)],
+        }
 
     def start(self, question: protocol.AskTraining) -> protocol.Training:
         """Begins a training of a text; its run is in the folder, under a name that is free."""
-        known = [*worlds(), *tables()]
-        if question["data"] not in known:
-            raise IndicialError(f"from the page one trains on {', '.join(known)}")
+        files = data_in(self.folders)
+        if question["data"] not in [*worlds(), *tables(), *files]:
+            raise IndicialError(f"there is no {question['data']} in the folders of this lab")
         if len(question["text"]) > LONGEST_TEXT:
             raise IndicialError("the text is too long to be trained from the page")
         sizes = []
@@ -65,13 +87,15 @@ class Trainings:
             if not _SIZE.fullmatch(name) or not 1 <= value <= 1024:
                 raise IndicialError(f"the size {name} is from 1 to 1,024 here")
             sizes += ["--set", f"{name}={value}"]
+        columns = [f"--column={name}={of}" for name, of in question["columns"].items()]
         self._check_free()
         self._text = tempfile.TemporaryDirectory()
         path = Path(self._text.name) / "lab.eq"
         path.write_text(question["text"], encoding="utf-8")
         minutes = min(max(0.1, float(question["minutes"])), MOST_MINUTES)
         name = self._free_name()
-        words = [str(path), "--data", question["data"], "--minutes", f"{minutes:g}", *sizes]
+        data = str(files.get(question["data"], question["data"]))
+        words = [str(path), "--data", data, *columns, "--minutes", f"{minutes:g}", *sizes]
         return self._begin(name, [*words, *self.settings, "--out", str(self.folder / name)])
 
     def go_on(self, name: str, folder: Path) -> protocol.Training:
