@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from indicial.compile.emit.graph import FLOAT, Node
+from indicial.compile.emit.graph import FLOAT, Listed, Node
 from indicial.compile.emit.loops import fixings
 from indicial.compile.emit.printing import Line
 from indicial.compile.emit.reads import Array
@@ -34,10 +34,10 @@ def call(emission: Emission, step: Call) -> None:
     arguments = [_argument(emission, piece) for piece in step.arguments]
     sizes = [emission.sizes.node(Size.of(name)) for name in step.names]
     names = {piece: emission.writing.names.new(piece.tensor) for piece in step.results}
-    gaps = [", ".join("{}" for _ in side) for side in (arguments, sizes)]
+    graph = emission.writing.graph
+    found = graph.make(function, Listed(arguments), Listed(sizes), graph.number("lengths"))
     left = ", ".join(names.values()) + ("," if len(names) == 1 else "")
-    text = f"{left} = {function}([{gaps[0]}], [{gaps[1]}], lengths)"
-    emission.writing.add(Line(text, (*arguments, *sizes)))
+    emission.writing.add(Line(f"{left} = ", found))
     for piece, name in names.items():
         _result(emission, step, piece, name)
 

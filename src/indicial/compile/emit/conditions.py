@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from indicial.compile.emit.graph import ATOM, CHOICE, NUMBER, Node, Scope
+from indicial.compile.emit.graph import NUMBER, Node, Scope
 from indicial.compile.emit.loops import Fixed
 from indicial.compile.emit.printing import Block, Line
 from indicial.compile.emit.reads import Array
@@ -77,10 +77,10 @@ class Conditions:
         self.close()
         if not tests:
             return
-        gaps = " and ".join("{}" for _ in tests)
-        inner = Block(Scope(self.writing.block.scope), Line(f"if {gaps}:", tuple(tests)))
+        header = Line("if ", number(self.graph, "and", tests), ":")
+        inner = Block(Scope(self.writing.block.scope), header)
         self.test = Test(tests, self.writing.block, dict(self.sizes.variables), [])
-        self.writing.add(Line(""))
+        self.writing.add(Line())
         self.writing.add(inner)
         self.writing.stand(inner)
         for f in fixed:
@@ -88,7 +88,7 @@ class Conditions:
             low = f.low if self.sizes.certain(f.low - variable.lower) else variable.lower
             high = f.high if self.sizes.certain(variable.upper - f.high) else variable.upper
             # What is certain in here need not be so outside, where it must not be computed.
-            node = self.graph.name(variable.node.template, (), NUMBER, inner.scope)
+            node = self.graph.name(variable.node.operation, (), NUMBER, inner.scope)
             moved = Variable(variable.name, low, high - low + 1, node)
             self.sizes.variables[f.loop.variable] = moved
 
@@ -111,13 +111,7 @@ class Conditions:
         """An entry that need not be there."""
         zeros = self.writing.torch.zeros(array.node.shape, array.node.kind)
         arguments = self.writing.tensors.entries(walk), self.sizes.node(key), zeros
-        return self.graph.make(
-            "{}.get({}, {})",
-            *arguments,
-            shape=zeros.shape,
-            kind=zeros.kind,
-            needs=(ATOM, CHOICE, CHOICE),
-        )
+        return self.graph.make(".get", *arguments, shape=zeros.shape, kind=zeros.kind)
 
     def makes(self, store: Store, walk: Walk) -> None:
         """A step that is there only if the block is entered."""

@@ -190,7 +190,7 @@ class Contraction:
             w = torch.flatten(w, 0, len(out) - 1)
             if not out:
                 return self._vector(x, w, kept)
-            node = torch.graph.make("F.linear({}, {})", x, w, shape=shape, hint="product")
+            node = torch.graph.make("F.linear", x, w, shape=shape, hint="product")
         elif list(b.dims) == [*order, *out]:
             w = torch.flatten(b.node, count, b.node.rank - 1)
             w = torch.flatten(w, 0, count - 1)

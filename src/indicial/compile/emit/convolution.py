@@ -20,8 +20,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from indicial.compile.emit.elementwise import Elementwise, Evaluate
-from indicial.compile.emit.graph import FLOAT, Node
-from indicial.compile.emit.operations import ALL, NEW, Torch
+from indicial.compile.emit.graph import ALL, FLOAT, Node, Operand
+from indicial.compile.emit.operations import NEW, Torch
 from indicial.compile.emit.patterns.pattern import Missed
 from indicial.compile.emit.picks import choose
 from indicial.compile.emit.reads import Bounds
@@ -211,7 +211,7 @@ def _slid(
         w = torch.flip(w, w.rank - 1)
     count = env.ranges[window.over].extent
     node = torch.helper(
-        "slide", "{}, {}, {}, {}", x, w, torch.sizes.node(first), torch.sizes.node(count),
+        "slide", x, w, torch.sizes.node(first), torch.sizes.node(count),
         shape=env.extents([*dims, window.over]), kind=FLOAT, hint="convolved",
     )  # fmt: skip
     return Value(node, (*dims, window.over))
@@ -251,13 +251,11 @@ def _grouped(torch: Torch, value: Value, groups: Sequence[Sequence[str]]) -> Nod
 
 def _unpadded(torch: Torch, data: Value, moving: Sequence[str]) -> tuple[Value, list[int]]:
     """Zeros that are as many before as behind are left to the call."""
-    if data.node not in torch.padded:
-        return data, [0] * len(moving)
-    x, ends = torch.padded[data.node]
-    found = [ends.get(data.dims.index(name), (0, 0)) for name in moving]
+    x, ends = torch.unpadded(data.node) or (data.node, {})
+    found = [ends.get(data.dims.index(name), (Size(), Size())) for name in moving]
     if any(before != behind for before, behind in found) or len(ends) > len(moving):
         return data, [0] * len(moving)
-    return Value(x, data.dims), [before for before, _ in found]
+    return Value(x, data.dims), [int(before.number or 0) for before, _ in found]
 
 
 def _call(
@@ -268,19 +266,14 @@ def _call(
     extents: Sequence[Size],
     padding: Sequence[int],
 ) -> Node:
-    text = "{}, {}"
+    options: dict[str, Operand] = {}
     for name, numbers, usual in (
         ("stride", [window.stride for window in found.windows], 1),
         ("padding", padding, 0),
         ("dilation", [window.dilation for window in found.windows], 1),
     ):
         if set(numbers) != {usual}:
-            text += f", {name}={_each(numbers)}"
+            options[name] = numbers[0] if len(set(numbers)) == 1 else tuple(numbers)
     shape = [x.shape[0], w.shape[0], *extents]
-    call = f"F.conv{len(found.windows)}d({text})"
-    return torch.graph.make(call, x, w, shape=shape, hint="convolved")
-
-
-def _each(numbers: Sequence[int]) -> str:
-    same = len(set(numbers)) == 1
-    return str(numbers[0]) if same else f"({', '.join(map(str, numbers))})"
+    call = f"F.conv{len(found.windows)}d"
+    return torch.graph.make(call, x, w, options=options, shape=shape, hint="convolved")

@@ -13,12 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from indicial.compile.emit.contract import Contraction, Factor
-from indicial.compile.emit.graph import (
-    FLOAT,
-    INT,
-    NUMBER,
-    Node,
-)
+from indicial.compile.emit.graph import FLOAT, FUNCTIONS, INT, NUMBER, Listed, Node
 from indicial.compile.emit.identifiers import letter
 from indicial.compile.emit.operations import Torch
 from indicial.compile.emit.ragged import Ragged
@@ -26,17 +21,9 @@ from indicial.compile.emit.sizes import number
 from indicial.compile.emit.truths import Truths
 from indicial.compile.emit.values import Environment, Value, aligned, combined, expanded, merged
 from indicial.program.ir import COMPARISONS, Affine, Apply, Expression, Read, Reduce
-from indicial.program.sizes import Size
 
 Evaluate = Callable[[Expression, Environment], Value]
 
-_CALLS = {
-    "tanh": "torch.tanh({})", "σ": "torch.sigmoid({})", "ReLU": "F.relu({})",
-    "GELU": "F.gelu({})", "exp": "torch.exp({})", "ln": "torch.log({})",
-    "sqrt": "torch.sqrt({})", "abs": "{}.abs()", "sign": "torch.sign({})",
-    "cos": "torch.cos({})", "sin": "torch.sin({})", "softplus": "F.softplus({}, threshold=40)",
-    "floor": "torch.floor({})", "erf": "torch.erf({})", "stop": "{}.detach()",
-}  # fmt: skip
 _HARMLESS = {"ln": 1.0, "sqrt": 1.0, "exp": 0.0}
 """What a function sees where its value does not count, so that its slope is finite there."""
 
@@ -117,19 +104,15 @@ class Elementwise(Truths):
             if plain is not None:
                 return Value(plain)
             node = self.torch.scalar(node)
-        template = _CALLS[function]
+        operation = FUNCTIONS[function]
         natural = function in ("exp", "σ", "ReLU", "abs", "softplus") or (
             function == "sqrt" and node.natural
         )
         result = self.torch.graph.make(
-            template,
-            node,
-            shape=node.shape,
-            pointwise=True,
-            natural=natural,
-            positive=function == "sqrt" and node.positive,
-            hint=template.strip("{}().").split(".")[-1],
-        )
+            operation, node, options={"threshold": 40} if function == "softplus" else {},
+            shape=node.shape, natural=natural, positive=function == "sqrt" and node.positive,
+            hint=operation.rpartition(".")[2],
+        )  # fmt: skip
         return Value(result, value.dims)
 
     def harmless(
@@ -222,25 +205,25 @@ class Elementwise(Truths):
         shape = env.extents(dims)
         if len(values) == 2:
             nodes = [self.torch.scalar(aligned(self.torch, v, dims)) for v in values]
-            template = f"torch.{function}imum({{}}, {{}})"
+            operation = f"torch.{function}imum"
+            made = self.torch.graph.make(operation, *nodes, shape=shape, hint="bound")
         else:
-            # Side by side, so that those that tie have equal shares of the gradient.
-            nodes = [self.torch.scalar(expanded(self.torch, v, dims, env)) for v in values]
-            template = f"torch.stack([{', '.join('{}' for _ in nodes)}]).a{function}(0)"
-        return Value(self.torch.graph.make(template, *nodes, shape=shape, hint="bound"), dims)
+            # So that those that tie have equal shares of the gradient.
+            terms = self.side_by_side(values, dims, env)
+            made = self.torch.graph.make(f".a{function}", terms, 0, shape=shape, hint="bound")
+        return Value(made, dims)
 
     def log_add_exp(self, values: Sequence[Value], env: Environment) -> Value:
         dims = merged(values, env)
-        nodes = [self.torch.scalar(expanded(self.torch, v, dims, env)) for v in values]
-        shape = env.extents(dims)
-        template = f"torch.stack([{', '.join('{}' for _ in nodes)}])"
-        side_by_side = self.torch.graph.make(
-            template, *nodes, shape=(Size.of(len(nodes)), *shape), hint="terms"
-        )
+        terms, shape = self.side_by_side(values, dims, env), env.extents(dims)
         made = self.torch.helper(
-            "log_sum_exp", "{}, [0]", side_by_side, shape=shape, kind=FLOAT, hint="logarithm"
+            "log_sum_exp", terms, Listed([0]), shape=shape, kind=FLOAT, hint="logarithm"
         )
         return Value(made, dims)
+
+    def side_by_side(self, values: Sequence[Value], dims: Sequence[str], env: Environment) -> Node:
+        nodes = [self.torch.scalar(expanded(self.torch, v, dims, env)) for v in values]
+        return self.torch.stack(nodes, "terms")
 
     def affine(self, place: Affine, env: Environment, kind: str) -> Value:
         """Index arithmetic as numbers."""

@@ -10,7 +10,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from indicial.compile.emit.graph import FLOAT, INT, NUMBER, Graph, Node, Scope
+from indicial.compile.emit.graph import (
+    EACH,
+    FLOAT,
+    INDEXED,
+    INT,
+    NUMBER,
+    Graph,
+    Listed,
+    Node,
+    Scope,
+)
 from indicial.compile.emit.left import bounds_of
 from indicial.compile.emit.operations import Torch
 from indicial.compile.emit.reads import Array, Bounds, Where
@@ -59,13 +69,11 @@ class Entries:
             inside &= sizes.certain(low - 1 - key) or sizes.certain(key - 1 - high)
         if inside or key in walk.singles:
             found = self.graph.make(
-                "{}[{}]", entries, node, shape=shape, kind=kind, light=True, hint=store.target
+                INDEXED, entries, node, shape=shape, kind=kind, hint=store.target
             )
         else:
             outside = self.torch.zeros(shape, kind)
-            found = self.graph.make(
-                "{}.get({}, {})", entries, node, outside, shape=shape, kind=kind, light=True
-            )
+            found = self.graph.make(".get", entries, node, outside, shape=shape, kind=kind)
         return Array(found, bounds)
 
     def entries(self, walk: Walk) -> Node:
@@ -189,11 +197,11 @@ class Entries:
         entries = self.now(walk)
         node = self.torch.helper(
             "stack",
-            f"{{}}, {{}}, {{}}, {{}}, {axis}",
             entries,
             sizes.node(first),
             sizes.node(index.extent),
             self.torch.zeros(shape, kind),
+            axis,
             shape=[extent for _, extent in bounds],
             kind=kind,
             hint=store.target,
@@ -215,34 +223,28 @@ class Entries:
         full = [extent for _, extent in whole]
         # As it is now; a loop that is finished may be stacked outside of the one that reads it.
         entries = self.graph.name(walk.entries, (), NUMBER, walk.around or self.scope)
-        ends = torch.sizes.node(first), torch.sizes.node(last + 1)
         kind = self.kind(store.target)
-        name = torch.sizes.variables[walk.loop.variable].node.template
         if not complete:
-            arguments = [
-                entries, ends[0], torch.sizes.node(last - first + 1), torch.zeros(shape, kind)
-            ]  # fmt: skip
+            ends = torch.sizes.node(first), torch.sizes.node(last - first + 1)
+            zeros = torch.zeros(shape, kind)
             node = torch.helper(
-                "stack", f"{{}}, {{}}, {{}}, {{}}, {axis}", *arguments, shape=full, kind=kind,
-                hint=store.target,
-            )  # fmt: skip
+                "stack", entries, *ends, zeros, axis, shape=full, kind=kind, hint=store.target
+            )
             return Array(node, tuple(whole))
-        step = f"{{}}[{name}]"
-        arguments = [entries]
+        name = torch.sizes.variables[walk.loop.variable].node.operation
+        variable = self.graph.name(name, (), NUMBER, entries.scope)
+        step = self.graph.make(INDEXED, entries, variable, plain=True)
         if varies:
             for n, ((_, extent), (_, own)) in enumerate(zip(bounds, formula, strict=True)):
                 if replaced(own, walk.loop.variable, Size()) != own:
                     self.torch.helpers["window"] = None
-                    step = f"window({step}, {n}, 0, {{}})"
-                    arguments.append(torch.sizes.node(extent))
-        header = "range({})" if first.number == 0 else "range({}, {})"
-        arguments += [ends[1]] if first.number == 0 else [*ends]
+                    length = torch.sizes.node(extent)
+                    step = self.graph.make("window", step, n, 0, length, plain=True)
+        every = self.graph.make(
+            EACH, step, variable, torch.sizes.range(first, last + 1), plain=True
+        )
         node = self.graph.make(
-            f"torch.stack([{step} for {name} in {header}], {axis})",
-            *arguments,
-            shape=full,
-            kind=kind,
-            hint=store.target,
+            "torch.stack", Listed([every]), axis, shape=full, kind=kind, hint=store.target
         )
         return Array(node, tuple(whole))
 

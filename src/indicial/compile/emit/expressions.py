@@ -91,10 +91,7 @@ class Evaluator:
         value = self.rules[type(expression)](expression, env)
         if value.node.kind in (INT, NUMBER):
             return value
-        node = self.torch.graph.make(
-            "{}.long()", value.node, shape=value.node.shape, kind=INT, hint="token"
-        )
-        return Value(node, value.dims)
+        return Value(self.torch.whole(value.node, "token"), value.dims)
 
     def condition(self, expression: Expression, env: Environment) -> Value:
         """The truth of a condition: a tensor of truths, or something that Python can decide."""

@@ -1,17 +1,20 @@
 """Torch expressions as a graph: the same operation on the same operands is one node.
 
-    mean = call("{}.mean(-1, keepdim=True)", x)
-    sub(x, mean), sub(x, mean)      →  one node, printed once and used twice
+    mean = make(".mean", x, -1, options={"keepdim": True})
+    binary("-", x, mean), binary("-", x, mean)      →  one node, printed once and used twice
 
-A node knows its shape as sizes, its kind, and how tightly its text binds; it does not know index
-names. So the two means of a layernorm, written over `j'` and over `j''`, are one.
+A node says what is done to what, and which shape and kind come out; it does not know index names. So
+the two means of a layernorm, written over `j'` and over `j''`, are one. Text is made of nodes once, at
+the end (`printing`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
+from typing import Any, Union
 
 from indicial.program.sizes import Size
 
@@ -28,6 +31,25 @@ OPERATORS = {
     "and": (NOT, NOT, NOT + 1),
 }
 """How tightly an operation binds, and how tightly its operands have to."""
+PREFIXES = {"-": (SIGN, SIGN), "~": (SIGN, SIGN), "not ": (CHOICE, COMPARE)}
+"""The same of those that have one operand."""
+
+FUNCTIONS = {
+    "tanh": "torch.tanh", "σ": "torch.sigmoid", "ReLU": "F.relu", "GELU": "F.gelu",
+    "exp": "torch.exp", "ln": "torch.log", "sqrt": "torch.sqrt", "abs": ".abs",
+    "sign": "torch.sign", "cos": "torch.cos", "sin": "torch.sin", "softplus": "F.softplus",
+    "floor": "torch.floor", "erf": "torch.erf", "stop": ".detach",
+}  # fmt: skip
+"""The functions of the language, each of one number."""
+POINTWISE = frozenset({"+", "-", "*", "/", "**", *FUNCTIONS.values()})
+"""Each element depends on those of the operands at the same place."""
+REDUCTIONS = frozenset({".mean", ".sum", ".prod", ".amax", ".amin", ".any", ".argmax", ".argmin"})
+"""Axes go, those that the second operand says."""
+VIEWS = frozenset(
+    {".mT", ".transpose", ".permute", ".expand", ".flatten", ".unflatten", ".squeeze"}
+)
+INDEXED, CHOSEN, EACH = "[]", "if", "for"
+"""`x[:, t]`; `x if c else y`; `h[t] for t in range(T)`."""
 
 FLOAT, INT, BOOL, NUMBER = "float", "int", "bool", "number"
 """What a node is: a tensor of numbers, of places, of truths, or a number of Python."""
@@ -44,26 +66,45 @@ class Scope:
         return 0 if self.outer is None else self.outer.depth + 1
 
 
+@dataclass(frozen=True)
+class Slice:
+    """`start:stop` along an axis; None where it goes to the end."""
+
+    start: Node | None = None
+    stop: Node | None = None
+    extent: Size | None = None
+
+
+ALL = Slice()
+
+
+class Listed(tuple[Any, ...]):
+    """Operands in square brackets."""
+
+
+class Letters(tuple[str, str, str]):
+    """Of a product: one for each axis of its two operands, and of the result."""
+
+
+Operand = Union["Node", Slice, str, int, float, None, tuple["Operand", ...]]
+"""Numbers and words are what Python has; in `[]`, None is a new axis."""
+
+
 @dataclass(frozen=True, eq=False)
 class Node:
-    """`template` with the texts of `arguments` in its gaps.
+    """`operation` on `operands`; without operands it is the name of a variable, or a number.
 
-    `level` says how tightly the text binds, `needs` how tightly each argument has to. `scope` is the
-    innermost one that it depends on. A node that is `plain` is repeated, not given a name.
+    `scope` is the innermost one that it depends on. A node that is `plain` is repeated, not given a
+    name.
     """
 
-    template: str
-    arguments: tuple[Node, ...] = ()
+    operation: str
+    operands: tuple[Operand, ...] = ()
+    options: tuple[tuple[str, Operand], ...] = ()
     shape: tuple[Size, ...] = ()
     kind: str = FLOAT
-    level: int = ATOM
-    needs: tuple[int, ...] = ()
     scope: Scope = field(default_factory=Scope)
     plain: bool = False
-    light: bool = False
-    """A view of its argument, which costs nothing to make again."""
-    pointwise: bool = False
-    """Each element depends on those of the arguments at the same place."""
     shared: bool = False
     """A name of its own, not that of the tensor which is it first: zeros that several begin with."""
     hint: str = ""
@@ -78,6 +119,49 @@ class Node:
     def rank(self) -> int:
         return len(self.shape)
 
+    @cached_property
+    def arguments(self) -> tuple[Node, ...]:
+        """The nodes among the operands."""
+        return tuple(_nodes((self.operands, self.options)))
+
+    @property
+    def level(self) -> int:
+        """How tightly its text binds."""
+        if self.operation in PREFIXES and len(self.operands) == 1:
+            return PREFIXES[self.operation][0]
+        if self.operands:
+            loose = CHOICE if self.operation in (CHOSEN, EACH) else ATOM
+            return OPERATORS.get(self.operation, (loose,))[0]
+        return SIGN if self.operation.startswith("-") else ATOM
+
+    @property
+    def light(self) -> bool:
+        """A view of its argument, which costs nothing to make again."""
+        if self.operation == INDEXED:
+            return all(item.kind == NUMBER for item in self.arguments[1:])
+        return self.operation in VIEWS or self.operation == ".get"
+
+
+def _nodes(value: object) -> Iterator[Node]:
+    if isinstance(value, Node):
+        yield value
+    elif isinstance(value, tuple):
+        for part in value:
+            yield from _nodes(part)
+    elif isinstance(value, Slice):
+        yield from _nodes((value.start, value.stop))
+
+
+def _mapped(value: Any, change: Callable[[Node], Node]) -> Any:
+    """An operand with other nodes in it."""
+    if isinstance(value, Node):
+        return change(value)
+    if isinstance(value, tuple):
+        return value.__class__([_mapped(part, change) for part in value])
+    if isinstance(value, Slice) and value is not ALL:
+        return Slice(_mapped(value.start, change), _mapped(value.stop, change), value.extent)
+    return value
+
 
 class Graph:
     """All nodes of one text."""
@@ -88,51 +172,41 @@ class Graph:
 
     def make(
         self,
-        template: str,
-        *arguments: Node,
+        operation: str,
+        *operands: Operand,
         shape: Sequence[Size] = (),
         kind: str = FLOAT,
-        level: int = ATOM,
-        needs: Sequence[int] | None = None,
+        options: Mapping[str, Operand] | None = None,
         hint: str = "",
         plain: bool = False,
-        light: bool = False,
-        pointwise: bool = False,
         shared: bool = False,
         positive: bool = False,
         natural: bool = False,
         value: float | None = None,
     ) -> Node:
         """A node, the one that there is already if there is one."""
-        key = (template, *map(id, arguments))
+        named = tuple((options or {}).items())
+        key = (operation, operands, named)
         if key not in self.known:
-            scope = max((a.scope for a in arguments), key=lambda s: s.depth, default=self.root)
+            inside = (node.scope for node in _nodes((operands, named)))
             self.known[key] = Node(
-                template,
-                arguments,
-                tuple(shape),
-                kind,
-                level,
-                tuple(needs) if needs is not None else _needs(template, len(arguments)),
-                scope,
-                plain,
-                light,
-                pointwise,
-                shared,
-                hint,
-                positive,
-                natural or positive,
-                value,
-            )
+                operation, operands, named, tuple(shape), kind,
+                max(inside, key=lambda scope: scope.depth, default=self.root),
+                plain, shared, hint, positive, natural or positive, value,
+            )  # fmt: skip
         return self.known[key]
 
-    def again(self, node: Node, arguments: Sequence[Node], shape: Sequence[Size]) -> Node:
-        """The operation of a node with other operands."""
+    def again(
+        self, node: Node, change: Callable[[Node], Node], shape: Sequence[Size] | None = None
+    ) -> Node:
+        """The operation of a node with other nodes in the place of its arguments."""
+        if not node.operands:
+            return node
         return self.make(
-            node.template, *arguments, shape=shape, kind=node.kind, level=node.level,
-            needs=node.needs, hint=node.hint, plain=node.plain, light=node.light,
-            pointwise=node.pointwise, shared=node.shared, positive=node.positive,
-            natural=node.natural, value=node.value,
+            node.operation, *_mapped(node.operands, change), options=dict(_mapped(node.options, change)),
+            shape=node.shape if shape is None else shape, kind=node.kind, hint=node.hint,
+            plain=node.plain, shared=node.shared, positive=node.positive, natural=node.natural,
+            value=node.value,
         )  # fmt: skip
 
     def binary(
@@ -146,31 +220,33 @@ class Graph:
         natural: bool = False,
     ) -> Node:
         """`a + b`: what kind it is and whether it is 0 or more follows from a and b, or is told."""
-        level, left, right = OPERATORS[sign]
         kinds = [node.kind for node in (a, b) if node.kind != NUMBER]
         kind = kinds[0] if kinds else NUMBER
-        if kinds and level in (COMPARE, AND, OR):
+        if kinds and OPERATORS[sign][0] in (COMPARE, AND, OR):
             kind = BOOL
         if sign in "+*/":
             natural = natural or (a.natural and b.natural)
             some = (a.positive or b.positive) if sign == "+" else (a.positive and b.positive)
             positive = natural and some if positive is None else positive
         return self.make(
-            f"{{}} {sign} {{}}", a, b, shape=shape, kind=kind, level=level, needs=(left, right),
-            hint=hint, plain=kind == NUMBER, pointwise=sign in "+-*/**", positive=bool(positive),
-            natural=natural,
+            sign, a, b, shape=shape, kind=kind, hint=hint, plain=kind == NUMBER,
+            positive=bool(positive), natural=natural,
         )  # fmt: skip
 
     def prefix(self, sign: str, x: Node, hint: str = "", positive: bool = False) -> Node:
-        """`-x`, `~x`."""
+        """`-x`, `~x`, `not x`."""
+        plain = x.kind == NUMBER
         return self.make(
-            f"{sign}{{}}", x, shape=x.shape, kind=x.kind, level=SIGN, needs=(SIGN,), hint=hint,
-            plain=x.kind == NUMBER, positive=positive,
-        )  # fmt: skip
+            sign, x, shape=x.shape, kind=x.kind, hint=hint, plain=plain, positive=positive
+        )
+
+    def number(self, operation: str, *operands: Operand, positive: bool = False) -> Node:
+        """A number that Python computes."""
+        return self.make(operation, *operands, kind=NUMBER, plain=True, positive=positive)
 
     def name(self, text: str, shape: Sequence[Size], kind: str, scope: Scope | None = None) -> Node:
         """A variable; each call makes a new one."""
-        return Node(text, (), tuple(shape), kind, scope=scope or self.root, plain=True)
+        return Node(text, shape=tuple(shape), kind=kind, scope=scope or self.root, plain=True)
 
     def literal(self, value: float) -> Node:
         """A number that is written out: `2`, `1e-05`."""
@@ -178,19 +254,7 @@ class Graph:
             text = {"nan": "math.nan", "inf": "math.inf", "-inf": "-math.inf"}[str(value)]
         else:
             text = str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
-        level = SIGN if text.startswith("-") else ATOM
-        return self.make(
-            text, kind=NUMBER, level=level, plain=True, positive=value > 0, value=float(value)
-        )
-
-
-def _needs(template: str, count: int) -> tuple[int, ...]:
-    """A gap before a dot or bracket holds an operand; one between brackets or commas anything."""
-    parts = template.split("{}")
-    return tuple(
-        ATOM if parts[n + 1].startswith((".", "[")) and parts[n] == "" else CHOICE
-        for n in range(count)
-    )
+        return self.make(text, kind=NUMBER, plain=True, positive=value > 0, value=float(value))
 
 
 def as_int(value: int | Fraction) -> int:

@@ -11,7 +11,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from indicial.compile.emit.operations import ALL, NEW, Item, Torch
+from indicial.compile.emit.graph import ALL
+from indicial.compile.emit.operations import NEW, Item, Torch
 from indicial.compile.emit.reads import Array, Bounds
 from indicial.compile.emit.values import Environment, Value, expanded
 from indicial.program.cost.conditions import joined

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from indicial.compile.emit.graph import FLOAT, INT, Node
+from indicial.compile.emit.graph import ALL, FLOAT, INDEXED, INT, Node
 from indicial.compile.emit.identifiers import letter
-from indicial.compile.emit.operations import Torch
+from indicial.compile.emit.operations import NEW, Item, Torch
 from indicial.compile.emit.values import Environment, Value, aligned, merged
 from indicial.program.ir import Affine, Flat
 from indicial.program.sizes import Size
@@ -172,18 +172,13 @@ def _along(
     position = at.position.node
     token = at.inside is None and at.present is not None and absent == 0
     if token and axis == 0 and x.rank == 2 and x.kind == FLOAT:
-        found = torch.helper(
-            "embedding", "{}, {}", position, x, shape=shape, kind=FLOAT, hint="embedded"
-        )
+        found = torch.helper("embedding", position, x, shape=shape, kind=FLOAT, hint="embedded")
         return Value(found, dims)
     if at.inside is not None and (at.present is None or absent == 0):
-        template = f"{{}}, {axis}, {{}}"
-        found = torch.helper("take", template, x, position, shape=shape, kind=x.kind, hint="near")
+        found = torch.helper("take", x, axis, position, shape=shape, kind=x.kind, hint="near")
         return Value(found, dims)
-    gaps = ":, " * axis + "{}"
-    found = torch.graph.make(
-        f"{{}}[{gaps}]", x, _near(torch, at, x.shape[axis]), shape=shape, kind=x.kind, hint="found"
-    )
+    items: list[Item] = [*[ALL] * axis, _near(torch, at, x.shape[axis])]
+    found = torch.graph.make(INDEXED, x, *items, shape=shape, kind=x.kind, hint="found")
     return _masked(torch, Value(found, dims), [at], env, absent)
 
 
@@ -200,17 +195,13 @@ def _each(
     dim = -1 if axis == x.rank - 1 else axis
     shape = [s for n, s in enumerate(x.shape) if n != axis]
     if missing:
-        extra = [*[Size.of(1)] * (x.rank - node.rank), *node.shape]
-        node = torch.graph.make(
-            f"{{}}[{', '.join(['None'] * (x.rank - node.rank))}]",
-            node, shape=extra, kind=INT, light=True,
-        )  # fmt: skip
+        node = torch.index(node, [NEW] * (x.rank - node.rank))
     # `take_along_dim` repeats what is missing, but torch.export fixes the sizes that it compares.
     same = [s for n, s in enumerate(node.shape) if n != axis] == shape
-    picked = f"gather({dim}, {{}})" if same else f"take_along_dim({{}}, {dim})"
-    found = torch.graph.make(
-        f"{{}}.{picked}.squeeze({dim})", x, node, shape=shape, kind=x.kind, hint="found",
-    )  # fmt: skip
+    operands = (".gather", x, dim, node) if same else (".take_along_dim", x, node, dim)
+    one = [Size.of(1) if n == axis else s for n, s in enumerate(x.shape)]
+    found = torch.graph.make(*operands, shape=one, kind=x.kind, hint="found")
+    found = torch.view(".squeeze", found, shape, dim)
     return _masked(torch, Value(found, tuple(others)), [at], env, absent)
 
 
@@ -233,9 +224,7 @@ def _general(
     dims = merged(values, env)
     nodes = [aligned(torch, v, dims) for v in values]
     shape = [*env.extents(dims), *x.shape[len(front) :]]
-    found = torch.graph.make(
-        f"{{}}[{', '.join('{}' for _ in nodes)}]", x, *nodes, shape=shape, kind=x.kind, hint="found"
-    )
+    found = torch.graph.make(INDEXED, x, *nodes, shape=shape, kind=x.kind, hint="found")
     kept = tuple(str(names[n]) for n in rest)
     return _masked(torch, Value(found, (*dims, *kept)), list(picks.values()), env, absent)
 
@@ -245,11 +234,9 @@ def _near(torch: Torch, at: Pick, extent: Size) -> Node:
     node = at.position.node
     if at.inside is not None:
         last = torch.sizes.node(extent - 1)
-        return torch.graph.make(
-            "{}.clamp(0, {})", node, last, shape=node.shape, kind=INT, hint="near"
-        )
+        return torch.graph.make(".clamp", node, 0, last, shape=node.shape, kind=INT, hint="near")
     if at.present is not None:
-        return torch.graph.make("{}.clamp(min=0)", node, shape=node.shape, kind=INT, hint="near")
+        return torch.at_least_0(node, "near")
     return node
 
 

@@ -1,6 +1,6 @@
 """Blocks of assignments and loops: what is printed, before it is text.
 
-    Block(scope, Line("for t in range(T):"), [Comment("h[t,j] = …"), Assign("h[{}]", node, key)])
+    Block(scope, Line("for t in ", every, ":"), [Comment("h[t,j] = …"), Assign("h", node, key)])
 
 Which of the nodes are needed, and how often, is found by walking from the lines that run anyway.
 
@@ -22,7 +22,23 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from indicial.compile.emit.graph import NUMBER, Node, Scope
+from indicial.compile.emit.graph import (
+    ALL,
+    ATOM,
+    CHOICE,
+    CHOSEN,
+    EACH,
+    INDEXED,
+    NUMBER,
+    OPERATORS,
+    PREFIXES,
+    Letters,
+    Listed,
+    Node,
+    Operand,
+    Scope,
+    Slice,
+)
 from indicial.compile.emit.identifiers import Names
 from indicial.compile.emit.sizes import loose_names, replaced
 from indicial.program.rewrite import reached
@@ -31,7 +47,7 @@ from indicial.program.sizes import Size
 
 @dataclass(frozen=True)
 class Assign:
-    """`target = node`; a target may be an entry, `h[{}]` with its key."""
+    """`target = node`; with a key, an entry of the target: `h[t] = node`."""
 
     target: str
     node: Node
@@ -42,10 +58,11 @@ class Assign:
 
 @dataclass(frozen=True)
 class Line:
-    """A line as it is, with nodes in its gaps."""
+    """A line as it is, with a node before its end: `for t in `, range(T), `:`."""
 
-    template: str
-    arguments: tuple[Node, ...] = ()
+    start: str = ""
+    node: Node | None = None
+    end: str = ""
 
 
 @dataclass(frozen=True)
@@ -69,7 +86,7 @@ class Block:
     """Items one after the other; `header` is the line that they are indented below."""
 
     scope: Scope
-    header: Line = field(default_factory=lambda: Line(""))
+    header: Line = Line()
     items: list[Item | Block] = field(default_factory=list)
 
 
@@ -89,6 +106,8 @@ def roots(item: Item) -> list[Node]:
         return []
     if isinstance(item, Assign):
         return [item.node, item.key] if item.key is not None else []
+    if isinstance(item, Line):
+        return [item.node] if item.node is not None else []
     return list(item.arguments)
 
 
@@ -187,18 +206,15 @@ class Printer:
             self.number += not isinstance(item, Block)
             if isinstance(item, Block):
                 self.number += 1
-                header = self._line(item.header.template, item.header.arguments)
+                header = self._line(item.header)
                 inside = self._block(item, indent + 4)
                 if any(line.strip() and not line.strip().startswith("#") for line in inside):
                     here.lines += [" " * indent + header, *inside]
             elif isinstance(item, Comment):
                 here.lines += self._comment(item.text, indent)
             elif isinstance(item, Line):
-                here.lines.append(
-                    " " * indent + self._line(item.template, item.arguments)
-                    if item.template
-                    else ""
-                )
+                line = self._line(item)
+                here.lines.append(" " * indent + line if line else "")
             elif isinstance(item, Return):
                 here.lines += self._return(item, indent)
             else:
@@ -208,7 +224,7 @@ class Printer:
 
     def _return(self, item: Return, indent: int) -> list[str]:
         pairs = zip(item.names, item.arguments, strict=True)
-        items = [f"{quoted(name)}: {self._text(node, 0)}" for name, node in pairs]
+        items = [f"{quoted(name)}: {self._text(node)}" for name, node in pairs]
         return braced(" " * indent + "return {", items, "}")
 
     def _comment(self, text: str, indent: int) -> list[str]:
@@ -225,7 +241,9 @@ class Printer:
         here = self.stack[-1]
         if item.key is None and item.node not in self.live:
             return
-        target = self._line(item.target, (item.key,) if item.key is not None else ())
+        target = item.target
+        if item.key is not None:
+            target += f"[{self._text(item.key)}]"
         bound = self._bound(item.node)
         if bound == target:
             return
@@ -272,14 +290,8 @@ class Printer:
             else:
                 self.forced.add(max(fits, key=lambda pair: len(pair[1]))[0])
 
-    def _line(self, template: str, arguments: tuple[Node, ...]) -> str:
-        return self._fill(template, [self._text(a, 0) for a in arguments])
-
-    def _fill(self, template: str, texts: list[str]) -> str:
-        if not texts:
-            return template  # whatever braces it has are its own
-        parts = template.split("{}")
-        return parts[0] + "".join(t + p for t, p in zip(texts, parts[1:], strict=True))
+    def _line(self, line: Line) -> str:
+        return line.start + (self._text(line.node) if line.node is not None else "") + line.end
 
     def _bound(self, node: Node) -> str | None:
         for level in reversed(self.stack):
@@ -287,7 +299,7 @@ class Printer:
                 return level.bound[node]
         return None
 
-    def _text(self, node: Node, need: int) -> str:
+    def _text(self, node: Node, need: int = CHOICE) -> str:
         bound = self._bound(node)
         if bound is not None:
             return bound
@@ -298,8 +310,56 @@ class Printer:
         return text if node.level >= need else f"({text})"
 
     def _inline(self, node: Node) -> str:
-        texts = [self._text(a, n) for a, n in zip(node.arguments, node.needs, strict=True)]
-        return self._fill(node.template, texts)
+        """An operation, with names or texts of its operands."""
+        name, operands = node.operation, node.operands
+        if not operands:
+            return name
+        if name in OPERATORS and len(operands) == 2:
+            _, left, right = OPERATORS[name]
+            one, two = operands
+            return f"{self._operand(one, left)} {name} {self._operand(two, right)}"
+        if name in PREFIXES:
+            return name + self._operand(operands[0], PREFIXES[name][1])
+        if name == CHOSEN:
+            needs = (CHOICE + 1, CHOICE + 1, CHOICE)
+            x, test, y = (self._operand(o, n) for o, n in zip(operands, needs, strict=True))
+            return f"{x} if {test} else {y}"
+        if name == EACH:
+            one, variable, every = map(self._operand, operands)
+            return f"{one} for {variable} in {every}"
+        called, rest = name, operands
+        if name.startswith((".", INDEXED)):
+            called, rest = self._operand(operands[0], ATOM), operands[1:]
+            if name == INDEXED:
+                return f"{called}[{self._items(rest)}]"
+            called += name
+        if name == ".mT":
+            return called
+        texts = [*map(self._operand, rest), *(f"{n}={self._operand(v)}" for n, v in node.options)]
+        return f"{called}({', '.join(texts)})"
+
+    def _operand(self, value: Operand, need: int = CHOICE) -> str:
+        if isinstance(value, Node):
+            return self._text(value, need)
+        if isinstance(value, Slice):
+            return ":".join("" if e is None else self._text(e) for e in (value.start, value.stop))
+        if isinstance(value, Letters):
+            return '"{},{}->{}"'.format(*value)
+        if isinstance(value, tuple):
+            inside = ", ".join(map(self._operand, value))
+            if isinstance(value, Listed):
+                return f"[{inside}]"
+            return f"({inside},)" if len(value) == 1 else f"({inside})"
+        return f'"{value}"' if isinstance(value, str) else str(value)
+
+    def _items(self, items: Sequence[Operand]) -> str:
+        """`:, t`: without what all the rest is anyway; `..., None` for two axes or more before it."""
+        last = max(n for n, item in enumerate(items, 1) if item is not ALL)
+        front = next(n for n, item in enumerate(items) if item is not ALL)
+        texts = [*map(self._operand, items[:last])]
+        if front >= 2 and all(item is None for item in items[front:]):
+            texts[:front] = ["..."]
+        return ", ".join(texts)
 
     def _worth(self, node: Node) -> bool:
         if node in self.forced:

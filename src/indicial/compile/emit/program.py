@@ -192,7 +192,7 @@ class Emission:
         self.steps.finish(stores)
         self.writing.loops.pop()
         self.writing.stand(outer)
-        for item in (Line(""), block, Line("")):
+        for item in (Line(), block, Line()):
             self.writing.add(item)
         for store in stores:
             assert store.walk is not None
@@ -203,7 +203,7 @@ class Emission:
     def variable(self, loop: Loop) -> str:
         """A name for the loop's variable; one whose loop has ended is taken again."""
         variables = self.sizes.variables
-        open_ = {variables[other.variable].node.template for other in self.writing.loops}
+        open_ = {variables[other.variable].node.operation for other in self.writing.loops}
         known = self.variables.setdefault(loop.letter, [])
         free = [name for name in known if name not in open_]
         if not free:
@@ -212,13 +212,10 @@ class Emission:
         return free[0]
 
     def header(self, loop: Loop, name: str) -> Line:
-        ends = [self.sizes.node(loop.lower + loop.extent)]
-        if loop.lower.number != 0:
-            ends.insert(0, self.sizes.node(loop.lower))
-        text = f"range({', '.join('{}' for _ in ends)})"
+        values = self.sizes.range(loop.lower, loop.lower + loop.extent)
         if loop.direction < 0:
-            text = f"reversed({text})"
-        return Line(f"for {name} in {text}:", tuple(ends))
+            values = self.writing.graph.number("reversed", values)
+        return Line(f"for {name} in ", values, ":")
 
 
 def _usual(code: Code) -> dict[str, int]:

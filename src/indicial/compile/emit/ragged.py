@@ -20,16 +20,11 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from indicial.compile.emit.graph import (
-    INT,
-    NUMBER,
-    SIGN,
-    Node,
-)  # fmt: skip
+from indicial.compile.emit.graph import INT, Node
 from indicial.compile.emit.operations import Torch
 from indicial.compile.emit.picks import Pick, positions
 from indicial.compile.emit.reads import Array, Where, read
-from indicial.compile.emit.sizes import replaced
+from indicial.compile.emit.sizes import replaced, strided
 from indicial.compile.emit.values import (
     Environment,
     NotEmitted,
@@ -100,17 +95,14 @@ class Ragged:
             index = env.ranges[atom.index]
             node = torch.arange(index.lower + atom.offset, index.extent, INT, "depth")
             if not torch.sizes.certain(index.lower + atom.offset):
-                node = torch.graph.make("{}.clamp(min=0)", node, shape=node.shape, kind=INT)
+                node = torch.at_least_0(node)
             depth = Value(node, (atom.index,))
         else:
             size = (Size.of(atom.index) if atom.index else Size()) + atom.offset
             depth = Value(torch.sizes.node(size))
         dims = merged([whole, depth], env)
         nodes = aligned(torch, whole, dims), aligned(torch, depth, dims)
-        node = torch.graph.make(
-            f"-(-{{}} // {atom.stride} ** {{}})", *nodes, shape=env.extents(dims),
-            kind=INT if dims else NUMBER, level=SIGN, needs=(SIGN, SIGN), hint="length",
-        )  # fmt: skip
+        node = strided(torch.graph, nodes[0], atom.stride, nodes[1], env.extents(dims))
         return Value(node, dims)
 
     def binary(self, sign: str, a: Value, b: Value, env: Environment) -> Value:

@@ -14,8 +14,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from indicial.compile.emit.graph import Node
-from indicial.compile.emit.operations import ALL, ONE, Item, Slice, Torch
+from indicial.compile.emit.graph import ALL, Node, Slice
+from indicial.compile.emit.operations import ONE, Item, Torch
 from indicial.compile.emit.picks import Pick, pick, picked
 from indicial.compile.emit.values import Environment, Value
 from indicial.program.ir import Affine, Flat
@@ -139,13 +139,11 @@ def _window(torch: Torch, x: Node, axis: int, start: Size, length: Size) -> Node
     shape = [*x.shape[:axis], length, *x.shape[axis + 1 :]]
     over = start + length - x.shape[axis]
     if start.number is None or over.number is None:
-        arguments = [x, sizes.node(start), sizes.node(length)]
-        return torch.helper(
-            "window", f"{{}}, {axis}, {{}}, {{}}", *arguments, shape=shape, kind=x.kind, hint="near"
-        )
+        ends = sizes.node(start), sizes.node(length)
+        return torch.helper("window", x, axis, *ends, shape=shape, kind=x.kind, hint="near")
     before, after = max(0, -int(start.number)), max(0, int(over.number))
     literal = torch.graph.literal
-    padded = torch.pad(x, axis, literal(before), literal(after))
+    padded = torch.pad(x, axis, Size.of(before), Size.of(after))
     first = int(start.number) + before
     last = int(over.number) < after
     cut = Slice(
@@ -161,6 +159,5 @@ def _window(torch: Torch, x: Node, axis: int, start: Size, length: Size) -> Node
 def _element(torch: Torch, node: Node, axis: int, at: Size) -> Node:
     """An element that may lie outside."""
     shape = [*node.shape[:axis], *node.shape[axis + 1 :]]
-    arguments = node, torch.sizes.node(at)
-    template = f"{{}}, {axis}, {{}}"
-    return torch.helper("element", template, *arguments, shape=shape, kind=node.kind, hint="found")
+    place = torch.sizes.node(at)
+    return torch.helper("element", node, axis, place, shape=shape, kind=node.kind, hint="found")

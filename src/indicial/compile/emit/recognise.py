@@ -1,7 +1,5 @@
 """Blocks of a text with some nodes replaced, and all that is made of them made again.
 
-A block with some nodes replaced, and all that is made of them made again.
-
 Linear maps of one operand become one: query, key and value in one product.
 
     Query = F.linear(N, W_Q)                weights = torch.cat([W_Q, W_K, W_V])
@@ -34,14 +32,14 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from indicial.compile.emit.convolution import CONVOLUTION
-from indicial.compile.emit.graph import NUMBER, Graph, Node
+from indicial.compile.emit.graph import INDEXED, NUMBER, Graph, Listed, Node
 from indicial.compile.emit.operations import Torch
 from indicial.compile.emit.patterns.attention import ATTENTION
 from indicial.compile.emit.patterns.layer_norm import LAYER_NORM
-from indicial.compile.emit.patterns.pattern import Finding, Found, Pattern, Surroundings
+from indicial.compile.emit.patterns.pattern import Finding, Found, Pattern, Surroundings, only
 from indicial.compile.emit.patterns.tokens import CROSS_ENTROPY, EMBEDDING
 from indicial.compile.emit.patterns.units import BIAS, GELU
-from indicial.compile.emit.printing import WIDTH, Assign, Block, Line, Return, live_uses
+from indicial.compile.emit.printing import WIDTH, Assign, Block, Line, Return, live_uses, roots
 from indicial.program.sizes import Size
 
 
@@ -57,44 +55,38 @@ class Rebuilder(ABC):
         """What a node becomes."""
 
     def block(self, block: Block) -> Block:
-        header = replace(block.header, arguments=self.all(block.header.arguments))
-        result = Block(block.scope, header)
+        result = Block(block.scope, self.line(block.header))
         for item in block.items:
             if isinstance(item, Block):
                 result.items.append(self.block(item))
             elif isinstance(item, Assign):
                 assigned = self.assign(item)
                 result.items += [assigned] if assigned is not None else []
-            elif isinstance(item, Line | Return):
-                result.items.append(replace(item, arguments=self.all(item.arguments)))
+            elif isinstance(item, Line):
+                result.items.append(self.line(item))
+            elif isinstance(item, Return):
+                result.items.append(replace(item, arguments=tuple(map(self.node, item.arguments))))
             else:
                 result.items.append(item)
         return result
+
+    def line(self, line: Line) -> Line:
+        return line if line.node is None else replace(line, node=self.node(line.node))
 
     def assign(self, item: Assign) -> Assign | None:
         """An assignment; None if it goes."""
         key = self.node(item.key) if item.key is not None else None
         return replace(item, node=self.node(item.node), key=key)
 
-    def all(self, nodes: Sequence[Node]) -> tuple[Node, ...]:
-        return tuple(self.node(n) for n in nodes)
-
     def node(self, node: Node) -> Node:
         if node not in self.became:
             made = self.made(node)
-            self.became[node] = made if made is not None else self.again(node)
+            self.became[node] = made if made is not None else self.graph.again(node, self.node)
         return self.became[node]
-
-    def again(self, node: Node) -> Node:
-        """The same node of what its arguments have become."""
-        arguments = self.all(node.arguments)
-        if all(a is b for a, b in zip(arguments, node.arguments, strict=True)):
-            return node
-        return self.graph.again(node, arguments, node.shape)
 
 
 MERGED = "one product for several"
-LINEAR = {"F.linear({}, {})": 2, "F.linear({}, {}, {})": 3}
+LINEAR = "F.linear"
 
 
 def merged(block: Block, torch: Torch, parameters: Collection[str]) -> tuple[Block, list[Finding]]:
@@ -103,10 +95,10 @@ def merged(block: Block, torch: Torch, parameters: Collection[str]) -> tuple[Blo
     groups: dict[tuple[object, ...], list[Node]] = {}
     tensors = dict(_nodes(block))
     for node, _ in _nodes(block):
-        if node.template in LINEAR and node.arguments[0].kind != NUMBER:
+        if node.operation == LINEAR and node.arguments[0].kind != NUMBER:
             weights = node.arguments[1:]
             if all(_given(w, names) for w in weights):
-                key = (node.template, node.arguments[0], node.scope)
+                key = (len(weights), node.arguments[0], node.scope)
                 groups.setdefault(key, []).append(node)
     together = [g for g in groups.values() if len(g) > 1 and _fits_a_line(g)]
     if not together:
@@ -131,24 +123,23 @@ class _Merger(Rebuilder):
         return self.became[node]
 
     def pieces(self, group: Sequence[Node]) -> list[Node]:
-        operand = self.node(group[0].arguments[0])
-        gaps = ", ".join("{}" for _ in group)
+        make, shape = self.graph.make, (*group[0].shape[:-1], _width(group))
+        operand, *weights = (
+            [self.node(n.arguments[k]) for n in group] for k in range(len(group[0].arguments))
+        )
         columns = [
-            self.graph.make(f"torch.cat([{gaps}])", *(self.node(n.arguments[k]) for n in group),
-                            shape=(_width(group), *group[0].arguments[k].shape[1:]), hint="weights")
-            for k in range(1, len(group[0].arguments))
-        ]  # fmt: skip
-        shape = (*group[0].shape[:-1], _width(group))
-        linear = f"F.linear({', '.join('{}' for _ in (operand, *columns))})"
+            make("torch.cat", Listed(w), shape=(_width(group), *w[0].shape[1:]), hint="weights")
+            for w in weights
+        ]
+        product = make(LINEAR, operand[0], *columns, shape=shape, hint="product")
         widths = [node.shape[-1] for node in group]
         if len(set(widths)) == 1:
-            split, sizes = f".chunk({len(group)}, -1)", []
+            pieces = make(".chunk", product, len(group), -1, shape=shape, hint="products")
         else:
-            split, sizes = f".split([{gaps}], -1)", [self.sizes.node(w) for w in widths]
-        product = self.graph.make(linear, operand, *columns, shape=shape, hint="product")
-        pieces = self.graph.make("{}" + split, product, *sizes, shape=shape, hint="products")
+            sizes = Listed(map(self.sizes.node, widths))
+            pieces = make(".split", product, sizes, -1, shape=shape, hint="products")
         return [
-            self.graph.make(f"{{}}[{n}]", pieces, shape=node.shape, hint=node.hint, light=True)
+            make(INDEXED, pieces, n, shape=node.shape, hint=node.hint)
             for n, node in enumerate(group)
         ]
 
@@ -165,7 +156,7 @@ def _fits_a_line(group: Sequence[Node]) -> bool:
 
 def _leaves(node: Node) -> list[str]:
     if not node.arguments:
-        return [] if node.kind == NUMBER else [node.template]
+        return [] if node.kind == NUMBER else [node.operation]
     return [name for argument in node.arguments for name in _leaves(argument)]
 
 
@@ -176,7 +167,7 @@ def _given(node: Node, names: frozenset[str]) -> bool:
     while waiting:
         here = waiting.pop()
         if not here.arguments and here.kind != NUMBER:
-            if here.template not in names:
+            if here.operation not in names:
                 return False
             tensors = True
         waiting.extend(here.arguments)
@@ -199,8 +190,8 @@ def _nodes(block: Block) -> list[tuple[Node, str]]:
                 inside(item)
             elif isinstance(item, Assign):
                 visit(item.node, item.tensor)
-            elif isinstance(item, Line | Return):
-                for node in item.arguments:
+            else:
+                for node in roots(item):
                     visit(node, "")
 
     inside(block)
@@ -222,16 +213,15 @@ class _InPlace(Rebuilder):
         self.uses = uses
 
     def made(self, node: Node) -> Node | None:
-        if node.template != "F.relu({})":
+        linear = only("F.relu", node)
+        if linear is None or linear.operation != LINEAR:
             return None
-        (linear,) = node.arguments
-        if linear.template not in LINEAR or linear.rank < 2 or self.uses[linear] != 1:
+        if linear.rank < 2 or self.uses[linear] != 1:
             return None
-        gaps = ", ".join("{}" for _ in linear.arguments)
+        operands = map(self.node, linear.arguments)
         return self.torch.helper(
-            "linear_relu", gaps, *self.all(linear.arguments), shape=node.shape, kind=node.kind,
-            hint=node.hint,
-        )  # fmt: skip
+            "linear_relu", *operands, shape=node.shape, kind=node.kind, hint=node.hint
+        )
 
 
 PATTERNS = (ATTENTION, LAYER_NORM, CROSS_ENTROPY, GELU, BIAS, EMBEDDING)

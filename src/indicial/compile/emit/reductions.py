@@ -15,7 +15,7 @@ from indicial.compile.emit import convolution
 from indicial.compile.emit.contract import Factor
 from indicial.compile.emit.convolution import convolved
 from indicial.compile.emit.elementwise import Elementwise, Evaluate
-from indicial.compile.emit.graph import BOOL, FLOAT, INT, NUMBER, Node
+from indicial.compile.emit.graph import BOOL, FLOAT, INT, NUMBER, Listed, Node
 from indicial.compile.emit.picks import choose
 from indicial.compile.emit.reads import Bounds
 from indicial.compile.emit.truths import narrowed, within
@@ -71,7 +71,9 @@ class Reductions:
         if condition is not None:
             mask = self.condition(condition, inner)
             if mask.node.kind == NUMBER:
-                masks += [] if mask.node.value else [Value(self._truth(mask.node))]
+                masks += (
+                    [] if mask.node.value else [Value(self.torch.scalar(mask.node, BOOL, "mask"))]
+                )
             else:
                 masks.append(mask)
         if not masks:
@@ -79,12 +81,6 @@ class Reductions:
         every = self.elementwise.all(masks, inner)
         both = [m for m in (inner.mask, every) if m is not None]
         return inner.where(self.elementwise.all(both, inner)), every
-
-    def _truth(self, node: Node) -> Node:
-        device = self.torch.references["device"]
-        return self.torch.graph.make(
-            "torch.tensor({}, dtype=torch.bool, device={})", node, device, kind=BOOL, hint="mask"
-        )
 
     def reduce(self, node: Reduce, env: Environment) -> Value:
         if node.operator in ("sum", "mean") and _apart(node):
@@ -205,7 +201,7 @@ class Reductions:
         if node.operator == "lse":
             shape = [s for n, s in enumerate(full.node.shape) if n not in axes]
             found = torch.helper(
-                "log_sum_exp", f"{{}}, {axes}", full.node, shape=shape, kind=FLOAT, hint="logarithm"
+                "log_sum_exp", full.node, Listed(axes), shape=shape, kind=FLOAT, hint="logarithm"
             )
             return Value(found, kept)
         certain = all(torch.sizes.certain(env.ranges[n].extent - 1) for n in names)
@@ -214,7 +210,7 @@ class Reductions:
             return Value(torch.reduce(function, full.node, axes), kept)
         name = {"max": "largest", "min": "smallest"}[node.operator]
         shape = [s for n, s in enumerate(full.node.shape) if n not in axes]
-        found = torch.helper(name, f"{{}}, {axes}", full.node, shape=shape, kind=FLOAT, hint=name)
+        found = torch.helper(name, full.node, Listed(axes), shape=shape, kind=FLOAT, hint=name)
         return Value(found, kept)
 
     def _product(self, x: Node, axes: Sequence[int]) -> Node:
@@ -234,9 +230,7 @@ class Reductions:
             name = {"argmax": "largest_place", "argmin": "smallest_place"}[node.operator]
             shape = [s for n, s in enumerate(full.node.shape) if n != axis]
             where = aligned(torch, mask, full.dims)
-            found = torch.helper(
-                name, f"{{}}, {{}}, {axis}", full.node, where, shape=shape, kind=INT, hint="place"
-            )
+            found = torch.helper(name, full.node, where, axis, shape=shape, kind=INT, hint="place")
         place = Value(found, tuple(d for d in full.dims if d != index))
         lower = env.ranges[index].lower
         if lower.number == 0:
@@ -279,17 +273,14 @@ class Reductions:
     ) -> Node:
         make = self.torch.graph.make
         if mask is None:
-            return make(f"{{}}.{function}({axis})", x, shape=x.shape, hint="weights")
+            return make(f".{function}", x, axis, shape=x.shape, hint="weights")
         if self._somewhere(node, env):
-            hidden = make(
-                "{}.masked_fill({}, -math.inf)", x, self.elementwise.no(Value(mask)).node,
-                shape=x.shape, hint="scores",
-            )  # fmt: skip
-            return make(f"{{}}.{function}({axis})", hidden, shape=x.shape, hint="weights")
+            low, no = self.torch.graph.literal(-math.inf), self.elementwise.no(Value(mask)).node
+            hidden = make(".masked_fill", x, no, low, shape=x.shape, hint="scores")
+            return make(f".{function}", hidden, axis, shape=x.shape, hint="weights")
         return self.torch.helper(
-            f"masked_{function}", f"{{}}, {{}}, {axis}", x, mask, shape=x.shape, kind=FLOAT,
-            hint="weights",
-        )  # fmt: skip
+            f"masked_{function}", x, mask, axis, shape=x.shape, kind=FLOAT, hint="weights"
+        )
 
     def _somewhere(self, node: Softmax, env: Environment) -> bool:
         """Whether the condition certainly holds for some element: `t' ≤ t` does at `t' = t`."""

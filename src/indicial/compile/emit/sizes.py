@@ -19,7 +19,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 
-from indicial.compile.emit.graph import ATOM, NUMBER, SIGN, Graph, Node, as_int
+from indicial.compile.emit.graph import Graph, Node, as_int
 from indicial.program.meaning.functions import FUNCTIONS
 from indicial.program.sizes import Atom, Size, Strided, nonnegative
 
@@ -58,10 +58,9 @@ class SizeTexts:
             return self.variables[name].node
         if name in self.largest:
             ends = [self.node(size) for size in self.largest[name]]
-            return self.graph.make("max({}, {})", *ends, kind=NUMBER, plain=True)
+            return self.graph.number("max", *ends)
         self.used[name] = None
-        positive = name not in self.empty
-        return self.graph.make(self.identifiers[name], kind=NUMBER, plain=True, positive=positive)
+        return self.graph.number(self.identifiers[name], positive=name not in self.empty)
 
     def node(self, size: Size) -> Node:
         """The size as a number of Python: `T - 1`."""
@@ -90,17 +89,13 @@ class SizeTexts:
         if atom.index:
             depth = self.node(Size.of(atom.index) + atom.offset)
         if atom.index and not self.certain(Size.of(atom.index) + atom.offset):
-            depth = self.graph.make("max(0, {})", depth, kind=NUMBER, plain=True)
-        return self.graph.make(
-            f"-(-{{}} // {atom.stride} ** {{}})",
-            base,
-            depth,
-            kind=NUMBER,
-            level=SIGN,
-            needs=(ATOM, ATOM),
-            plain=True,
-            positive=base.positive,
-        )
+            depth = self.graph.number("max", 0, depth)
+        return strided(self.graph, base, atom.stride, depth)
+
+    def range(self, first: Size, end: Size) -> Node:
+        """`range(T)`, without the first number where it is 0."""
+        ends = [end] if first.number == 0 else [first, end]
+        return self.graph.number("range", *map(self.node, ends))
 
     def _times(self, a: Node, b: Node) -> Node:
         return self.graph.binary("*", a, b)
@@ -118,7 +113,7 @@ class SizeTexts:
             return a
         if self.certain(b - a):
             return b
-        name = f"larger·{a}·{b}"
+        name = f"max({a}, {b})"
         self.largest[name] = (a, b)
         return Size.of(name)
 
@@ -147,6 +142,13 @@ class SizeTexts:
 
     def same(self, a: Size, b: Size) -> bool:
         return (a - b).number == 0
+
+
+def strided(graph: Graph, base: Node, stride: int, depth: Node, shape: Sequence[Size] = ()) -> Node:
+    """`-(-T // 2 ** depth)`: what is left of a size, rounded up."""
+    power = graph.binary("**", graph.literal(stride), depth, depth.shape)
+    below = graph.binary("//", graph.prefix("-", base, "length"), power, shape)
+    return graph.prefix("-", below, "length", base.positive)
 
 
 def loose_names(size: Size) -> set[str]:
@@ -212,19 +214,14 @@ def number(graph: Graph, function: str, arguments: Sequence[Node]) -> Node | Non
     if function in SIGNS:
         return graph.binary(SIGNS[function], arguments[0], arguments[1])
     if function in _SAFE:
-        return _call(graph, _SAFE[function], arguments)
+        return graph.number(_SAFE[function], *arguments)
     return None
-
-
-def _call(graph: Graph, name: str, arguments: Sequence[Node], positive: bool = False) -> Node:
-    gaps = ", ".join("{}" for _ in arguments)
-    return graph.make(f"{name}({gaps})", *arguments, kind=NUMBER, plain=True, positive=positive)
 
 
 def _add(graph: Graph, arguments: Sequence[Node]) -> Node:
     total = arguments[0]
     for term in arguments[1:]:
-        if term.template == "-{}":
+        if term.operation == "-" and len(term.operands) == 1:
             total = graph.binary("-", total, term.arguments[0])
         elif term.value is not None and term.value < 0:
             total = graph.binary("-", total, graph.literal(-term.value))
@@ -260,20 +257,20 @@ def _power(graph: Graph, arguments: Sequence[Node]) -> Node | None:
 def _root(graph: Graph, arguments: Sequence[Node]) -> Node | None:
     if not arguments[0].positive:
         return None
-    return _call(graph, "math.sqrt", arguments, positive=True)
+    return graph.number("math.sqrt", *arguments, positive=True)
 
 
 def _logarithm(graph: Graph, arguments: Sequence[Node]) -> Node | None:
     if not arguments[0].positive:
         return None
-    return _call(graph, "math.log", arguments)
+    return graph.number("math.log", *arguments)
 
 
 def _extreme(name: str) -> Callable[[Graph, Sequence[Node]], Node]:
     def rule(graph: Graph, arguments: Sequence[Node]) -> Node:
         if len(arguments) == 1:
             return arguments[0]
-        return _call(graph, name, arguments, all(a.positive for a in arguments))
+        return graph.number(name, *arguments, positive=all(a.positive for a in arguments))
 
     return rule
 
@@ -292,8 +289,8 @@ _RULES: dict[str, Callable[[Graph, Sequence[Node]], Node | None]] = {
     "ln": _logarithm,
     "min": _extreme("min"),
     "max": _extreme("max"),
-    "abs": lambda graph, a: _call(graph, "abs", a, a[0].positive),
-    "floor": lambda graph, a: _call(graph, "math.floor", a),
+    "abs": lambda graph, a: graph.number("abs", *a, positive=a[0].positive),
+    "floor": lambda graph, a: graph.number("math.floor", *a),
     "and": _all,
     "stop": lambda graph, a: a[0],
 }

@@ -19,22 +19,13 @@ import inspect
 from collections.abc import Collection, Sequence
 
 from indicial.compile.emit.convolution import CONVOLUTION
-from indicial.compile.emit.graph import NUMBER
+from indicial.compile.emit.graph import ALL, INDEXED, Node
 from indicial.compile.emit.helpers import HELPERS
 from indicial.compile.emit.identifiers import Names
 from indicial.compile.emit.lift import MEMBER, lift
 from indicial.compile.emit.logs import with_logs
 from indicial.compile.emit.patterns.pattern import Finding
-from indicial.compile.emit.printing import (
-    WIDTH,
-    Block,
-    Line,
-    Printer,
-    Return,
-    all_roots,
-    below,
-    quoted,
-)
+from indicial.compile.emit.printing import WIDTH, Line, Printer, Return, quoted
 from indicial.compile.emit.program import Emission
 from indicial.compile.emit.recognise import IN_PLACE, MERGED, NAMES, in_place, merged, recognise
 from indicial.compile.emit.running import Source
@@ -101,7 +92,7 @@ class _Module:
         block = emission.emit()
         results = [emission.result(name) for name in self.want]
         printer = Printer(self.names, self.letters)
-        block.items += [Line(""), Return(tuple(self.want), tuple(results))]
+        block.items += [Line(), Return(tuple(self.want), tuple(results))]
         block, found = recognise(block, emission.torch, self.patterns)
         given = emission.tensors.given
         weights = [given[n] for n in given if self.code.tensors[n].role == "parameter"]
@@ -111,22 +102,21 @@ class _Module:
         if IN_PLACE in self.patterns:
             block = in_place(block, emission.torch)
         self.findings = [*emission.findings, *found, *more]
-        self.letters |= {n: v.node.template for n, v in emission.sizes.variables.items()}
+        self.letters |= {n: v.node.operation for n, v in emission.sizes.variables.items()}
         body = printer.print(block)
-        unpacked = self.unpacked("\n".join(body), block)
+        unpacked = self.unpacked(printer.live)
         # A library call may have taken the place of what called one.
-        run = "\n".join([*unpacked, *body])
-        called = [name for name in emission.torch.helpers if f"{name}(" in run]
-        helpers = [inspect.getsource(HELPERS[name]).rstrip() for name in called]
+        called = {"batched", "settled", *(node.operation for node in printer.live)}
         lines: list[str] = []
-        for helper in helpers:
-            lines += ["", "", helper]
+        for name in emission.torch.helpers:
+            if name in called:
+                lines += ["", "", inspect.getsource(HELPERS[name]).rstrip()]
         lines += ["", "", "def run(p, x, n, lengths, draws):"]
         lines += [*unpacked, *body]
         text = "\n".join(_tidy(lines))
         return "\n".join([*_imports(text), text]) + "\n"
 
-    def unpacked(self, body: str, block: Block) -> list[str]:
+    def unpacked(self, live: Collection[Node]) -> list[str]:
         """What the function takes from its arguments, and only that."""
         lines: list[str] = []
         given = self.emission.tensors.given
@@ -141,15 +131,13 @@ class _Module:
             self.emission.torch.helpers["batched"] = None
         sizes = self.size_lines()
         like = self.reference(groups)
-        layers = {name for name in _by_layer(block) if f"{name}." not in like}
+        layers = {name for name in _by_layer(live) if f"{name}." not in like}
         for source in ("p", "x"):
             lines += self.unpack(source, groups[source], layers)
         lines += [*sizes, *self.unpack("draws", groups["draws"]), *self.settled(groups["x"])]
-        if (
-            "dtype" in body
-            or "device" in body
-            or any(self.code.tensors[n].role == "constant" for n in given)
-        ):
+        torch = self.emission.torch
+        constants = any(self.code.tensors[n].role == "constant" for n in given)
+        if constants or torch.dtype in live or torch.device in live:
             lines.append(like)
         for name, identifier in given.items():
             if self.code.tensors[name].role == "constant":
@@ -278,19 +266,19 @@ def _tuple(left: Sequence[str], right: Sequence[str]) -> list[str]:
     return _tuple(left[:half], right[:half]) + _tuple(left[half:], right[half:])
 
 
-def _by_layer(block: Block) -> set[str]:
+def _by_layer(live: Collection[Node]) -> set[str]:
     """The names of which one element is taken at a time: then gradients are put together once.
 
     `W[l - 1]` is one, `M[tokens]` is many.
     """
-    first = all_roots(block)
-    whole = {node.template for node in first if not node.arguments}
-    single: set[str] = set()
-    for node in below(first):
+    whole, single = set[str](), set[str]()
+    for node in live:
         for place, argument in enumerate(node.arguments):
-            one = node.template == "{}[{}]" and place == 0 and node.arguments[1].kind == NUMBER
-            if not argument.arguments:
-                (single if one else whole).add(argument.template)
+            at, *rest = node.operands[1:] or (None,)
+            one = node.operation == INDEXED and place == 0 and isinstance(at, Node)
+            one = one and node.light and all(item is ALL for item in rest)
+            if not argument.operands:
+                (single if one else whole).add(argument.operation)
     return single - whole
 
 

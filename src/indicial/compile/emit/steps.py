@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from indicial.compile.emit.conditions import Conditions
-from indicial.compile.emit.graph import Node
+from indicial.compile.emit.graph import ALL, Node
 from indicial.compile.emit.left import bounds_of
 from indicial.compile.emit.loops import fixings
-from indicial.compile.emit.operations import ALL, Item
+from indicial.compile.emit.operations import Item
 from indicial.compile.emit.printing import Assign, Line
 from indicial.compile.emit.reads import Array, Bounds, read
 from indicial.compile.emit.sizes import replaced
@@ -81,7 +81,7 @@ class Steps:
             )
             return
         key = self.sizes.node(walk.key(store.target))
-        self.writing.add(Assign(f"{walk.entries}[{{}}]", node, key, store.target))
+        self.writing.add(Assign(walk.entries, node, key, store.target))
         walk.now.clear()
 
     def merge_step(self, store: Store, definition: Definition) -> None:
@@ -184,7 +184,7 @@ class Steps:
         walk.singles[key] = tuple(b for n, b in enumerate(array.bounds) if n != axis)
         walk.orders[key] = definition.order
         walk.now.clear()
-        self.writing.add(Assign(f"{walk.entries}[{{}}]", node, self.sizes.node(key), store.target))
+        self.writing.add(Assign(walk.entries, node, self.sizes.node(key), store.target))
 
     def open_entries(self, stores: Sequence[Store]) -> None:
         """A dict of steps for each of these, if it has none yet."""
@@ -220,12 +220,10 @@ class Steps:
             node = self.found(store, walk, key, bounds)
             if not self.apart(key, key, walk.singles):  # `h[3,j] = …` and h[T], of three steps
                 node = self.torch.graph.make(
-                    "{}.get({}, {})", self.tensors.now(walk), self.sizes.node(key), node,
+                    ".get", self.tensors.now(walk), self.sizes.node(key), node,
                     shape=node.shape, kind=node.kind,
                 )  # fmt: skip
-            self.writing.add(
-                Assign(f"{walk.entries}[{{}}]", node, self.sizes.node(key), store.target)
-            )
+            self.writing.add(Assign(walk.entries, node, self.sizes.node(key), store.target))
         walk.first, walk.last = first - before, last + behind
         while walk.first - 1 in walk.singles:
             walk.first = walk.first - 1

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from indicial.compile.emit.graph import INT, Node, Scope
-from indicial.compile.emit.operations import ALL, Slice, Torch
+from indicial.compile.emit.graph import ALL, INT, Node, Scope, Slice
+from indicial.compile.emit.operations import Torch
 from indicial.compile.emit.reads import Array, Bounds
 from indicial.compile.emit.values import Environment, Value, aligned
 from indicial.compile.schedule.plan import Loop
@@ -118,10 +118,7 @@ def placed(torch: Torch, array: Array, bounds: Sequence[Bounds]) -> Node:
     for axis, ((lower, extent), (low, wide)) in enumerate(zip(array.bounds, bounds, strict=True)):
         before, after = lower - low, low + wide - lower - extent
         if before.number != 0 or after.number != 0:
-            ends = torch.sizes.node(before), torch.sizes.node(after)
-            node = torch.pad(node, axis, *ends)
-            shape = [*node.shape[:axis], wide, *node.shape[axis + 1 :]]
-            node = torch.graph.again(node, node.arguments, shape)
+            node = torch.pad(node, axis, before, after)
     return node
 
 

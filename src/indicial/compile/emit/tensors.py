@@ -149,7 +149,7 @@ class Tensors(Entries):
         values = self.code.tensors[place.read.tensor].values
         node = token.node
         if node.kind != INT:
-            node = self.graph.make("{}.long()", node, shape=node.shape, kind=INT, hint="place")
+            node = self.torch.whole(node, "place")
         present = self.graph.binary(">=", node, self.graph.literal(0), node.shape, "present")
         return Pick(
             Value(node, token.dims),

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from indicial.compile.emit.graph import BOOL, CHOICE, COMPARE, INT, NUMBER
+from indicial.compile.emit.graph import BOOL, INT, NUMBER
 from indicial.compile.emit.operations import Torch
 from indicial.compile.emit.ragged import Ragged
 from indicial.compile.emit.reads import Bounds
@@ -34,11 +34,7 @@ from indicial.program.ir import (
 )
 from indicial.program.sizes import Size
 
-_INVERSE = {
-    f"{{}} {a} {{}}": b
-    for one, two in (("<", ">="), (">", "<="), ("==", "!="))
-    for a, b in ((one, two), (two, one))
-}
+_INVERSE = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "=="}
 
 
 class Truths:
@@ -77,16 +73,13 @@ class Truths:
         node = truth.node
         if node.value is not None:
             return Value(self.torch.graph.literal(float(not node.value)))
-        inverse = _INVERSE.get(node.template)
+        inverse = _INVERSE.get(node.operation)
         if inverse is not None and all(a.kind in (INT, NUMBER) for a in node.arguments):
             a, b = node.arguments
             made = self.torch.graph.binary(inverse, a, b, node.shape, "mask")
             return Value(made, truth.dims)
         if node.kind == NUMBER:
-            made = self.torch.graph.make(
-                "not {}", node, kind=NUMBER, level=CHOICE, needs=(COMPARE,), plain=True
-            )
-            return Value(made)
+            return Value(self.torch.graph.prefix("not ", node))
         return Value(self.torch.graph.prefix("~", node, "mask"), truth.dims)
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from indicial.compile.emit.graph import NUMBER, Node
+from indicial.compile.emit.graph import ALL, NUMBER, Node, Operand
+from indicial.compile.emit.operations import NEW
 from indicial.compile.emit.patterns.pattern import (
     Found,
     MatrixProduct,
@@ -56,7 +57,7 @@ def match(node: Node, around: Surroundings) -> Found | Missed | None:
     if product.left.rank < 3:
         return Missed("there is no batch")
     inner, scale = scaled
-    causal = mask is not None and _causal(mask, product.left)
+    causal = mask is not None and _causal(mask, product.left, around)
     key = _turned(around, inner.right)
     attention = _Attention(inner.left, key, product.right, scale, mask, causal, kept)
     return Found(lambda become: _call(attention, product, around, become))
@@ -64,20 +65,19 @@ def match(node: Node, around: Surroundings) -> Found | Missed | None:
 
 def _weights(node: Node) -> tuple[Node, Node | None, bool] | None:
     """The scores below a softmax, a mask, and whether that says what is seen, not what is hidden."""
-    seen = sides("masked_softmax({}, {}, -1)", node)
+    seen = sides("masked_softmax", node, -1)
     if seen is not None:
         return *seen, True
-    scores = only("{}.softmax(-1)", node)
-    if scores is None:
-        return None
-    hidden = sides("{}.masked_fill({}, -math.inf)", scores)
-    return (*hidden, False) if hidden is not None else (scores, None, False)
+    scores = only(".softmax", node, -1)
+    if scores is None or scores.operation != ".masked_fill":
+        return None if scores is None else (scores, None, False)
+    return scores.arguments[0], scores.arguments[1], False
 
 
 def _between(node: Node) -> list[Node]:
     """The softmax and the nodes below it that the call would do without."""
     result = [node, node.arguments[0]]
-    if node.arguments[0].template.startswith("{}.masked_fill("):
+    if node.arguments[0].operation == ".masked_fill":
         result.append(node.arguments[0].arguments[0])
     return result
 
@@ -88,7 +88,7 @@ def _scores(node: Node, around: Surroundings) -> tuple[MatrixProduct, Node | Non
     tensors = [n for n in (*parts.above, *parts.below) if n.kind != NUMBER]
     if len(tensors) != 1 or tensors[0] not in parts.above:
         return Missed("the scores are not a product with a number")
-    if sides("{} + {}", tensors[0]) or sides("{} - {}", tensors[0]):
+    if tensors[0].operation in ("+", "-"):
         return Missed("something is added to the products of queries and keys")
     inner = matrix_product(around.torch, tensors[0])
     # `tanh(…) @ v` has a vector on the right: each key has a row of its own on the left.
@@ -109,29 +109,28 @@ def _scores(node: Node, around: Surroundings) -> tuple[MatrixProduct, Node | Non
 
 def _usual(scale: Node, query: Node, around: Surroundings) -> bool:
     """Whether a scale is 1/√I, which the call has by itself."""
-    pair = sides("{} / {}", scale)
+    pair = sides("/", scale)
     if pair is None or pair[0].value != 1:
         return False
-    root = only("math.sqrt({})", pair[1])
+    root = only("math.sqrt", pair[1])
     return root is not None and root is around.torch.sizes.node(query.shape[-1])
 
 
-def _causal(mask: Node, weights: Node) -> bool:
+def _causal(mask: Node, weights: Node, around: Surroundings) -> bool:
     """`t' > t` with both over all of one range."""
-    pair = sides("{} > {}", mask)
+    pair = sides(">", mask)
     if pair is None or weights.shape[-1] != weights.shape[-2]:
         return False
     columns, rows = pair
     return (
-        columns.template.startswith("torch.arange(")
-        and rows.template == "{}[:, None]"
-        and rows.arguments[0] is columns
+        columns.operation == "torch.arange"
+        and rows is around.torch.index(columns, [ALL, NEW])
         and columns.shape[0] == weights.shape[-1]
     )
 
 
 def _turned(around: Surroundings, x: Node) -> Node:
-    inner = only("{}.mT", x)
+    inner = only(".mT", x)
     if inner is not None:
         return inner
     return around.torch.permute(x, [*range(x.rank - 2), x.rank - 1, x.rank - 2])
@@ -141,23 +140,19 @@ def _call(
     found: _Attention, product: MatrixProduct, around: Surroundings, become: Callable[[Node], Node]
 ) -> Node:
     torch = around.torch
-    arguments = [become(found.query), become(found.key), become(found.value)]
-    text = "{}, {}, {}"
+    options: dict[str, Operand] = {}
     if found.causal:
-        text += ", is_causal=True"
+        options["is_causal"] = True
     elif found.mask is not None:
         mask = become(found.mask)
-        if not found.kept:
-            mask = torch.graph.prefix("~", mask, "mask")
-        arguments.append(mask)
-        text += ", attn_mask={}"
+        options["attn_mask"] = mask if found.kept else torch.graph.prefix("~", mask, "mask")
     if found.scale is not None:
-        arguments.append(found.scale)
-        text += ", scale={}"
+        options["scale"] = found.scale
     shape = [*found.query.shape[:-1], found.value.shape[-1]]
     node = torch.graph.make(
-        f"F.scaled_dot_product_attention({text})", *arguments, shape=shape, hint="attended"
-    )
+        "F.scaled_dot_product_attention", *map(become, (found.query, found.key, found.value)),
+        options=options, shape=shape, hint="attended",
+    )  # fmt: skip
     return torch.permute(node, product.turned)
 
 

@@ -16,6 +16,7 @@ from indicial.compile.emit.patterns.pattern import (
     Surroundings,
     mean_of,
     only,
+    over_last_axis,
     quotient,
     sides,
 )
@@ -37,7 +38,7 @@ def match(node: Node, around: Surroundings) -> Found | Missed | None:
 
 
 def _shifted(node: Node, around: Surroundings) -> _Norm | None:
-    total = sides("{} + {}", node)
+    total = sides("+", node)
     if total is None:
         return None
     for scaled, offset in (total, total[::-1]):
@@ -60,16 +61,16 @@ def _scaled(node: Node, around: Surroundings) -> _Norm | None:
 
 
 def _plain(centred: Node, root: Node, around: Surroundings) -> _Norm | None:
-    difference = sides("{} - {}", centred)
-    inside = only("torch.sqrt({})", root)
+    difference = sides("-", centred)
+    inside = only("torch.sqrt", root)
     if difference is None or inside is None:
         return None
-    total = sides("{} + {}", inside)
+    total = sides("+", inside)
     if total is None or total[1].kind != NUMBER:
         return None
     x, mean = difference
     square = mean_of(around.torch, total[0])
-    power = sides("{} ** {}", square) if square is not None else None
+    power = sides("**", square) if square is not None else None
     if power is None or power[0] is not centred or power[1].value != 2:
         return None
     if mean_of(around.torch, mean) is not x:
@@ -78,35 +79,28 @@ def _plain(centred: Node, root: Node, around: Surroundings) -> _Norm | None:
 
 
 def _almost(node: Node) -> Missed | None:
-    parts = sides("{} / {}", node)
+    parts = sides("/", node)
     if parts is None:
         return None
-    difference, inside = sides("{} - {}", parts[0]), only("torch.sqrt({})", parts[1])
+    difference, inside = sides("-", parts[0]), only("torch.sqrt", parts[1])
     if difference is None or inside is None:
         return None
     mean = difference[1]
-    if mean.template.endswith(", keepdim=True)") and mean.template.startswith("{}.mean("):
-        if "(-1," not in mean.template:
-            return Missed("the mean is not over the last axis")
-        return Missed("what is under the root is not the variance and a number")
-    return None
+    if mean.operation != ".mean" or not mean.options:
+        return None
+    if not over_last_axis(".mean", mean):
+        return Missed("the mean is not over the last axis")
+    return Missed("what is under the root is not the variance and a number")
 
 
 def _call(norm: _Norm, around: Surroundings, become: Callable[[Node], Node]) -> Node:
     torch = around.torch
-    x = become(norm.x)
-    arguments = [x, torch.sizes.node(norm.x.shape[-1])]
-    text = "{}, ({},)"
-    if norm.gain is not None:
-        arguments.append(become(norm.gain))
-        text += ", {}"
-    if norm.offset is not None:
-        arguments.append(become(norm.offset))
-        text += ", {}"
-    if norm.epsilon.value != 1e-5:
-        arguments.append(norm.epsilon)
-        text += ", eps={}"
-    return torch.graph.make(f"F.layer_norm({text})", *arguments, shape=norm.x.shape, hint="normed")
+    weights = [become(w) for w in (norm.gain, norm.offset) if w is not None]
+    return torch.graph.make(
+        "F.layer_norm", become(norm.x), (torch.sizes.node(norm.x.shape[-1]),), *weights,
+        options={} if norm.epsilon.value == 1e-5 else {"eps": norm.epsilon},
+        shape=norm.x.shape, hint="normed",
+    )  # fmt: skip
 
 
 LAYER_NORM = Pattern("layer norm", "layer_norm", match)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from indicial.compile.emit.graph import NUMBER, Node
+from indicial.compile.emit.graph import NUMBER, Letters, Node, Operand
 from indicial.compile.emit.operations import Torch
 
 
@@ -74,16 +74,20 @@ class Pattern:
     match: Match
 
 
-def sides(template: str, node: Node) -> tuple[Node, Node] | None:
-    """The two operands of an operation, if it is this one."""
-    if node.template == template and len(node.arguments) == 2:
-        return node.arguments[0], node.arguments[1]
-    return None
+def sides(operation: str, node: Node, *rest: Operand) -> tuple[Node, Node] | None:
+    """The two operands of an operation, if it is this one, and what else it is given is this."""
+    if node.operation != operation or node.options or node.operands[2:] != rest:
+        return None
+    if len(node.operands) < 2:
+        return None
+    one, two = node.arguments
+    return one, two
 
 
-def only(template: str, node: Node) -> Node | None:
-    """The one operand of an operation, if it is this one."""
-    return node.arguments[0] if node.template == template and len(node.arguments) == 1 else None
+def only(operation: str, node: Node, *rest: Operand) -> Node | None:
+    """The one operand of an operation, likewise."""
+    alike = node.operation == operation and not node.options and node.operands[1:] == rest
+    return node.arguments[0] if alike else None
 
 
 @dataclass
@@ -105,12 +109,11 @@ def quotient(node: Node) -> Quotient:
 def _collect(node: Node, into: Quotient, divides: bool, top: bool = False) -> None:
     if not top:
         into.inside.append(node)
-    for template in ("{} * {}", "{} / {}"):
-        pair = sides(template, node)
-        if pair is not None and node.kind != NUMBER:
-            _collect(pair[0], into, divides)
-            _collect(pair[1], into, divides != (template == "{} / {}"))
-            return
+    if node.operation in ("*", "/") and node.kind != NUMBER:
+        one, two = node.arguments
+        _collect(one, into, divides)
+        _collect(two, into, divides != (node.operation == "/"))
+        return
     if not top:
         into.inside.pop()
     (into.below if divides else into.above).append(node)
@@ -118,17 +121,19 @@ def _collect(node: Node, into: Quotient, divides: bool, top: bool = False) -> No
 
 def mean_of(torch: Torch, node: Node) -> Node | None:
     """What a node is the mean of, over its last axis, which it keeps; `Σ_j x[j] / J` is one too."""
-    x = only("{}.mean(-1, keepdim=True)", node)
-    if x is not None:
-        return x
+    if over_last_axis(".mean", node):
+        return node.arguments[0]
     parts = quotient(node)
     tensors = [n for n in parts.above if n.value != 1]
-    if len(tensors) != 1:
+    if len(tensors) != 1 or not over_last_axis(".sum", tensors[0]):
         return None
-    x = only("{}.sum(-1, keepdim=True)", tensors[0])
-    if x is None or parts.below != [torch.sizes.node(x.shape[-1])]:
-        return None
-    return x
+    (x,) = tensors[0].arguments
+    return x if parts.below == [torch.sizes.node(x.shape[-1])] else None
+
+
+def over_last_axis(operation: str, node: Node) -> bool:
+    """Whether it is this reduction, of the last axis, which stays as one element."""
+    return node.operation == operation and node.operands[1:] == (-1,) and bool(node.options)
 
 
 @dataclass(frozen=True)
@@ -143,12 +148,14 @@ class MatrixProduct:
 
 def matrix_product(torch: Torch, node: Node) -> MatrixProduct | None:
     """A product of two tensors over one axis, as a product of matrices."""
-    pair = sides("{} @ {}", node)
-    if pair is not None:
-        return MatrixProduct(*pair, tuple(range(node.rank)))
-    if node not in torch.products:
+    if node.operation == "@":
+        one, two = node.arguments
+        return MatrixProduct(one, two, tuple(range(node.rank)))
+    if node.operation != "torch.einsum":
         return None
-    left, right, result = torch.products[node]
+    letters = node.operands[0]
+    assert isinstance(letters, Letters)
+    left, right, result = letters
     both = [c for c in result if c in left and c in right]
     summed = [c for c in left if c in right and c not in result]
     rows = [c for c in left if c not in right]

@@ -14,25 +14,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from indicial.compile.emit.graph import Node
-from indicial.compile.emit.operations import ALL, Item, Torch
+from indicial.compile.emit.graph import ALL, Node
+from indicial.compile.emit.operations import Item, Torch
 from indicial.compile.emit.patterns.pattern import Found, Missed, Pattern, Surroundings, only, sides
 
 
 def likelihood(node: Node, around: Surroundings) -> Found | Missed | None:
-    if node.template != "torch.where({}, {}, {})" or node.arguments[2].value != 0:
+    if node.operation != "torch.where" or node.arguments[2].value != 0:
         return None
     present, found, _ = node.arguments
-    picked = sides("{}.gather(-1, {}).squeeze(-1)", found)
-    there = sides("{} >= {}", present)
-    if picked is None or there is None or there[1].value != 0:
+    gathered = only(".squeeze", found, -1)
+    there = sides(">=", present)
+    if gathered is None or gathered.operation != ".gather" or there is None or there[1].value != 0:
         return None
     tokens, _ = there
-    logs, places = picked
+    logs, places = gathered.arguments
     torch = around.torch
-    whole, items = torch.indexed.get(logs, (logs, []))
-    scores = only("{}.log_softmax(-1)", whole)
-    if scores is None or only("{}.clamp(min=0)", _unindexed(places)) is not tokens:
+    whole, items = torch.unindexed(logs)
+    scores = only(".log_softmax", whole, -1)
+    near = torch.unsqueeze(torch.at_least_0(tokens), [tokens.rank])
+    if scores is None or places is not near:
         return None
     if len(items) == whole.rank and items[-1] is not ALL:
         return None
@@ -42,7 +43,7 @@ def likelihood(node: Node, around: Surroundings) -> Found | Missed | None:
     def build(become: Callable[[Node], Node]) -> Node:
         arguments = _part(torch, scores, items, around, become), become(tokens)
         return torch.helper(
-            "log_likelihood", "{}, {}", *arguments, shape=node.shape, kind=node.kind,
+            "log_likelihood", *arguments, shape=node.shape, kind=node.kind,
             hint="likelihood",
         )  # fmt: skip
 
@@ -57,35 +58,21 @@ def _part(
     become: Callable[[Node], Node],
 ) -> Node:
     """The scores of some steps only, computed for those only if they are a linear map."""
-    linear = sides("F.linear({}, {})", scores)
+    linear = sides("F.linear", scores)
     if linear is None or not items or not around.once(scores):
         return torch.index(become(scores), items) if items else become(scores)
     x = torch.index(become(linear[0]), items)
     shape = [*x.shape[:-1], scores.shape[-1]]
-    return torch.graph.make("F.linear({}, {})", x, become(linear[1]), shape=shape, hint="scores")
-
-
-def _unindexed(node: Node) -> Node:
-    """`w.clamp(min=0)[..., None]` without its last axis."""
-    if node.light and node.template.endswith("None]"):
-        return node.arguments[0]
-    return node
+    return torch.graph.make("F.linear", x, become(linear[1]), shape=shape, hint="scores")
 
 
 CROSS_ENTROPY = Pattern("cross entropy", "cross_entropy", likelihood)
 
 
 def embedded(node: Node, around: Surroundings) -> Found | None:
-    pair = sides("embedding({}, {})", node)
-    if pair is None:
+    if node.operation != "embedding":
         return None
-    tokens, rows = pair
-    return Found(
-        lambda become: around.torch.helper(
-            "embedding", "{}, {}", become(tokens), become(rows), shape=node.shape,
-            kind=node.kind, hint=node.hint,
-        )
-    )  # fmt: skip
+    return Found(lambda become: around.torch.graph.again(node, become))
 
 
 EMBEDDING = Pattern("embedding", "embedding", embedded)

@@ -14,11 +14,11 @@ x (1 + tanh(√(2/π) (x + 0.044715 x³)))/2        F.gelu(x, approximate="tanh"
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from indicial.compile.emit.graph import NUMBER, Node
+from indicial.compile.emit.graph import NUMBER, Node, Operand
 from indicial.compile.emit.patterns.pattern import (
     Found,
     Missed,
@@ -42,21 +42,20 @@ class _Match:
 
 
 def biased(node: Node, around: Surroundings) -> Found | Missed | None:
-    for template in ("{} + {}", "{} - {}"):
-        total = sides(template, node)
-        if total is None:
-            continue
-        minus = template == "{} - {}"
-        for product, offset in (total,) if minus else (total, total[::-1]):
-            found = _fits(product, offset, minus, around) or _inside(product, offset, minus, around)
-            if found is not None:
-                return Found(partial(_built, found, around))
+    minus = node.operation == "-"
+    total = sides(node.operation, node) if node.operation in ("+", "-") else None
+    if total is None:
+        return None
+    for product, offset in (total,) if minus else (total, total[::-1]):
+        found = _fits(product, offset, minus, around) or _inside(product, offset, minus, around)
+        if found is not None:
+            return Found(partial(_built, found, around))
     return None
 
 
 def _fits(product: Node, offset: Node, minus: bool, around: Surroundings) -> _Match | None:
-    inner = product.arguments[0] if product.template.startswith("{}.unflatten(") else product
-    linear = sides("F.linear({}, {})", inner)
+    inner = product.arguments[0] if product.operation == ".unflatten" else product
+    linear = sides("F.linear", inner)
     if linear is None or not around.once(inner) or not around.once(product):
         return None
     split = product.rank - inner.rank
@@ -67,7 +66,7 @@ def _fits(product: Node, offset: Node, minus: bool, around: Surroundings) -> _Ma
 
 def _inside(total: Node, offset: Node, minus: bool, around: Surroundings) -> _Match | None:
     """The product is one of two terms that the offset is added to."""
-    terms = sides("{} + {}", total)
+    terms = sides("+", total)
     if terms is None or not around.once(total):
         return None
     for rest, product in (terms, terms[::-1]):
@@ -83,7 +82,7 @@ def _built(found: _Match, around: Surroundings, become: Callable[[Node], Node]) 
     if found.minus:
         flat = torch.graph.prefix("-", flat)
     x, w = (become(argument) for argument in inner.arguments)
-    linear = torch.graph.make("F.linear({}, {}, {})", x, w, flat, shape=inner.shape, hint="product")
+    linear = torch.graph.make("F.linear", x, w, flat, shape=inner.shape, hint="product")
     if product is not inner:
         linear = torch.unflatten(linear, inner.rank - 1, product.shape[inner.rank - 1 :])
     if found.rest is None:
@@ -106,8 +105,8 @@ def gelu(node: Node, around: Surroundings) -> Found | Missed | None:
         one = _plus_one(other)
         if one is None or not all(map(around.once, (*inside, other, one))):
             continue
-        erf, tanh = only("torch.erf({})", one), only("torch.tanh({})", one)
-        found: str | Missed | None = None
+        erf, tanh = only("torch.erf", one), only("torch.tanh", one)
+        found: dict[str, Operand] | Missed | None = None
         if erf is not None:
             found = _erf(x, erf)
         elif tanh is not None:
@@ -133,43 +132,39 @@ def _scaled(node: Node) -> tuple[float | None, list[Node], list[Node]]:
 
 
 def _plus_one(node: Node) -> Node | None:
-    pair = sides("{} + {}", node)
+    pair = sides("+", node)
     for one, other in (pair, pair[::-1]) if pair is not None else ():
         if one.value == 1:
             return other
     return None
 
 
-def _erf(x: Node, inner: Node) -> str | None:
+def _erf(x: Node, inner: Node) -> dict[str, Operand] | None:
     factor, tensors, _ = _scaled(inner)
     fits = factor is not None and math.isclose(factor, math.sqrt(0.5), rel_tol=1e-12)
-    return "{}" if fits and _is(tensors, x) else None
+    return {} if fits and len(tensors) == 1 and tensors[0] is x else None
 
 
-def _tanh(x: Node, inner: Node, around: Surroundings) -> str | Missed | None:
+def _tanh(x: Node, inner: Node, around: Surroundings) -> dict[str, Operand] | Missed | None:
     factor, tensors, inside = _scaled(inner)
-    pair = sides("{} + {}", tensors[0]) if len(tensors) == 1 else None
+    pair = sides("+", tensors[0]) if len(tensors) == 1 else None
     for linear, cubic in (pair, pair[::-1]) if pair is not None else ():
         weight, cubes, _ = _scaled(cubic)
-        power = sides("{} ** {}", cubes[0]) if len(cubes) == 1 else None
+        power = sides("**", cubes[0]) if len(cubes) == 1 else None
         if linear is not x or power is None or power[0] is not x or power[1].value != 3:
             continue
         if factor is None or weight is None or not all(map(around.once, (*inside, tensors[0]))):
             return None
         if math.isclose(factor, math.sqrt(2 / math.pi), rel_tol=1e-12) and weight == CUBE:
-            return '{}, approximate="tanh"'
+            return {"approximate": "tanh"}
         return Missed(f"its numbers are {factor:g} and {weight:g}, not √(2/π) and {CUBE}")
     return None
 
 
-def _is(tensors: Sequence[Node], x: Node) -> bool:
-    return len(tensors) == 1 and tensors[0] is x
-
-
-def _found(x: Node, arguments: str, around: Surroundings) -> Found:
+def _found(x: Node, options: dict[str, Operand], around: Surroundings) -> Found:
     def build(become: Callable[[Node], Node]) -> Node:
         return around.torch.graph.make(
-            f"F.gelu({arguments})", become(x), shape=x.shape, hint="activated"
+            "F.gelu", become(x), options=options, shape=x.shape, hint="activated"
         )
 
     return Found(build)
