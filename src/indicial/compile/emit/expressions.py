@@ -24,26 +24,11 @@ from indicial.compile.emit.reductions import Reductions
 from indicial.compile.emit.storage import Definition, Store
 from indicial.compile.emit.values import Environment, Value, aligned, expanded, merged
 from indicial.compile.emit.writing import Writing
+from indicial.program import ir
 from indicial.program.cost.conditions import linear
-from indicial.program.ir import (
-    Affine,
-    Apply,
-    Constant,
-    Expression,
-    Flat,
-    Index,
-    IndexValue,
-    Join,
-    Read,
-    Reduce,
-    Select,
-    SizeValue,
-    Softmax,
-    Statement,
-)
 from indicial.program.sizes import Size
 
-Reader = Callable[[Read, Environment], Value]
+Reader = Callable[[ir.Read, Environment], Value]
 
 PART = "part·"
 """The axis along which the parts of a join stand."""
@@ -58,7 +43,7 @@ class Evaluator:
         ragged: Ragged,
         reader: Reader,
         usual: dict[str, int],
-        vanishes: Callable[[Expression, Index], bool],
+        vanishes: Callable[[ir.Expression, ir.Index], bool],
         bounds: Callable[[str], Sequence[Bounds]],
         convolves: Callable[[object], bool],
     ) -> None:
@@ -69,36 +54,36 @@ class Evaluator:
         self.reductions = Reductions(
             self.elementwise, self.evaluate, self.condition, vanishes, bounds, convolves
         )
-        self.rules: dict[type[Expression], Callable[[Any, Environment], Value]] = {
-            Constant: lambda e, env: Value(self.torch.graph.literal(e.value)),
-            SizeValue: self.size,
-            IndexValue: self.index,
-            Read: self.read,
-            Apply: self.apply,
-            Reduce: self.reductions.reduce,
-            Softmax: self.softmax,
-            Select: self.select,
-            Join: self.join,
+        self.rules: dict[type[ir.Expression], Callable[[Any, Environment], Value]] = {
+            ir.Constant: lambda e, env: Value(self.torch.graph.literal(e.value)),
+            ir.SizeValue: self.size,
+            ir.IndexValue: self.index,
+            ir.Read: self.read,
+            ir.Apply: self.apply,
+            ir.Reduce: self.reductions.reduce,
+            ir.Softmax: self.softmax,
+            ir.Select: self.select,
+            ir.Join: self.join,
         }
 
-    def evaluate(self, expression: Expression, env: Environment) -> Value:
+    def evaluate(self, expression: ir.Expression, env: Environment) -> Value:
         """The value, a tensor of numbers or a number."""
         value = self.rules[type(expression)](expression, env)
         return Value(self.torch.floating(value.node), value.dims)
 
-    def token(self, expression: Expression, env: Environment) -> Value:
+    def token(self, expression: ir.Expression, env: Environment) -> Value:
         """The value of a token tensor, in whole numbers."""
         value = self.rules[type(expression)](expression, env)
         if value.node.kind in (INT, NUMBER):
             return value
         return Value(self.torch.whole(value.node, "token"), value.dims)
 
-    def condition(self, expression: Expression, env: Environment) -> Value:
+    def condition(self, expression: ir.Expression, env: Environment) -> Value:
         """The truth of a condition: a tensor of truths, or something that Python can decide."""
         match expression:
-            case Apply("and", arguments):
+            case ir.Apply("and", arguments):
                 return self.elementwise.all([self.condition(a, env) for a in arguments], env)
-            case Apply(function, (a, b)) if function in self.elementwise.comparisons:
+            case ir.Apply(function, (a, b)) if function in self.elementwise.comparisons:
                 sides = [self.whole(side, env) or self.evaluate(side, env) for side in (a, b)]
                 return self.elementwise.compare(function, sides, env)
             case _:
@@ -106,16 +91,16 @@ class Evaluator:
                 zero = Value(self.torch.graph.literal(0))
                 return self.elementwise.compare("≠", [value, zero], env)
 
-    def whole(self, expression: Expression, env: Environment) -> Value | None:
+    def whole(self, expression: ir.Expression, env: Environment) -> Value | None:
         """An expression of indices and tokens in whole numbers, or None."""
         match expression:
-            case IndexValue(place):
+            case ir.IndexValue(place):
                 return self.index_value(place, env, INT)
-            case SizeValue():
+            case ir.SizeValue():
                 return self.size(expression, env)
-            case Constant():
+            case ir.Constant():
                 return self.evaluate(expression, env)
-            case Read():
+            case ir.Read():
                 value = self.reader(expression, env)
                 return value if value.node.kind == INT else None
             case _:
@@ -123,29 +108,29 @@ class Evaluator:
                 form = linear(expression)
                 return None if form is None else self.index_value(form, env, INT)
 
-    def read(self, node: Read, env: Environment) -> Value:
+    def read(self, node: ir.Read, env: Environment) -> Value:
         value = self.reader(node, env)
         if node.tensor.startswith(log_name("")):
             # Where nothing counts it may be -∞, whose gradient would be nan however it is left out.
             return self.elementwise.harmless(value, node, env, 0.0)
         return value
 
-    def size(self, node: SizeValue, env: Environment) -> Value:
+    def size(self, node: ir.SizeValue, env: Environment) -> Value:
         if self.ragged.varies(node.size, env):
             return self.ragged.value(node.size, env)
         return Value(self.torch.sizes.node(env.size(node.size)))
 
-    def index(self, node: IndexValue, env: Environment) -> Value:
+    def index(self, node: ir.IndexValue, env: Environment) -> Value:
         return self.index_value(node.place, env, FLOAT)
 
-    def index_value(self, place: Affine, env: Environment, kind: str) -> Value:
+    def index_value(self, place: ir.Affine, env: Environment, kind: str) -> Value:
         moved = env.place(place)
-        assert isinstance(moved, Affine)
+        assert isinstance(moved, ir.Affine)
         return self.elementwise.affine(moved, env, kind)
 
-    def apply(self, node: Apply, env: Environment) -> Value:
+    def apply(self, node: ir.Apply, env: Environment) -> Value:
         match node:
-            case Apply("ln", (Softmax() as softmax,)):
+            case ir.Apply("ln", (ir.Softmax() as softmax,)):
                 value, inner = self.reductions.softmax(softmax, env, "log_softmax")
                 return self.here(value, softmax.indices, inner, env)
             case _:
@@ -153,12 +138,12 @@ class Evaluator:
 
     # ---- what stands along an axis of its own, read at the current place ----
 
-    def softmax(self, node: Softmax, env: Environment) -> Value:
+    def softmax(self, node: ir.Softmax, env: Environment) -> Value:
         value, inner = self.reductions.softmax(node, env)
         return self.here(value, node.indices, inner, env)
 
     def here(
-        self, value: Value, indices: Sequence[Index], inner: Environment, env: Environment
+        self, value: Value, indices: Sequence[ir.Index], inner: Environment, env: Environment
     ) -> Value:
         """A value over its own indices, at the places where these stand outside."""
         names = [i.name for i in indices]
@@ -166,11 +151,11 @@ class Evaluator:
             return value
         bounds = [(inner.ranges[d].lower, inner.ranges[d].extent) for d in value.dims]
         places: list[Where] = [
-            env.fixed[d] if d in env.fixed and d in names else Affine.of(d) for d in value.dims
+            env.fixed[d] if d in env.fixed and d in names else ir.Affine.of(d) for d in value.dims
         ]
         return read(self.torch, Array(value.node, tuple(bounds)), places, env)
 
-    def join(self, node: Join, env: Environment) -> Value:
+    def join(self, node: ir.Join, env: Environment) -> Value:
         values = []
         for part in node.parts:
             inner = env.bind([part.index])
@@ -183,16 +168,18 @@ class Evaluator:
         dims = (*(d for d in env.ranges if d in others), PART)
         nodes = []
         for value, index in values:
-            inner = env.bind([Index(PART, index.lower, index.extent)])
+            inner = env.bind([ir.Index(PART, index.lower, index.extent)])
             nodes.append(expanded(self.torch, value, dims, inner))
         joined = self.torch.cat(nodes, len(dims) - 1) if len(nodes) > 1 else nodes[0]
         bounds = [(env.ranges[d].lower, env.ranges[d].extent) for d in dims[:-1]]
         place = env.place(node.place)
-        assert isinstance(place, Affine)
+        assert isinstance(place, ir.Affine)
         array = Array(joined, (*bounds, (Size(), joined.shape[-1])))
-        return read(self.torch, array, [*map(Affine.of, dims[:-1]), place], env)
+        return read(self.torch, array, [*map(ir.Affine.of, dims[:-1]), place], env)
 
-    def apart(self, node: Join, values: Sequence[tuple[Value, Index]], env: Environment) -> Value:
+    def apart(
+        self, node: ir.Join, values: Sequence[tuple[Value, ir.Index]], env: Environment
+    ) -> Value:
         """A join whose parts begin at places that vary: each is read where it begins."""
         place = self.index_value(node.place, env, INT)
         result: Value | None = None
@@ -207,7 +194,7 @@ class Evaluator:
                 (Size(), index.extent) if d == PART else (env.ranges[d].lower, env.ranges[d].extent)
                 for d in dims
             ]
-            places: list[Where] = [Pick(at) if d == PART else Affine.of(d) for d in dims]
+            places: list[Where] = [Pick(at) if d == PART else ir.Affine.of(d) for d in dims]
             found = read(self.torch, Array(value.node, tuple(bounds)), places, env)
             if result is None:
                 result = found
@@ -218,7 +205,7 @@ class Evaluator:
         assert result is not None
         return result
 
-    def select(self, node: Select, env: Environment) -> Value:
+    def select(self, node: ir.Select, env: Environment) -> Value:
         tests: list[Value] = []
         chosen: list[tuple[Value, Value]] = []
         for condition, body in node.branches:
@@ -263,7 +250,7 @@ class Definitions:
         self.evaluator = evaluator
 
     def define(
-        self, statement: Statement, order: int, store: Store, env: Environment
+        self, statement: ir.Statement, order: int, store: Store, env: Environment
     ) -> Definition:
         """The right side, with its axes as the left side has them."""
         mask: Value | None = None
@@ -278,11 +265,11 @@ class Definitions:
         else:
             value = self.evaluator.evaluate(statement.body, inner)
         value = self.owned(statement, value, env)
-        places: list[Affine | Flat] = []
+        places: list[ir.Affine | ir.Flat] = []
         for axis in store.axes:
             place = env.place(statement.left[axis])
-            assert isinstance(place, Affine | Flat)
-            if isinstance(place, Flat) and varies(self.ragged, place, env):
+            assert isinstance(place, ir.Affine | ir.Flat)
+            if isinstance(place, ir.Flat) and varies(self.ragged, place, env):
                 flat, before = f"flat·{axis}", env
                 value, env = moved_together(self.torch, self.ragged, value, place, before, flat)
                 if mask is not None and mask.node.kind != NUMBER:
@@ -290,7 +277,7 @@ class Definitions:
                     holds, _ = moved_together(self.torch, self.ragged, holds, place, before, flat)
                     nothing = Value(self.graph.literal(0))
                     mask = self.evaluator.elementwise.compare("≠", [holds, nothing], env)
-                place = Affine.of(flat)
+                place = ir.Affine.of(flat)
             places.append(place)
         array = shaped(self.torch, value, places, env)
         if mask is None:
@@ -299,7 +286,7 @@ class Definitions:
             return Definition(order, array, None, mask.node)
         return Definition(order, array, shaped(self.torch, mask, places, env).node)
 
-    def counting(self, statement: Statement, order: int, env: Environment) -> Environment:
+    def counting(self, statement: ir.Statement, order: int, env: Environment) -> Environment:
         """The environment where the statement says what an element is, and the element is there."""
         for earlier in self.code.of(statement.target)[:order]:
             test = covered(earlier, statement)
@@ -309,27 +296,27 @@ class Definitions:
         for index in statement.indices:
             own = env.own[index.name]
             if self.ragged.varies(own.lower + own.extent, env):
-                at = env.place(Affine.of(own))
-                assert isinstance(at, Affine)
+                at = env.place(ir.Affine.of(own))
+                assert isinstance(at, ir.Affine)
                 position = self.ragged.place(at, env)
                 env = self.evaluator.within(
                     env, self.ragged.below(position, own.lower + own.extent, env)
                 )
         return env
 
-    def owned(self, statement: Statement, value: Value, env: Environment) -> Value:
+    def owned(self, statement: ir.Statement, value: Value, env: Environment) -> Value:
         """The value, with zeros where an example's own range ends before that of the axis."""
         axes = self.code.tensors[statement.target].axes
         zero = self.graph.literal(-1 if value.node.kind == INT else 0)
         for place, axis in zip(statement.left, axes, strict=True):
-            if isinstance(place, Flat) or not place.terms:
+            if isinstance(place, ir.Flat) or not place.terms:
                 continue
             index = env.own[place.terms[0][0]]
             upper = index.lower + index.extent
             end = at_letters(axis.lower + axis.extent, axes, statement.left)
             if upper + place.offset != env.size(end) and self.ragged.varies(upper, env):
-                at = env.place(Affine.of(index))
-                assert isinstance(at, Affine)
+                at = env.place(ir.Affine.of(index))
+                assert isinstance(at, ir.Affine)
                 mask = self.ragged.below(self.ragged.place(at, env), upper, env)
                 value = choose(self.torch, mask, value, zero, env)
         return value

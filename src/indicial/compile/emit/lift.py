@@ -15,38 +15,25 @@ from dataclasses import replace
 from functools import partial
 
 from indicial.compile.schedule.plan import Loop, Plan, Slice
+from indicial.program import ir
 from indicial.program.cost.conditions import joined
-from indicial.program.ir import (
-    Affine,
-    Apply,
-    Axis,
-    Code,
-    Constant,
-    Expression,
-    Index,
-    IndexValue,
-    Read,
-    Reduce,
-    SizeValue,
-    Statement,
-)
 from indicial.program.meaning.arrays import BATCH
 from indicial.program.meaning.differing import dependent
 from indicial.program.rewrite import indexed, is_constant, needed_names, rebuild
 from indicial.program.sizes import Size
 
-MEMBER = Index("b·", Size(), Size.of("B·"))
+MEMBER = ir.Index("b·", Size(), Size.of("B·"))
 """The index of the batch where the text leaves it out."""
 
 
 def lift(
-    code: Code,
+    code: ir.Code,
     plan: Plan,
     want: Sequence[str],
     ragged: Collection[str] = (),
     draws: Collection[str] = (),
     summed: Collection[str] = (),
-) -> tuple[Code, Plan]:
+) -> tuple[ir.Code, Plan]:
     """The program and its plan with the batch, without what the wanted tensors do not need.
 
     `summed` are wanted as the sum over the batch, as the gradient of a parameter is.
@@ -63,7 +50,7 @@ def lift(
     tensors = dict(code.tensors)
     for name in lifted:
         tensor = tensors[name]
-        axis = Axis(MEMBER.name, MEMBER.lower, MEMBER.extent)
+        axis = ir.Axis(MEMBER.name, MEMBER.lower, MEMBER.extent)
         tensors[name] = replace(tensor, axes=(axis, *tensor.axes))
     statements = tuple(moved[id(s)] for s in code.statements if id(s) in moved)
 
@@ -83,12 +70,12 @@ def lift(
     return replace(code, tensors=tensors, statements=statements), plan
 
 
-def simplified(code: Code, draws: Collection[str] = ()) -> Code:
+def simplified(code: ir.Code, draws: Collection[str] = ()) -> ir.Code:
     """The program with its constants as numbers, and without the dropout that nobody draws."""
     return replace(code, statements=tuple(_simplified(code, s, draws) for s in code.statements))
 
 
-def _differing(code: Code, ragged: Collection[str], draws: Collection[str]) -> set[str]:
+def _differing(code: ir.Code, ragged: Collection[str], draws: Collection[str]) -> set[str]:
     """The tensors that get the batch: what differs, unless the text writes its batch index."""
     if any(axis.letter == BATCH for t in code.tensors.values() for axis in t.axes):
         return set()
@@ -97,55 +84,55 @@ def _differing(code: Code, ragged: Collection[str], draws: Collection[str]) -> s
     return dependent(code, frozenset(inputs | drawn), frozenset(ragged))
 
 
-def _simplified(code: Code, statement: Statement, draws: Collection[str]) -> Statement:
+def _simplified(code: ir.Code, statement: ir.Statement, draws: Collection[str]) -> ir.Statement:
     ones = {d.tensor for d in code.draws if d.distribution == "dropout"} - set(draws)
 
-    def leaf(node: Expression) -> Expression:
-        if isinstance(node, Read) and node.tensor in ones:
-            return Constant(1.0, span=node.span)
-        if isinstance(node, Read) and not node.places:
+    def leaf(node: ir.Expression) -> ir.Expression:
+        if isinstance(node, ir.Read) and node.tensor in ones:
+            return ir.Constant(1.0, span=node.span)
+        if isinstance(node, ir.Read) and not node.places:
             value = code.constants.get(node.tensor)
             if isinstance(value, int | float):
-                return Constant(float(value), span=node.span)
-        if isinstance(node, Apply) and node.function == "*":
-            rest = tuple(a for a in node.arguments if a != Constant(1.0))
+                return ir.Constant(float(value), span=node.span)
+        if isinstance(node, ir.Apply) and node.function == "*":
+            rest = tuple(a for a in node.arguments if a != ir.Constant(1.0))
             if len(rest) == 1:
                 return rest[0]
-            return replace(node, arguments=rest) if rest else Constant(1.0)
+            return replace(node, arguments=rest) if rest else ir.Constant(1.0)
         return node
 
     return statement.rebuild(partial(rebuild, leaf=leaf))
 
 
 def _lifted(
-    statement: Statement, lifted: set[str], ragged: Collection[str], summed: bool
-) -> Statement:
+    statement: ir.Statement, lifted: set[str], ragged: Collection[str], summed: bool
+) -> ir.Statement:
     result = indexed(statement, MEMBER, lifted)
     if summed:
         return replace(result, body=_over_members(result.body, _there(statement, ragged)))
     return result
 
 
-def _there(statement: Statement, ragged: Collection[str]) -> tuple[Expression, ...]:
+def _there(statement: ir.Statement, ragged: Collection[str]) -> tuple[ir.Expression, ...]:
     """What holds of an example that has the element: `t < T`, with its own T."""
     return tuple(
-        Apply("<", (IndexValue(Affine.of(i)), SizeValue(i.lower + i.extent)))
+        ir.Apply("<", (ir.IndexValue(ir.Affine.of(i)), ir.SizeValue(i.lower + i.extent)))
         for i in statement.indices
         if i.extent.names & set(ragged)
     )
 
 
-def _over_members(body: Expression, there: tuple[Expression, ...]) -> Expression:
+def _over_members(body: ir.Expression, there: tuple[ir.Expression, ...]) -> ir.Expression:
     """The sum over the batch: inside sums, so that a product over all steps is one product."""
     match body:
-        case Apply("+", arguments):
+        case ir.Apply("+", arguments):
             return replace(body, arguments=tuple(_over_members(a, there) for a in arguments))
-        case Apply("neg", (inner,)):
+        case ir.Apply("neg", (inner,)):
             return replace(body, arguments=(_over_members(inner, there),))
-        case Reduce("sum", indices, condition, _):
+        case ir.Reduce("sum", indices, condition, _):
             conditions = (*there, *([condition] if condition is not None else []))
             return replace(body, indices=(MEMBER, *indices), condition=joined(conditions))
-        case Apply("*", (*scale, Reduce("sum") as core)) if all(map(is_constant, scale)):
+        case ir.Apply("*", (*scale, ir.Reduce("sum") as core)) if all(map(is_constant, scale)):
             return replace(body, arguments=(*scale, _over_members(core, there)))
         case _:
-            return Reduce("sum", (MEMBER,), joined(there), body)
+            return ir.Reduce("sum", (MEMBER,), joined(there), body)

@@ -13,28 +13,18 @@ from dataclasses import replace
 from functools import partial
 
 from indicial.compile.schedule.plan import Loop, Plan
-from indicial.program.ir import (
-    Apply,
-    Code,
-    Expression,
-    Flat,
-    Gather,
-    Index,
-    Read,
-    Softmax,
-    Statement,
-)
+from indicial.program import ir
 from indicial.program.rewrite import inside, tensors_read
 from indicial.program.sizes import nonnegative
 
 
-def with_logs(code: Code, plan: Plan, want: Sequence[str]) -> tuple[Code, Plan]:
+def with_logs(code: ir.Code, plan: Plan, want: Sequence[str]) -> tuple[ir.Code, Plan]:
     """Logarithms of softmaxes as tensors of their own."""
     called = {name for call in plan.calls() for name in call.loop.axes}
     softmaxes = {
         s.target: s
         for s in code.statements
-        if isinstance(s.body, Softmax) and s.guard is None and len(code.of(s.target)) == 1
+        if isinstance(s.body, ir.Softmax) and s.guard is None and len(code.of(s.target)) == 1
         if s.target not in called  # a function that knows no logarithms computes it
     }
     met: dict[str, None] = {}
@@ -42,20 +32,20 @@ def with_logs(code: Code, plan: Plan, want: Sequence[str]) -> tuple[Code, Plan]:
     if not met:
         return code, plan
     tensors, axes = dict(code.tensors), {}
-    logs: dict[int, Statement] = {}
+    logs: dict[int, ir.Statement] = {}
     for name in met:
         statement = softmaxes[name]
         new = log_name(name)
         tensors[new] = replace(tensors[name], name=new, probability=False)
-        body = Apply("ln", (statement.body,), span=statement.body.span)
+        body = ir.Apply("ln", (statement.body,), span=statement.body.span)
         logs[id(statement)] = replace(statement, target=new, body=body)
-        read = Read(new, tuple(statement.left))
-        moved[id(statement)] = replace(statement, body=Apply("exp", (read,)))
+        read = ir.Read(new, tuple(statement.left))
+        moved[id(statement)] = replace(statement, body=ir.Apply("exp", (read,)))
         axes[name] = new
     others = [s for key, s in moved.items() if key not in logs]
     kept = met.keys() & tensors_read(others).union(want)
 
-    def changed(s: Statement) -> list[Statement]:
+    def changed(s: ir.Statement) -> list[ir.Statement]:
         log = [logs[id(s)]] if id(s) in logs else []
         return [*log, moved[id(s)]] if not log or s.target in kept else log
 
@@ -69,14 +59,14 @@ def log_name(name: str) -> str:
 
 
 def _with_logs(
-    code: Code, statement: Statement, softmaxes: dict[str, Statement], met: dict[str, None]
-) -> Statement:
-    def within(node: Expression, ranges: dict[str, Index]) -> Expression:
+    code: ir.Code, statement: ir.Statement, softmaxes: dict[str, ir.Statement], met: dict[str, None]
+) -> ir.Statement:
+    def within(node: ir.Expression, ranges: dict[str, ir.Index]) -> ir.Expression:
         """The expression, where these indices are in scope."""
         if (
-            isinstance(node, Apply)
+            isinstance(node, ir.Apply)
             and node.function == "ln"
-            and isinstance(node.arguments[0], Read)
+            and isinstance(node.arguments[0], ir.Read)
             and node.arguments[0].tensor in softmaxes
             and _inside(code, node.arguments[0], ranges)
         ):
@@ -88,12 +78,12 @@ def _with_logs(
     return replace(statement, body=within(statement.body, statement.scope))
 
 
-def _inside(code: Code, read: Read, ranges: dict[str, Index]) -> bool:
+def _inside(code: ir.Code, read: ir.Read, ranges: dict[str, ir.Index]) -> bool:
     """Whether a read certainly stays in the ranges of its tensor: outside, the logarithm is -∞."""
     for place, axis in zip(read.places, code.tensors[read.tensor].axes, strict=True):
-        if isinstance(place, Flat):
+        if isinstance(place, ir.Flat):
             return False
-        if isinstance(place, Gather):
+        if isinstance(place, ir.Gather):
             if code.tensors[place.read.tensor].values != axis.extent or axis.lower.number != 0:
                 return False
             continue

@@ -19,19 +19,7 @@ from indicial.compile.emit.ragged import Ragged, Starts, at_letters, position, v
 from indicial.compile.emit.reads import Array, Where, read
 from indicial.compile.emit.storage import Definition, Store
 from indicial.compile.emit.values import Environment, Value
-from indicial.program.ir import (
-    Affine,
-    Apply,
-    Code,
-    Expression,
-    Flat,
-    Gather,
-    Index,
-    Place,
-    Read,
-    Reduce,
-    Softmax,
-)
+from indicial.program import ir
 from indicial.program.meaning.differing import stays_inside
 
 
@@ -39,7 +27,13 @@ class Tensors(Entries):
     """All tensors of a program, by name."""
 
     def __init__(
-        self, code: Code, graph: Graph, torch: Torch, names: Names, ragged: Ragged, starts: Starts
+        self,
+        code: ir.Code,
+        graph: Graph,
+        torch: Torch,
+        names: Names,
+        ragged: Ragged,
+        starts: Starts,
     ) -> None:
         super().__init__(code, graph, torch)
         self.names = names
@@ -71,7 +65,7 @@ class Tensors(Entries):
 
     # ---- reading ----
 
-    def read(self, node: Read, env: Environment) -> Value:
+    def read(self, node: ir.Read, env: Environment) -> Value:
         store = self.store(node.tensor)
         places = [self.place(p, env) for p in node.places]
         absent = 1.0 if self.code.tensors[node.tensor].probability else 0.0
@@ -81,35 +75,35 @@ class Tensors(Entries):
             value = choose(self.torch, mask, value, outside, env)
         return value
 
-    def vanishes(self, product: Expression, index: Index) -> bool:
+    def vanishes(self, product: ir.Expression, index: ir.Index) -> bool:
         """Whether a product has a factor that is 0 beyond the range of an index, as a softmax is."""
-        if isinstance(product, Apply) and product.function in ("*", "neg"):
+        if isinstance(product, ir.Apply) and product.function in ("*", "neg"):
             return any(self.vanishes(factor, index) for factor in product.arguments)
-        if isinstance(product, Reduce) and product.operator == "sum":
+        if isinstance(product, ir.Reduce) and product.operator == "sum":
             return self.vanishes(product.body, index)
-        if isinstance(product, Read) and product.tensor in self.zeros:
+        if isinstance(product, ir.Read) and product.tensor in self.zeros:
             axes = self.code.tensors[product.tensor].axes
             return any(
-                place == Affine.of(index)
+                place == ir.Affine.of(index)
                 and (axis.lower, axis.extent) == (index.lower, index.extent)
                 for place, axis in zip(product.places, axes, strict=True)
             )
-        if not isinstance(product, Read) or len(self.code.of(product.tensor)) != 1:
+        if not isinstance(product, ir.Read) or len(self.code.of(product.tensor)) != 1:
             return False
         (statement,) = self.code.of(product.tensor)
-        if not isinstance(statement.body, Softmax):
+        if not isinstance(statement.body, ir.Softmax):
             return False
         ranges = {i.name: (i.lower, i.extent) for i in statement.body.indices}
         return any(
-            isinstance(left, Affine)
-            and place == Affine.of(index)
+            isinstance(left, ir.Affine)
+            and place == ir.Affine.of(index)
             and len(left.terms) == 1
-            and left == Affine.of(left.terms[0][0])
+            and left == ir.Affine.of(left.terms[0][0])
             and ranges.get(left.terms[0][0]) == (index.lower, index.extent)
             for place, left in zip(product.places, statement.left, strict=True)
         )
 
-    def masks(self, node: Read, places: Sequence[Where], env: Environment) -> Iterator[Value]:
+    def masks(self, node: ir.Read, places: Sequence[Where], env: Environment) -> Iterator[Value]:
         """Where a read stays inside ranges that vary."""
         axes = self.code.tensors[node.tensor].axes
         written = [env.place(p) for p in node.places]
@@ -121,12 +115,12 @@ class Tensors(Entries):
             )
             if not self.ragged.varies(own.lower + own.extent, env):
                 continue
-            if isinstance(place, Affine) and stays_inside(place, env.own, own):
+            if isinstance(place, ir.Affine) and stays_inside(place, env.own, own):
                 continue
             at = places[number]
-            if isinstance(at, Flat):
+            if isinstance(at, ir.Flat):
                 continue
-            if isinstance(at, Affine):
+            if isinstance(at, ir.Affine):
                 found = self.ragged.place(at, env)
             else:
                 assert isinstance(at, Pick)
@@ -136,13 +130,13 @@ class Tensors(Entries):
             if mask is not None:
                 yield mask
 
-    def place(self, place: Place, env: Environment) -> Where:
-        if not isinstance(place, Gather):
+    def place(self, place: ir.Place, env: Environment) -> Where:
+        if not isinstance(place, ir.Gather):
             moved = env.place(place)
-            assert not isinstance(moved, Gather)
-            if isinstance(moved, Affine) and self.ragged.varies(moved.offset, env):
+            assert not isinstance(moved, ir.Gather)
+            if isinstance(moved, ir.Affine) and self.ragged.varies(moved.offset, env):
                 return Pick(self.ragged.place(moved, env))
-            if isinstance(moved, Flat) and varies(self.ragged, moved, env):
+            if isinstance(moved, ir.Flat) and varies(self.ragged, moved, env):
                 return Pick(position(self.ragged, moved, env))
             return moved
         token = self.read(place.read, env)
@@ -163,7 +157,7 @@ class Tensors(Entries):
         if walk is None or not walk.begun:
             return self._read(self.touched(store, places, env), store.axes, places, env, absent)
         place = places[walk.axis]
-        key = place.offset if isinstance(place, Affine) and not place.terms else None
+        key = place.offset if isinstance(place, ir.Affine) and not place.terms else None
         if key is None:
             array = self.recent(store, walk, place, env) or self.whole(store)
             return self._read(array, store.axes, places, env, absent)

@@ -21,17 +21,8 @@ from indicial.compile.emit.ragged import Ragged
 from indicial.compile.emit.reads import Bounds
 from indicial.compile.emit.sizes import SIGNS, SizeTexts, number
 from indicial.compile.emit.values import Environment, Value, combined
+from indicial.program import ir
 from indicial.program.cost.conditions import add, conjuncts, constraints, joined
-from indicial.program.ir import (
-    Affine,
-    Apply,
-    Constant,
-    Expression,
-    Index,
-    IndexValue,
-    SizeValue,
-    number_at,
-)
 from indicial.program.sizes import Size
 
 _INVERSE = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "=="}
@@ -87,8 +78,8 @@ _MIRRORED = {"<": ">", "≤": "≥", ">": "<", "≥": "≤"}
 
 
 def narrowed(
-    indices: Sequence[Index], condition: Expression | None, env: Environment, ragged: Ragged
-) -> tuple[list[Index], Expression | None]:
+    indices: Sequence[ir.Index], condition: ir.Expression | None, env: Environment, ragged: Ragged
+) -> tuple[list[ir.Index], ir.Expression | None]:
     """The indices with the ranges that a condition leaves, and what is left of the condition."""
     result = {index.name: index for index in indices}
     left = []
@@ -102,8 +93,8 @@ def narrowed(
 
 
 def within(
-    place: Affine, bounds: Bounds, condition: Expression | None, sizes: SizeTexts
-) -> tuple[Bounds, Expression | None]:
+    place: ir.Affine, bounds: Bounds, condition: ir.Expression | None, sizes: SizeTexts
+) -> tuple[Bounds, ir.Expression | None]:
     """What a condition leaves of the places that are read, and what is left of the condition."""
     lower, extent = bounds
     left = []
@@ -111,8 +102,8 @@ def within(
         told, exact = constraints(part)
         form = told[0].form if exact and len(told) == 1 and not told[0].differs else None
         upper = lower + extent - 1
-        least = None if form is None else number_at(add(place, form))  # form ≤ 0: place ≥ least
-        most = None if form is None else number_at(add(place, form, -1))
+        least = None if form is None else ir.number_at(add(place, form))  # form ≤ 0: place ≥ least
+        most = None if form is None else ir.number_at(add(place, form, -1))
         if least is not None and sizes.certain(lower - least):
             continue
         if most is not None and sizes.certain(most - upper):
@@ -127,36 +118,38 @@ def within(
 
 
 def _bound(
-    part: Expression, indices: dict[str, Index], env: Environment, ragged: Ragged
-) -> Index | None:
+    part: ir.Expression, indices: dict[str, ir.Index], env: Environment, ragged: Ragged
+) -> ir.Index | None:
     """The index that a comparison bounds, with its new range; None if that is not certain."""
     match part:
-        case Apply(sign, (a, b)) if sign in _MIRRORED:
+        case ir.Apply(sign, (a, b)) if sign in _MIRRORED:
             for one, two, way in ((a, b, sign), (b, a, _MIRRORED[sign])):
                 limit = _limit(two, env)
                 for name in indices:
-                    if one == IndexValue(Affine.of(name)) and limit is not None:
+                    if one == ir.IndexValue(ir.Affine.of(name)) and limit is not None:
                         if ragged.varies(limit, env):
                             return None
                         return _cut(indices[name], way, limit, env, ragged)
     return None
 
 
-def _limit(side: Expression, env: Environment) -> Size | None:
+def _limit(side: ir.Expression, env: Environment) -> Size | None:
     """A side of a comparison that is the same for all elements."""
     match side:
-        case Constant(value) if value == int(value):
+        case ir.Constant(value) if value == int(value):
             return Size.of(int(value))
-        case SizeValue(size):
+        case ir.SizeValue(size):
             return env.size(size)
-        case IndexValue(place):
+        case ir.IndexValue(place):
             moved = env.place(place)
-            return moved.offset if isinstance(moved, Affine) and not moved.terms else None
+            return moved.offset if isinstance(moved, ir.Affine) and not moved.terms else None
         case _:
             return None
 
 
-def _cut(index: Index, sign: str, limit: Size, env: Environment, ragged: Ragged) -> Index | None:
+def _cut(
+    index: ir.Index, sign: str, limit: Size, env: Environment, ragged: Ragged
+) -> ir.Index | None:
     own = env.own[index.name]
     certain = ragged.torch.sizes.certain
     if sign in "<≤":

@@ -19,26 +19,7 @@ from indicial.notation import syntax
 from indicial.notation.syntax import Name, Number
 from indicial.notation.typesetting.expressions import Typesetter
 from indicial.notation.typesetting.letters import KEY
-from indicial.program.ir import (
-    COMPARISONS,
-    Affine,
-    Apply,
-    Constant,
-    Expression,
-    Flat,
-    Gather,
-    Index,
-    IndexValue,
-    Join,
-    Part,
-    Place,
-    Read,
-    Reduce,
-    Select,
-    SizeValue,
-    Softmax,
-    Statement,
-)
+from indicial.program import ir
 from indicial.program.rewrite import free_indices
 from indicial.program.sizes import Size
 
@@ -46,28 +27,28 @@ Letters = Mapping[str, str]
 """The name under which each index is shown."""
 
 
-def equation(statement: Statement, silent: bool = True) -> str:
+def equation(statement: ir.Statement, silent: bool = True) -> str:
     """A statement as a line: `W̄[j,i] = Σ_t h[t-1,i] δ^h[t,j]`.
 
     With `silent`, a sum over what stands in several factors is written with a capital alone.
     """
     writer = _Writer(silent)
     letters = writer.bound(statement.indices, {}, capital=False)
-    left = writer.read(Read(statement.target, statement.left), letters)
+    left = writer.read(ir.Read(statement.target, statement.left), letters)
     text = f"{_show(left)} = {_show(writer.write(statement.body, letters))}"
     if statement.guard is not None:
         text += f" for {_show(writer.condition(statement.guard, letters))}"
     return text
 
 
-def element(tensor: str, indices: tuple[Index, ...]) -> str:
+def element(tensor: str, indices: tuple[ir.Index, ...]) -> str:
     """`h̄^{in}[t,j]`."""
     writer = _Writer(True)
     letters = writer.bound(indices, {}, capital=False)
-    return _show(writer.read(Read(tensor, tuple(Affine.of(i) for i in indices)), letters))
+    return _show(writer.read(ir.Read(tensor, tuple(ir.Affine.of(i) for i in indices)), letters))
 
 
-def letters(indices: tuple[Index, ...]) -> list[str]:
+def letters(indices: tuple[ir.Index, ...]) -> list[str]:
     """The names of some indices as an equation shows them: `t`, `j`."""
     return list(_Writer(True).bound(indices, {}, capital=False).values())
 
@@ -82,7 +63,9 @@ class _Writer:
     def __init__(self, silent: bool) -> None:
         self.silent = silent
 
-    def bound(self, indices: tuple[Index, ...], letters: Letters, capital: bool) -> dict[str, str]:
+    def bound(
+        self, indices: tuple[ir.Index, ...], letters: Letters, capital: bool
+    ) -> dict[str, str]:
         """Names for indices, which none of the others has; small letters, or capitals."""
         result = dict(letters)
         for index in indices:
@@ -92,49 +75,49 @@ class _Writer:
             result[index.name] = name
         return result
 
-    def write(self, expression: Expression, letters: Letters) -> syntax.Expression:
+    def write(self, expression: ir.Expression, letters: Letters) -> syntax.Expression:
         match expression:
-            case Constant(value):
+            case ir.Constant(value):
                 return _number(value)
-            case SizeValue(size):
+            case ir.SizeValue(size):
                 return _size(size)
-            case IndexValue(place):
+            case ir.IndexValue(place):
                 return self.affine(place, letters)
-            case Read():
+            case ir.Read():
                 return self.read(expression, letters)
-            case Apply(function, arguments):
+            case ir.Apply(function, arguments):
                 return self.apply(function, arguments, letters)
-            case Reduce(operator, indices, condition, body):
+            case ir.Reduce(operator, indices, condition, body):
                 return self.reduction(operator, indices, condition, body, letters)
-            case Softmax(indices, condition, body):
+            case ir.Softmax(indices, condition, body):
                 under = tuple(Name(letters[index.name]) for index in indices)
                 return self.over("softmax", under, condition, body, letters)
-            case Select(branches, otherwise):
+            case ir.Select(branches, otherwise):
                 return self.select(branches, otherwise, letters)
-            case Join(_, parts):
+            case ir.Join(_, parts):
                 return syntax.Join(tuple(self.part(part, letters) for part in parts))
         raise TypeError(f"nothing to write for {type(expression).__name__}")
 
-    def part(self, part: Part, letters: Letters) -> syntax.Expression:
+    def part(self, part: ir.Part, letters: Letters) -> syntax.Expression:
         """A part of a join; its index is a slice."""
         return self.write(part.body, self.bound((part.index,), letters, capital=True))
 
     # ---- reads and places ----
 
-    def read(self, read: Read, letters: Letters) -> syntax.Expression:
+    def read(self, read: ir.Read, letters: Letters) -> syntax.Expression:
         name = Name(read.tensor)
         if not read.places:
             return name
         return syntax.Index(name, tuple(self.place(place, letters) for place in read.places))
 
-    def place(self, place: Place, letters: Letters) -> syntax.Expression:
-        if isinstance(place, Gather):
+    def place(self, place: ir.Place, letters: Letters) -> syntax.Expression:
+        if isinstance(place, ir.Gather):
             return self.read(place.read, letters)
-        if isinstance(place, Flat):
+        if isinstance(place, ir.Flat):
             return syntax.TupleLiteral(tuple(Name(letters[i.name]) for i in place.indices))
         return self.affine(place, letters)
 
-    def affine(self, place: Affine, letters: Letters) -> syntax.Expression:
+    def affine(self, place: ir.Affine, letters: Letters) -> syntax.Expression:
         terms: list[syntax.Expression] = []
         for name, factor in sorted(place.terms, key=lambda term: term[1] < 0):
             letter: syntax.Expression = Name(letters[name])
@@ -148,10 +131,10 @@ class _Writer:
     # ---- functions and cases ----
 
     def apply(
-        self, function: str, arguments: tuple[Expression, ...], letters: Letters
+        self, function: str, arguments: tuple[ir.Expression, ...], letters: Letters
     ) -> syntax.Expression:
         written = tuple(self.write(a, letters) for a in arguments)
-        if function in COMPARISONS:
+        if function in ir.COMPARISONS:
             return syntax.Group(syntax.Comparison(written, (function,)), "[")
         match function, written:
             case "lse", _:
@@ -174,23 +157,23 @@ class _Writer:
 
     def select(
         self,
-        branches: tuple[tuple[Expression, Expression], ...],
-        otherwise: Expression,
+        branches: tuple[tuple[ir.Expression, ir.Expression], ...],
+        otherwise: ir.Expression,
         letters: Letters,
     ) -> syntax.Expression:
-        nothing = Constant(-math.inf)
+        nothing = ir.Constant(-math.inf)
         if len(branches) == 1 and branches[0][1] == ZERO and nothing in branches[0][0].children():
             return self.write(otherwise, letters)  # a share of a sum of exponentials: 0 at -∞
         if len(branches) == 1 and otherwise == ZERO:
             ((condition, value),) = branches
             written = self.write(value, letters)
-            if isinstance(condition, Apply) and condition.function == "≠" and _asked(condition):
+            if isinstance(condition, ir.Apply) and condition.function == "≠" and _asked(condition):
                 return written
             return _product((self.write(condition, letters), written))
         rows = [(self.write(v, letters), self.condition(c, letters)) for c, v in branches]
         return syntax.Cases((*rows, (self.write(otherwise, letters), None)))
 
-    def condition(self, condition: Expression, letters: Letters) -> syntax.Expression:
+    def condition(self, condition: ir.Expression, letters: Letters) -> syntax.Expression:
         written = self.write(condition, letters)
         return written.body if isinstance(written, syntax.Group) else written
 
@@ -199,14 +182,14 @@ class _Writer:
     def reduction(
         self,
         operator: str,
-        indices: tuple[Index, ...],
-        condition: Expression | None,
-        body: Expression,
+        indices: tuple[ir.Index, ...],
+        condition: ir.Expression | None,
+        body: ir.Expression,
         letters: Letters,
     ) -> syntax.Expression:
         """A sum over indices that its factors share needs no sign, if they are capitals."""
         if operator == "lse":
-            body = Apply("exp", (body,))
+            body = ir.Apply("exp", (body,))
             inside = self.reduction("sum", indices, condition, body, letters)
             return syntax.Call(Name("ln"), (inside,))
         alike = self.silent and operator == "sum" and condition is None
@@ -223,8 +206,8 @@ class _Writer:
         self,
         operator: str,
         under: tuple[syntax.Expression, ...],
-        condition: Expression | None,
-        body: Expression,
+        condition: ir.Expression | None,
+        body: ir.Expression,
         letters: Letters,
     ) -> syntax.Expression:
         if condition is not None:
@@ -232,25 +215,25 @@ class _Writer:
         return syntax.Reduction(operator, under, None, self.write(body, letters))
 
 
-def _repeated(name: str, body: Expression) -> bool:
+def _repeated(name: str, body: ir.Expression) -> bool:
     """Whether an index stands in two or more factors, each time as a whole place."""
-    if not isinstance(body, Apply) or body.function != "*":
+    if not isinstance(body, ir.Apply) or body.function != "*":
         return False
     if sum(name in free_indices(factor) for factor in set(body.arguments)) < 2:
         return False
     places = [
         place
         for node in body.walk()
-        for place in (node.places if isinstance(node, Read) else ())
-        if isinstance(place, Affine) and name in dict(place.terms)
+        for place in (node.places if isinstance(node, ir.Read) else ())
+        if isinstance(place, ir.Affine) and name in dict(place.terms)
     ]
-    values = any(isinstance(n, IndexValue) and name in free_indices(n) for n in body.walk())
+    values = any(isinstance(n, ir.IndexValue) and name in free_indices(n) for n in body.walk())
     return not values and all(place.shift == (name, 0) for place in places)
 
 
-def _asked(condition: Apply) -> bool:
+def _asked(condition: ir.Apply) -> bool:
     """`h̄[t,j] ≠ 0`, which only says that somebody asks for the value."""
-    return isinstance(condition.arguments[0], Read) and condition.arguments[1] == ZERO
+    return isinstance(condition.arguments[0], ir.Read) and condition.arguments[1] == ZERO
 
 
 def _product(factors: Sequence[syntax.Expression]) -> syntax.Expression:

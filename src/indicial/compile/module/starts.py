@@ -34,21 +34,7 @@ from dataclasses import dataclass
 import torch
 
 from indicial.compile.module.sizes import data_lengths, size_names
-from indicial.program.ir import (
-    Affine,
-    Apply,
-    Code,
-    Draw,
-    Expression,
-    Gather,
-    Index,
-    Join,
-    Read,
-    Reduce,
-    Select,
-    Softmax,
-    Statement,
-)
+from indicial.program import ir
 from indicial.program.meaning.arrays import InterpretError
 from indicial.program.meaning.interpret import evaluate
 from indicial.program.meaning.sample import extent_value
@@ -71,7 +57,7 @@ class Use:
     """The table that is looked up beside it, in the same product or the same equation."""
 
 
-def deviations(code: Code, sizes: Mapping[str, int]) -> dict[str, tuple[float, float]]:
+def deviations(code: ir.Code, sizes: Mapping[str, int]) -> dict[str, tuple[float, float]]:
     """The mean and the standard deviation that each parameter starts with."""
     uses: dict[str, list[Use]] = {}
     lengths = set(data_lengths(code))
@@ -106,9 +92,9 @@ def _start(
     return _start(tables[0], uses, known) if tables else (0.0, 0.0)
 
 
-def stated(code: Code, sizes: Mapping[str, int]) -> dict[str, Start]:
+def stated(code: ir.Code, sizes: Mapping[str, int]) -> dict[str, Start]:
     """The parameters that start where the text says: `parameter β = 1/√I`, `W[j,i] ~ N(0, 1/I)`."""
-    found: dict[str, list[Draw]] = {}
+    found: dict[str, list[ir.Draw]] = {}
     for draw in code.draws:
         if code.tensors[draw.tensor].role == "parameter" and draw.distribution in (
             *NORMAL,
@@ -122,8 +108,8 @@ def stated(code: Code, sizes: Mapping[str, int]) -> dict[str, Start]:
 class _Stated:
     """Fills a parameter as the text says; an element that no line is about is 0."""
 
-    code: Code
-    draws: list[Draw]
+    code: ir.Code
+    draws: list[ir.Draw]
     sizes: Mapping[str, int]
 
     def __call__(self, values: torch.Tensor) -> None:
@@ -144,7 +130,7 @@ class _Stated:
             values[self._places(draw, names, lowers, noise)] = noise
 
     def _places(
-        self, draw: Draw, names: list[str], lowers: list[int], noise: torch.Tensor
+        self, draw: ir.Draw, names: list[str], lowers: list[int], noise: torch.Tensor
     ) -> tuple[torch.Tensor, ...]:
         """Which elements of the parameter a line is about, one array for each axis."""
         lines = [torch.arange(n) + low for n, low in zip(noise.shape, lowers, strict=True)]
@@ -153,12 +139,12 @@ class _Stated:
         axes = self.code.tensors[draw.tensor].axes
         found = []
         for place, axis in zip(draw.left, axes, strict=True):
-            assert isinstance(place, Affine)
+            assert isinstance(place, ir.Affine)
             start = torch.tensor((place.offset - axis.lower).value(self.sizes))
             found.append(start + sum(factor * at[name] for name, factor in place.terms))
         return tuple(found)
 
-    def _ends(self, draw: Draw, at: Mapping[str, int]) -> tuple[float, float]:
+    def _ends(self, draw: ir.Draw, at: Mapping[str, int]) -> tuple[float, float]:
         """What is added to the noise, and by what it is multiplied."""
         try:
             found = [evaluate(self.code, a, at, {}, {}, sizes=self.sizes) for a in draw.arguments]
@@ -199,7 +185,7 @@ class _Uses:
     """How the parameters of one statement are used."""
 
     def __init__(
-        self, code: Code, statement: Statement, sizes: Mapping[str, int], positional: set[str]
+        self, code: ir.Code, statement: ir.Statement, sizes: Mapping[str, int], positional: set[str]
     ) -> None:
         self.code = code
         self.statement = statement
@@ -207,62 +193,62 @@ class _Uses:
         self.positional = positional
         self.table = next((r.tensor for r in self._lookups()), "")
 
-    def _lookups(self) -> Iterator[Read]:
-        for node in self.statement.body.every(Read):
+    def _lookups(self) -> Iterator[ir.Read]:
+        for node in self.statement.body.every(ir.Read):
             if self.is_table(node):
                 yield node
 
-    def is_parameter(self, node: Expression) -> bool:
-        return isinstance(node, Read) and self.code.tensors[node.tensor].role == "parameter"
+    def is_parameter(self, node: ir.Expression) -> bool:
+        return isinstance(node, ir.Read) and self.code.tensors[node.tensor].role == "parameter"
 
-    def is_table(self, node: Expression) -> bool:
+    def is_table(self, node: ir.Expression) -> bool:
         return self.is_parameter(node) and _looks_up(node)
 
     def found(self) -> Iterator[tuple[str, Use]]:
         return self.visit(self.statement.body, (), 1)
 
     def visit(
-        self, node: Expression, summed: tuple[Index, ...], layers: int
+        self, node: ir.Expression, summed: tuple[ir.Index, ...], layers: int
     ) -> Iterator[tuple[str, Use]]:
         """All uses in an expression that stands directly in a sum over some indices."""
         match node:
-            case Read():
+            case ir.Read():
                 if self.is_parameter(node):
                     yield node.tensor, self.alone(node)
-            case Apply("*" | "/"):
+            case ir.Apply("*" | "/"):
                 yield from self.product(node, summed, layers)
-            case Apply("neg"):
+            case ir.Apply("neg"):
                 yield from self.visit(node.arguments[0], summed, layers)
-            case Apply("+"):
+            case ir.Apply("+"):
                 running = max([layers, *map(self.layers, node.arguments)])
                 for term in node.arguments:
                     yield from self.visit(term, summed, running)
-            case Apply():
+            case ir.Apply():
                 for argument in node.arguments:
                     yield from self.visit(argument, (), layers)
-            case Reduce(operator, indices, _, body):
+            case ir.Reduce(operator, indices, _, body):
                 inside = (*summed, *indices) if operator == "sum" else ()
                 yield from self.visit(body, inside, layers)
-            case Softmax():
+            case ir.Softmax():
                 yield from self.visit(node.body, (), layers)
-            case Select():
+            case ir.Select():
                 for value in (*(v for _, v in node.branches), node.otherwise):
                     yield from self.visit(value, summed, layers)
-            case Join():
+            case ir.Join():
                 for part in node.parts:
                     yield from self.visit(part.body, (), layers)
 
-    def alone(self, read: Read) -> Use:
+    def alone(self, read: ir.Read) -> Use:
         if _looks_up(read):
             return Use("lookup")
         beside = self.table if read.tensor in self.positional else ""
         return Use("alone", beside=beside)
 
-    def layers(self, term: Expression) -> int:
+    def layers(self, term: ir.Expression) -> int:
         """How many layers add to a value that stands as a term: L for `L_ℓ + …` on the way to `L_L`."""
-        if not isinstance(term, Read) or self.code.tensors[term.tensor].role != "defined":
+        if not isinstance(term, ir.Read) or self.code.tensors[term.tensor].role != "defined":
             return 1
-        shifts = (p.shift for p in self.statement.left if isinstance(p, Affine))
+        shifts = (p.shift for p in self.statement.left if isinstance(p, ir.Affine))
         stacked = {shift[0] for shift in shifts if shift is not None and shift[1]}
         for index in self.statement.indices:
             known = index.extent.names <= self.sizes.keys()
@@ -271,13 +257,13 @@ class _Uses:
         return 1
 
     def product(
-        self, node: Apply, summed: tuple[Index, ...], layers: int
+        self, node: ir.Apply, summed: tuple[ir.Index, ...], layers: int
     ) -> Iterator[tuple[str, Use]]:
         """Factors side by side: which of them sum, and over how many terms each."""
         factors = list(_factors(node))
         weights = [f for f in factors if self.is_parameter(f) and not _looks_up(f)]
         data = [f for f in factors if f not in weights]
-        table = next((f.tensor for f in data if isinstance(f, Read) and self.is_table(f)), "")
+        table = next((f.tensor for f in data if isinstance(f, ir.Read) and self.is_table(f)), "")
         names = {index.name: index for index in summed}
         reached = {name for factor in data for name in free_indices(factor) if name in names}
         waiting = [(w, free_indices(w) & names.keys()) for w in weights]
@@ -287,7 +273,7 @@ class _Uses:
             next_one = next((pair for pair in waiting if pair[1] & reached), waiting[0])
             waiting.remove(next_one)
             weight, own = next_one
-            assert isinstance(weight, Read)
+            assert isinstance(weight, ir.Read)
             shared = own & reached or own
             terms = math.prod(extent_value(names[n].extent, self.sizes) for n in shared)
             use = Use("sum", max(1, terms), layers, table) if own else Use("factor")
@@ -298,14 +284,14 @@ class _Uses:
             yield from self.visit(factor, (), inner)
 
 
-def _factors(node: Expression) -> Iterator[Expression]:
+def _factors(node: ir.Expression) -> Iterator[ir.Expression]:
     match node:
-        case Apply("*" | "/" | "neg"):
+        case ir.Apply("*" | "/" | "neg"):
             for argument in node.arguments:
                 yield from _factors(argument)
         case _:
             yield node
 
 
-def _looks_up(read: Expression) -> bool:
-    return isinstance(read, Read) and any(isinstance(place, Gather) for place in read.places)
+def _looks_up(read: ir.Expression) -> bool:
+    return isinstance(read, ir.Read) and any(isinstance(place, ir.Gather) for place in read.places)

@@ -21,23 +21,13 @@ from dataclasses import replace
 
 from indicial.compile.module.sizes import data_lengths, parameters, size_names
 from indicial.compile.schedule.plan import Loop, Plan
+from indicial.program import ir
 from indicial.program.explain.facts import tie
-from indicial.program.ir import (
-    Affine,
-    Code,
-    Expression,
-    Flat,
-    Index,
-    Place,
-    Read,
-    Statement,
-    Tensor,
-)
 from indicial.program.rewrite import rebuild
 from indicial.program.sizes import Size, Strided
 
 
-def outcomes(code: Code, plan: Plan) -> tuple[str, ...]:
+def outcomes(code: ir.Code, plan: Plan) -> tuple[str, ...]:
     """The tensors that no other equation goes on with, in the order of the text; the loss is one.
 
     In a loop it is those that are carried from one step to the next. What is inside a function or a
@@ -66,11 +56,11 @@ def carried(loop: Loop) -> Iterator[str]:
             yield from carried(step)
 
 
-def same_step(loop: Loop, reader: Statement, read: Read) -> bool:
+def same_step(loop: Loop, reader: ir.Statement, read: ir.Read) -> bool:
     """Whether a statement of a loop reads what the same step computes, and not another."""
     fixed = loop.fixed(reader)
     place = read.places[loop.axes[read.tensor]]
-    if fixed is None or not isinstance(place, Affine) or place.shift is None:
+    if fixed is None or not isinstance(place, ir.Affine) or place.shift is None:
         return False
     index, value = fixed
     name, shift = place.shift
@@ -78,12 +68,12 @@ def same_step(loop: Loop, reader: Statement, read: Read) -> bool:
     return name == index and (value.offset + shift + offset).number == 0
 
 
-def needed_names(statements: Iterable[Statement]) -> set[str]:
+def needed_names(statements: Iterable[ir.Statement]) -> set[str]:
     """The tensors that some statements read."""
     return {read.tensor for statement in statements for read in statement.reads()}
 
 
-def one_length(code: Code, given: Collection[str] = ()) -> Code:
+def one_length(code: ir.Code, given: Collection[str] = ()) -> ir.Code:
     """The lengths of inputs have one name each, but for those that are `given` a value of their own."""
     told = {a.extent.name for t in code.tensors.values() if t.role == "input" for a in t.axes}
     widths = {name for tensor in parameters(code) for name in size_names(tensor.axes)}
@@ -98,7 +88,7 @@ def one_length(code: Code, given: Collection[str] = ()) -> Code:
     return _Renaming(ties).code(code)
 
 
-def _bases(tensor: Tensor) -> set[str]:
+def _bases(tensor: ir.Tensor) -> set[str]:
     """The sizes that its layers halve."""
     sizes: Iterable[Size] = (s for axis in tensor.axes for s in (axis.lower, axis.extent))
     return {atom.base for size in sizes for atom in size.atoms if isinstance(atom, Strided)}
@@ -112,24 +102,24 @@ class _Renaming:
     def size(self, size: Size) -> Size:
         return size.substitute(self.sizes)
 
-    def index(self, index: Index) -> Index:
-        return Index(index.name, self.size(index.lower), self.size(index.extent))
+    def index(self, index: ir.Index) -> ir.Index:
+        return ir.Index(index.name, self.size(index.lower), self.size(index.extent))
 
-    def place(self, place: Place) -> Place:
-        if isinstance(place, Affine):
-            return Affine(place.terms, self.size(place.offset))
-        if isinstance(place, Flat):
-            return Flat(tuple(map(self.index, place.indices)))
+    def place(self, place: ir.Place) -> ir.Place:
+        if isinstance(place, ir.Affine):
+            return ir.Affine(place.terms, self.size(place.offset))
+        if isinstance(place, ir.Flat):
+            return ir.Flat(tuple(map(self.index, place.indices)))
         return place
 
-    def expression(self, expression: Expression) -> Expression:
+    def expression(self, expression: ir.Expression) -> ir.Expression:
         return rebuild(expression, index=self.index, place=self.place, size=self.size)
 
-    def left(self, places: Iterable[Affine | Flat]) -> tuple[Affine | Flat, ...]:
+    def left(self, places: Iterable[ir.Affine | ir.Flat]) -> tuple[ir.Affine | ir.Flat, ...]:
         moved = map(self.place, places)
-        return tuple(place for place in moved if isinstance(place, Affine | Flat))
+        return tuple(place for place in moved if isinstance(place, ir.Affine | ir.Flat))
 
-    def tensor(self, tensor: Tensor) -> Tensor:
+    def tensor(self, tensor: ir.Tensor) -> ir.Tensor:
         axes = tuple(
             replace(axis, lower=self.size(axis.lower), extent=self.size(axis.extent))
             for axis in tensor.axes
@@ -137,7 +127,7 @@ class _Renaming:
         values = None if tensor.values is None else self.size(tensor.values)
         return replace(tensor, axes=axes, values=values)
 
-    def statement(self, statement: Statement) -> Statement:
+    def statement(self, statement: ir.Statement) -> ir.Statement:
         guard = None if statement.guard is None else self.expression(statement.guard)
         return replace(
             statement,
@@ -147,7 +137,7 @@ class _Renaming:
             guard=guard,
         )
 
-    def code(self, code: Code) -> Code:
+    def code(self, code: ir.Code) -> ir.Code:
         """Without its tests, which are no part of what runs."""
         draws = tuple(
             replace(

@@ -23,22 +23,8 @@ from indicial.compile.passes.forms import is_pointwise
 from indicial.compile.passes.scan import Unsupported
 from indicial.compile.schedule.graph import needs
 from indicial.compile.schedule.plan import Loop
+from indicial.program import ir
 from indicial.program.cost.conditions import joined
-from indicial.program.ir import (
-    Affine,
-    Apply,
-    Axis,
-    Code,
-    Constant,
-    Expression,
-    Flat,
-    Index,
-    IndexValue,
-    Read,
-    Select,
-    Statement,
-    number_at,
-)
 from indicial.program.moving import moved, specialised
 from indicial.program.sizes import Size
 
@@ -47,52 +33,52 @@ from indicial.program.sizes import Size
 class Body:
     """A loop's statements, each walked by the loop's variable, and which tensors have members."""
 
-    code: Code
+    code: ir.Code
     variable: str
-    statements: tuple[Statement, ...]
+    statements: tuple[ir.Statement, ...]
     axes: dict[str, int]
     """For each tensor that the loop computes, the axis that it walks."""
     unbatched: frozenset[str]
     now: frozenset[tuple[str, str]]
     """Who reads what within a step: `("h", "G")`."""
 
-    def inner_indices(self, statement: Statement) -> list[Index]:
+    def inner_indices(self, statement: ir.Statement) -> list[ir.Index]:
         """The indices of the left side, in its order, without the one that the loop walks."""
         known = statement.scope
-        result: list[Index] = []
+        result: list[ir.Index] = []
         for axis, place in enumerate(statement.left):
             if axis == self.axes[statement.target]:
                 continue
-            if isinstance(place, Flat):
+            if isinstance(place, ir.Flat):
                 result += place.indices
             elif place.terms:
                 result.append(known[place.terms[0][0]])
         return result
 
-    def left_place(self, name: str) -> Affine:
+    def left_place(self, name: str) -> ir.Affine:
         """Where a tensor is written at this step: `v+1`."""
         for statement in self.statements:
             if statement.target == name:
                 place = statement.left[self.axes[name]]
-                assert isinstance(place, Affine)
+                assert isinstance(place, ir.Affine)
                 return place
         raise KeyError(name)
 
-    def is_now(self, read: Read) -> bool:
+    def is_now(self, read: ir.Read) -> bool:
         """Whether a read is of what this very step computes."""
         axis = self.axes.get(read.tensor)
         return axis is not None and read.places[axis] == self.left_place(read.tensor)
 
-    def is_earlier(self, read: Read) -> bool:
+    def is_earlier(self, read: ir.Read) -> bool:
         """Whether a read of the loop's own tensors is of one other step, which is finished."""
         there = read.places[self.axes[read.tensor]]
-        if not isinstance(there, Affine):
+        if not isinstance(there, ir.Affine):
             return False
         here = self.left_place(read.tensor)
         return there.terms == ((self.variable, 1),) and there.offset != here.offset
 
 
-def body(code: Code, loop: Loop, unbatched: frozenset[str]) -> Body:
+def body(code: ir.Code, loop: Loop, unbatched: frozenset[str]) -> Body:
     """The loop with its variable in the place of each statement's own index.
 
     A tensor's statements that need no loop (a part of a join) run in it all the same.
@@ -121,12 +107,12 @@ def needs_history(body: Body) -> set[str]:
         for node in statement.reads():
             if node.tensor in body.axes:
                 place = node.places[body.axes[node.tensor]]
-                if not isinstance(place, Affine) or place.terms != ((body.variable, 1),):
+                if not isinstance(place, ir.Affine) or place.terms != ((body.variable, 1),):
                     found.add(node.tensor)
     return found
 
 
-def _within_a_step(code: Code, loop: Loop) -> Iterator[tuple[str, str]]:
+def _within_a_step(code: ir.Code, loop: Loop) -> Iterator[tuple[str, str]]:
     for need in needs(code):
         here, there = need.edge.ends
         if here in loop.axes and there in loop.axes:
@@ -137,30 +123,32 @@ def _within_a_step(code: Code, loop: Loop) -> Iterator[tuple[str, str]]:
                 yield here, there
 
 
-def _walked(statement: Statement, loop: Loop) -> Statement:
+def _walked(statement: ir.Statement, loop: Loop) -> ir.Statement:
     found = loop.fixed(statement)
     if found is None:
         raise Unsupported(f"{statement.target} is defined at one step only")
     name, place = found
     index = next(i for i in statement.indices if i.name == name)
-    own = Index(loop.variable, index.lower - place.offset, index.extent)
+    own = ir.Index(loop.variable, index.lower - place.offset, index.extent)
     left = tuple(_moved(p, name, place) for p in statement.left)
     for part in left:
-        if isinstance(part, Affine) and (len(part.terms) > 1 or any(f != 1 for _, f in part.terms)):
+        if isinstance(part, ir.Affine) and (
+            len(part.terms) > 1 or any(f != 1 for _, f in part.terms)
+        ):
             raise Unsupported(f"{statement.target} has a sum of indices on its left side")
     indices = tuple(own if i is index else i for i in statement.indices)
     return replace(specialised(statement, {name: place}), left=left, indices=indices)
 
 
-def _moved(place: Affine | Flat, name: str, by: Affine) -> Affine | Flat:
-    if isinstance(place, Flat) or all(n != name for n, _ in place.terms):
+def _moved(place: ir.Affine | ir.Flat, name: str, by: ir.Affine) -> ir.Affine | ir.Flat:
+    if isinstance(place, ir.Flat) or all(n != name for n, _ in place.terms):
         return place
-    return Affine(by.terms, place.offset + by.offset)
+    return ir.Affine(by.terms, place.offset + by.offset)
 
 
-def _merged(statements: Sequence[Statement]) -> list[Statement]:
+def _merged(statements: Sequence[ir.Statement]) -> list[ir.Statement]:
     """Statements with guards for one tensor as one with cases; the first that holds wins."""
-    result: list[Statement] = []
+    result: list[ir.Statement] = []
     for statement in statements:
         same = [s for s in statements if s.target == statement.target]
         ruled = [_within_range(s, same[-1]) for s in same]
@@ -171,27 +159,32 @@ def _merged(statements: Sequence[Statement]) -> list[Statement]:
     return result
 
 
-def _within_range(statement: Statement, general: Statement) -> Statement:
+def _within_range(statement: ir.Statement, general: ir.Statement) -> ir.Statement:
     """`s[t,0] = …` beside `s[t,k] = …`, which has an element there too: `s[t,k] = … for k = 0`."""
     tests = [statement.guard] if statement.guard is not None else []
-    places: dict[str, Affine] = {}
+    places: dict[str, ir.Affine] = {}
     ranges = {i.name: i for i in (*statement.indices, *general.indices)}
     alike = True
     for own, other in zip(statement.left, general.left, strict=True):
-        if own == other or isinstance(own, Flat) or isinstance(other, Flat) or not other.terms:
+        if (
+            own == other
+            or isinstance(own, ir.Flat)
+            or isinstance(other, ir.Flat)
+            or not other.terms
+        ):
             continue
         index = ranges[other.terms[0][0]]
         if own.terms:
             narrow = ranges[own.terms[0][0]]
             alike &= narrow.extent == index.extent
             alike &= narrow.lower + own.offset == index.lower + other.offset
-            places[narrow.name] = Affine(other.terms, other.offset - own.offset)
+            places[narrow.name] = ir.Affine(other.terms, other.offset - own.offset)
             continue
         before = (own.offset - index.lower - other.offset).number
         behind = (own.offset - index.upper - other.offset).number
         if (before is not None and before < 0) or (behind is not None and behind > 0):
             return statement
-        tests.append(Apply("=", (IndexValue(other), IndexValue(own))))
+        tests.append(ir.Apply("=", (ir.IndexValue(other), ir.IndexValue(own))))
     if len(tests) == (statement.guard is not None):
         return statement
     if not alike:
@@ -205,10 +198,10 @@ def _within_range(statement: Statement, general: Statement) -> Statement:
     )
 
 
-def _cases(same: Sequence[Statement]) -> Statement:
+def _cases(same: Sequence[ir.Statement]) -> ir.Statement:
     first = same[0]
-    branches: list[tuple[Expression, Expression]] = []
-    otherwise: Expression = Constant(0.0)
+    branches: list[tuple[ir.Expression, ir.Expression]] = []
+    otherwise: ir.Expression = ir.Constant(0.0)
     for other in same:
         if other.left != first.left or other.indices != first.indices:
             raise Unsupported(f"{first.target} has cases over different ranges")
@@ -218,14 +211,14 @@ def _cases(same: Sequence[Statement]) -> Statement:
             otherwise = other.body
             break
         branches.append((other.guard, other.body))
-    return replace(first, body=Select(tuple(branches), otherwise), guard=None)
+    return replace(first, body=ir.Select(tuple(branches), otherwise), guard=None)
 
 
 Starts = Mapping[str, Sequence[tuple[Size, str]]]
 """For each tensor: at which places it begins, and the argument that holds its values there."""
 
 
-def starts(code: Code, loop: Loop) -> Starts:
+def starts(code: ir.Code, loop: Loop) -> Starts:
     """The starts of all tensors of a loop; `Unsupported` where one is more than a value."""
     result: dict[str, list[tuple[Size, str]]] = {}
     inside = list(loop.statements())
@@ -235,29 +228,29 @@ def starts(code: Code, loop: Loop) -> Starts:
                 continue
             source = statement.body
             others = tuple(p for n, p in enumerate(statement.left) if n != axis)
-            if not isinstance(source, Read) or source.places != others:
+            if not isinstance(source, ir.Read) or source.places != others:
                 if _read_inside(loop, code, statement):
                     raise Unsupported(f"{name} begins with more than a value")
                 continue
             place = statement.left[axis]
-            assert isinstance(place, Affine)
+            assert isinstance(place, ir.Affine)
             result.setdefault(name, []).append((place.offset, source.tensor))
     return result
 
 
-def is_start(statement: Statement, loop: Loop) -> bool:
+def is_start(statement: ir.Statement, loop: Loop) -> bool:
     """Whether a statement has a number where the loop walks: `h[-1,j] = …`."""
     axis = loop.axes.get(statement.target)
-    return axis is not None and number_at(statement.left[axis]) is not None
+    return axis is not None and ir.number_at(statement.left[axis]) is not None
 
 
-def _read_inside(loop: Loop, code: Code, start: Statement) -> bool:
+def _read_inside(loop: Loop, code: ir.Code, start: ir.Statement) -> bool:
     """Whether the loop may read what a statement outside it defines."""
     inside = {id(s) for s in loop.statements()}
     return any(n.definer is start and id(n.reader) in inside for n in needs(code))
 
 
-def is_inside(name: str, place: Size, axis: Axis, direction: int) -> bool:
+def is_inside(name: str, place: Size, axis: ir.Axis, direction: int) -> bool:
     """Whether a start lies in the range of its tensor; `Unsupported` where that is not certain.
 
     On the far side it need not be: no step looks for `h[2,j]` there if there are only two.

@@ -20,17 +20,7 @@ from indicial.compile.passes.forms import Pointwise, Product, form
 from indicial.compile.passes.scan import Unsupported
 from indicial.compile.passes.simplify import is_function
 from indicial.compile.schedule.plan import Loop, Plan
-from indicial.program.ir import (
-    Affine,
-    Code,
-    Expression,
-    IndexValue,
-    Place,
-    Read,
-    Statement,
-    index_at,
-    number_at,
-)
+from indicial.program import ir
 from indicial.program.moving import moved
 from indicial.program.rewrite import reached, tensors_read, with_reads
 from indicial.program.sizes import Size
@@ -50,8 +40,8 @@ class Item:
     kind: str
     target: str
     left: tuple[str, ...]
-    body: Expression
-    scale: Expression = ONE
+    body: ir.Expression
+    scale: ir.Expression = ONE
 
 
 @dataclass(frozen=True)
@@ -78,7 +68,7 @@ class Tile:
     sweeps: tuple[Sweep, ...]
     finals: tuple[Item, ...]
     """What is read of the last step of the last sweep: the adjoint of a start."""
-    starts: dict[str, Expression]
+    starts: dict[str, ir.Expression]
     """The states before their first step, where they are not 0."""
 
     @property
@@ -102,26 +92,26 @@ class Tile:
 class Tiling:
     """A whole program: what PyTorch computes before, the kernels, and what it computes after."""
 
-    before: tuple[Statement, ...]
+    before: tuple[ir.Statement, ...]
     tiles: tuple[Tile, ...]
-    after: tuple[Statement, ...]
+    after: tuple[ir.Statement, ...]
 
 
-def wide_states(code: Code, loop: Loop, fixed: int = 0) -> list[str]:
+def wide_states(code: ir.Code, loop: Loop, fixed: int = 0) -> list[str]:
     """The tensors of a loop that are matrices at each step, besides what outer loops fix."""
     ranks = {name: len(code.tensors[name].axes) - 1 - fixed for name in loop.axes}
     most = max(ranks.values())
     return [name for name, rank in ranks.items() if rank == most] if most >= 2 else []
 
 
-def tiling(code: Code, plan: Plan, want: Collection[str]) -> Tiling:
+def tiling(code: ir.Code, plan: Plan, want: Collection[str]) -> Tiling:
     """The kernels of a program in normal form; `Unsupported` where it is not of this kind."""
     return _Analysis(code, plan, want).tiling()
 
 
 @dataclass
 class _Analysis:
-    code: Code
+    code: ir.Code
     plan: Plan
     want: Collection[str]
     ranges: dict[str, Range] = field(default_factory=dict)
@@ -131,9 +121,9 @@ class _Analysis:
     inside: dict[str, int] = field(default_factory=dict)
     """Of those that a loop computes: its direction."""
     temporaries: dict[str, Item] = field(default_factory=dict)
-    before: list[Statement] = field(default_factory=list)
-    after: list[Statement] = field(default_factory=list)
-    starts: dict[str, Expression] = field(default_factory=dict)
+    before: list[ir.Statement] = field(default_factory=list)
+    after: list[ir.Statement] = field(default_factory=list)
+    starts: dict[str, ir.Expression] = field(default_factory=dict)
     finals: list[Item] = field(default_factory=list)
 
     def tiling(self) -> Tiling:
@@ -174,13 +164,13 @@ class _Analysis:
             for statement in self.code.of(name):
                 self.find_factors(statement)
 
-    def find_factors(self, statement: Statement) -> None:
+    def find_factors(self, statement: ir.Statement) -> None:
         """What a state's equation reads that has all indices too, and is computed in the tile."""
         roles = dict(
             zip((str(p) for p in statement.left), self.roles[statement.target], strict=True)
         )
         for node in statement.body.walk():
-            if not isinstance(node, Read) or node.tensor in self.roles:
+            if not isinstance(node, ir.Read) or node.tensor in self.roles:
                 continue
             own = self.code.of(node.tensor)
             if len(own) != 1 or len(node.places) != len(self.ranges) or own[0].guard is not None:
@@ -188,7 +178,9 @@ class _Analysis:
             if not isinstance(form(own[0]), Pointwise):
                 continue
             found = tuple(
-                roles.get(place.shift[0], "") if isinstance(place, Affine) and place.shift else ""
+                roles.get(place.shift[0], "")
+                if isinstance(place, ir.Affine) and place.shift
+                else ""
                 for place in node.places
             )
             if set(found) == self.ranges.keys():
@@ -196,7 +188,7 @@ class _Analysis:
 
     # ---- statements → items ----
 
-    def add(self, statement: Statement, loop: Loop | None, late: set[str]) -> bool:
+    def add(self, statement: ir.Statement, loop: Loop | None, late: set[str]) -> bool:
         """Take a statement into a tile, if it belongs there."""
         name = statement.target
         read = tensors_read([statement])
@@ -220,7 +212,7 @@ class _Analysis:
             body, kind, scale = found.body, "low", ONE
         else:
             raise Unsupported(f"{name} is neither a sum nor elementwise")
-        places = {own: Affine.of(common) for own, common in names.items()}
+        places = {own: ir.Affine.of(common) for own, common in names.items()}
         body = self.inlined(moved(body, places))
         left = tuple(self.left(statement, names))
         if kind == "low" and len(left) == len(self.ranges):
@@ -229,7 +221,7 @@ class _Analysis:
             return self.add_final(statement, left, body)
         item = Item(kind, name, left, body, scale)
         if kind == "sum" and loop is None and (other := self.equal(item)) is not None:
-            self.after.append(replace(statement, body=Read(other.target, statement.left)))
+            self.after.append(replace(statement, body=ir.Read(other.target, statement.left)))
             late.add(name)
             return True
         self.roles[name] = left
@@ -246,34 +238,34 @@ class _Analysis:
         own = (i for i in self.items.values() if i.kind == "sum" and i.left == item.left)
         return next((i for i in own if (i.body, i.scale) == (item.body, item.scale)), None)
 
-    def walks(self, statement: Statement) -> bool:
+    def walks(self, statement: ir.Statement) -> bool:
         """Whether a statement is of all steps, and not a start."""
         place = statement.left[self.roles[statement.target].index(TIME)]
-        return isinstance(place, Affine) and bool(place.terms)
+        return isinstance(place, ir.Affine) and bool(place.terms)
 
     def is_wide(self, name: str) -> bool:
         return len(self.roles[name]) == len(self.ranges)
 
-    def left(self, statement: Statement, names: dict[str, str]) -> Iterator[str]:
+    def left(self, statement: ir.Statement, names: dict[str, str]) -> Iterator[str]:
         for place in statement.left:
-            name = index_at(place)
+            name = ir.index_at(place)
             if name is None:
                 raise Unsupported(f"{statement.target} has arithmetic on its left side")
             yield names[name]
 
-    def mapping(self, statement: Statement, found: object) -> dict[str, str] | None:
+    def mapping(self, statement: ir.Statement, found: object) -> dict[str, str] | None:
         """The common names of a statement's indices; None where it has others besides."""
         names: dict[str, str] = {}
-        pairs: list[tuple[Sequence[Place], tuple[str, ...]]] = [
+        pairs: list[tuple[Sequence[ir.Place], tuple[str, ...]]] = [
             (node.places, self.roles[node.tensor])
-            for node in statement.body.every(Read)
+            for node in statement.body.every(ir.Read)
             if node.tensor in self.roles
         ]
         if statement.target in self.roles:
             pairs.append((statement.left, self.roles[statement.target]))
         for places, roles in pairs:
             for place, role in zip(places, roles, strict=True):
-                if not isinstance(place, Affine):
+                if not isinstance(place, ir.Affine):
                     raise Unsupported("a state is read at a computed place")
                 if not place.terms and role == TIME:
                     continue
@@ -288,34 +280,34 @@ class _Analysis:
                 return None
         return names if len(set(names.values())) == len(names) else None
 
-    def inlined(self, body: Expression) -> Expression:
+    def inlined(self, body: ir.Expression) -> ir.Expression:
         """With the right side in the place of every temporary."""
 
-        def change(node: Read) -> Expression:
+        def change(node: ir.Read) -> ir.Expression:
             if node.tensor not in self.temporaries:
                 return node
             item = self.temporaries[node.tensor]
             at = node.places[item.left.index(TIME)]
-            assert isinstance(at, Affine)
+            assert isinstance(at, ir.Affine)
             return moved(item.body, {TIME: at})
 
         return with_reads(body, change)
 
-    def add_start(self, statement: Statement) -> bool:
+    def add_start(self, statement: ir.Statement) -> bool:
         """`S[-1,i,j] = …`: what a state is before its first step, or after its last one."""
         name, roles = statement.target, self.roles[statement.target]
         axis = roles.index(TIME)
-        at = number_at(statement.left[axis])
+        at = ir.number_at(statement.left[axis])
         if at is None or statement.guard is not None:
             raise Unsupported(f"{name} is defined in two ways")
         others = [p for n, p in enumerate(statement.left) if n != axis]
         inner = [role for role in roles if role != TIME]
         places = {}
         for place, role in zip(others, inner, strict=True):
-            own = index_at(place)
+            own = ir.index_at(place)
             if own is None:
                 raise Unsupported(f"{name} has arithmetic on its left side")
-            places[own] = Affine.of(role)
+            places[own] = ir.Affine.of(role)
         if not statement.body.tensors().isdisjoint(self.roles):
             raise Unsupported(f"{name} begins with more than a value")
         lower, extent = self.ranges[TIME]
@@ -324,7 +316,9 @@ class _Analysis:
         self.starts[f"{name}@{at}"] = moved(statement.body, places)
         return True
 
-    def add_final(self, statement: Statement, left: tuple[str, ...], body: Expression) -> bool:
+    def add_final(
+        self, statement: ir.Statement, left: tuple[str, ...], body: ir.Expression
+    ) -> bool:
         """`z̄[i,j] = … S̄[0,i,j] …`: what the states are in the end."""
         if TIME in left or any(TIME in places_of(node) for node in body.walk()):
             raise Unsupported(f"{statement.target} reads the state element by element")
@@ -431,10 +425,10 @@ class _Analysis:
                     raise Unsupported(f"{item.target} goes on behind its last step")
         end = lower if last < 0 else lower + extent - 1
         for item in finals:
-            for node in item.body.every(Read):
+            for node in item.body.every(ir.Read):
                 if node.tensor in self.items:
                     at = node.places[self.roles[node.tensor].index(TIME)]
-                    if turns.get(node.tensor) != last or at != Affine((), end):
+                    if turns.get(node.tensor) != last or at != ir.Affine((), end):
                         raise Unsupported(f"{item.target} reads a state in the middle")
         return Tile(
             dict(self.ranges), row, vec, outer, coupled, tuple(sweeps), finals, starts
@@ -478,13 +472,13 @@ class _Analysis:
         return first
 
 
-def places_of(node: Expression) -> set[str]:
+def places_of(node: ir.Expression) -> set[str]:
     """The indices that a node names itself."""
-    if isinstance(node, Read):
-        return {n for p in node.places if isinstance(p, Affine) for n, _ in p.terms}
-    return {n for n, _ in node.place.terms} if isinstance(node, IndexValue) else set()
+    if isinstance(node, ir.Read):
+        return {n for p in node.places if isinstance(p, ir.Affine) for n, _ in p.terms}
+    return {n for n, _ in node.place.terms} if isinstance(node, ir.IndexValue) else set()
 
 
-def has_functions(expression: Expression) -> bool:
+def has_functions(expression: ir.Expression) -> bool:
     """Whether more than sums and products is computed."""
     return any(map(is_function, expression.walk()))

@@ -49,18 +49,7 @@ from indicial.compile.passes.new_tensors import Names, laid_out, shifts
 from indicial.compile.passes.normal import normal
 from indicial.compile.passes.reach import Reach, final, renamed
 from indicial.compile.passes.solving import in_range
-from indicial.program.ir import (
-    Affine,
-    Code,
-    Expression,
-    Flat,
-    Gather,
-    Index,
-    Read,
-    Reduce,
-    Statement,
-    Tensor,
-)
+from indicial.program import ir
 from indicial.program.moving import moved
 from indicial.program.rewrite import is_constant, needed_names
 from indicial.program.verify import verified
@@ -75,14 +64,16 @@ class Adjoint:
     defined tensors of the forward code that the adjoint equations read.
     """
 
-    code: Code
-    statements: tuple[Statement, ...]
+    code: ir.Code
+    statements: tuple[ir.Statement, ...]
     names: dict[str, str]
     given: dict[str, str]
     saved: tuple[str, ...]
 
 
-def adjoint(code: Code, outputs: Collection[str], wanted: Collection[str] | None = None) -> Adjoint:
+def adjoint(
+    code: ir.Code, outputs: Collection[str], wanted: Collection[str] | None = None
+) -> Adjoint:
     """The adjoint equations of the outputs, for the wanted inputs and parameters, or for all."""
     return _Builder(normal(code), outputs, wanted).run()
 
@@ -91,7 +82,7 @@ class _Builder:
     """The equations so far; tensors are worked off so that, circles apart, readers come first."""
 
     def __init__(
-        self, code: Code, outputs: Collection[str], wanted: Collection[str] | None
+        self, code: ir.Code, outputs: Collection[str], wanted: Collection[str] | None
     ) -> None:
         self.code = code
         self.outputs = outputs
@@ -101,15 +92,16 @@ class _Builder:
         self.elements = Elements(code)
         self.given: dict[str, str] = {}
         self.flows: dict[str, list[Flow]] = {}
-        self.made: list[Statement] = []
-        self.simple: dict[str, Statement] = {}
+        self.made: list[ir.Statement] = []
+        self.simple: dict[str, ir.Statement] = {}
 
     def run(self) -> Adjoint:
         for name, bar in self.bars.items():
             # Before any equation: what is read elsewhere must be known to exist.
             self.elements.add(replace(self.code.tensors[name], name=bar, role="defined"))
             self.elements.statements[bar] = [
-                Statement(bar, left, indices, ZERO) for left, indices in self.elements.lefts(name)
+                ir.Statement(bar, left, indices, ZERO)
+                for left, indices in self.elements.lefts(name)
             ]
         for name in self.bars:
             self.build(name)
@@ -143,7 +135,7 @@ class _Builder:
         found: dict[str, str] = {}
         for name, simple in self.simple.items():
             body, support = simple.body, self.elements.support
-            if name in self.reach.wanted or not isinstance(body, Read):
+            if name in self.reach.wanted or not isinstance(body, ir.Read):
                 continue
             if body.places == simple.left and all(
                 support(simple.target, n) == support(body.tensor, n)
@@ -168,16 +160,16 @@ class _Builder:
             terms = [self.begin(name, left)]
             for part in parts:
                 if isinstance(part, str):
-                    terms.append(Read(part, left))
+                    terms.append(ir.Read(part, left))
                 elif (arrived := self.elements.arrived(part, (left, indices))) is not None:
                     terms.append(arrived.expression)
-            statements.append(Statement(bar, left, indices, plus(*terms)))
+            statements.append(ir.Statement(bar, left, indices, plus(*terms)))
         self.elements.statements[bar] = statements
         self.made += statements
         if len(statements) == 1 and is_simple(statements[0].body):
             self.simple[name] = statements[0]
 
-    def begin(self, name: str, left: tuple[Affine | Flat, ...]) -> Expression:
+    def begin(self, name: str, left: tuple[ir.Affine | ir.Flat, ...]) -> ir.Expression:
         """What comes to the adjoint of an output from outside."""
         if name not in self.outputs:
             return ZERO
@@ -186,31 +178,31 @@ class _Builder:
             return ONE
         if name not in self.given:
             new = self.given[name] = self.names.incoming(self.bars[name])
-            self.elements.add(Tensor(new, tensor.axes, "input"))
-        return Read(self.given[name], left)
+            self.elements.add(ir.Tensor(new, tensor.axes, "input"))
+        return ir.Read(self.given[name], left)
 
     def apart(self, bar: str, flow: Flow) -> str:
         """A tensor for a flow to places like (k,i), which only a left side can turn round."""
         part = self.names.part(bar)
         axes = self.elements.tensors[bar].axes
         _, indices = self.elements.box(bar)
-        own_names = {i.name for p in flow.read.places if isinstance(p, Flat) for i in p.indices}
-        left: list[Affine | Flat] = []
-        given: list[Index] = []
+        own_names = {i.name for p in flow.read.places if isinstance(p, ir.Flat) for i in p.indices}
+        left: list[ir.Affine | ir.Flat] = []
+        given: list[ir.Index] = []
         for place, index in zip(flow.read.places, indices, strict=True):
-            if isinstance(place, Flat):
+            if isinstance(place, ir.Flat):
                 left.append(place)
                 given += place.indices
             else:
                 fresh = index.name
                 while fresh in own_names:
                     fresh += "'"
-                left.append(Affine.of(fresh))
+                left.append(ir.Affine.of(fresh))
                 given.append(replace(index, name=fresh))
         arrived = self.elements.arrived(flow, (tuple(left), tuple(given)))
         body = ZERO if arrived is None else arrived.expression
-        statement = Statement(part, tuple(left), tuple(given), body)
-        self.elements.add(Tensor(part, axes, "defined"), [statement])
+        statement = ir.Statement(part, tuple(left), tuple(given), body)
+        self.elements.add(ir.Tensor(part, axes, "defined"), [statement])
         self.made.append(statement)
         return part
 
@@ -227,7 +219,7 @@ class _Builder:
                     )
         return self.flows[name]
 
-    def flow(self, statement: Statement) -> Iterator[Flow]:
+    def flow(self, statement: ir.Statement) -> Iterator[Flow]:
         form = self.reach.form(statement)
         if isinstance(form, Distribution):
             yield from self.softmax(statement, form)
@@ -248,31 +240,31 @@ class _Builder:
             total = self.total(statement, form, power_of(form.read, own(statement)))
             yield log_sum_flow(statement, form, incoming, total)
 
-    def total(self, statement: Statement, form: Reduction, body: Expression) -> Read:
+    def total(self, statement: ir.Statement, form: Reduction, body: ir.Expression) -> ir.Read:
         """A tensor for the sum of something over the indices of a reduction."""
-        summed = Reduce("sum", form.indices, form.condition, body)
+        summed = ir.Reduce("sum", form.indices, form.condition, body)
         name = self.names.part(self.bars[statement.target])
         return self.define(name, statement, summed, statement.indices)
 
-    def incoming(self, statement: Statement) -> Expression:
+    def incoming(self, statement: ir.Statement) -> ir.Expression:
         """The adjoint of what a statement defines; if that is simple, what it is."""
         simple = self.simple.get(statement.target)
-        if simple is None or any(isinstance(place, Flat) for place in statement.left):
-            return Read(self.bars[statement.target], statement.left)
-        places: dict[str, Affine] = {}
+        if simple is None or any(isinstance(place, ir.Flat) for place in statement.left):
+            return ir.Read(self.bars[statement.target], statement.left)
+        places: dict[str, ir.Affine] = {}
         for place, at in zip(simple.left, statement.left, strict=True):
-            assert isinstance(place, Affine) and isinstance(at, Affine)
+            assert isinstance(place, ir.Affine) and isinstance(at, ir.Affine)
             places |= {name: at for name, _ in place.terms}
         return moved(simple.body, places)
 
-    def shared(self, statement: Statement, flows: list[Flow]) -> Iterator[Flow]:
+    def shared(self, statement: ir.Statement, flows: list[Flow]) -> Iterator[Flow]:
         """The flows with a tensor for what several of them have in common, up to a scale.
 
         `R̄ (1 - R²)` in R = tanh(a + b - c): it goes to a and b, and its negative to c.
         """
         pairs = [scaled(flow.value) for flow in flows]
         counts = Counter(rest for _, rest in pairs if not is_simple(rest))
-        delta: dict[Expression, Read] = {}
+        delta: dict[ir.Expression, ir.Read] = {}
         for flow, (scale, rest) in zip(flows, pairs, strict=True):
             if counts[rest] < 2:
                 yield flow
@@ -282,14 +274,14 @@ class _Builder:
                 delta[rest] = self.define(name, statement, rest, statement.indices)
             yield replace(flow, value=times(scale, delta[rest]))
 
-    def softmax(self, statement: Statement, form: Distribution) -> Iterator[Flow]:
+    def softmax(self, statement: ir.Statement, form: Distribution) -> Iterator[Flow]:
         """To the scores: `P (P̄ - Σ P̄ P)`, and from logarithms of P what needs no division."""
         probability = own(statement)
         names = {index.name for index in form.indices}
         if statement.target in self.bars:
             incoming = self.incoming(statement)
             rest = tuple(i for i in statement.indices if i.name not in names)
-            total = Reduce("sum", form.indices, None, times(incoming, probability))
+            total = ir.Reduce("sum", form.indices, None, times(incoming, probability))
             name = self.names.part(self.bars[statement.target])
             mean = self.define(name, statement, total, rest)
             value = times(probability, minus(incoming, mean))
@@ -300,13 +292,13 @@ class _Builder:
                     value = self.logarithm(flow, statement, names)
                     yield Flow(form.read, statement.indices, (), form.condition, value)
 
-    def logarithm(self, flow: Flow, statement: Statement, names: set[str]) -> Expression:
+    def logarithm(self, flow: Flow, statement: ir.Statement, names: set[str]) -> ir.Expression:
         """What flows to the score of an element from the logarithm of one: 1 if it is that, -P."""
         left = (statement.left, statement.indices)
         others = [
             n
             for n, place in enumerate(statement.left)
-            if not isinstance(place, Affine) or not {name for name, _ in place.terms} & names
+            if not isinstance(place, ir.Affine) or not {name for name, _ in place.terms} & names
         ]
         valid = replace(flow, condition=both(flow.condition, *self.exists(flow, others)))
         one, every = self.elements.arrived(flow, left), self.elements.arrived(valid, left, others)
@@ -318,42 +310,42 @@ class _Builder:
         found = ZERO if one is None else one.expression
         return minus(found, times(own(statement), every.expression))
 
-    def exists(self, flow: Flow, others: Collection[int]) -> Iterator[Expression]:
+    def exists(self, flow: Flow, others: Collection[int]) -> Iterator[ir.Expression]:
         """That a read finds an element, at the places that are not among the others."""
         around = {index.name: index for index in flow.indices}
         axes = self.code.tensors[flow.read.tensor].axes
         for number, (place, axis) in enumerate(zip(flow.read.places, axes, strict=True)):
             if number in others:
                 continue
-            if isinstance(place, Gather) and not self.elements.surely(place.read, around):
+            if isinstance(place, ir.Gather) and not self.elements.surely(place.read, around):
                 yield compare(place.read, "≥", ZERO)
-            if isinstance(place, Affine):
-                found = in_range(place, Index("", axis.lower, axis.extent), {}, around)
+            if isinstance(place, ir.Affine):
+                found = in_range(place, ir.Index("", axis.lower, axis.extent), {}, around)
                 yield from () if found is None else (found,)
 
     def define(
-        self, name: str, statement: Statement, body: Expression, indices: tuple[Index, ...]
-    ) -> Read:
+        self, name: str, statement: ir.Statement, body: ir.Expression, indices: tuple[ir.Index, ...]
+    ) -> ir.Read:
         """A new tensor that belongs to a statement, with some of its indices."""
         tensor, left = laid_out(name, indices, shifts(statement))
-        made = Statement(name, left, indices, body)
+        made = ir.Statement(name, left, indices, body)
         self.elements.add(tensor, [made])
         self.made.append(made)
-        return Read(name, left)
+        return ir.Read(name, left)
 
 
-def is_simple(body: Expression) -> bool:
+def is_simple(body: ir.Expression) -> bool:
     """A constant, or a multiple of one read: as good as a name for it."""
     _, rest = scaled(body)
     if rest == ONE or is_constant(rest):
         return True
-    return isinstance(rest, Read) and not any(isinstance(p, Gather) for p in rest.places)
+    return isinstance(rest, ir.Read) and not any(isinstance(p, ir.Gather) for p in rest.places)
 
 
-def _flat(read: Read) -> bool:
-    return any(isinstance(place, Flat) for place in read.places)
+def _flat(read: ir.Read) -> bool:
+    return any(isinstance(place, ir.Flat) for place in read.places)
 
 
-def _indicator(arrived: Arrived) -> Expression:
+def _indicator(arrived: Arrived) -> ir.Expression:
     """1 where something arrives, and 0 elsewhere."""
     return both(arrived.outer, arrived.inner) or ONE

@@ -19,43 +19,34 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable
 
-from indicial.program.ir import (
-    COMPARISONS,
-    LOGIC,
-    Apply,
-    Constant,
-    Expression,
-    IndexValue,
-    Select,
-    SizeValue,
-)
+from indicial.program import ir
 from indicial.program.rewrite import is_constant
 from indicial.program.sizes import Size
 
-ZERO = Constant(0.0)
-ONE = Constant(1.0)
+ZERO = ir.Constant(0.0)
+ONE = ir.Constant(1.0)
 
 
-def numeral(expression: Expression) -> float | None:
+def numeral(expression: ir.Expression) -> float | None:
     """The value of a constant, or of a size that is a number."""
-    if isinstance(expression, Constant):
+    if isinstance(expression, ir.Constant):
         return float(expression.value)
-    if isinstance(expression, SizeValue) and expression.size.number is not None:
+    if isinstance(expression, ir.SizeValue) and expression.size.number is not None:
         return float(expression.size.number)
     return None
 
 
-def size_value(size: Size) -> Expression:
+def size_value(size: Size) -> ir.Expression:
     """A size as an expression, a number where it is one."""
-    return SizeValue(size) if size.number is None else Constant(float(size.number))
+    return ir.SizeValue(size) if size.number is None else ir.Constant(float(size.number))
 
 
-def times(*factors: Expression) -> Expression:
+def times(*factors: ir.Expression) -> ir.Expression:
     """The product, in one level, its numbers collected in front."""
     coefficient = 1.0
-    rest: list[Expression] = []
+    rest: list[ir.Expression] = []
     for factor in _flat("*", factors):
-        while isinstance(factor, Apply) and factor.function == "neg":
+        while isinstance(factor, ir.Apply) and factor.function == "neg":
             coefficient, factor = -coefficient, factor.arguments[0]
         for piece in _flat("*", (factor,)):
             value = numeral(piece)
@@ -66,31 +57,31 @@ def times(*factors: Expression) -> Expression:
     if coefficient == 0:
         return ZERO
     if not rest:
-        return Constant(coefficient)
+        return ir.Constant(coefficient)
     if coefficient < 0:
         return negative(_scaled(-coefficient, rest))
     return _scaled(coefficient, rest)
 
 
-def _scaled(coefficient: float, rest: list[Expression]) -> Expression:
+def _scaled(coefficient: float, rest: list[ir.Expression]) -> ir.Expression:
     for place, factor in enumerate(rest):
-        if coefficient != 1 and isinstance(factor, Apply) and factor.function == "/":
+        if coefficient != 1 and isinstance(factor, ir.Apply) and factor.function == "/":
             above = numeral(factor.arguments[0])
             if above is not None:  # `2 · 1/J` is `2/J`
-                fraction = Apply("/", (Constant(coefficient * above), factor.arguments[1]))
+                fraction = ir.Apply("/", (ir.Constant(coefficient * above), factor.arguments[1]))
                 coefficient, rest = 1.0, [*rest[:place], fraction, *rest[place + 1 :]]
-    factors = rest if coefficient == 1 else [Constant(coefficient), *rest]
-    return factors[0] if len(factors) == 1 else Apply("*", tuple(factors))
+    factors = rest if coefficient == 1 else [ir.Constant(coefficient), *rest]
+    return factors[0] if len(factors) == 1 else ir.Apply("*", tuple(factors))
 
 
-def scaled(expression: Expression) -> tuple[Expression, Expression]:
+def scaled(expression: ir.Expression) -> tuple[ir.Expression, ir.Expression]:
     """An expression as a factor made of numbers and sizes, and the rest: `-2x/T` → `-2/T`, `x`."""
     sign, expression = signed(expression)
     scale, rest = [sign], []
     for factor in _flat("*", (expression,)):
         if is_constant(factor):
             scale.append(factor)
-        elif isinstance(factor, Apply) and factor.function == "/":
+        elif isinstance(factor, ir.Apply) and factor.function == "/":
             before, above = scaled(factor.arguments[0])
             scale.append(before)
             rest.append(quotient(above, factor.arguments[1]))
@@ -99,17 +90,17 @@ def scaled(expression: Expression) -> tuple[Expression, Expression]:
     return times(*scale), times(*rest)
 
 
-def signed(expression: Expression) -> tuple[Expression, Expression]:
+def signed(expression: ir.Expression) -> tuple[ir.Expression, ir.Expression]:
     """An expression as a sign and the rest: `-x` → `-1`, `x`."""
-    if isinstance(expression, Apply) and expression.function == "neg":
-        return Constant(-1.0), expression.arguments[0]
+    if isinstance(expression, ir.Apply) and expression.function == "neg":
+        return ir.Constant(-1.0), expression.arguments[0]
     return ONE, expression
 
 
-def plus(*terms: Expression) -> Expression:
+def plus(*terms: ir.Expression) -> ir.Expression:
     """The sum, in one level, equal terms counted, its numbers collected where the first stood."""
     total = 0.0
-    counts: dict[Expression, int] = {}
+    counts: dict[ir.Expression, int] = {}
     place = 0
     for term in _flat("+", terms):
         value = numeral(term)
@@ -118,59 +109,59 @@ def plus(*terms: Expression) -> Expression:
         else:
             place = place if total else len(counts)
             total += value
-    rest = [times(Constant(float(n)), t) if n > 1 else t for t, n in counts.items()]
+    rest = [times(ir.Constant(float(n)), t) if n > 1 else t for t, n in counts.items()]
     if total or not rest:
-        rest.insert(place, Constant(total))
-    return rest[0] if len(rest) == 1 else Apply("+", tuple(rest))
+        rest.insert(place, ir.Constant(total))
+    return rest[0] if len(rest) == 1 else ir.Apply("+", tuple(rest))
 
 
-def minus(left: Expression, right: Expression) -> Expression:
+def minus(left: ir.Expression, right: ir.Expression) -> ir.Expression:
     return plus(left, negative(right))
 
 
-def negative(expression: Expression) -> Expression:
-    if isinstance(expression, Apply) and expression.function == "neg":
+def negative(expression: ir.Expression) -> ir.Expression:
+    if isinstance(expression, ir.Apply) and expression.function == "neg":
         return expression.arguments[0]
     value = numeral(expression)
-    return Apply("neg", (expression,)) if value is None else Constant(-value)
+    return ir.Apply("neg", (expression,)) if value is None else ir.Constant(-value)
 
 
-def quotient(above: Expression, below: Expression) -> Expression:
+def quotient(above: ir.Expression, below: ir.Expression) -> ir.Expression:
     """The fraction, in one level: what is divided by in a factor above goes below."""
     if numeral(above) == 0:
         return ZERO
-    if isinstance(above, Apply) and above.function == "neg":
+    if isinstance(above, ir.Apply) and above.function == "neg":
         return negative(quotient(above.arguments[0], below))
     numerators, denominators = [], [below]
     for factor in _flat("*", (above,)):
-        if isinstance(factor, Apply) and factor.function == "/":
+        if isinstance(factor, ir.Apply) and factor.function == "/":
             numerators.append(factor.arguments[0])
             denominators.insert(0, factor.arguments[1])
         else:
             numerators.append(factor)
     under = times(*_without_roots(denominators))
-    return times(*numerators) if under == ONE else Apply("/", (times(*numerators), under))
+    return times(*numerators) if under == ONE else ir.Apply("/", (times(*numerators), under))
 
 
-def _without_roots(factors: list[Expression]) -> list[Expression]:
+def _without_roots(factors: list[ir.Expression]) -> list[ir.Expression]:
     """Factors with `√u √u` as `u`."""
-    result: list[Expression] = []
+    result: list[ir.Expression] = []
     for factor in factors:
-        if isinstance(factor, Apply) and factor.function == "sqrt" and factor in result:
+        if isinstance(factor, ir.Apply) and factor.function == "sqrt" and factor in result:
             result[result.index(factor)] = factor.arguments[0]
         else:
             result.append(factor)
     return result
 
 
-def power(base: Expression, exponent: Expression) -> Expression:
+def power(base: ir.Expression, exponent: ir.Expression) -> ir.Expression:
     value = numeral(exponent)
     if value == 0:
         return ONE
-    return base if value == 1 else Apply("^", (base, exponent))
+    return base if value == 1 else ir.Apply("^", (base, exponent))
 
 
-def both(*conditions: Expression | None) -> Expression | None:
+def both(*conditions: ir.Expression | None) -> ir.Expression | None:
     """All of the conditions; None is one that always holds."""
     given = [c for c in _flat("and", [c for c in conditions if c is not None]) if c != ONE]
     if any(numeral(c) == 0 for c in given):
@@ -178,24 +169,24 @@ def both(*conditions: Expression | None) -> Expression | None:
     given = list(dict.fromkeys(given))
     if not given:
         return None
-    return given[0] if len(given) == 1 else Apply("and", tuple(given))
+    return given[0] if len(given) == 1 else ir.Apply("and", tuple(given))
 
 
-def compare(left: Expression, sign: str, right: Expression) -> Expression:
-    return Apply(sign, (left, right))
+def compare(left: ir.Expression, sign: str, right: ir.Expression) -> ir.Expression:
+    return ir.Apply(sign, (left, right))
 
 
-def otherwise_zero(condition: Expression | None, value: Expression) -> Expression:
+def otherwise_zero(condition: ir.Expression | None, value: ir.Expression) -> ir.Expression:
     """The value where a condition holds, and 0 elsewhere; the value is not asked for there."""
     if condition is None or value == ZERO:
         return value
-    return ZERO if numeral(condition) == 0 else Select(((condition, value),), ZERO)
+    return ZERO if numeral(condition) == 0 else ir.Select(((condition, value),), ZERO)
 
 
-def is_total(expression: Expression) -> bool:
+def is_total(expression: ir.Expression) -> bool:
     """Whether it is finite wherever what it reads is: no division, no logarithm, no root."""
     for node in expression.walk():
-        if isinstance(node, Apply):
+        if isinstance(node, ir.Apply):
             if node.function in ("/", "ln", "sqrt"):
                 if node.function == "/" and _positive(node.arguments[1]):
                     continue
@@ -205,35 +196,35 @@ def is_total(expression: Expression) -> bool:
     return True
 
 
-def _positive(expression: Expression) -> bool:
+def _positive(expression: ir.Expression) -> bool:
     """Surely not 0: numbers, sizes that are names, their roots and products."""
-    if isinstance(expression, SizeValue):
+    if isinstance(expression, ir.SizeValue):
         return all(coefficient > 0 for _, coefficient in expression.size.terms)
-    if isinstance(expression, Apply) and expression.function in ("sqrt", "*"):
+    if isinstance(expression, ir.Apply) and expression.function in ("sqrt", "*"):
         return all(map(_positive, expression.arguments))
-    return not isinstance(expression, IndexValue) and (numeral(expression) or 0.0) > 0
+    return not isinstance(expression, ir.IndexValue) and (numeral(expression) or 0.0) > 0
 
 
-def _flat(function: str, arguments: Iterable[Expression]) -> list[Expression]:
-    result: list[Expression] = []
+def _flat(function: str, arguments: Iterable[ir.Expression]) -> list[ir.Expression]:
+    result: list[ir.Expression] = []
     for argument in arguments:
-        if isinstance(argument, Apply) and argument.function == function:
+        if isinstance(argument, ir.Apply) and argument.function == function:
             result += _flat(function, argument.arguments)
         else:
             result.append(argument)
     return result
 
 
-TWO = Constant(2.0)
-HALF = Constant(0.5)
+TWO = ir.Constant(2.0)
+HALF = ir.Constant(0.5)
 
 
 def derivative(
-    expression: Expression,
-    atom: Expression,
-    value: Expression | None = None,
-    apart: Collection[Expression] = (),
-) -> Expression:
+    expression: ir.Expression,
+    atom: ir.Expression,
+    value: ir.Expression | None = None,
+    apart: Collection[ir.Expression] = (),
+) -> ir.Expression:
     """How the expression changes with a part of it, at each value of its indices.
 
     `value` is a cheaper expression for the whole, a read of the tensor that it defines. What stands
@@ -243,13 +234,13 @@ def derivative(
         return ONE
     if expression in apart:
         return ZERO
-    if isinstance(expression, Select):
+    if isinstance(expression, ir.Select):
         branches = tuple((c, derivative(v, atom, None, apart)) for c, v in expression.branches)
         otherwise = derivative(expression.otherwise, atom, None, apart)
         if all(v == otherwise for _, v in branches):
             return otherwise
-        return Select(branches, otherwise, span=expression.span)
-    if not isinstance(expression, Apply):
+        return ir.Select(branches, otherwise, span=expression.span)
+    if not isinstance(expression, ir.Apply):
         return ZERO
     inner = [derivative(a, atom, None, apart) for a in expression.arguments]
     if all(d == ZERO for d in inner):
@@ -257,7 +248,7 @@ def derivative(
     return _chain(expression, inner, expression if value is None else value)
 
 
-def _chain(node: Apply, inner: list[Expression], value: Expression) -> Expression:
+def _chain(node: ir.Apply, inner: list[ir.Expression], value: ir.Expression) -> ir.Expression:
     """The derivative of a function from those of its arguments."""
     function, arguments = node.function, node.arguments
     if function in ("min", "max"):
@@ -267,7 +258,7 @@ def _chain(node: Apply, inner: list[Expression], value: Expression) -> Expressio
         total = plus(*(power_of(a, value) for a in arguments))
         shares = [weight(a, value, total) for a in arguments]
         return plus(*(times(share, d) for share, d in zip(shares, inner, strict=True)))
-    if function in COMPARISONS or function in LOGIC:
+    if function in ir.COMPARISONS or function in ir.LOGIC:
         return ZERO
     if function == "+":
         return plus(*inner)
@@ -290,40 +281,40 @@ def _chain(node: Apply, inner: list[Expression], value: Expression) -> Expressio
     return times(_UNARY[function](arguments[0], value), inner[0])
 
 
-def weight(term: Expression, whole: Expression, total: Expression) -> Expression:
+def weight(term: ir.Expression, whole: ir.Expression, total: ir.Expression) -> ir.Expression:
     """The share of a term in the sum of exponentials whose logarithm is `whole`: 0 at -∞.
 
     `total` is 1 but for the rounding of the logarithm, which in a long recurrence would add up.
     """
     share = quotient(power_of(term, whole), total)
-    return Select(((compare(term, "=", Constant(-math.inf)), ZERO),), share)
+    return ir.Select(((compare(term, "=", ir.Constant(-math.inf)), ZERO),), share)
 
 
-def power_of(term: Expression, whole: Expression) -> Expression:
-    return Apply("exp", (minus(term, whole),))
+def power_of(term: ir.Expression, whole: ir.Expression) -> ir.Expression:
+    return ir.Apply("exp", (minus(term, whole),))
 
 
-def _by_base(node: Apply) -> Expression:
+def _by_base(node: ir.Apply) -> ir.Expression:
     """`n u^(n-1)`; at an exponent that happens to be 0, 0 even where u is 0."""
     base, exponent = node.arguments
     value = numeral(exponent)
     if value is not None:
-        return times(Constant(value), power(base, Constant(value - 1)))
+        return times(ir.Constant(value), power(base, ir.Constant(value - 1)))
     slope = times(exponent, power(base, minus(exponent, ONE)))
-    return Select(((compare(exponent, "=", ZERO), ZERO),), slope)
+    return ir.Select(((compare(exponent, "=", ZERO), ZERO),), slope)
 
 
-def _by_exponent(node: Apply, value: Expression) -> Expression:
+def _by_exponent(node: ir.Apply, value: ir.Expression) -> ir.Expression:
     """`u^n ln u`, and 0 at u = 0."""
     base, _ = node.arguments
     constant = numeral(base)
     if constant is not None and constant > 0:
-        return times(Constant(math.log(constant)), value)
-    slope = times(value, Apply("ln", (base,)))
-    return Select(((compare(base, "=", ZERO), ZERO),), slope)
+        return times(ir.Constant(math.log(constant)), value)
+    slope = times(value, ir.Apply("ln", (base,)))
+    return ir.Select(((compare(base, "=", ZERO), ZERO),), slope)
 
 
-def _share(node: Apply, number: int) -> Expression:
+def _share(node: ir.Apply, number: int) -> ir.Expression:
     """Which part of a maximum comes from one argument: all, none, or equal shares of a tie.
 
     Arguments are compared with each other, not with the maximum: computed again, they may be
@@ -334,42 +325,45 @@ def _share(node: Apply, number: int) -> Expression:
     if len(others) == 1:
         wins, loses = (">", "<") if node.function == "max" else ("<", ">")
         (other,) = others
-        return Select(((compare(own, wins, other), ONE), (compare(own, loses, other), ZERO)), HALF)
+        return ir.Select(
+            ((compare(own, wins, other), ONE), (compare(own, loses, other), ZERO)), HALF
+        )
     sign = "≥" if node.function == "max" else "≤"
-    first = Apply("and", tuple(compare(own, sign, other) for other in others))
+    first = ir.Apply("and", tuple(compare(own, sign, other) for other in others))
     ties = plus(ONE, *(compare(own, "=", other) for other in others))
-    return Select(((first, quotient(ONE, ties)),), ZERO)
+    return ir.Select(((first, quotient(ONE, ties)),), ZERO)
 
 
-def _square(expression: Expression) -> Expression:
+def _square(expression: ir.Expression) -> ir.Expression:
     return power(expression, TWO)
 
 
-def _gelu(u: Expression, _: Expression) -> Expression:
-    below = times(HALF, plus(ONE, Apply("erf", (quotient(u, Constant(math.sqrt(2))),))))
+def _gelu(u: ir.Expression, _: ir.Expression) -> ir.Expression:
+    below = times(HALF, plus(ONE, ir.Apply("erf", (quotient(u, ir.Constant(math.sqrt(2))),))))
     density = times(
-        Constant(1 / math.sqrt(2 * math.pi)), Apply("exp", (negative(times(HALF, _square(u))),))
+        ir.Constant(1 / math.sqrt(2 * math.pi)),
+        ir.Apply("exp", (negative(times(HALF, _square(u))),)),
     )
     return plus(below, times(u, density))
 
 
-_UNARY: dict[str, Callable[[Expression, Expression], Expression]] = {
-    "neg": lambda u, y: Constant(-1.0),
+_UNARY: dict[str, Callable[[ir.Expression, ir.Expression], ir.Expression]] = {
+    "neg": lambda u, y: ir.Constant(-1.0),
     "tanh": lambda u, y: minus(ONE, _square(y)),
     "σ": lambda u, y: times(y, minus(ONE, y)),
-    "ReLU": lambda u, y: compare(u if isinstance(y, Apply) else y, ">", ZERO),
+    "ReLU": lambda u, y: compare(u if isinstance(y, ir.Apply) else y, ">", ZERO),
     "GELU": _gelu,
     "exp": lambda u, y: y,
     "ln": lambda u, y: quotient(ONE, u),
     "sqrt": lambda u, y: quotient(HALF, y),
-    "abs": lambda u, y: Apply("sign", (u,)),
+    "abs": lambda u, y: ir.Apply("sign", (u,)),
     "sign": lambda u, y: ZERO,
     "floor": lambda u, y: ZERO,
     "stop": lambda u, y: ZERO,
-    "cos": lambda u, y: negative(Apply("sin", (u,))),
-    "sin": lambda u, y: Apply("cos", (u,)),
-    "softplus": lambda u, y: Apply("σ", (u,)),
+    "cos": lambda u, y: negative(ir.Apply("sin", (u,))),
+    "sin": lambda u, y: ir.Apply("cos", (u,)),
+    "softplus": lambda u, y: ir.Apply("σ", (u,)),
     "erf": lambda u, y: times(
-        Constant(2 / math.sqrt(math.pi)), Apply("exp", (negative(_square(u)),))
+        ir.Constant(2 / math.sqrt(math.pi)), ir.Apply("exp", (negative(_square(u)),))
     ),
 }

@@ -30,24 +30,12 @@ from indicial.compile.passes.solving import (
     in_range,
     solve,
 )
-from indicial.program.ir import (
-    Affine,
-    Apply,
-    Code,
-    Expression,
-    Flat,
-    Index,
-    Read,
-    Reduce,
-    Select,
-    Statement,
-    Tensor,
-)
+from indicial.program import ir
 from indicial.program.moving import Unmovable, moved, moved_size
 from indicial.program.rewrite import free_indices, size_indices
 from indicial.program.sizes import Size, nonnegative
 
-Left = tuple[tuple[Affine | Flat, ...], tuple[Index, ...]]
+Left = tuple[tuple[ir.Affine | ir.Flat, ...], tuple[ir.Index, ...]]
 """The left side of a statement and its indices."""
 
 
@@ -55,28 +43,28 @@ Left = tuple[tuple[Affine | Flat, ...], tuple[Index, ...]]
 class Arrived:
     """A flow at an element: the sum of `value` over `summed` where both conditions hold."""
 
-    summed: tuple[Index, ...]
-    outer: Expression | None
-    inner: Expression | None
-    value: Expression
+    summed: tuple[ir.Index, ...]
+    outer: ir.Expression | None
+    inner: ir.Expression | None
+    value: ir.Expression
 
     @property
-    def expression(self) -> Expression:
+    def expression(self) -> ir.Expression:
         value = self.value
         if self.summed and value != ZERO:
             scale, rest = scaled(value)
-            value = times(scale, Reduce("sum", self.summed, self.inner, rest))
+            value = times(scale, ir.Reduce("sum", self.summed, self.inner, rest))
         return otherwise_zero(self.outer, value)
 
 
 class Elements:
     """The tensors of a code that grows."""
 
-    def __init__(self, code: Code) -> None:
+    def __init__(self, code: ir.Code) -> None:
         self.tensors = dict(code.tensors)
         self.statements = {name: code.of(name) for name in code.tensors}
 
-    def add(self, tensor: Tensor, statements: Sequence[Statement] = ()) -> None:
+    def add(self, tensor: ir.Tensor, statements: Sequence[ir.Statement] = ()) -> None:
         self.tensors[tensor.name] = tensor
         self.statements[tensor.name] = list(statements)
 
@@ -96,11 +84,11 @@ class Elements:
         if within or not self.statements[name]:
             yield self.box(name)
 
-    def inside(self, statement: Statement) -> bool:
+    def inside(self, statement: ir.Statement) -> bool:
         """Whether all elements of a statement are in the ranges of the axes."""
         around = statement.scope
         for place, axis in zip(statement.left, self.tensors[statement.target].axes, strict=True):
-            if isinstance(place, Flat):
+            if isinstance(place, ir.Flat):
                 continue
             least, most = place.ends(around)
             if not nonnegative(least - axis.lower) or not nonnegative(axis.upper - most):
@@ -111,7 +99,7 @@ class Elements:
         """All elements in the ranges of the axes, under the indices that are best known."""
         axes = self.tensors[name].axes
         names: list[str] = []
-        places: dict[str, Affine] = {}
+        places: dict[str, ir.Affine] = {}
         indices = []
         for number, axis in enumerate(axes):
             new = self.letter(name, number)
@@ -119,15 +107,19 @@ class Elements:
                 new += "'"
             names.append(new)
             lower, extent = moved_size(axis.lower, places), moved_size(axis.extent, places)
-            places[axis.letter] = Affine.of(new)
-            indices.append(Index(new, lower, extent))
-        return tuple(Affine.of(index) for index in indices), tuple(indices)
+            places[axis.letter] = ir.Affine.of(new)
+            indices.append(ir.Index(new, lower, extent))
+        return tuple(ir.Affine.of(index) for index in indices), tuple(indices)
 
     def letter(self, name: str, number: int) -> str:
         """What an axis is called: as on the left side, unless that is the name of a token."""
         axis, known = self.tensors[name].axes[number], self.statements[name]
-        index = Index(axis.letter or "(", axis.lower, axis.extent)
-        if len(known) == 1 and isinstance(place := known[0].left[number], Affine) and place.terms:
+        index = ir.Index(axis.letter or "(", axis.lower, axis.extent)
+        if (
+            len(known) == 1
+            and isinstance(place := known[0].left[number], ir.Affine)
+            and place.terms
+        ):
             index = next(i for i in known[0].indices if i.name == place.terms[0][0])
         tokens = {t.name for t in self.tensors.values() if t.values is not None}
         return index_name(replace(index, name="[") if index.name in tokens else index)
@@ -136,31 +128,31 @@ class Elements:
         """Lower end and extent of a range along an axis outside of which all elements are 0."""
         tensor, known = self.tensors[name], self.statements[name]
         axis = tensor.axes[number]
-        if len(known) == 1 and isinstance(known[0].left[number], Affine):
+        if len(known) == 1 and isinstance(known[0].left[number], ir.Affine):
             place = known[0].left[number]
             around = known[0].scope
-            assert isinstance(place, Affine)
+            assert isinstance(place, ir.Affine)
             ends = place.known_ends(around)
             return None if ends is None else (ends[0], ends[1] - ends[0] + 1)
         if size_indices(axis.extent) or not all(map(self.inside, known)):
             return None
         return axis.lower, axis.extent
 
-    def surely(self, read: Read, around: Mapping[str, Index]) -> bool:
+    def surely(self, read: ir.Read, around: Mapping[str, ir.Index]) -> bool:
         """Whether a read of an input is always in its ranges."""
         tensor = self.tensors[read.tensor]
         if tensor.role == "defined":
             return False
         for place, axis in zip(read.places, tensor.axes, strict=True):
-            if not isinstance(place, Affine) or size_indices(axis.extent):
+            if not isinstance(place, ir.Affine) or size_indices(axis.extent):
                 return False
-            if in_range(place, Index("", axis.lower, axis.extent), {}, around) is not None:
+            if in_range(place, ir.Index("", axis.lower, axis.extent), {}, around) is not None:
                 return False
         return True
 
     # ---- which statement defines them ----
 
-    def precedence(self, statement: Statement) -> Expression | None:
+    def precedence(self, statement: ir.Statement) -> ir.Expression | None:
         """That an element is defined by this statement, and not by one before it."""
         conditions = [statement.guard]
         for earlier in self.statements[statement.target]:
@@ -169,14 +161,14 @@ class Elements:
             conditions.append(_not(self.match(earlier, statement)))
         return both(*conditions)
 
-    def match(self, earlier: Statement, statement: Statement) -> Expression | None:
+    def match(self, earlier: ir.Statement, statement: ir.Statement) -> ir.Expression | None:
         """That a statement defines what another one does, in the indices of the other."""
         around = earlier.scope
         here = statement.scope
         for one, two in zip(earlier.left, statement.left, strict=True):
             if (
-                isinstance(one, Affine)
-                and isinstance(two, Affine)
+                isinstance(one, ir.Affine)
+                and isinstance(two, ir.Affine)
                 and apart(one, around, two, here)
             ):
                 return ZERO
@@ -186,7 +178,7 @@ class Elements:
         guard = None if earlier.guard is None else moved(earlier.guard, solution.places)
         condition = both(*solution.equations, *solution.bounds.values(), guard)
         if solution.summed:
-            condition = compare(Reduce("sum", solution.summed, condition, ONE), ">", ZERO)
+            condition = compare(ir.Reduce("sum", solution.summed, condition, ONE), ">", ZERO)
         return condition
 
     # ---- what flows to them ----
@@ -223,38 +215,40 @@ class Elements:
         value = moved(flow.value, solution.places)
         return Arrived(solution.summed, both(*outer), both(*inner), value)
 
-    def vanishes(self, value: Expression, index: Index) -> bool:
+    def vanishes(self, value: ir.Expression, index: ir.Index) -> bool:
         """Whether an expression is 0 by itself where an index is out of its range."""
         match value:
-            case Read(tensor, places):
+            case ir.Read(tensor, places):
                 return any(
-                    isinstance(place, Affine)
+                    isinstance(place, ir.Affine)
                     and place.shift is not None
                     and place.shift[0] == index.name
                     and self.support(tensor, number) == (index.lower + place.shift[1], index.extent)
                     for number, place in enumerate(places)
                 )
-            case Apply("*", arguments):
+            case ir.Apply("*", arguments):
                 for number, factor in enumerate(arguments):
                     others = [a for n, a in enumerate(arguments) if n != number]
                     if self.vanishes(factor, index) and all(map(is_total, others)):
                         return True
-            case Apply("neg", (argument,)):
+            case ir.Apply("neg", (argument,)):
                 return self.vanishes(argument, index)
-            case Select(((Apply("≠", (asked, zero)), _),), otherwise) if zero == otherwise == ZERO:
+            case ir.Select(((ir.Apply("≠", (asked, zero)), _),), otherwise) if (
+                zero == otherwise == ZERO
+            ):
                 return self.vanishes(asked, index)
         return False
 
 
-def _not(condition: Expression | None) -> Expression | None:
+def _not(condition: ir.Expression | None) -> ir.Expression | None:
     if condition is None:
         return ZERO
     value = numeral(condition)
     if value is not None:
         return ZERO if value else None
-    reads = bool(condition.every(Read))  # a nan has no opposite
-    if isinstance(condition, Apply) and condition.function in _OPPOSITE and not reads:
-        return Apply(_OPPOSITE[condition.function], condition.arguments)
+    reads = bool(condition.every(ir.Read))  # a nan has no opposite
+    if isinstance(condition, ir.Apply) and condition.function in _OPPOSITE and not reads:
+        return ir.Apply(_OPPOSITE[condition.function], condition.arguments)
     return compare(condition, "=", ZERO)
 
 

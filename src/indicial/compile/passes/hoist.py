@@ -16,30 +16,16 @@ from functools import partial
 
 from indicial.compile.passes.new_tensors import derived_name
 from indicial.compile.schedule.plan import Loop, Plan, Run, Step
+from indicial.program import ir
 from indicial.program.cost.conditions import add
-from indicial.program.ir import (
-    Affine,
-    Apply,
-    Axis,
-    Code,
-    Expression,
-    Gather,
-    Read,
-    Reduce,
-    Softmax,
-    Statement,
-    Tensor,
-    index_at,
-    number_at,
-)
 from indicial.program.rewrite import Scope, free_indices, inside, size_indices
 
 
-def hoist(code: Code, plan: Plan) -> Code:
+def hoist(code: ir.Code, plan: Plan) -> ir.Code:
     """The program with the work of its scanned loops reduced to what the state takes part in."""
     nest_of = {id(s): nest for nest in nests(plan.steps) for s in _own(nest[-1])}
     tensors = dict(code.tensors)
-    statements: list[Statement] = []
+    statements: list[ir.Statement] = []
     for statement in code.statements:
         if id(statement) not in nest_of:
             statements.append(statement)
@@ -64,14 +50,14 @@ def nests(steps: Sequence[Step], around: Nest = ()) -> Iterator[Nest]:
             yield from nests(step.steps, nest)
 
 
-def _own(loop: Loop) -> Iterator[Statement]:
+def _own(loop: Loop) -> Iterator[ir.Statement]:
     """The statements of a loop that are not in a loop inside it."""
     for step in loop.steps:
         if isinstance(step, Run):
             yield step.statement
 
 
-def same_round(nest: Nest, statement: Statement, read: Read) -> bool:
+def same_round(nest: Nest, statement: ir.Statement, read: ir.Read) -> bool:
     """Whether a read may meet what the loops outside are computing now: `h[ℓ+1,t-1,i]`.
 
     `h[ℓ,t,i]` is of an earlier round of the loop over ℓ, and finished.
@@ -80,7 +66,7 @@ def same_round(nest: Nest, statement: Statement, read: Read) -> bool:
         if read.tensor in loop.axes:
             left = statement.left[loop.axes[statement.target]]
             place = read.places[loop.axes[read.tensor]]
-            if isinstance(left, Affine) and isinstance(place, Affine):
+            if isinstance(left, ir.Affine) and isinstance(place, ir.Affine):
                 apart = add(place, left, -1)
                 shift = loop.offsets.get(read.tensor, 0) - loop.offsets.get(statement.target, 0)
                 number = (apart.offset + shift).number
@@ -92,37 +78,39 @@ def same_round(nest: Nest, statement: Statement, read: Read) -> bool:
 class Hoisting:
     """What leaves one statement; `made` has the new statements."""
 
-    def __init__(self, tensors: dict[str, Tensor], statement: Statement, nest: Nest) -> None:
+    def __init__(self, tensors: dict[str, ir.Tensor], statement: ir.Statement, nest: Nest) -> None:
         self.tensors = tensors
         self.statement = statement
         self.nest = nest
-        self.made: list[Statement] = []
+        self.made: list[ir.Statement] = []
 
-    def outside_of(self, expression: Expression, scope: Scope) -> Expression:
+    def outside_of(self, expression: ir.Expression, scope: Scope) -> ir.Expression:
         """The expression with every part that leaves the loop replaced by a read."""
         if not self.reads_state(expression):
             return self.taken_out(expression, scope) if self.worth(expression) else expression
         match expression:
-            case Apply("+", arguments):
+            case ir.Apply("+", arguments):
                 return self.split(expression, arguments, scope)
-            case Reduce("sum", _, None, Apply("*", _)):
+            case ir.Reduce("sum", _, None, ir.Apply("*", _)):
                 return self.contraction(expression, scope)
-            case Read():
+            case ir.Read():
                 return expression
             case _:
                 return inside(expression, scope, self.outside_of)
 
-    def reads_state(self, expression: Expression) -> bool:
+    def reads_state(self, expression: ir.Expression) -> bool:
         return any(
             read.tensor in self.nest[-1].axes and same_round(self.nest, self.statement, read)
-            for read in expression.every(Read)
+            for read in expression.every(ir.Read)
         )
 
-    def worth(self, expression: Expression) -> bool:
+    def worth(self, expression: ir.Expression) -> bool:
         """Whether a part that does not read the state is to have a tensor of its own."""
         return _worth(expression)
 
-    def split(self, node: Apply, arguments: Sequence[Expression], scope: Scope) -> Expression:
+    def split(
+        self, node: ir.Apply, arguments: Sequence[ir.Expression], scope: Scope
+    ) -> ir.Expression:
         """A sum in two: what reads the state, and the rest, bias and all, in one tensor."""
         loose = [a for a in arguments if not self.reads_state(a)]
         if not any(self.worth(a) for a in loose):
@@ -131,13 +119,13 @@ class Hoisting:
         whole = loose[0] if len(loose) == 1 else replace(node, arguments=tuple(loose))
         return replace(node, arguments=(*kept, self.taken_out(whole, scope)))
 
-    def contraction(self, node: Reduce, scope: Scope) -> Expression:
+    def contraction(self, node: ir.Reduce, scope: Scope) -> ir.Expression:
         """`Σ_{J,K} h[t-1,J] W[J,K] M[x,K]`: the factors without the state are multiplied first.
 
         Only over what they do not share with the state, `K` here; without such an index nothing
         is gained.
         """
-        assert isinstance(node.body, Apply)
+        assert isinstance(node.body, ir.Apply)
         inner = scope | {i.name: i for i in node.indices}
         tied = [f for f in node.body.arguments if self.reads_state(f)]
         loose = [f for f in node.body.arguments if not self.reads_state(f)]
@@ -148,49 +136,51 @@ class Hoisting:
             factors = tuple(self.outside_of(f, inner) for f in node.body.arguments)
             return replace(node, body=replace(node.body, arguments=factors))
         product = loose[0] if len(loose) == 1 else replace(node.body, arguments=tuple(loose))
-        taken = self.taken_out(Reduce("sum", own, None, product, span=node.span), inner)
+        taken = self.taken_out(ir.Reduce("sum", own, None, product, span=node.span), inner)
         kept = [self.outside_of(f, inner) for f in tied]
         body = replace(node.body, arguments=(*kept, taken))
-        return Reduce("sum", rest, None, body, span=node.span) if rest else body
+        return ir.Reduce("sum", rest, None, body, span=node.span) if rest else body
 
-    def taken_out(self, expression: Expression, scope: Scope) -> Expression:
+    def taken_out(self, expression: ir.Expression, scope: Scope) -> ir.Expression:
         """A read of a new tensor that is the expression at all values of its indices."""
         free = free_indices(expression)
         indices = tuple(scope[name] for name in scope if name in free)
         if any(size_indices(i.extent) or size_indices(i.lower) for i in indices):
             return expression  # ranges that depend on a layer stay with it
         name = derived_name(self.tensors, self.statement.target, "in")
-        axes = tuple(Axis(i.name, i.lower, i.extent) for i in indices)
-        self.tensors[name] = Tensor(name, axes, "defined", span=expression.span)
-        places = tuple(Affine.of(i) for i in indices)
-        self.made.append(Statement(name, places, indices, expression, span=expression.span))
-        return Read(name, places, span=expression.span)
+        axes = tuple(ir.Axis(i.name, i.lower, i.extent) for i in indices)
+        self.tensors[name] = ir.Tensor(name, axes, "defined", span=expression.span)
+        places = tuple(ir.Affine.of(i) for i in indices)
+        self.made.append(ir.Statement(name, places, indices, expression, span=expression.span))
+        return ir.Read(name, places, span=expression.span)
 
 
 class _FromKernels(Hoisting):
     """Also what kernels do not read."""
 
-    def __init__(self, code: Code, tensors: dict[str, Tensor], statement: Statement, nest: Nest):
+    def __init__(
+        self, code: ir.Code, tensors: dict[str, ir.Tensor], statement: ir.Statement, nest: Nest
+    ):
         super().__init__(tensors, statement, nest)
         self.code = code
 
-    def worth(self, expression: Expression) -> bool:
-        reads = expression.every(Read)
+    def worth(self, expression: ir.Expression) -> bool:
+        reads = expression.every(ir.Read)
         return super().worth(expression) or any(is_foreign(self.code, read) for read in reads)
 
 
-def is_foreign(code: Code, read: Read) -> bool:
+def is_foreign(code: ir.Code, read: ir.Read) -> bool:
     """Whether kernels do not read it: tokens that count as numbers, starts of what is finished."""
     if code.tensors[read.tensor].values is not None:
         return True
-    begins = any(number_at(place) is not None for s in code.of(read.tensor) for place in s.left)
-    return begins and any(index_at(place) is None for place in read.places)
+    begins = any(ir.number_at(place) is not None for s in code.of(read.tensor) for place in s.left)
+    return begins and any(ir.index_at(place) is None for place in read.places)
 
 
-def _worth(expression: Expression) -> bool:
+def _worth(expression: ir.Expression) -> bool:
     """Whether a part costs more than reading it again would: sums, softmaxes, word vectors."""
     return any(
-        isinstance(node, (Reduce, Softmax))
-        or (isinstance(node, Read) and any(isinstance(p, Gather) for p in node.places))
+        isinstance(node, (ir.Reduce, ir.Softmax))
+        or (isinstance(node, ir.Read) and any(isinstance(p, ir.Gather) for p in node.places))
         for node in expression.walk()
     )

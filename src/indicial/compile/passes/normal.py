@@ -38,27 +38,13 @@ from indicial.compile.passes.taking_apart import (
     parts,
     together,
 )
-from indicial.program.ir import (
-    Affine,
-    Apply,
-    Code,
-    Expression,
-    Gather,
-    Index,
-    Join,
-    Read,
-    Reduce,
-    Select,
-    SizeValue,
-    Softmax,
-    Statement,
-)
+from indicial.program import ir
 from indicial.program.moving import moved_affine
 from indicial.program.rewrite import free_indices, is_constant, size_indices
 from indicial.program.sizes import Size
 
 
-def normal(code: Code, targets: Collection[str] | None = None) -> Code:
+def normal(code: ir.Code, targets: Collection[str] | None = None) -> ir.Code:
     """The code with the statements of these tensors, or all statements, in normal form."""
     return _Normaliser(code).run(targets)
 
@@ -66,17 +52,17 @@ def normal(code: Code, targets: Collection[str] | None = None) -> Code:
 class _Normaliser:
     """One run: the tensors and statements so far, and which expressions are tensors already."""
 
-    def __init__(self, code: Code) -> None:
+    def __init__(self, code: ir.Code) -> None:
         self.code = code
         self.names = Names(code.tensors)
         self.tensors = dict(code.tensors)
-        self.statements: list[Statement] = []
-        self.known: dict[object, tuple[str, tuple[Affine, ...]]] = {}
+        self.statements: list[ir.Statement] = []
+        self.known: dict[object, tuple[str, tuple[ir.Affine, ...]]] = {}
         self.target = ""
         self.shifts: dict[str, int] = {}
         self.limits = Limits(code)
 
-    def run(self, targets: Collection[str] | None) -> Code:
+    def run(self, targets: Collection[str] | None) -> ir.Code:
         for statement in self.code.statements:
             if targets is None or statement.target in targets:
                 self.target = statement.target
@@ -87,29 +73,29 @@ class _Normaliser:
                 self.statements.append(statement)
         return replace(self.code, tensors=self.tensors, statements=tuple(self.statements))
 
-    def rewrite(self, statement: Statement) -> None:
+    def rewrite(self, statement: ir.Statement) -> None:
         scope = statement.scope
         body, guard = statement.body, statement.guard
         if guard is not None:
             guard = self.pointwise(guard, scope)
         cases = any(s.guard is not None for s in self.code.of(statement.target))
         with self.limits.under(guard, ()):
-            if cases or (isinstance(body, Softmax) and not self.whole(statement, body)):
+            if cases or (isinstance(body, ir.Softmax) and not self.whole(statement, body)):
                 body = self.pointwise(body, scope)  # so that cases can be told element by element
             else:
                 body = self.normalised(body, scope)
         self.statements.append(replace(statement, body=body, guard=guard))
 
-    def whole(self, statement: Statement, body: Softmax) -> bool:
+    def whole(self, statement: ir.Statement, body: ir.Softmax) -> bool:
         """Whether the statement defines all elements of the distribution, and no other does."""
         alone = statement.guard is None and len(self.code.of(statement.target)) <= 1
         return alone and all(index in statement.indices for index in body.indices)
 
     # ---- an expression → a body in normal form, a pointwise expression, a read ----
 
-    def normalised(self, expression: Expression, scope: Scope) -> Expression:
+    def normalised(self, expression: ir.Expression, scope: Scope) -> ir.Expression:
         """A body in normal form with the meaning of the expression."""
-        if isinstance(expression, Softmax):
+        if isinstance(expression, ir.Softmax):
             inner = within(scope, expression.indices)
             condition = expression.condition
             if condition is not None:
@@ -120,64 +106,64 @@ class _Normaliser:
         spread = self.spread(expression, scope)
         return (
             spread
-            if isinstance(spread, Reduce)
+            if isinstance(spread, ir.Reduce)
             else _scaled(spread) or self.extracted(spread, scope)
         )
 
-    def pointwise(self, expression: Expression, scope: Scope) -> Expression:
+    def pointwise(self, expression: ir.Expression, scope: Scope) -> ir.Expression:
         """The expression with a read in the place of everything that is not pointwise."""
         return self.extracted(self.spread(expression, scope), scope)
 
-    def read(self, expression: Expression, scope: Scope) -> Read:
+    def read(self, expression: ir.Expression, scope: Scope) -> ir.Read:
         """A read of a tensor that holds the values of the expression."""
         body = self.normalised(expression, scope)
-        return body if isinstance(body, Read) else self.define(body, scope)
+        return body if isinstance(body, ir.Read) else self.define(body, scope)
 
-    def spread(self, expression: Expression, scope: Scope) -> Expression:
+    def spread(self, expression: ir.Expression, scope: Scope) -> ir.Expression:
         """Each sum as sums of products of reads; a read in the place of softmaxes and joins."""
         match expression:
-            case Apply() | Select():
+            case ir.Apply() | ir.Select():
                 return expression.rebuild(lambda e: self.spread(e, scope))
-            case Reduce():
+            case ir.Reduce():
                 return self.reduction(expression, scope)
-            case Softmax():
+            case ir.Softmax():
                 return self.define(
                     self.normalised(expression, scope), within(scope, expression.indices)
                 )
-            case Join():
+            case ir.Join():
                 return self.joined(expression, scope)
         return expression
 
-    def extracted(self, spread: Expression, scope: Scope) -> Expression:
+    def extracted(self, spread: ir.Expression, scope: Scope) -> ir.Expression:
         """A read in the place of every reduction that is left."""
         match spread:
-            case Reduce():
+            case ir.Reduce():
                 return self.define(spread, scope)
-            case Apply("*", _) if (whole := _scaled(spread)) is not None:
+            case ir.Apply("*", _) if (whole := _scaled(spread)) is not None:
                 sign, core = signed(whole)
                 return times(sign, self.define(core, scope))
-            case Apply():
+            case ir.Apply():
                 changed = spread.rebuild(lambda e: self.extracted(e, scope))
                 indices = indices_of(changed, scope)
                 known = self.known.get(key_of(changed, indices))
                 return changed if known is None else _at(known, indices, changed)
-            case Select():
+            case ir.Select():
                 return spread.rebuild(lambda e: self.extracted(e, scope))
         return spread
 
-    def joined(self, join: Join, scope: Scope) -> Read:
+    def joined(self, join: ir.Join, scope: Scope) -> ir.Read:
         """A read of a tensor that holds the parts of a join one after the other."""
         name = "c"
         while name in scope:
             name += "'"
-        inner = within(scope, (Index(name, Size(), length(join)),))
-        read = self.define(replace(join, place=Affine.of(name)), inner)
+        inner = within(scope, (ir.Index(name, Size(), length(join)),))
+        read = self.define(replace(join, place=ir.Affine.of(name)), inner)
         at = {name: join.place}
         return replace(read, places=tuple(moved_affine(p, at) for p in read.places))
 
     # ---- reductions ----
 
-    def reduction(self, node: Reduce, scope: Scope) -> Expression:
+    def reduction(self, node: ir.Reduce, scope: Scope) -> ir.Expression:
         """A reduction as reductions of reads, times what does not depend on their indices."""
         inner = within(scope, node.indices)
         condition = None if node.condition is None else self.pointwise(node.condition, inner)
@@ -187,24 +173,24 @@ class _Normaliser:
             total = self.sum(node.indices, condition, node.body, inner)
         if node.operator == "sum":
             return total
-        count: Expression = Reduce("sum", node.indices, condition, ONE)
+        count: ir.Expression = ir.Reduce("sum", node.indices, condition, ONE)
         if condition is None:
-            count = SizeValue(reduce(lambda n, i: n * i.extent, node.indices, Size.of(1)))
+            count = ir.SizeValue(reduce(lambda n, i: n * i.extent, node.indices, Size.of(1)))
         return times(quotient(ONE, count), total)
 
     def sum(
         self,
-        indices: tuple[Index, ...],
-        condition: Expression | None,
-        body: Expression,
+        indices: tuple[ir.Index, ...],
+        condition: ir.Expression | None,
+        body: ir.Expression,
         inner: Scope,
-    ) -> Expression:
+    ) -> ir.Expression:
         body = self.spread(body, inner)
-        if isinstance(body, Apply) and body.function == "+" and contracts(body, indices):
+        if isinstance(body, ir.Apply) and body.function == "+" and contracts(body, indices):
             return plus(*(self.sum(indices, condition, term, inner) for term in body.arguments))
         names = {index.name for index in indices}
-        outside: list[Expression] = []
-        factors: list[Expression] = []
+        outside: list[ir.Expression] = []
+        factors: list[ir.Expression] = []
         for factor in factors_of(body, names):
             free = not free_indices(factor) & names
             safe = condition is None or (is_constant(factor) and is_total(factor))
@@ -212,7 +198,7 @@ class _Normaliser:
         if condition is None:
             while len(factors) == 1 and _continues(factors[0], inner):
                 (core,) = factors
-                assert isinstance(core, Reduce)
+                assert isinstance(core, ir.Reduce)
                 indices, inner = (*indices, *core.indices), within(inner, core.indices)
                 factors = factors_of(core.body, {index.name for index in indices})
             factors = self.looked_up(factors, inner)
@@ -220,15 +206,15 @@ class _Normaliser:
         else:
             factors = self.grouped(self.looked_up(factors, inner), inner)
         reads = times(*(self.read(factor, inner) for factor in factors))
-        return times(*outside, Reduce("sum", indices, condition, reads) if indices else reads)
+        return times(*outside, ir.Reduce("sum", indices, condition, reads) if indices else reads)
 
-    def looked_up(self, factors: list[Expression], inner: Scope) -> list[Expression]:
+    def looked_up(self, factors: list[ir.Expression], inner: Scope) -> list[ir.Expression]:
         """Word vectors beside other factors as tensors of their own: looked up once for all."""
         if len(factors) < 2:
             return factors
         return [self.define(f, inner) if _gathers(f) else f for f in factors]
 
-    def grouped(self, factors: list[Expression], inner: Scope) -> list[Expression]:
+    def grouped(self, factors: list[ir.Expression], inner: Scope) -> list[ir.Expression]:
         """The factors with those multiplied that vary together."""
         while pair := together([free_in(f, inner) for f in factors], self.fixed(factors)):
             one, two = pair
@@ -238,14 +224,14 @@ class _Normaliser:
         return factors
 
     def contracted(
-        self, indices: tuple[Index, ...], factors: list[Expression], inner: Scope
-    ) -> tuple[tuple[Index, ...], list[Expression]]:
+        self, indices: tuple[ir.Index, ...], factors: list[ir.Expression], inner: Scope
+    ) -> tuple[tuple[ir.Index, ...], list[ir.Expression]]:
         """The factors with those multiplied, and summed, that can be before the others are."""
         factors = self.grouped(factors, inner)
         if any(size_indices(i.extent) or size_indices(i.lower) for i in indices):
             return indices, factors
         for number, alone in alone_in([free_in(f, inner) for f in factors], indices):
-            core = Reduce("sum", alone, None, self.read(factors[number], inner))
+            core = ir.Reduce("sum", alone, None, self.read(factors[number], inner))
             factors[number] = self.define(core, inner)
             indices = tuple(index for index in indices if index not in alone)
         names = [index.name for index in indices]
@@ -256,24 +242,24 @@ class _Normaliser:
             before = tuple(index for index in indices if index.name in first)
             indices = tuple(index for index in indices if index.name not in first)
             factors = [f for n, f in enumerate(factors) if n not in (one, two)]
-            factors.insert(one, self.define(Reduce("sum", before, None, pair), inner))
+            factors.insert(one, self.define(ir.Reduce("sum", before, None, pair), inner))
             factors = self.grouped(factors, inner)
             free = [free_in(f, inner) for f in factors]
         return indices, factors
 
-    def fixed(self, factors: list[Expression]) -> set[int]:
+    def fixed(self, factors: list[ir.Expression]) -> set[int]:
         """Which factors are parameters, at places that no token decides."""
         return {
             number
             for number, factor in enumerate(factors)
-            if isinstance(factor, Read)
+            if isinstance(factor, ir.Read)
             and self.tensors[factor.tensor].role == "parameter"
             and not _gathers(factor)
         }
 
     # ---- new tensors ----
 
-    def define(self, body: Expression, scope: Scope) -> Read:
+    def define(self, body: ir.Expression, scope: Scope) -> ir.Read:
         """A read of the tensor with this body, a join or normal; new if there is none yet."""
         indices = indices_of(body, scope)
         body = self.limits.limited(body, self.target, indices)
@@ -283,8 +269,8 @@ class _Normaliser:
             tensor, left = laid_out(name, indices, self.shifts)
             self.tensors[name] = replace(tensor, span=body.span)
             self.known[key] = name, left
-            statement = Statement(name, left, indices, body, span=body.span)
-            if isinstance(body, Join):
+            statement = ir.Statement(name, left, indices, body, span=body.span)
+            if isinstance(body, ir.Join):
                 for part in parts(statement):
                     self.rewrite(part)
             else:
@@ -292,33 +278,39 @@ class _Normaliser:
         return _at(self.known[key], indices, body)
 
 
-def _continues(factor: Expression, scope: Scope) -> bool:
+def _continues(factor: ir.Expression, scope: Scope) -> bool:
     """Whether a factor is a sum without condition, over indices that are new."""
-    if not isinstance(factor, Reduce) or factor.operator != "sum" or factor.condition is not None:
+    if (
+        not isinstance(factor, ir.Reduce)
+        or factor.operator != "sum"
+        or factor.condition is not None
+    ):
         return False
     return not any(index.name in scope for index in factor.indices)
 
 
-def _gathers(factor: Expression) -> bool:
+def _gathers(factor: ir.Expression) -> bool:
     """Whether it is a read at a place that a token decides."""
-    return isinstance(factor, Read) and any(isinstance(p, Gather) for p in factor.places)
+    return isinstance(factor, ir.Read) and any(isinstance(p, ir.Gather) for p in factor.places)
 
 
 def _at(
-    known: tuple[str, tuple[Affine, ...]], indices: tuple[Index, ...], body: Expression
-) -> Read:
+    known: tuple[str, tuple[ir.Affine, ...]], indices: tuple[ir.Index, ...], body: ir.Expression
+) -> ir.Read:
     """A known tensor at indices that stand in the order of its axes."""
     name, left = known
     by = [place.offset for place in left]
     pairs = zip(indices, by, strict=True)
-    return Read(name, tuple(Affine(((i.name, 1),), shift) for i, shift in pairs), span=body.span)
+    return ir.Read(
+        name, tuple(ir.Affine(((i.name, 1),), shift) for i, shift in pairs), span=body.span
+    )
 
 
-def _scaled(spread: Expression) -> Expression | None:
+def _scaled(spread: ir.Expression) -> ir.Expression | None:
     """The product of one sum with numbers and sizes, the sum last; None if it is not that."""
     factors = factors_of(spread, set())
-    sums = [f for f in factors if isinstance(f, Reduce) and f.operator == "sum"]
-    scale = [f for f in factors if not isinstance(f, Reduce)]
+    sums = [f for f in factors if isinstance(f, ir.Reduce) and f.operator == "sum"]
+    scale = [f for f in factors if not isinstance(f, ir.Reduce)]
     if len(sums) != 1 or len(scale) + 1 < len(factors) or not all(map(is_constant, scale)):
         return None
     return times(*scale, *sums)

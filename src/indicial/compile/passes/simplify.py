@@ -42,30 +42,19 @@ from functools import partial
 from indicial.compile.passes.forms import Pointwise, form
 from indicial.compile.passes.new_tensors import Names, derived_name, indices_of, laid_out, shifts
 from indicial.compile.schedule.graph import needs
-from indicial.program.ir import (
-    Affine,
-    Apply,
-    Code,
-    Constant,
-    Expression,
-    Read,
-    Select,
-    Statement,
-    Tensor,
-    index_at,
-)
+from indicial.program import ir
 from indicial.program.moving import moved
 from indicial.program.rewrite import rebuild, with_reads
 
 
-def inlined(code: Code, names: Collection[str]) -> Code:
+def inlined(code: ir.Code, names: Collection[str]) -> ir.Code:
     """The program without those of the named tensors that can be written into their reader."""
     for name in names:
         code = _without(code, name)
     return code
 
 
-def _without(code: Code, name: str) -> Code:
+def _without(code: ir.Code, name: str) -> ir.Code:
     reads = Counter(id(s) for s in code.statements for read in s.reads() if read.tensor == name)
     own = code.of(name)
     if len(own) != 1 or sum(reads.values()) != 1:
@@ -73,10 +62,10 @@ def _without(code: Code, name: str) -> Code:
     (statement,) = own
     if not isinstance(form(statement), Pointwise) or statement.guard is not None:
         return code
-    letters = [p.shift for p in statement.left if isinstance(p, Affine)]
+    letters = [p.shift for p in statement.left if isinstance(p, ir.Affine)]
     if len(letters) != len(statement.left) or any(x is None or x[1] != 0 for x in letters):
         return code
-    result: list[Statement] = []
+    result: list[ir.Statement] = []
     for other in code.statements:
         if other is statement:
             continue
@@ -88,55 +77,55 @@ def _without(code: Code, name: str) -> Code:
     return replace(code, tensors=tensors, statements=tuple(result))
 
 
-def _written_in(reader: Statement, inner: Statement) -> Statement | None:
+def _written_in(reader: ir.Statement, inner: ir.Statement) -> ir.Statement | None:
     """The reader with the inner statement's right side, if it reads it over the same ranges."""
     ranges = {i.name: (i.lower, i.extent) for i in reader.indices}
     own = {i.name: (i.lower, i.extent) for i in inner.indices}
-    places: dict[str, Affine] = {}
-    for node in reader.body.every(Read):
+    places: dict[str, ir.Affine] = {}
+    for node in reader.body.every(ir.Read):
         if node.tensor == inner.target:
             for left, place in zip(inner.left, node.places, strict=True):
-                assert isinstance(left, Affine) and left.shift is not None
-                name = index_at(place)
+                assert isinstance(left, ir.Affine) and left.shift is not None
+                name = ir.index_at(place)
                 if name is None or ranges.get(name) != own[left.shift[0]]:
                     return None
-                places[left.shift[0]] = Affine.of(name)
+                places[left.shift[0]] = ir.Affine.of(name)
     if not places and inner.left:
         return None
     value = moved(inner.body, places)
 
-    def leaf(node: Expression) -> Expression:
-        if isinstance(node, Read) and node.tensor == inner.target:
+    def leaf(node: ir.Expression) -> ir.Expression:
+        if isinstance(node, ir.Read) and node.tensor == inner.target:
             return value
-        if isinstance(node, Apply) and node.function == "+":
+        if isinstance(node, ir.Apply) and node.function == "+":
             return replace(node, arguments=tuple(_terms(node.arguments)))
         return node
 
     return replace(reader, body=rebuild(reader.body, leaf=leaf))
 
 
-def _terms(arguments: tuple[Expression, ...]) -> list[Expression]:
+def _terms(arguments: tuple[ir.Expression, ...]) -> list[ir.Expression]:
     """A sum in a sum is one sum."""
-    result: list[Expression] = []
+    result: list[ir.Expression] = []
     for argument in arguments:
-        if isinstance(argument, Apply) and argument.function == "+":
+        if isinstance(argument, ir.Apply) and argument.function == "+":
             result += argument.arguments
         else:
             result.append(argument)
     return result
 
 
-def without_nothing(code: Code) -> Code:
+def without_nothing(code: ir.Code) -> ir.Code:
     """The program with 0 in the place of such reads."""
     met = {(id(need.reader), need.edge.read) for need in needs(code)}
     statements = []
     for statement in code.statements:
 
-        def leaf(node: Expression, reader: int = id(statement)) -> Expression:
-            if not isinstance(node, Read) or not code.of(node.tensor):
+        def leaf(node: ir.Expression, reader: int = id(statement)) -> ir.Expression:
+            if not isinstance(node, ir.Read) or not code.of(node.tensor):
                 return node
             token = code.tensors[node.tensor].values is not None
-            return node if token or (reader, node) in met else Constant(0.0, span=node.span)
+            return node if token or (reader, node) in met else ir.Constant(0.0, span=node.span)
 
         nodes = list(statement.body.walk())
         if any(leaf(node) is not node for node in nodes):
@@ -145,78 +134,78 @@ def without_nothing(code: Code) -> Code:
     return replace(code, statements=tuple(statements))
 
 
-def shared(code: Code) -> Code:
+def shared(code: ir.Code) -> ir.Code:
     """The program with the later one of two equal statements reading the earlier one."""
-    first: dict[object, Statement] = {}
+    first: dict[object, ir.Statement] = {}
     result = []
     for statement in code.statements:
         alone = len(code.of(statement.target)) == 1
-        plain = all(isinstance(p, Affine) and len(p.terms) == 1 for p in statement.left)
-        if alone and plain and statement.guard is None and not isinstance(statement.body, Read):
+        plain = all(isinstance(p, ir.Affine) and len(p.terms) == 1 for p in statement.left)
+        if alone and plain and statement.guard is None and not isinstance(statement.body, ir.Read):
             key = (statement.left, statement.indices, statement.body, _axes(code, statement.target))
             if key in first:
-                places = tuple(p for p in statement.left if isinstance(p, Affine))
-                statement = replace(statement, body=Read(first[key].target, places))
+                places = tuple(p for p in statement.left if isinstance(p, ir.Affine))
+                statement = replace(statement, body=ir.Read(first[key].target, places))
             else:
                 first[key] = statement
         result.append(statement)
     return replace(code, statements=tuple(result))
 
 
-def _axes(code: Code, name: str) -> tuple[object, ...]:
+def _axes(code: ir.Code, name: str) -> tuple[object, ...]:
     return tuple((axis.lower, axis.extent) for axis in code.tensors[name].axes)
 
 
-def split(code: Code) -> Code:
+def split(code: ir.Code) -> ir.Code:
     """The program with such elements taken out."""
     found = needs(code)
     for statement in code.statements:
         if len(code.of(statement.target)) < 2:
             continue
         for axis, place in enumerate(statement.left):
-            if isinstance(place, Affine) and not place.terms:
+            if isinstance(place, ir.Affine) and not place.terms:
                 readers = [need for need in found if need.definer is statement]
                 if all(need.edge.read.places[axis] == place for need in readers):
                     return split(_taken_out(code, statement, axis, place))
     return code
 
 
-def _taken_out(code: Code, statement: Statement, axis: int, place: Affine) -> Code:
+def _taken_out(code: ir.Code, statement: ir.Statement, axis: int, place: ir.Affine) -> ir.Code:
     old = code.tensors[statement.target]
     name = derived_name(code.tensors, old.name, "at")
     axes = tuple(a for n, a in enumerate(old.axes) if n != axis)
 
-    def change(read: Read) -> Read:
+    def change(read: ir.Read) -> ir.Read:
         if read.tensor == old.name and read.places[axis] == place:
             places = tuple(p for n, p in enumerate(read.places) if n != axis)
             return replace(read, tensor=name, places=places)
         return read
 
-    def renamed(s: Statement) -> Statement:
+    def renamed(s: ir.Statement) -> ir.Statement:
         if s is statement:
             left = tuple(p for n, p in enumerate(s.left) if n != axis)
             s = replace(s, target=name, left=left)
         return s.rebuild(partial(with_reads, change=change))
 
-    tensors = {**code.tensors, name: Tensor(name, axes, "defined", span=old.span)}
+    tensors = {**code.tensors, name: ir.Tensor(name, axes, "defined", span=old.span)}
     return replace(code, tensors=tensors, statements=tuple(renamed(s) for s in code.statements))
 
 
 ARITHMETIC = ("+", "*", "neg")
 
 
-def with_factors(code: Code, states: Collection[str], inside: Collection[str]) -> Code:
+def with_factors(code: ir.Code, states: Collection[str], inside: Collection[str]) -> ir.Code:
     """The program with a tensor for each function in the states' equations that is ready before.
 
     `inside` are the tensors that are computed step by step, states and others.
     """
     names, tensors = Names(code.tensors), dict(code.tensors)
-    statements: list[Statement] = []
-    known: dict[object, Read] = {}
+    statements: list[ir.Statement] = []
+    known: dict[object, ir.Read] = {}
 
-    def taken(node: Expression, statement: Statement) -> Expression:
+    def taken(node: ir.Expression, statement: ir.Statement) -> ir.Expression:
         own = node
-        if isinstance(node, Apply):
+        if isinstance(node, ir.Apply):
             own = node.rebuild(lambda below: taken(below, statement))
         if not is_function(own) or not own.tensors().isdisjoint(inside):
             return own
@@ -226,8 +215,8 @@ def with_factors(code: Code, states: Collection[str], inside: Collection[str]) -
             name = names.part(statement.target)
             tensor, left = laid_out(name, indices, shifts(statement))
             tensors[name] = tensor
-            statements.append(Statement(name, left, indices, own))
-            known[key] = Read(name, left)
+            statements.append(ir.Statement(name, left, indices, own))
+            known[key] = ir.Read(name, left)
         return known[key]
 
     for statement in code.statements:
@@ -237,8 +226,8 @@ def with_factors(code: Code, states: Collection[str], inside: Collection[str]) -
     return replace(code, tensors=tensors, statements=tuple(statements))
 
 
-def is_function(node: Expression) -> bool:
+def is_function(node: ir.Expression) -> bool:
     """Whether it costs more than a sum or a product, and is no number."""
-    if not isinstance(node, Apply | Select) or not node.every(Read):
+    if not isinstance(node, ir.Apply | ir.Select) or not node.every(ir.Read):
         return False
-    return isinstance(node, Select) or node.function not in ARITHMETIC
+    return isinstance(node, ir.Select) or node.function not in ARITHMETIC

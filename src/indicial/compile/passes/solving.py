@@ -16,17 +16,7 @@ from dataclasses import dataclass, field
 
 from indicial.compile.passes.algebra import compare, size_value
 from indicial.compile.passes.new_tensors import index_name
-from indicial.program.ir import (
-    Affine,
-    Apply,
-    Expression,
-    Flat,
-    Gather,
-    Index,
-    IndexValue,
-    Place,
-    SizeValue,
-)
+from indicial.program import ir
 from indicial.program.moving import Places, moved, moved_affine, moved_size
 from indicial.program.rewrite import free_indices, size_indices
 from indicial.program.sizes import nonnegative
@@ -40,17 +30,17 @@ class Solution:
     each solved index that it is in its range, where that is not plain.
     """
 
-    places: dict[str, Affine]
-    summed: tuple[Index, ...]
-    equations: list[Expression] = field(default_factory=list)
-    bounds: dict[str, Expression] = field(default_factory=dict)
+    places: dict[str, ir.Affine]
+    summed: tuple[ir.Index, ...]
+    equations: list[ir.Expression] = field(default_factory=list)
+    bounds: dict[str, ir.Expression] = field(default_factory=dict)
 
 
 def solve(
-    read: Sequence[Place],
-    indices: Sequence[Index],
-    element: Sequence[Affine | Flat],
-    given: Sequence[Index],
+    read: Sequence[ir.Place],
+    indices: Sequence[ir.Index],
+    element: Sequence[ir.Affine | ir.Flat],
+    given: Sequence[ir.Index],
     last: Collection[str] = (),
     only_names: bool = False,
 ) -> Solution | None:
@@ -75,8 +65,8 @@ class _Solver:
 
     def __init__(
         self,
-        indices: Sequence[Index],
-        given: Sequence[Index],
+        indices: Sequence[ir.Index],
+        given: Sequence[ir.Index],
         last: Collection[str],
         only_names: bool,
     ) -> None:
@@ -84,34 +74,38 @@ class _Solver:
         self.given = {index.name: index for index in given}
         self.last = set(last)
         self.only_names = only_names
-        self.open = {name: Affine.of(_MARK + name) for name in self.indices}
+        self.open = {name: ir.Affine.of(_MARK + name) for name in self.indices}
         self.places = dict(self.open)
-        self.equations: list[tuple[Expression, Expression]] = []
+        self.equations: list[tuple[ir.Expression, ir.Expression]] = []
 
-    def equate(self, place: Place, target: Affine | Flat) -> bool:
+    def equate(self, place: ir.Place, target: ir.Affine | ir.Flat) -> bool:
         """Let the place be the target; False if it cannot be."""
-        if isinstance(place, Flat) and isinstance(target, Flat):
+        if isinstance(place, ir.Flat) and isinstance(target, ir.Flat):
             pairs = zip(place.indices, target.indices, strict=True)
-            return all(self.equate(Affine.of(a), Affine.of(b)) for a, b in pairs)
-        if not isinstance(place, Affine) or isinstance(target, Flat) or size_indices(place.offset):
+            return all(self.equate(ir.Affine.of(a), ir.Affine.of(b)) for a, b in pairs)
+        if (
+            not isinstance(place, ir.Affine)
+            or isinstance(target, ir.Flat)
+            or size_indices(place.offset)
+        ):
             self.equations.append((place_value(place), place_value(target)))
             return True
         at = moved_affine(place, self.places)
-        rest = moved_affine(Affine((("+", 1), ("-", -1))), {"+": target, "-": at})
+        rest = moved_affine(ir.Affine((("+", 1), ("-", -1))), {"+": target, "-": at})
         if not rest.terms and rest.offset.number is not None:
             return rest.offset.number == 0
         for name in sorted(self.indices, key=lambda name: name in self.last):
             factor = dict(at.terms).get(_MARK + name, 0)
             if abs(factor) == 1 and self.places[name] == self.open[name]:
-                rest_of_it = moved_affine(rest, {_MARK + name: Affine()})
-                value = moved_affine(Affine((("x", factor),)), {"x": rest_of_it})
+                rest_of_it = moved_affine(rest, {_MARK + name: ir.Affine()})
+                value = moved_affine(ir.Affine((("x", factor),)), {"x": rest_of_it})
                 if self.allowed(name, value):
                     self.settle(name, value)
                     return True
         self.equations.append((place_value(place), place_value(target)))
         return True
 
-    def allowed(self, name: str, value: Affine) -> bool:
+    def allowed(self, name: str, value: ir.Affine) -> bool:
         if not self.only_names:
             return True
         if value.shift is None or value.shift[1] or value.shift[0] not in self.given:
@@ -120,21 +114,21 @@ class _Solver:
         plain = not size_indices(index.lower) | size_indices(index.extent)
         return plain and (index.lower, index.extent) == (other.lower, other.extent)
 
-    def settle(self, name: str, value: Affine) -> None:
+    def settle(self, name: str, value: ir.Affine) -> None:
         known = {_MARK + name: value}
         self.places = {n: moved_affine(p, known) for n, p in self.places.items()}
 
     def solution(self) -> Solution:
         """With names for the open indices that none of the given ones has."""
         taken = set(self.given)
-        final: dict[str, Affine] = {}
+        final: dict[str, ir.Affine] = {}
         for name in self.indices:
             if self.places[name] == self.open[name]:
                 fresh = index_name(self.indices[name])
                 while fresh in taken:
                     fresh += "'"
                 taken.add(fresh)
-                final[_MARK + name] = Affine.of(fresh)
+                final[_MARK + name] = ir.Affine.of(fresh)
         places = {name: moved_affine(place, final) for name, place in self.places.items()}
         summed = []
         for name, index in self.indices.items():
@@ -142,14 +136,14 @@ class _Solver:
                 shift = places[name].shift
                 assert shift is not None
                 low, extent = moved_size(index.lower, places), moved_size(index.extent, places)
-                summed.append(Index(shift[0], low, extent))
+                summed.append(ir.Index(shift[0], low, extent))
         around = {**self.given, **{index.name: index for index in summed}}
         result = Solution(places, tuple(summed))
         for left, right in self.equations:
             # The index comes first: `ℓ = L`, but `w[t] = v`.
             left = moved(left, places)
             pair = (left, right) if free_indices(left) else (right, left)
-            result.equations.append(Apply("=", pair))
+            result.equations.append(ir.Apply("=", pair))
         for name, index in self.indices.items():
             if _MARK + name not in final:
                 condition = in_range(places[name], index, places, around)
@@ -162,24 +156,24 @@ _MARK = "?"
 
 
 def in_range(
-    place: Affine, index: Index, places: Places, around: Mapping[str, Index]
-) -> Expression | None:
+    place: ir.Affine, index: ir.Index, places: Places, around: Mapping[str, ir.Index]
+) -> ir.Expression | None:
     """That a place is in the range of an index; None where it always is."""
     low, extent = moved_size(index.lower, places), moved_size(index.extent, places)
     high = low + extent - 1
     ends = place.known_ends(around)
     conditions = []
     if ends is None or not nonnegative(ends[0] - low):
-        conditions.append(compare(size_value(low), "≤", IndexValue(place)))
+        conditions.append(compare(size_value(low), "≤", ir.IndexValue(place)))
     if ends is None or not nonnegative(high - ends[1]):
-        conditions.append(compare(IndexValue(place), "≤", size_value(high)))
+        conditions.append(compare(ir.IndexValue(place), "≤", size_value(high)))
     if not conditions:
         return None
-    return conditions[0] if len(conditions) == 1 else Apply("and", tuple(conditions))
+    return conditions[0] if len(conditions) == 1 else ir.Apply("and", tuple(conditions))
 
 
 def apart(
-    one: Affine, around: Mapping[str, Index], two: Affine, there: Mapping[str, Index]
+    one: ir.Affine, around: Mapping[str, ir.Index], two: ir.Affine, there: Mapping[str, ir.Index]
 ) -> bool:
     """Whether two places surely have no value in common, each with its own indices."""
     own, other = one.known_ends(around), two.known_ends(there)
@@ -188,17 +182,17 @@ def apart(
     return nonnegative(own[0] - other[1] - 1) or nonnegative(other[0] - own[1] - 1)
 
 
-def place_value(place: Place) -> Expression:
+def place_value(place: ir.Place) -> ir.Expression:
     """A place as a number: `t-1`, the token w[t], `k·I + i` for (k,i)."""
-    if isinstance(place, Gather):
+    if isinstance(place, ir.Gather):
         return place.read
-    if isinstance(place, Affine):
-        return IndexValue(place) if place.terms else size_value(place.offset)
-    value: Expression | None = None
+    if isinstance(place, ir.Affine):
+        return ir.IndexValue(place) if place.terms else size_value(place.offset)
+    value: ir.Expression | None = None
     for index in place.indices:
-        digit: Expression = IndexValue(Affine(((index.name, 1),), -index.lower))
+        digit: ir.Expression = ir.IndexValue(ir.Affine(((index.name, 1),), -index.lower))
         if value is not None:
-            digit = Apply("+", (Apply("*", (value, SizeValue(index.extent))), digit))
+            digit = ir.Apply("+", (ir.Apply("*", (value, ir.SizeValue(index.extent))), digit))
         value = digit
     assert value is not None
     return value

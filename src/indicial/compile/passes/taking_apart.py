@@ -32,18 +32,7 @@ from itertools import combinations
 from indicial.compile.passes.algebra import ONE, both, numeral, otherwise_zero, quotient, times
 from indicial.compile.schedule.plan import Loop
 from indicial.compile.schedule.schedule import ScheduleError, schedule
-from indicial.program.ir import (
-    Affine,
-    Apply,
-    Code,
-    Expression,
-    Index,
-    Join,
-    Read,
-    Reduce,
-    Softmax,
-    Statement,
-)
+from indicial.program import ir
 from indicial.program.moving import moved, specialised
 from indicial.program.rewrite import free_in_place, free_indices
 from indicial.program.sizes import Size
@@ -65,8 +54,8 @@ def together(factors: Sequence[Indices], fixed: Collection[int]) -> tuple[int, i
 
 
 def alone_in(
-    factors: Sequence[Indices], summed: Sequence[Index]
-) -> list[tuple[int, tuple[Index, ...]]]:
+    factors: Sequence[Indices], summed: Sequence[ir.Index]
+) -> list[tuple[int, tuple[ir.Index, ...]]]:
     """For factors beside others, the summed indices that none of the others has: {j,K} {x,K} → x."""
     found = []
     for number, one in enumerate(factors):
@@ -98,21 +87,23 @@ def first_contraction(
     return None if best is None else best[1]
 
 
-def factors_of(expression: Expression, names: set[str]) -> list[Expression]:
+def factors_of(expression: ir.Expression, names: set[str]) -> list[ir.Expression]:
     """The factors of a product, a minus as -1, a square of what depends on the names as two."""
     match expression:
-        case Apply("*", arguments):
+        case ir.Apply("*", arguments):
             return [factor for a in arguments for factor in factors_of(a, names)]
-        case Apply("neg", (argument,)):
-            return [times(Apply("neg", (ONE,))), *factors_of(argument, names)]
-        case Apply("/", (above, below)) if numeral(above) != 1:
+        case ir.Apply("neg", (argument,)):
+            return [times(ir.Apply("neg", (ONE,))), *factors_of(argument, names)]
+        case ir.Apply("/", (above, below)) if numeral(above) != 1:
             return [*factors_of(above, names), quotient(ONE, below)]
-        case Apply("^", (base, exponent)) if numeral(exponent) == 2 and free_indices(base) & names:
+        case ir.Apply("^", (base, exponent)) if (
+            numeral(exponent) == 2 and free_indices(base) & names
+        ):
             return [*factors_of(base, names), *factors_of(base, names)]
     return [] if expression == ONE else [expression]
 
 
-def contracts(body: Apply, indices: tuple[Index, ...]) -> bool:
+def contracts(body: ir.Apply, indices: tuple[ir.Index, ...]) -> bool:
     """Whether a term is a product that has more indices than each of its factors."""
     names = {index.name for index in indices}
     for term in body.arguments:
@@ -122,7 +113,7 @@ def contracts(body: Apply, indices: tuple[Index, ...]) -> bool:
     return False
 
 
-def length(join: Join) -> Size:
+def length(join: ir.Join) -> Size:
     """How many elements all parts have together."""
     total = Size()
     for part in join.parts:
@@ -130,10 +121,10 @@ def length(join: Join) -> Size:
     return total
 
 
-def parts(statement: Statement) -> Iterator[Statement]:
+def parts(statement: ir.Statement) -> Iterator[ir.Statement]:
     """The statements for the parts; the statement itself if it is no join along its left side."""
     join = statement.body
-    if not isinstance(join, Join) or not _splits(statement, join):
+    if not isinstance(join, ir.Join) or not _splits(statement, join):
         yield statement
         return
     ((name, _),) = join.place.terms
@@ -143,8 +134,8 @@ def parts(statement: Statement) -> Iterator[Statement]:
         index = part.index
         while index.name in others:
             index = replace(index, name=index.name + "'")
-        body = moved(part.body, {part.index.name: Affine.of(index)})
-        places = {name: Affine(((index.name, 1),), start - index.lower)}
+        body = moved(part.body, {part.index.name: ir.Affine.of(index)})
+        places = {name: ir.Affine(((index.name, 1),), start - index.lower)}
         yield replace(
             specialised(replace(statement, body=body), places),
             indices=tuple(index if i.name == name else i for i in statement.indices),
@@ -152,26 +143,26 @@ def parts(statement: Statement) -> Iterator[Statement]:
         start = start + index.extent
 
 
-def _splits(statement: Statement, join: Join) -> bool:
+def _splits(statement: ir.Statement, join: ir.Join) -> bool:
     """Whether the join runs along an index on the left, over all of its parts."""
     shift = join.place.shift
     if shift is None or shift[1]:
         return False
-    whole = Index(shift[0], Size(), length(join))
+    whole = ir.Index(shift[0], Size(), length(join))
     return whole in statement.indices and any(
-        isinstance(p, Affine) and p.terms == ((shift[0], 1),) for p in statement.left
+        isinstance(p, ir.Affine) and p.terms == ((shift[0], 1),) for p in statement.left
     )
 
 
 class Limits:
     """The conditions that hold at a point of an expression."""
 
-    def __init__(self, code: Code) -> None:
+    def __init__(self, code: ir.Code) -> None:
         self.code = code
-        self.conditions: tuple[Expression, ...] = ()
+        self.conditions: tuple[ir.Expression, ...] = ()
 
     @contextmanager
-    def under(self, condition: Expression | None, indices: Sequence[Index]) -> Iterator[None]:
+    def under(self, condition: ir.Expression | None, indices: Sequence[ir.Index]) -> Iterator[None]:
         """Inside a reduction over some indices, where a condition holds."""
         before = self.conditions
         bound = {index.name for index in indices}
@@ -180,20 +171,22 @@ class Limits:
         yield
         self.conditions = before
 
-    def limited(self, body: Expression, target: str, indices: Collection[Index]) -> Expression:
+    def limited(
+        self, body: ir.Expression, target: str, indices: Collection[ir.Index]
+    ) -> ir.Expression:
         """A body that is taken out of a statement, with the conditions that say what it may read."""
         names = {index.name for index in indices}
         known = [c for c in self.conditions if free_indices(c) <= names]
         steps = self._steps_read(body, target) if known else set()
         return _where(both(*(c for c in known if free_indices(c) & steps)), body)
 
-    def _steps_read(self, body: Expression, target: str) -> set[str]:
+    def _steps_read(self, body: ir.Expression, target: str) -> set[str]:
         """The indices that say which steps of its own recurrence a body reads."""
         return {
             name
             for loop in self._loops
             if target in loop.axes
-            for node in body.every(Read)
+            for node in body.every(ir.Read)
             if node.tensor in loop.axes
             for name in free_in_place(node.places[loop.axes[node.tensor]])
         }
@@ -206,15 +199,15 @@ class Limits:
             return []
 
 
-def _where(condition: Expression | None, body: Expression) -> Expression:
+def _where(condition: ir.Expression | None, body: ir.Expression) -> ir.Expression:
     if condition is None:
         return body
     match body:
-        case Reduce():
+        case ir.Reduce():
             return replace(body, condition=both(condition, body.condition))
-        case Apply("*" | "neg", (*others, Reduce() as core)):
+        case ir.Apply("*" | "neg", (*others, ir.Reduce() as core)):
             return replace(body, arguments=(*others, _where(condition, core)))
-        case Softmax() | Join():
+        case ir.Softmax() | ir.Join():
             return body
         case _:
             return otherwise_zero(condition, body)

@@ -29,19 +29,9 @@ from indicial.compile.schedule.schedule import needed
 from indicial.compile.stepping.support import upper
 from indicial.compile.stepping.walked import Walk, ways
 from indicial.notation.source import NOWHERE, Span
+from indicial.program import ir
 from indicial.program.cost.conditions import conjuncts, joined
 from indicial.program.cost.dependence import Edge, edges
-from indicial.program.ir import (
-    Affine,
-    Apply,
-    Code,
-    Constant,
-    Expression,
-    IndexValue,
-    Reduce,
-    Statement,
-    Tensor,
-)
 from indicial.program.meaning.differing import dependent
 from indicial.program.messages import IndicialError, Message
 from indicial.program.rewrite import Scope, free_indices, tensors_read
@@ -55,7 +45,7 @@ class LookAhead(IndicialError):
 class Causal:
     """A program with the axis that each of its tensors is walked along, and its offset."""
 
-    code: Code
+    code: ir.Code
     walk: Walk
     axes: dict[str, int]
     offsets: dict[str, int]
@@ -76,7 +66,7 @@ class Causal:
         return room - max(ahead) if ahead else None
 
 
-def causal(code: Code, walk: Walk, outputs: Collection[str]) -> Causal:
+def causal(code: ir.Code, walk: Walk, outputs: Collection[str]) -> Causal:
     """The order in which steps can be computed, or the read that forbids any."""
     code = replace(code, statements=tuple(needed(code, outputs)))
     refused: LookAhead | None = None
@@ -97,17 +87,17 @@ def causal(code: Code, walk: Walk, outputs: Collection[str]) -> Causal:
     raise refused
 
 
-def reads(code: Code, walk: Walk, axes: dict[str, int]) -> list[Edge]:
+def reads(code: ir.Code, walk: Walk, axes: dict[str, int]) -> list[Edge]:
     """The reads of what changes from step to step; an input is as if an equation defined it."""
     given = []
     for name in walk.inputs:
         indices, left = over(code.tensors[name].axes)
-        given.append(Statement(name, left, indices, Constant(0.0)))
+        given.append(ir.Statement(name, left, indices, ir.Constant(0.0)))
     every = replace(code, statements=(*code.statements, *given))
     return [edge for edge in edges(every) if edge.read.tensor in axes]
 
 
-def _with_demands(code: Code, walk: Walk, axes: dict[str, int], outputs: set[str]) -> Code:
+def _with_demands(code: ir.Code, walk: Walk, axes: dict[str, int], outputs: set[str]) -> ir.Code:
     """What is defined for every pair of steps is only needed up to the step that is read.
 
     S[t_1,t_2] = …;  α[t_1,t_2] = softmax_{t_2 ≤ t_1} S[t_1,t_2]    →    S[t_1,t_2] = … for t_2 ≤ t_1
@@ -131,27 +121,27 @@ def _with_demands(code: Code, walk: Walk, axes: dict[str, int], outputs: set[str
 def _ahead(edge: Edge, axis: int, walked: int) -> float:
     """How far one place of a read is ahead of another: 0 for `S[t_1,t_2]` where t_2 ≤ t_1."""
     here, there = edge.read.places[axis], edge.read.places[walked]
-    if not isinstance(here, Affine) or not isinstance(there, Affine):
+    if not isinstance(here, ir.Affine) or not isinstance(there, ir.Affine):
         return math.inf
     statement = replace(edge.statement, left=(there,))
     return replace(edge, statement=statement, rebound=frozenset()).distance(0, axis)[1]
 
 
-def _ended(statement: Statement, axis: int, walked: int, reach: int) -> Statement:
+def _ended(statement: ir.Statement, axis: int, walked: int, reach: int) -> ir.Statement:
     """The statement where one place is at most so far ahead of another."""
     here, there = statement.left[axis], statement.left[walked]
-    if not isinstance(here, Affine) or not isinstance(there, Affine) or not here.terms:
+    if not isinstance(here, ir.Affine) or not isinstance(there, ir.Affine) or not here.terms:
         return statement
     known = conjuncts(statement.guard)
-    at = {name: Affine() for name, _ in there.terms}
+    at = {name: ir.Affine() for name, _ in there.terms}
     if upper(here.terms[0][0], known, at) is not None:
         return statement
-    end = Affine(there.terms, there.offset + reach)
-    condition = Apply("≤", (IndexValue(here), IndexValue(end)))
+    end = ir.Affine(there.terms, there.offset + reach)
+    condition = ir.Apply("≤", (ir.IndexValue(here), ir.IndexValue(end)))
     return replace(statement, guard=joined([*known, condition]))
 
 
-def _check_whole(code: Code, axes: dict[str, int], found: Iterable[Edge]) -> None:
+def _check_whole(code: ir.Code, axes: dict[str, int], found: Iterable[Edge]) -> None:
     """What has no step of its own cannot be read before the end."""
     for edge in found:
         if edge.statement.target not in axes:
@@ -211,24 +201,24 @@ def _refusal(edge: Edge, ahead: float) -> LookAhead:
     return LookAhead(Message("error", "looks-ahead", text, sites, hint).render())
 
 
-def unknown_end(size: str, statement: Statement, span: Span) -> LookAhead:
+def unknown_end(size: str, statement: ir.Statement, span: Span) -> LookAhead:
     """An equation that needs to know where the walk ends."""
     text = f"{statement.target} cannot be computed step by step: {size} is known only at the end"
     sites = ((span, f"depends on {size}"),) if span is not NOWHERE else ()
     return LookAhead(Message("error", "looks-ahead", text, sites).render())
 
 
-def with_keys(causal: Causal) -> Code:
+def with_keys(causal: Causal) -> ir.Code:
     """The program with a tensor for each part of a step that does not depend on the step."""
     code = causal.code
     inputs = frozenset(n for n, t in code.tensors.items() if t.role == "input")
     data = dependent(code, inputs)
     tensors = dict(code.tensors)
-    statements: list[Statement] = []
+    statements: list[ir.Statement] = []
     for statement in code.statements:
         axis = causal.axes.get(statement.target)
         place = statement.left[axis] if axis is not None else None
-        if not isinstance(place, Affine) or not place.terms:
+        if not isinstance(place, ir.Affine) or not place.terms:
             statements.append(statement)
             continue
         keys = _Keys(tensors, statement, causal, place.terms[0][0], data)
@@ -242,8 +232,8 @@ class _Keys(Hoisting):
 
     def __init__(
         self,
-        tensors: dict[str, Tensor],
-        statement: Statement,
+        tensors: dict[str, ir.Tensor],
+        statement: ir.Statement,
         causal: Causal,
         step: str,
         data: set[str],
@@ -260,19 +250,19 @@ class _Keys(Hoisting):
             if size in index.extent.names
         }
 
-    def reads_state(self, expression: Expression) -> bool:
+    def reads_state(self, expression: ir.Expression) -> bool:
         free = free_indices(expression)
         return self.step in free or len(free & self.long) > 1
 
-    def worth(self, expression: Expression) -> bool:
+    def worth(self, expression: ir.Expression) -> bool:
         reads = expression.tensors()
         if reads & self.walked and not free_indices(expression) & self.long:
             return False  # `f[w[0],j]`: it has a step, but no index for it
         return super().worth(expression) and bool(reads & self.data)
 
-    def contraction(self, node: Reduce, scope: Scope) -> Expression:
+    def contraction(self, node: ir.Reduce, scope: Scope) -> ir.Expression:
         """Factors are not multiplied first: `W^O[j,K,I] (W^V[K,I,J] E[s,J])` would be kept for all j."""
         inner = scope | {i.name: i for i in node.indices}
-        assert isinstance(node.body, Apply)
+        assert isinstance(node.body, ir.Apply)
         factors = tuple(self.outside_of(f, inner) for f in node.body.arguments)
         return replace(node, body=replace(node.body, arguments=factors))

@@ -24,20 +24,7 @@ from indicial.compile.stepping.moment import Moment
 from indicial.compile.stepping.slots import Ago, Many, Slots, long_axis, without
 from indicial.compile.stepping.support import with_support
 from indicial.compile.stepping.walked import Walk
-from indicial.program.ir import (
-    Affine,
-    Axis,
-    Code,
-    Constant,
-    Expression,
-    Index,
-    Join,
-    Part,
-    Read,
-    SizeValue,
-    Statement,
-    Tensor,
-)
+from indicial.program import ir
 from indicial.program.logs import through
 from indicial.program.meaning.differing import dependent
 from indicial.program.messages import IndicialError
@@ -55,8 +42,8 @@ class Stepping:
     """
 
     causal: Causal
-    beginning: Code
-    step: Code
+    beginning: ir.Code
+    step: ir.Code
     count: str
     """The size that counts the steps, this one included."""
     inputs: tuple[str, ...]
@@ -66,7 +53,7 @@ class Stepping:
     begun: dict[str, str]
     """For `ago` and the seen of `many`: the tensor of the beginning that it starts with, if any."""
     outputs: tuple[str, ...]
-    whole: Code
+    whole: ir.Code
     """The equations of all steps at once: they say of no sum how far it need not go."""
 
     @property
@@ -86,7 +73,7 @@ class Stepping:
 
 
 def derive(
-    code: Code, walk: Walk, outputs: Sequence[str], ragged: Collection[str] = ()
+    code: ir.Code, walk: Walk, outputs: Sequence[str], ragged: Collection[str] = ()
 ) -> Stepping:
     """The programs of a decoder that computes some outputs; an error if one looks ahead."""
     if walk.size in ragged:
@@ -125,14 +112,14 @@ def derive(
     )
 
 
-def _count(code: Code) -> str:
+def _count(code: ir.Code) -> str:
     name = "n"
     while name in code.sizes:
         name += "'"
     return name
 
 
-def _begun(code: Code, name: str) -> bool:
+def _begun(code: ir.Code, name: str) -> bool:
     role = code.tensors[name].role
     if role == "draw":
         raise IndicialError(f"{name} is drawn anew at each call, which no step can do yet")
@@ -154,7 +141,7 @@ def _step(
     count: str,
     kept: set[str],
     ragged: Collection[str],
-) -> Code:
+) -> ir.Code:
     code = found.code
     inputs = frozenset(n for n, t in code.tensors.items() if t.role == "input")
     differs = dependent(code, inputs, frozenset(ragged))
@@ -186,35 +173,35 @@ def _step(
     return replace(code.equations(tensors, statements), sizes={**code.sizes, count: None})
 
 
-def _earlier(axis: Axis, count: str, steps: int) -> Axis:
+def _earlier(axis: ir.Axis, count: str, steps: int) -> ir.Axis:
     """An axis as it was some steps ago."""
     before = {count: Size.of(count) - steps}
     return replace(axis, lower=axis.lower.substitute(before), extent=axis.extent.substitute(before))
 
 
-def _with(now: Tensor, many: Many, axis: Axis, name: str, role: str) -> Tensor:
+def _with(now: ir.Tensor, many: Many, axis: ir.Axis, name: str, role: str) -> ir.Tensor:
     axes = (*now.axes[: many.axis], axis, *now.axes[many.axis :])
     return replace(now, name=name, axes=axes, role=role)
 
 
-def _seen(seen: Tensor, many: Many, past: Axis) -> Statement:
+def _seen(seen: ir.Tensor, many: Many, past: ir.Axis) -> ir.Statement:
     """`seen` is `past` and then the present value."""
     indices, places = over(seen.axes)
-    old = Index(f"{past.letter}·past", past.lower, past.extent)
-    new = Index(f"{past.letter}·now", Size(), Size.of(1))
-    before = (*places[: many.axis], Affine.of(old), *places[many.axis + 1 :])
+    old = ir.Index(f"{past.letter}·past", past.lower, past.extent)
+    new = ir.Index(f"{past.letter}·now", Size(), Size.of(1))
+    before = (*places[: many.axis], ir.Affine.of(old), *places[many.axis + 1 :])
     rest = (*places[: many.axis], *places[many.axis + 1 :])
-    at = Affine(places[many.axis].terms, -past.lower)
-    parts = (Part(old, Read(many.past, before)), Part(new, Read(many.tensor, rest)))
-    return Statement(many.seen, places, indices, Join(at, parts), span=seen.span)
+    at = ir.Affine(places[many.axis].terms, -past.lower)
+    parts = (ir.Part(old, ir.Read(many.past, before)), ir.Part(new, ir.Read(many.tensor, rest)))
+    return ir.Statement(many.seen, places, indices, ir.Join(at, parts), span=seen.span)
 
 
 # ---- the beginning ----
 
 
 def _beginning(
-    found: Causal, slots: Slots, begins: Sequence[Statement]
-) -> tuple[Code, dict[str, str]]:
+    found: Causal, slots: Slots, begins: Sequence[ir.Statement]
+) -> tuple[ir.Code, dict[str, str]]:
     """What is there before the first step is given, and with what each slot starts."""
     code, size = found.code, found.walk.size
     moment = Moment(found, slots, Size.of(found.walk.first - 1))
@@ -264,18 +251,18 @@ def _first_seen(moment: Moment, many: Many) -> bool:
     rest = (*places[: many.axis], *places[many.axis + 1 :])
     others = (*indices[: many.axis], *indices[many.axis + 1 :])
     for at, name in names.items():
-        left = (*rest[: many.axis], Affine((), Size.of(at)), *rest[many.axis :])
-        moment.statements.append(Statement(many.seen, left, others, Read(name, rest)))
+        left = (*rest[: many.axis], ir.Affine((), Size.of(at)), *rest[many.axis :])
+        moment.statements.append(ir.Statement(many.seen, left, others, ir.Read(name, rest)))
     if extent > len(names):
-        zero = Constant(0.0)
-        moment.statements.append(Statement(many.seen, places, indices, zero))
+        zero = ir.Constant(0.0)
+        moment.statements.append(ir.Statement(many.seen, places, indices, zero))
     return bool(names)
 
 
-def _check_free(size: str, statement: Statement, node: Expression) -> None:
+def _check_free(size: str, statement: ir.Statement, node: ir.Expression) -> None:
     """What is computed before the first step does not know the last one."""
-    sizes = [i.extent for i in getattr(node, "indices", ()) if isinstance(i, Index)]
-    if isinstance(node, SizeValue):
+    sizes = [i.extent for i in getattr(node, "indices", ()) if isinstance(i, ir.Index)]
+    if isinstance(node, ir.SizeValue):
         sizes.append(node.size)
     if any(size in s.names for s in sizes):
         raise unknown_end(size, statement, node.span)

@@ -17,26 +17,8 @@ from indicial.compile.passes.algebra import size_value
 from indicial.compile.stepping.causal import Causal, unknown_end
 from indicial.compile.stepping.slots import Slots
 from indicial.compile.stepping.support import says_only, upper
+from indicial.program import ir
 from indicial.program.cost.conditions import add, conjuncts, joined
-from indicial.program.ir import (
-    Affine,
-    Apply,
-    Axis,
-    Constant,
-    Expression,
-    Flat,
-    Gather,
-    Index,
-    IndexValue,
-    Join,
-    Place,
-    Read,
-    Reduce,
-    SizeValue,
-    Softmax,
-    Statement,
-    Tensor,
-)
 from indicial.program.meaning.functions import combine
 from indicial.program.moving import moved_affine, moved_place
 from indicial.program.sizes import Size, nonnegative
@@ -49,8 +31,8 @@ NOBODY = "no token"
 class Scope:
     """A statement, and the value of its walked index."""
 
-    statement: Statement
-    fixed: dict[str, Affine]
+    statement: ir.Statement
+    fixed: dict[str, ir.Affine]
 
 
 class Moment:
@@ -65,51 +47,51 @@ class Moment:
         self.first = place.number is not None
         self.starts: dict[tuple[str, int], str | None] = {}
         """At the first step: elements that equations with a number on the left define."""
-        self.tensors: dict[str, Tensor] = {}
-        self.statements: list[Statement] = []
+        self.tensors: dict[str, ir.Tensor] = {}
+        self.statements: list[ir.Statement] = []
 
     def present(self, tensor: str) -> Size:
         """The step at which a tensor is now."""
         return self.place + self.causal.offsets[tensor]
 
-    def present_in(self, statement: Statement, tensor: str) -> Size:
+    def present_in(self, statement: ir.Statement, tensor: str) -> Size:
         """The same in a statement that may be about one step only: in `h[1,j] = x[0,j]` x is at 1."""
         offsets = self.causal.offsets
         left = statement.left[self.causal.axes[statement.target]]
-        if self.first or not isinstance(left, Affine) or left.terms:
+        if self.first or not isinstance(left, ir.Affine) or left.terms:
             return self.present(tensor)
         return left.offset - offsets[statement.target] + offsets[tensor]
 
     # ---- statements ----
 
-    def define(self, statement: Statement) -> None:
+    def define(self, statement: ir.Statement) -> None:
         """The statement at this step, if it says anything about it."""
         axis = self.causal.axes[statement.target]
         left = statement.left[axis]
         at = self.present(statement.target)
-        if not isinstance(left, Affine):
+        if not isinstance(left, ir.Affine):
             raise unknown_end(self.walk.size, statement, statement.span)
-        fixed: dict[str, Affine] = {}
-        guards: list[Expression] = []
+        fixed: dict[str, ir.Affine] = {}
+        guards: list[ir.Expression] = []
         if not left.terms:
             guard = _equal(at, left.offset)
         else:
             ((name, _),) = left.terms
             index = next(i for i in statement.indices if i.name == name)
             self.check_end(statement, left, index)
-            fixed[name] = Affine((), at - left.offset)
+            fixed[name] = ir.Affine((), at - left.offset)
             guard = _at_least(at - left.offset, index.lower)
         if guard is False:
             return
-        guards += [guard] if isinstance(guard, Expression) else []
+        guards += [guard] if isinstance(guard, ir.Expression) else []
         self.add(statement, statement.target, fixed, guards)
 
     def add(
         self,
-        statement: Statement,
+        statement: ir.Statement,
         target: str,
-        fixed: dict[str, Affine],
-        guards: Sequence[Expression] = (),
+        fixed: dict[str, ir.Affine],
+        guards: Sequence[ir.Expression] = (),
     ) -> None:
         """The statement without its walked place, under some name."""
         axis = self.causal.axes[statement.target]
@@ -126,21 +108,23 @@ class Moment:
             self.axis(statement, n, a, indices) for n, a in enumerate(old.axes) if n != axis
         )
         self.tensors[target] = replace(old, name=target, axes=axes)
-        new = Statement(target, left, tuple(indices), body, guard, statement.span)
+        new = ir.Statement(target, left, tuple(indices), body, guard, statement.span)
         self.statements.append(new)
 
-    def axis(self, statement: Statement, number: int, axis: Axis, indices: Sequence[Index]) -> Axis:
+    def axis(
+        self, statement: ir.Statement, number: int, axis: ir.Axis, indices: Sequence[ir.Index]
+    ) -> ir.Axis:
         """An axis of a tensor; one as long as the walk ends where the index on it does."""
         if self.walk.size not in axis.extent.names:
             return axis
         place = statement.left[number]
-        if isinstance(place, Affine) and place.shift is not None:
+        if isinstance(place, ir.Affine) and place.shift is not None:
             name, shift = place.shift
             index = next(i for i in indices if i.name == name)
-            return Axis(axis.letter, index.lower + shift, index.extent)
+            return ir.Axis(axis.letter, index.lower + shift, index.extent)
         raise unknown_end(self.walk.size, statement, statement.span)
 
-    def check_end(self, statement: Statement, left: Affine, index: Index) -> None:
+    def check_end(self, statement: ir.Statement, left: ir.Affine, index: ir.Index) -> None:
         """An equation for all but the last steps needs to know which they are."""
         axis = self.code.tensors[statement.target].axes[self.causal.axes[statement.target]]
         short = (axis.lower + axis.extent - 1 - index.upper - left.offset).number
@@ -148,8 +132,8 @@ class Moment:
             raise unknown_end(self.walk.size, statement, statement.span)
 
     def ranges(
-        self, indices: Sequence[Index], conditions: Sequence[Expression], scope: Scope
-    ) -> tuple[list[Index], list[Expression]]:
+        self, indices: Sequence[ir.Index], conditions: Sequence[ir.Expression], scope: Scope
+    ) -> tuple[list[ir.Index], list[ir.Expression]]:
         """The indices up to this step, and the conditions that say more than that."""
         result = []
         rest = list(conditions)
@@ -167,59 +151,59 @@ class Moment:
 
     # ---- expressions ----
 
-    def expression(self, node: Expression, scope: Scope) -> Expression:
+    def expression(self, node: ir.Expression, scope: Scope) -> ir.Expression:
         match node:
-            case Read():
+            case ir.Read():
                 return self.read(node, scope)
-            case IndexValue(place):
+            case ir.IndexValue(place):
                 moved = moved_affine(place, scope.fixed)
                 if not moved.terms:
                     return size_value(moved.offset)
                 return replace(node, place=moved)
-            case SizeValue(size):
+            case ir.SizeValue(size):
                 if self.walk.size in size.names:
                     raise unknown_end(self.walk.size, scope.statement, node.span)
                 return node
-            case Reduce() | Softmax():
+            case ir.Reduce() | ir.Softmax():
                 return self.reduction(node, scope)
-            case Join(place):
+            case ir.Join(place):
                 node = replace(node, place=moved_affine(place, scope.fixed))
         return node.rebuild(lambda below: self.expression(below, scope))
 
-    def reduction(self, node: Reduce | Softmax, scope: Scope) -> Expression:
+    def reduction(self, node: ir.Reduce | ir.Softmax, scope: Scope) -> ir.Expression:
         known = conjuncts(node.condition)
         indices, rest = self.ranges(node.indices, known, scope)
         if any((size := i.extent.number) is not None and size <= 0 for i in indices):
-            return Constant(combine(node.operator, []) if isinstance(node, Reduce) else 0.0)
+            return ir.Constant(combine(node.operator, []) if isinstance(node, ir.Reduce) else 0.0)
         condition = joined(self.expression(c, scope) for c in rest)
         body = self.expression(node.body, scope)
         return replace(node, indices=tuple(indices), condition=condition, body=body)
 
     # ---- reads ----
 
-    def read(self, read: Read, scope: Scope) -> Expression:
+    def read(self, read: ir.Read, scope: Scope) -> ir.Expression:
         places = tuple(self.moved(p, scope) for p in read.places)
-        if any(isinstance(p, Gather) and p.read.tensor == NOBODY for p in places):
-            return Constant(1.0 if self.code.tensors[read.tensor].probability else 0.0)
+        if any(isinstance(p, ir.Gather) and p.read.tensor == NOBODY for p in places):
+            return ir.Constant(1.0 if self.code.tensors[read.tensor].probability else 0.0)
         if read.tensor not in self.causal.axes:
             return replace(read, places=places)
         axis = self.causal.axes[read.tensor]
         at = places[axis]
-        if not isinstance(at, Affine):
+        if not isinstance(at, ir.Affine):
             raise unknown_end(self.walk.size, scope.statement, read.span)
         rest = tuple(p for n, p in enumerate(places) if n != axis)
-        lag = add(Affine((), self.present_in(scope.statement, read.tensor)), at, -1)
+        lag = add(ir.Affine((), self.present_in(scope.statement, read.tensor)), at, -1)
         if not lag.terms and lag.offset.number is not None:
             return self.single(read, int(lag.offset.number), rest)
         many = self.slots.along(read.tensor)
         if self.first and self.code.tensors[read.tensor].values is not None:
             return self.nothing(read.tensor)
         if many.reach is not None:
-            at = add(Affine((), Size.of(many.reach)), lag, -1)
+            at = add(ir.Affine((), Size.of(many.reach)), lag, -1)
         name = many.seen if self.first or id(read) in self.slots.now else many.past
-        return Read(name, (*rest[:axis], at, *rest[axis:]), span=read.span)
+        return ir.Read(name, (*rest[:axis], at, *rest[axis:]), span=read.span)
 
-    def single(self, read: Read, lag: int, places: tuple[Place, ...]) -> Expression:
+    def single(self, read: ir.Read, lag: int, places: tuple[ir.Place, ...]) -> ir.Expression:
         """One step of a tensor: the present one, or one of some steps ago."""
         if self.first:
             name = self.at_start(read.tensor, lag)
@@ -227,7 +211,7 @@ class Moment:
                 return self.nothing(read.tensor)
         else:
             name = read.tensor if lag == 0 else self.slots.back(read.tensor, lag).name
-        return Read(name, places, span=read.span)
+        return ir.Read(name, places, span=read.span)
 
     def at_start(self, tensor: str, lag: int) -> str | None:
         """At the first step: the name of a tensor's value, of some steps ago; None if there is none."""
@@ -240,40 +224,40 @@ class Moment:
             axis = self.causal.axes[tensor]
             for statement in self.code.of(tensor):
                 left = statement.left[axis]
-                if isinstance(left, Affine) and not left.terms and left.offset.number == place:
+                if isinstance(left, ir.Affine) and not left.terms and left.offset.number == place:
                     name = self.starts[key] or self.slots.new(tensor, "start")
                     self.starts[key] = name
                     self.add(statement, name, {})
         return self.starts[key]
 
-    def nothing(self, tensor: str) -> Expression:
+    def nothing(self, tensor: str) -> ir.Expression:
         """What is read before the first step."""
-        return Constant(0.0) if self.code.tensors[tensor].values is None else Read(NOBODY)
+        return ir.Constant(0.0) if self.code.tensors[tensor].values is None else ir.Read(NOBODY)
 
-    def moved(self, place: Place, scope: Scope) -> Place:
-        if isinstance(place, Gather):
+    def moved(self, place: ir.Place, scope: Scope) -> ir.Place:
+        if isinstance(place, ir.Gather):
             read = self.read(place.read, scope)
-            assert isinstance(read, Read)
-            return Gather(read)
-        if isinstance(place, Flat) and any(i.name in scope.fixed for i in place.indices):
+            assert isinstance(read, ir.Read)
+            return ir.Gather(read)
+        if isinstance(place, ir.Flat) and any(i.name in scope.fixed for i in place.indices):
             raise unknown_end(self.walk.size, scope.statement, scope.statement.span)
         return moved_place(place, scope.fixed)
 
 
-def _equal(at: Size, place: Size) -> Expression | bool:
+def _equal(at: Size, place: Size) -> ir.Expression | bool:
     """That the step is the one of a number: known, or a condition."""
     number = (at - place).number
     if number is not None:
         return number == 0
     if nonnegative(at - place - 1):
         return False
-    return Apply("=", (size_value(at), size_value(place)))
+    return ir.Apply("=", (size_value(at), size_value(place)))
 
 
-def _at_least(value: Size, lower: Size) -> Expression | bool:
+def _at_least(value: Size, lower: Size) -> ir.Expression | bool:
     number = (value - lower).number
     if number is not None:
         return number >= 0
     if nonnegative(value - lower):
         return True
-    return Apply("≥", (size_value(value), size_value(lower)))
+    return ir.Apply("≥", (size_value(value), size_value(lower)))

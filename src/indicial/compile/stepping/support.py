@@ -22,35 +22,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from indicial.compile.stepping.walked import Walk
+from indicial.program import ir
 from indicial.program.cost.conditions import add, conjuncts, constraints, joined, negation
-from indicial.program.ir import (
-    COMPARISONS,
-    LOGIC,
-    Affine,
-    Apply,
-    Code,
-    Constant,
-    Expression,
-    IndexValue,
-    Place,
-    Read,
-    Reduce,
-    Select,
-    Softmax,
-    Statement,
-)
 from indicial.program.meaning.functions import FUNCTIONS
 from indicial.program.moving import moved, moved_place
 from indicial.program.rewrite import free_indices, rebuild
 from indicial.program.sizes import Size
 
 
-def with_support(code: Code, walk: Walk) -> Code:
+def with_support(code: ir.Code, walk: Walk) -> ir.Code:
     """The program with its sums ended where they add 0, and what they read defined only there."""
     found = _Supports(code)
 
-    def leaf(node: Expression) -> Expression:
-        if not isinstance(node, Reduce) or node.operator != "sum":
+    def leaf(node: ir.Expression) -> ir.Expression:
+        if not isinstance(node, ir.Reduce) or node.operator != "sum":
             return node
         names = {i.name for i in node.indices if walk.size in i.extent.names}
         known = conjuncts(node.condition)
@@ -76,17 +61,17 @@ def with_support(code: Code, walk: Walk) -> Code:
 class _Supports:
     """The conditions outside of which each tensor is 0, in the indices of its last equation."""
 
-    def __init__(self, code: Code) -> None:
+    def __init__(self, code: ir.Code) -> None:
         self.code = code
-        self.known: dict[str, list[Expression]] = {}
+        self.known: dict[str, list[ir.Expression]] = {}
 
-    def of(self, name: str) -> list[Expression]:
+    def of(self, name: str) -> list[ir.Expression]:
         if name not in self.known:
             self.known[name] = []  # a tensor that reads itself says nothing more
             self.known[name] = list(self.defined(self.code.of(name)))
         return self.known[name]
 
-    def defined(self, statements: list[Statement]) -> Iterator[Expression]:
+    def defined(self, statements: list[ir.Statement]) -> Iterator[ir.Expression]:
         """Of equations in order of precedence: an element that none of them is about is 0."""
         if not statements or any(_names(s) is None for s in statements):
             return
@@ -95,56 +80,56 @@ class _Supports:
             at = _at(statement, statements[-1].left) or {}
             guard = None if statement.guard is None else moved(statement.guard, at)
             cases.append((guard, moved(statement.body, at)))
-        whole = Select(
+        whole = ir.Select(
             tuple((guard, body) for guard, body in cases if guard is not None),
-            next((body for guard, body in cases if guard is None), Constant(0.0)),
+            next((body for guard, body in cases if guard is None), ir.Constant(0.0)),
         )
         yield from self.where(whole)
 
-    def where(self, expression: Expression) -> Iterator[Expression]:
+    def where(self, expression: ir.Expression) -> Iterator[ir.Expression]:
         """Conditions outside of which the expression is 0."""
         for condition in dict.fromkeys(self.conditions(expression)):
             beyond = _beyond(condition)
             if beyond is not None and self.value(expression, beyond) == 0:
                 yield condition
 
-    def conditions(self, expression: Expression) -> Iterator[Expression]:
+    def conditions(self, expression: ir.Expression) -> Iterator[ir.Expression]:
         """All that occur, in what is read too: each comparison of indices, and its opposite."""
         free = free_indices(expression)
         for node in expression.walk():
-            for condition in self.ends(node) if isinstance(node, Read) else _comparisons(node):
+            for condition in self.ends(node) if isinstance(node, ir.Read) else _comparisons(node):
                 if free_indices(condition) <= free:
                     yield condition
 
-    def ends(self, read: Read) -> Iterator[Expression]:
+    def ends(self, read: ir.Read) -> Iterator[ir.Expression]:
         """The conditions outside of which a read is 0."""
         statements = self.code.of(read.tensor)
         at = _at(statements[-1], read.places) if statements else None
         if at is not None:
             yield from (moved(c, at) for c in self.of(read.tensor))
 
-    def value(self, node: Expression, beyond: Affine) -> float | None:
+    def value(self, node: ir.Expression, beyond: ir.Affine) -> float | None:
         """The value wherever `beyond ≤ 0`, if it is the same number at all those places."""
         match node:
-            case Constant(value):
+            case ir.Constant(value):
                 return value
-            case Apply(function) if function in (*COMPARISONS, *LOGIC):
+            case ir.Apply(function) if function in (*ir.COMPARISONS, *ir.LOGIC):
                 truth = _truth(node, beyond)
                 return None if truth is None else float(truth)
-            case Apply(function, arguments):
+            case ir.Apply(function, arguments):
                 return _applied(function, [self.value(a, beyond) for a in arguments])
-            case Softmax(_, condition, _):
+            case ir.Softmax(_, condition, _):
                 return 0.0 if _truth(condition, beyond) is False else None
-            case Select(branches, otherwise):
+            case ir.Select(branches, otherwise):
                 possible = list(_possible(branches, otherwise, beyond))
                 values = {self.value(branch, beyond) for branch in possible}
                 return values.pop() if len(values) == 1 else None
-            case Reduce("sum", indices, condition, body):
+            case ir.Reduce("sum", indices, condition, body):
                 if dict(beyond.terms).keys() & {i.name for i in indices}:
                     return None
                 none = _truth(condition, beyond) is False or self.value(body, beyond) == 0
                 return 0.0 if none else None
-            case Read():
+            case ir.Read():
                 ended = any(_truth(c, beyond) is False for c in self.ends(node))
                 return 0.0 if ended else None
             case _:
@@ -162,8 +147,10 @@ def _applied(function: str, values: list[float | None]) -> float | None:
 
 
 def _possible(
-    branches: tuple[tuple[Expression, Expression], ...], otherwise: Expression, beyond: Affine
-) -> Iterator[Expression]:
+    branches: tuple[tuple[ir.Expression, ir.Expression], ...],
+    otherwise: ir.Expression,
+    beyond: ir.Affine,
+) -> Iterator[ir.Expression]:
     """The cases that may apply."""
     for condition, value in branches:
         truth = _truth(condition, beyond)
@@ -177,9 +164,9 @@ def _possible(
 # ---- conditions on indices, as half-spaces ----
 
 
-def _comparisons(node: Expression) -> Iterator[Expression]:
+def _comparisons(node: ir.Expression) -> Iterator[ir.Expression]:
     """The conditions of one node, each of them one inequality."""
-    own = node.condition if isinstance(node, Softmax | Reduce) else node
+    own = node.condition if isinstance(node, ir.Softmax | ir.Reduce) else node
     for part in conjuncts(own):
         for constraint in constraints(part)[0]:
             if not constraint.differs:
@@ -189,16 +176,16 @@ def _comparisons(node: Expression) -> Iterator[Expression]:
                 yield opposite if single and opposite else _at_most_0(_opposite(constraint.form))
 
 
-def _at_most_0(form: Affine) -> Expression:
-    return Apply("≤", (IndexValue(form), Constant(0.0)))
+def _at_most_0(form: ir.Affine) -> ir.Expression:
+    return ir.Apply("≤", (ir.IndexValue(form), ir.Constant(0.0)))
 
 
-def _opposite(form: Affine) -> Affine:
+def _opposite(form: ir.Affine) -> ir.Affine:
     """`form > 0` as something that is at most 0."""
-    return add(Affine((), Size.of(1)), form, -1)
+    return add(ir.Affine((), Size.of(1)), form, -1)
 
 
-def _beyond(condition: Expression, holds: bool = False) -> Affine | None:
+def _beyond(condition: ir.Expression, holds: bool = False) -> ir.Affine | None:
     """What is at most 0 where one inequality does not hold, or where it does."""
     found, exact = constraints(condition)
     if not exact or len(found) != 1 or found[0].differs:
@@ -206,7 +193,7 @@ def _beyond(condition: Expression, holds: bool = False) -> Affine | None:
     return found[0].form if holds else _opposite(found[0].form)
 
 
-def _truth(condition: Expression | None, beyond: Affine | None) -> bool | None:
+def _truth(condition: ir.Expression | None, beyond: ir.Affine | None) -> bool | None:
     """Whether a condition holds wherever `beyond ≤ 0`; None where it depends, or nobody knows."""
     if beyond is None:
         return None
@@ -222,12 +209,12 @@ def _truth(condition: Expression | None, beyond: Affine | None) -> bool | None:
     return True if exact and every else None
 
 
-def _below(form: Affine) -> Affine:
+def _below(form: ir.Affine) -> ir.Affine:
     """`form < 0` as something that is at most 0."""
-    return add(form, Affine((), Size.of(1)))
+    return add(form, ir.Affine((), Size.of(1)))
 
 
-def _follows(form: Affine, beyond: Affine) -> bool:
+def _follows(form: ir.Affine, beyond: ir.Affine) -> bool:
     """Whether `form ≤ 0` wherever `beyond ≤ 0`."""
     apart = add(form, beyond, -1)
     number = apart.offset.number
@@ -237,33 +224,33 @@ def _follows(form: Affine, beyond: Affine) -> bool:
 # ---- the indices of a left side ----
 
 
-def _names(statement: Statement) -> list[tuple[str, int]] | None:
+def _names(statement: ir.Statement) -> list[tuple[str, int]] | None:
     """The indices of a left side that has nothing else, with what is added to each."""
-    shifts = [p.shift for p in statement.left if isinstance(p, Affine) and p.shift is not None]
+    shifts = [p.shift for p in statement.left if isinstance(p, ir.Affine) and p.shift is not None]
     return shifts if len(shifts) == len(statement.left) else None
 
 
-def _at(statement: Statement, places: Sequence[Place]) -> dict[str, Affine] | None:
+def _at(statement: ir.Statement, places: Sequence[ir.Place]) -> dict[str, ir.Affine] | None:
     """The indices of an equation where its left side is at some places, if those are plain."""
     names = _names(statement)
-    if names is None or not all(isinstance(place, Affine) for place in places):
+    if names is None or not all(isinstance(place, ir.Affine) for place in places):
         return None
     return {
-        name: Affine(place.terms, place.offset - shift)
+        name: ir.Affine(place.terms, place.offset - shift)
         for (name, shift), place in zip(names, places, strict=True)
-        if isinstance(place, Affine)
+        if isinstance(place, ir.Affine)
     }
 
 
 def upper(
-    name: str, conditions: Sequence[Expression], fixed: Mapping[str, Affine]
-) -> tuple[Size, Expression] | None:
+    name: str, conditions: Sequence[ir.Expression], fixed: Mapping[str, ir.Affine]
+) -> tuple[Size, ir.Expression] | None:
     """The largest value that the conditions leave to an index, and the condition that says so."""
-    best: tuple[Size, Expression] | None = None
+    best: tuple[Size, ir.Expression] | None = None
     for condition in conditions:
         for constraint in constraints(condition)[0]:
             form = moved_place(constraint.form, fixed)
-            if constraint.differs or not isinstance(form, Affine) or form.terms != ((name, 1),):
+            if constraint.differs or not isinstance(form, ir.Affine) or form.terms != ((name, 1),):
                 continue
             end = -form.offset
             if best is None or _less(end, best[0]):
@@ -276,7 +263,7 @@ def _less(a: Size, b: Size) -> bool:
     return apart is not None and apart > 0
 
 
-def says_only(condition: Expression) -> bool:
+def says_only(condition: ir.Expression) -> bool:
     """Whether a condition is one inequality, so that a range can take its place."""
     found, exact = constraints(condition)
     return exact and len(found) == 1

@@ -12,17 +12,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from indicial.compile.passes.scan import Unsupported
-from indicial.program.ir import (
-    COMPARISONS,
-    Affine,
-    Apply,
-    Constant,
-    Expression,
-    IndexValue,
-    Read,
-    Select,
-    SizeValue,
-)
+from indicial.program import ir
 from indicial.program.sizes import Size
 
 FUNCTIONS = {
@@ -32,7 +22,7 @@ FUNCTIONS = {
 }  # fmt: skip
 """The functions of the language by their names in vector_math.h."""
 
-_COMPARE = dict(zip(COMPARISONS, ("==", "!=", "<", "<=", ">", ">="), strict=True))
+_COMPARE = dict(zip(ir.COMPARISONS, ("==", "!=", "<", "<=", ">", ">="), strict=True))
 _MOST_FACTORS = 8
 """Up to this power a product is written out."""
 
@@ -53,7 +43,7 @@ class Sizes:
             return str(_whole(number))
         return "(" + " + ".join(self._term(m, c, member) for m, c in known.terms) + ")"
 
-    def place(self, place: Affine, indices: Mapping[str, str]) -> str:
+    def place(self, place: ir.Affine, indices: Mapping[str, str]) -> str:
         """Index arithmetic, given what each index is called: `t-1` → `v - 1`."""
         parts = []
         for name, factor in place.terms:
@@ -154,7 +144,7 @@ class Scope:
     real: str
     sizes: Sizes
     indices: Mapping[str, str]
-    read: Callable[[Read], str]
+    read: Callable[[ir.Read], str]
     constants: Mapping[str, float]
 
     def number(self, value: float) -> str:
@@ -163,41 +153,43 @@ class Scope:
             return f"({self.real}){'-' if value < 0 else ''}{name}"
         return f"({self.real}){float(value)!r}"
 
-    def c(self, node: Expression) -> str:
+    def c(self, node: ir.Expression) -> str:
         """An expression without reductions."""
         match node:
-            case Constant(value):
+            case ir.Constant(value):
                 return self.number(value)
-            case SizeValue(size):
+            case ir.SizeValue(size):
                 return f"({self.real}){self.sizes.c(size, member=True)}"
-            case IndexValue(place):
+            case ir.IndexValue(place):
                 return f"({self.real}){self.sizes.place(place, self.indices)}"
-            case Read():
+            case ir.Read():
                 if node.tensor in self.constants:
                     return self.number(self.constants[node.tensor])
                 return self.read(node)
-            case Select(branches, otherwise):
+            case ir.Select(branches, otherwise):
                 text = self.c(otherwise)
                 for condition, chosen in reversed(branches):
                     text = f"({self.truth(condition)} ? {self.c(chosen)} : {text})"
                 return text
-            case Apply(function, arguments):
+            case ir.Apply(function, arguments):
                 return self.apply(function, arguments)
             case _:
                 raise Unsupported(f"a {type(node).__name__.lower()} inside an expression")
 
-    def truth(self, condition: Expression) -> str:
+    def truth(self, condition: ir.Expression) -> str:
         """A condition, as C has them."""
-        if isinstance(condition, Apply) and condition.function in _COMPARE:
+        if isinstance(condition, ir.Apply) and condition.function in _COMPARE:
             left, right = (self.c(a) for a in condition.arguments)
             return f"({left} {_COMPARE[condition.function]} {right})"
-        if isinstance(condition, Apply) and condition.function == "and":
+        if isinstance(condition, ir.Apply) and condition.function == "and":
             return "(" + " && ".join(self.truth(a) for a in condition.arguments) + ")"
         return f"({self.c(condition)} != 0)"
 
-    def apply(self, function: str, arguments: tuple[Expression, ...]) -> str:
+    def apply(self, function: str, arguments: tuple[ir.Expression, ...]) -> str:
         if function in _COMPARE or function == "and":
-            return f"({self.truth(Apply(function, arguments))} ? ({self.real})1 : ({self.real})0)"
+            return (
+                f"({self.truth(ir.Apply(function, arguments))} ? ({self.real})1 : ({self.real})0)"
+            )
         if function == "+":
             return self._sum(arguments)
         if function == "neg":
@@ -219,21 +211,21 @@ class Scope:
             return text
         return f"{name}({', '.join(texts)})"
 
-    def _sum(self, arguments: tuple[Expression, ...]) -> str:
+    def _sum(self, arguments: tuple[ir.Expression, ...]) -> str:
         text = self.c(arguments[0])
         for argument in arguments[1:]:
-            if isinstance(argument, Apply) and argument.function == "neg":
+            if isinstance(argument, ir.Apply) and argument.function == "neg":
                 text += f" - {self.c(argument.arguments[0])}"
             else:
                 text += f" + {self.c(argument)}"
         return f"({text})"
 
-    def _power(self, base: Expression, exponent: Expression) -> str:
+    def _power(self, base: ir.Expression, exponent: ir.Expression) -> str:
         text = self.c(base)
-        if isinstance(exponent, Constant) and exponent.value in range(1, _MOST_FACTORS + 1):
+        if isinstance(exponent, ir.Constant) and exponent.value in range(1, _MOST_FACTORS + 1):
             # A leaf is repeated as it is; anything else is computed once, in a statement expression.
             times = int(exponent.value)
-            if isinstance(base, Read | Constant):
+            if isinstance(base, ir.Read | ir.Constant):
                 return "(" + " * ".join([text] * times) + ")"
             product = " * ".join(["p_"] * times)
             return f"({{ const {self.real} p_ = {text}; {product}; }})"

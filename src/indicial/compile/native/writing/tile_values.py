@@ -15,18 +15,7 @@ from indicial.compile.native.tiles import TIME, Item, Tile
 from indicial.compile.native.writing.c import Lines, Scope, Sizes
 from indicial.compile.native.writing.kernel_plan import row_major, times, total
 from indicial.compile.passes.scan import Unsupported
-from indicial.program.ir import (
-    Affine,
-    Apply,
-    Axis,
-    Code,
-    Constant,
-    Expression,
-    IndexValue,
-    Read,
-    Select,
-    SizeValue,
-)
+from indicial.program import ir
 from indicial.program.moving import moved
 from indicial.program.sizes import Size
 
@@ -50,7 +39,7 @@ class TileValues(Lines):
     """The lines so far, and how an expression is written at this point of them."""
 
     def __init__(
-        self, code: Code, tile: Tile, same: frozenset[str], sizes: Sizes, real: str
+        self, code: ir.Code, tile: Tile, same: frozenset[str], sizes: Sizes, real: str
     ) -> None:
         super().__init__()
         self.code, self.tile, self.same, self.sizes, self.real = code, tile, same, sizes, real
@@ -67,7 +56,7 @@ class TileValues(Lines):
         self.rows = ""
         self.pointers: dict[str, str] = {}
         self.heads: list[str] = []
-        self.memo: dict[Expression, str] = {}
+        self.memo: dict[ir.Expression, str] = {}
         self.ready: dict[str, str] = {}
         self.current = tile.sweeps[0]
         self.states = [i for sweep in tile.sweeps for i in sweep.items if i.kind == "state"]
@@ -90,10 +79,10 @@ class TileValues(Lines):
             self.scratch.append((name, length))
         return name
 
-    def offset(self, read: Read, item: Item) -> int:
+    def offset(self, read: ir.Read, item: Item) -> int:
         """How many steps away, in the order of time, a tensor of the tile is read."""
         place = read.places[item.left.index(TIME)]
-        if not isinstance(place, Affine) or place.shift is None:
+        if not isinstance(place, ir.Affine) or place.shift is None:
             raise Unsupported(f"{read.tensor} is read at a step of its own")
         return place.shift[1]
 
@@ -103,7 +92,7 @@ class TileValues(Lines):
             own = {i.target for sweep in self.tile.sweeps for i in sweep.items}
             bodies = [i.body for sweep in self.tile.sweeps for i in sweep.items]
             bodies += [*self.tile.starts.values(), *(i.body for i in self.tile.finals)]
-            found = {n.tensor for b in bodies for n in b.every(Read)} - own
+            found = {n.tensor for b in bodies for n in b.every(ir.Read)} - own
             self.arguments = [
                 n for n in self.code.tensors if n in found and n not in self.code.constants
             ]
@@ -111,31 +100,31 @@ class TileValues(Lines):
 
     # ---- expressions ----
 
-    def vector(self, node: Expression) -> str:
+    def vector(self, node: ir.Expression) -> str:
         value = self.value(node)
         return value.text if value.kind & VEC else f"((vec){{0}} + {value.text})"
 
-    def value(self, node: Expression) -> Value:
+    def value(self, node: ir.Expression) -> Value:
         match node:
-            case Constant(value):
+            case ir.Constant(value):
                 return Value(self.scope().number(value), 0)
-            case SizeValue(size):
+            case ir.SizeValue(size):
                 return Value(f"({self.real}){self.c(size)}", 0)
-            case IndexValue(place):
+            case ir.IndexValue(place):
                 if any(name == self.tile.vec for name, _ in place.terms):
                     return self.by_lanes(node)
                 row = any(name == self.tile.row for name, _ in place.terms)
                 return Value(self.scope().c(node), ROW if row else 0)
-            case Read():
+            case ir.Read():
                 return self.read(node)
-            case Apply("neg" | "stop", (argument,)):
+            case ir.Apply("neg" | "stop", (argument,)):
                 inner = self.value(argument)
                 return replace(inner, text=f"(-{inner.text})") if node.function == "neg" else inner
-            case Apply("+" | "*" | "/", arguments):
+            case ir.Apply("+" | "*" | "/", arguments):
                 return self.arithmetic(node.function, arguments)
-            case Apply("^", (base, Constant(power))) if power in (2.0, 3.0):
-                return self.value(Apply("*", (base,) * int(power)))
-            case Select(branches, otherwise):
+            case ir.Apply("^", (base, ir.Constant(power))) if power in (2.0, 3.0):
+                return self.value(ir.Apply("*", (base,) * int(power)))
+            case ir.Select(branches, otherwise):
                 conditions = [self.value(c) for c, _ in branches]
                 if any(c.kind & VEC for c in conditions):
                     return self.by_lanes(node)
@@ -148,7 +137,7 @@ class TileValues(Lines):
                     truth = self.truth(condition)
                     text = f"({truth} ? {self.vector(chosen)} : {text})"
                 return Value(text, kind | ROW)
-            case Apply(_, arguments):
+            case ir.Apply(_, arguments):
                 values = [self.value(a) for a in arguments]
                 if any(v.kind & VEC for v in values):
                     return self.by_lanes(node)
@@ -158,10 +147,10 @@ class TileValues(Lines):
                 return Value(self.scope().c(node), kind)
         raise Unsupported(f"a {type(node).__name__.lower()} in a tile")
 
-    def truth(self, condition: Expression) -> str:
+    def truth(self, condition: ir.Expression) -> str:
         return self.scope().truth(condition)
 
-    def arithmetic(self, function: str, arguments: Sequence[Expression]) -> Value:
+    def arithmetic(self, function: str, arguments: Sequence[ir.Expression]) -> Value:
         """Numbers of a step first, then those of a row, so that few vectors are multiplied."""
         if function == "+":
             values = [self.value(a) for a in arguments]
@@ -188,7 +177,7 @@ class TileValues(Lines):
         }  # fmt: skip
         constants = {n: v for n, v in self.code.constants.items() if isinstance(v, int | float)}
 
-        def read(node: Read) -> str:
+        def read(node: ir.Read) -> str:
             value = self.read(node)
             if value.kind & VEC:
                 raise Unsupported("a vector among numbers")
@@ -196,11 +185,11 @@ class TileValues(Lines):
 
         return Scope(self.real, self.sizes, indices, read, constants)
 
-    def by_lanes(self, node: Expression) -> Value:
+    def by_lanes(self, node: ir.Expression) -> Value:
         """A function of vectors, element by element in a loop that the compiler vectorises."""
         if node in self.memo:
             return Value(self.memo[node], VEC | ROW)
-        texts: dict[Expression, str] = {}
+        texts: dict[ir.Expression, str] = {}
         for child in dict.fromkeys(_operands(node)):
             value = self.value(child)
             if value.kind & VEC:
@@ -211,7 +200,7 @@ class TileValues(Lines):
                 texts[child] = f"{name}_l[l]"
             else:
                 texts[child] = value.text
-        marks = {child: Read(f"°{n}") for n, child in enumerate(texts)}
+        marks = {child: ir.Read(f"°{n}") for n, child in enumerate(texts)}
         own = {mark.tensor: texts[child] for child, mark in marks.items()}
         scope = replace(self.scope(), read=lambda read: own[read.tensor])
         result = self.fresh("f")
@@ -224,7 +213,7 @@ class TileValues(Lines):
 
     # ---- reads ----
 
-    def read(self, node: Read) -> Value:
+    def read(self, node: ir.Read) -> Value:
         if node.tensor in self.names:
             return self.own(node)
         if node.tensor in self.code.constants:
@@ -233,12 +222,12 @@ class TileValues(Lines):
             raise Unsupported("tokens in a tile")
         return self.argument(node)
 
-    def own(self, node: Read) -> Value:
+    def own(self, node: ir.Read) -> Value:
         """A tensor of the tile: now, at the step before, or put down by the first sweep."""
         item = self.tile.item(node.tensor)
         name = self.names[node.tensor]
         place = node.places[item.left.index(TIME)]
-        if isinstance(place, Affine) and not place.terms:  # of the last step
+        if isinstance(place, ir.Affine) and not place.terms:  # of the last step
             if item.kind == "state":
                 return Value(f"{name}[r * P + p]", VEC | ROW)
             return Value(f"{name}[p]", VEC)
@@ -251,7 +240,7 @@ class TileValues(Lines):
         if item.kind == "local" and offset:  # computed for the other step as well
             lower, extent = self.tile.ranges[TIME]
             there = f"v + {offset} >= {self.c(lower)} && v + {offset} < {self.c(lower + extent)}"
-            value = self.vector(moved(item.body, {TIME: Affine.of(TIME, offset)}))
+            value = self.vector(moved(item.body, {TIME: ir.Affine.of(TIME, offset)}))
             return Value(f"({self.pointer('const int ', there)} ? {value} : (vec){{0}})", VEC | ROW)
         way = offset * self.current.direction
         if way not in (0, -1):
@@ -264,7 +253,7 @@ class TileValues(Lines):
             return Value(f"{name}[r * P + p]", VEC | ROW)
         return Value(f"{name}_o" if item.target in self.ready else f"{name}[r * P + p]", VEC | ROW)
 
-    def argument(self, node: Read) -> Value:
+    def argument(self, node: ir.Read) -> Value:
         tile = self.tile
         axes = self.code.tensors[node.tensor].axes
         strides = row_major([self.c(a.extent, False) for a in axes])
@@ -276,10 +265,10 @@ class TileValues(Lines):
         base = [] if node.tensor in self.same else [f"b * ({whole})"]
         row = vec = step = ""
         guards: list[str] = []
-        walked: tuple[int, Axis] | None = None
+        walked: tuple[int, ir.Axis] | None = None
         outer = {name: f"e{n}" for n, name in enumerate(tile.outer)}
         for place, axis, stride in zip(node.places, axes, strides, strict=True):
-            if not isinstance(place, Affine):
+            if not isinstance(place, ir.Affine):
                 raise Unsupported(f"{node.tensor} is read at a computed place")
             if not place.terms:
                 base.append(times(self.c(place.offset - axis.lower), stride))
@@ -350,7 +339,7 @@ class TileValues(Lines):
             self.heads.append(f"{kind}{name} = {value};")
         return self.pointers[value]
 
-    def panel(self, start: str, step: str, axis: Axis | None, row: str, vec: str) -> str:
+    def panel(self, start: str, step: str, axis: ir.Axis | None, row: str, vec: str) -> str:
         """A copy of what some columns read, one step after the other, zeros behind the last column."""
         key = (start, step, row, vec)
         if key in self.panels:
@@ -373,29 +362,31 @@ class TileValues(Lines):
         return name
 
 
-def _operands(node: Expression) -> Iterator[Expression]:
+def _operands(node: ir.Expression) -> Iterator[ir.Expression]:
     """What a function is of; conditions are looked into."""
     match node:
-        case Select(branches, otherwise):
+        case ir.Select(branches, otherwise):
             for condition, chosen in branches:
                 yield from _operands(condition)
                 yield chosen
             yield otherwise
-        case Apply("and", arguments):
+        case ir.Apply("and", arguments):
             for argument in arguments:
                 yield from _operands(argument)
-        case Apply(_, arguments):
+        case ir.Apply(_, arguments):
             yield from arguments
 
 
-def _with(node: Expression, marks: dict[Expression, Read]) -> Expression:
+def _with(node: ir.Expression, marks: dict[ir.Expression, ir.Read]) -> ir.Expression:
     """The node with marks in the place of its operands."""
     match node:
-        case Select(branches, otherwise):
-            return Select(tuple((_with(c, marks), marks[v]) for c, v in branches), marks[otherwise])
-        case Apply("and", arguments):
+        case ir.Select(branches, otherwise):
+            return ir.Select(
+                tuple((_with(c, marks), marks[v]) for c, v in branches), marks[otherwise]
+            )
+        case ir.Apply("and", arguments):
             return replace(node, arguments=tuple(_with(a, marks) for a in arguments))
-        case Apply(_, arguments):
+        case ir.Apply(_, arguments):
             return replace(node, arguments=tuple(marks[a] for a in arguments))
     return node
 
