@@ -258,10 +258,10 @@ def _fixed(tensor: ir.Tensor, node: ir.Read) -> dict[int, tuple[str, str]]:
 
 def _moved(statement: ir.Statement, node: ir.Read) -> dict[int, str]:
     """Where a read is at another step than what is defined: `t-1`; `ℓ` where that defines `ℓ+1`."""
-    left = dict(p.shift for p in statement.left if isinstance(p, ir.Affine) and p.shift is not None)
+    left = dict(p.shift for p in statement.left if p.shift is not None)
     found = {}
     for axis, place in enumerate(node.places):
-        if isinstance(place, ir.Affine) and place.shift is not None:
+        if place.shift is not None:
             name, by = place.shift
             if name in left and by != left[name]:
                 step = f"{name} → {name}+{left[name] - by}"

@@ -107,7 +107,7 @@ def shift(code: ir.Code, token: str) -> int:
         for node in statement.body.every(ir.Read)
         if node.tensor == token
         for place in node.places
-        if isinstance(place, ir.Affine) and place.shift is not None
+        if place.shift is not None
         if not _predicts(code, statement)
     }
     return shifts.pop() if len(shifts) == 1 else 0

@@ -30,7 +30,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, KeysView, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Union
+from typing import ClassVar, Union
 
 from indicial.notation.kept import kept
 from indicial.notation.node import Holder, Tree
@@ -124,6 +124,7 @@ class Gather(Holder):
     """A place that is the value of a token tensor."""
 
     read: Read
+    shift: ClassVar[None] = None
 
 
 @dataclass(frozen=True)
@@ -134,6 +135,7 @@ class Flat:
     """
 
     indices: tuple[Index, ...]
+    shift: ClassVar[None] = None
 
 
 Place = Affine | Gather | Flat
@@ -141,7 +143,7 @@ Place = Affine | Gather | Flat
 
 def index_at(place: Place) -> str | None:
     """The index that a place is, if it is one alone: `t`, but not `t-1`."""
-    shift = place.shift if isinstance(place, Affine) else None
+    shift = place.shift
     return shift[0] if shift is not None and shift[1] == 0 else None
 
 

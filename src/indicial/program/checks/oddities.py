@@ -64,7 +64,7 @@ def first_layers(context: Context) -> bool:
 
 def _below(statement: RawStatement, read: ir.Read) -> bool:
     layers = {v.name: v.shift for v in statement.variables if v.shift > 0}
-    shifts = [p.shift for p in read.places if isinstance(p, ir.Affine) and p.shift is not None]
+    shifts = [p.shift for p in read.places if p.shift is not None]
     return any(name in layers and by < layers[name] for name, by in shifts)
 
 

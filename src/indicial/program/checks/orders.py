@@ -165,7 +165,7 @@ def _names_of(
     if info.key not in firsts:
         return ()
     left = firsts[info.key].left
-    return tuple(p.shift[0] if isinstance(p, ir.Affine) and p.shift else "" for p in left)
+    return tuple(p.shift[0] if p.shift else "" for p in left)
 
 
 def numbers(context: Context) -> None:
@@ -174,7 +174,7 @@ def numbers(context: Context) -> None:
     for statement in context.statements:
         firsts.setdefault(statement.target, statement)
     for statement in context.statements:
-        names = [p.shift[0] if isinstance(p, ir.Affine) and p.shift else "" for p in statement.left]
+        names = [p.shift[0] if p.shift else "" for p in statement.left]
         if not context.tensors[statement.target].hidden and not isinstance(statement.body, ir.Read):
             for a, b in pairwise(names):
                 if NUMBERED.fullmatch(f"{a} {b}") and a > b:
@@ -213,10 +213,7 @@ def _say_numbers(context: Context, span: Span, a: str, b: str, body: Span) -> No
 
 
 def _plain(read: ir.Read) -> tuple[str, ...]:
-    return tuple(
-        p.shift[0] if isinstance(p, ir.Affine) and p.shift and not p.shift[1] else ""
-        for p in read.places
-    )
+    return tuple(p.shift[0] if p.shift and not p.shift[1] else "" for p in read.places)
 
 
 def order(context: Context) -> None:
@@ -256,7 +253,7 @@ def weights(context: Context) -> None:
             names = {i.name for i in statement.body.indices}
             axes = {
                 n for n, p in enumerate(statement.left)
-                if isinstance(p, ir.Affine) and p.shift and p.shift[0] in names
+                if p.shift and p.shift[0] in names
             }  # fmt: skip
             normal[statement.target] = (axes, statement.left_span)
     for statement in context.statements:

@@ -12,7 +12,6 @@ import unicodedata
 from indicial.notation.printers import name_key, unicode
 from indicial.notation.source import Span
 from indicial.notation.syntax import Index, Name
-from indicial.program import ir
 from indicial.program.checks.lists import check_list, near_name
 from indicial.program.checks.orders import exchanged
 from indicial.program.checks.scripts import own_letters
@@ -80,7 +79,7 @@ def _shifted(context: Context) -> dict[str, tuple[Span, Span]]:
             continue
         for read in expanded(context, statement):
             for place in read.places:
-                shift = place.shift if isinstance(place, ir.Affine) else None
+                shift = place.shift
                 if shift is not None and shift[1] and shift[0] not in layers:
                     found.setdefault(read.tensor, (read.span, statement.left_span))
     return found

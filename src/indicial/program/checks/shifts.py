@@ -86,7 +86,7 @@ def _parameters(context: Context) -> None:
             if info is None or info.key not in context.outline.parameters:
                 continue
             for place in read.places:
-                if isinstance(place, ir.Affine) and place.shift is not None:
+                if place.shift is not None:
                     name, shift = place.shift
                     if shift and name in left and not left[name][1]:
                         context.messages.warning(
@@ -111,7 +111,7 @@ def _lefts(context: Context, steps: list[Step]) -> None:
                 continue
             places = [
                 p.shift[1] for r in expanded(context, statement) for p in r.places
-                if isinstance(p, ir.Affine) and p.shift is not None and p.shift[0] == name
+                if p.shift is not None and p.shift[0] == name
             ]  # fmt: skip
             if by in places or _defined_so(context, mine, variable.family, by):
                 continue
@@ -130,7 +130,7 @@ def _definitions(context: Context) -> None:
         if not statement.left_span.text or context.tensors[statement.target].hidden:
             continue
         for number, place in enumerate(statement.left):
-            if not isinstance(place, ir.Affine) or place.shift is None:
+            if place.shift is None:
                 continue
             by, other = known.setdefault((statement.target, number), (place.shift[1], statement))
             if by != place.shift[1] and statement.guard is None:
@@ -163,7 +163,7 @@ def _sums(context: Context) -> None:
             at: dict[str, list[tuple[int, Span]]] = defaultdict(list)
             for read in node.body.every(ir.Read):
                 for place in read.places:
-                    if isinstance(place, ir.Affine) and place.shift and place.shift[0] in bound:
+                    if place.shift and place.shift[0] in bound:
                         at[place.shift[0]].append((place.shift[1], read.span))
             for name, found in at.items():
                 number = int((bound[name].extent.name or "#ex0")[3:])

@@ -56,7 +56,7 @@ def shifts(statement: RawStatement) -> dict[str, tuple[Variable, int]]:
     return {
         place.shift[0]: (by_name[place.shift[0]], place.shift[1])
         for place in statement.left
-        if isinstance(place, ir.Affine) and place.shift is not None and place.shift[0] in by_name
+        if place.shift is not None and place.shift[0] in by_name
     }
 
 
@@ -70,7 +70,7 @@ def all_steps(context: Context) -> Iterator[Step]:
             lags: dict[str, int] = {}
             at: dict[str, int] = {}
             for place in read.places:
-                if isinstance(place, ir.Affine) and place.shift is not None:
+                if place.shift is not None:
                     name, shift = place.shift
                     if name in left:
                         variable, by = left[name]
@@ -185,7 +185,7 @@ def where(step: Step, family: str) -> str:
 def layered(info: TensorInfo, family: str) -> bool:
     """A tensor that is defined at `ℓ+1` along this family."""
     return any(
-        isinstance(place, ir.Affine) and place.shift is not None and place.shift[1] > 0
+        place.shift is not None and place.shift[1] > 0
         for axis in info.axes if axis.letter == family for place, _ in axis.left
     )  # fmt: skip
 
@@ -235,5 +235,5 @@ def _say_two_steps(context: Context, family: str, total: int, circle: list[Step]
 def _shifted_reads(info: TensorInfo) -> Iterator[int]:
     for axis in info.axes:
         for place, variables in axis.reads:
-            if isinstance(place, ir.Affine) and place.shift is not None and variables:
+            if place.shift is not None and variables:
                 yield int(place.shift[1] - variables[0][0].shift != 0)

@@ -252,7 +252,7 @@ def _letters(
             seen[letter] += 1
             mark = "'" * (seen[letter] - 1) if "_" in letter else f"_{seen[letter]}"
             place = written[0][number] if written else None
-            shift = place.shift if isinstance(place, ir.Affine) else None
+            shift = place.shift if place is not None else None
             letters[number] = small(shift[0]) if shift is not None else letter + mark
     return tuple(letters)
 

@@ -55,8 +55,8 @@ def outside(code: ir.Code) -> list[Outside]:
 
 def _from_below(statement: ir.Statement, read: ir.Read) -> bool:
     """A layer reads the one below it: that is no recurrence over positions."""
-    left = dict(p.shift for p in statement.left if isinstance(p, ir.Affine) and p.shift is not None)
-    shifts = [p.shift for p in read.places if isinstance(p, ir.Affine) and p.shift is not None]
+    left = dict(p.shift for p in statement.left if p.shift is not None)
+    shifts = [p.shift for p in read.places if p.shift is not None]
     return any(left.get(name, 0) > 0 and by < left[name] for name, by in shifts)
 
 

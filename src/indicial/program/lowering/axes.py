@@ -20,9 +20,7 @@ Range = tuple[Size, Size]
 
 def is_layered(axis: AxisInfo) -> bool:
     """An axis along which the tensor is defined at `ℓ+1`."""
-    return any(
-        isinstance(p, ir.Affine) and p.shift is not None and p.shift[1] > 0 for p, _ in axis.left
-    )
+    return any(p.shift is not None and p.shift[1] > 0 for p, _ in axis.left)
 
 
 def axis_ranges(context: Context, ranges: list[Range]) -> dict[tuple[str, int], Range]:
@@ -92,7 +90,7 @@ def _drawn_axis(context: Context, axis: AxisInfo, ranges: list[Range]) -> Range:
     if any(v.free and v.shift > 0 for _, variables in axis.reads for v, _ in variables):
         return _read_axis(context, axis, ranges)
     drawn = replace(axis, reads=[*axis.drawn, *axis.reads])
-    plain = any(isinstance(p, ir.Affine) and p.shift is not None for p, _ in axis.drawn)
+    plain = any(p.shift is not None for p, _ in axis.drawn)
     return (_input_axis if plain else _read_axis)(context, drawn, ranges)
 
 
@@ -143,7 +141,7 @@ def _by_layer(
     place: ir.Affine | ir.Flat | ir.Gather, variables: list[tuple[Variable, int]]
 ) -> bool:
     """Whether a read is at the layer that an equation for `ℓ+1` defines."""
-    if not isinstance(place, ir.Affine) or place.shift is None or len(variables) != 1:
+    if place.shift is None or len(variables) != 1:
         return False
     (variable, _) = variables[0]
     return variable.free and variable.shift == place.shift[1] > 0

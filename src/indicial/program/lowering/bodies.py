@@ -134,7 +134,7 @@ def add_stack_inputs(lowering: Lowering) -> None:
             if not shifts or any(sh is None or sh[1] <= 0 for sh in shifts):
                 continue
             below = [
-                v for p, variables in axis.reads if isinstance(p, ir.Affine) and p.shift is not None
+                v for p, variables in axis.reads if p.shift is not None
                 for v, _ in variables if v.free and v.shift > 0 and p.shift[1] < v.shift
             ]  # fmt: skip
             if below:

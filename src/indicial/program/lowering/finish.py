@@ -317,7 +317,7 @@ class Finish:
     def _stride(
         self, layer: ir.Place, along: ir.Place, stride: int, by_name: dict[str, Variable]
     ) -> None:
-        if not isinstance(along, ir.Affine) or along.shift is None or along.shift[1] != 0:
+        if along.shift is None or along.shift[1] != 0:
             return
         variable = by_name.get(along.shift[0])
         if variable is None or not isinstance(layer, ir.Affine):

@@ -242,7 +242,7 @@ def _meet_left(
     for variable, _ in placed.variables:
         priority = 8 if variable.family == MADE_FAMILY else 2
         lowering.context.classes.prefer(variable.size, capital(variable.family), priority)
-        if isinstance(at, ir.Affine) and at.shift is not None:
+        if at.shift is not None:
             variable.shift = at.shift[1]
             info.axes[axis].letter = variable.family
 

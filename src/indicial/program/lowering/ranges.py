@@ -147,7 +147,7 @@ def _adopt_drawn(context: Context, ranges: list[Range], axes: dict[tuple[str, in
     for key, info in context.tensors.items():
         for number, axis in enumerate(info.axes if info.role != "defined" else ()):
             for place, variables in axis.drawn:
-                shift = place.shift if isinstance(place, ir.Affine) else None
+                shift = place.shift
                 if shift is not None and shift[1] == 0 and variables[0][0].lower is None:
                     own = variables[0][0].number
                     changed = changed or ranges[own] != axes[key, number]
