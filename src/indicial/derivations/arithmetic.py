@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from indicial.notation.syntax import Add, Expression, Group, Negative, Number
-from indicial.program.names.letters import index_name
+from indicial.notation.syntax import Expression, Number, inner
+from indicial.program.names import letters
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Value = float | Array
@@ -59,21 +59,13 @@ def flattened(value: Value) -> Array:
 
 def shifted(item: Expression) -> tuple[int, str | None]:
     """`t + 1` → 1 and t; `0` → 0 and no letter."""
-    if isinstance(item, Group):
-        return shifted(item.body)
+    item = inner(item)
     if isinstance(item, Number) and item.text.isdigit():
         return int(item.text), None
-    if isinstance(item, Add) and len(item.terms) == 2:
-        first, second = item.terms
-        sign = -1 if isinstance(second, Negative) else 1
-        number = second.body if isinstance(second, Negative) else second
-        name = index_name(first)
-        if name is not None and isinstance(number, Number) and number.text.isdigit():
-            return sign * int(number.text), name.base
-    name = index_name(item)
-    if name is None:
+    found = letters.shifted(item)
+    if found is None:
         raise Unread(f"“{item.span.text}” is not an index with a value here")
-    return 0, name.base
+    return found[1], found[0].base
 
 
 def element(whole: Value, at: tuple[int, ...], base: int) -> Value:

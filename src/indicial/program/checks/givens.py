@@ -21,7 +21,7 @@ from indicial.program.meaning.differing import dependent
 from indicial.program.meaning.machine import Machine
 from indicial.program.meaning.sample import Sample, sample, small_sizes
 from indicial.program.messages import Messages
-from indicial.program.names.letters import family, index_name
+from indicial.program.names.letters import family, index_name, shifted
 from indicial.program.names.outline import Definition, Outline
 from indicial.program.rewrite import needed_names
 
@@ -117,7 +117,7 @@ def _judge(
     messages: Messages,
 ) -> None:
     key, place = subject
-    base = index_name(place.terms[0] if isinstance(place, s.Add) else place)
+    base = index_name(s.terms(place)[0])
     bound = _bound(place)
     if bound is None or bound[0] != "index" or base is None:
         return
@@ -162,17 +162,9 @@ def _judge(
 def _carried(code: ir.Code, target: str, tokens: str) -> bool:
     """Whether another input along the text is read: it may carry what the tokens say."""
     letter = code.tensors[tokens].axes[0].letter
-    pending, seen = [target], {target}
-    while pending:
-        for statement in code.of(pending.pop()):
-            for node in statement.body.every(ir.Read):
-                if node.tensor not in seen:
-                    seen.add(node.tensor)
-                    pending.append(node.tensor)
-    return any(
-        code.tensors[name].role == "input" and any(a.letter == letter for a in code.tensors[name].axes)
-        for name in seen - {tokens} if name in code.tensors
-    )  # fmt: skip
+    others = needed_names(code.statements, [target]) - {tokens}
+    inputs = [t for n, t in code.tensors.items() if n in others and t.role == "input"]
+    return any(axis.letter == letter for tensor in inputs for axis in tensor.axes)
 
 
 def _place(letter: str, offset: int) -> str:
@@ -181,17 +173,10 @@ def _place(letter: str, offset: int) -> str:
 
 def _token_reads(code: ir.Code, target: str, tokens: str) -> list[Span]:
     """Where the equations that a tensor needs read the tokens."""
-    found: dict[Span, None] = {}
-    pending, seen = [target], {target}
-    while pending:
-        for statement in code.of(pending.pop()):
-            for node in statement.body.every(ir.Read):
-                if node.tensor == tokens and node.span.text:
-                    found.setdefault(node.span)
-                elif node.tensor not in seen:
-                    seen.add(node.tensor)
-                    pending.append(node.tensor)
-    return list(found)[:4]
+    needed = needed_names(code.statements, [target])
+    statements = [statement for statement in code.statements if statement.target in needed]
+    reads = [read for st in statements for read in st.body.every(ir.Read) if read.tensor == tokens]
+    return list(dict.fromkeys(read.span for read in reads if read.span.text))[:4]
 
 
 def _token(outline: Outline, node: s.Expression) -> tuple[str, s.Expression] | None:
@@ -232,18 +217,10 @@ def _listed(
 def _bound(node: s.Expression) -> Bound | None:
     if isinstance(node, s.Number) and node.text.isdigit():
         return ("number", int(node.text[:6]))
-    offset = 0
-    if isinstance(node, s.Add) and len(node.terms) == 2:
-        node, rest = node.terms
-        sign = -1 if isinstance(rest, s.Negative) else 1
-        rest = rest.body if isinstance(rest, s.Negative) else rest
-        if not isinstance(rest, s.Number) or not rest.text.isdigit():
-            return None
-        offset = sign * int(rest.text[:6])
-    name = index_name(node)
-    if name is None:
+    found = shifted(node)
+    if found is None:
         return None
-    return ("size" if name.base.isupper() else "index", offset)
+    return ("size" if found[0].base.isupper() else "index", found[1])
 
 
 Dependence = tuple[dict[tuple[int, int], bool], int, int]

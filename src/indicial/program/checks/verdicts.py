@@ -21,6 +21,7 @@ from indicial.program.meaning.machine import CycleError, Machine
 from indicial.program.meaning.sample import sample, small_sizes, work
 from indicial.program.messages import Messages
 from indicial.program.names.outline import Outline
+from indicial.program.rewrite import reached, tensors_read
 
 TRIES = ((2, 1), (3, 2), (1, 3))
 """Sizes and seeds that steps are tried on."""
@@ -163,8 +164,7 @@ def _steps(
 
 
 def _reads(test: ir.Test, name: str) -> bool:
-    sides = (*test.left.walk(), *test.right.walk())
-    return any(isinstance(node, ir.Read) and node.tensor == name for node in sides)
+    return name in test.left.tensors() or name in test.right.tensors()
 
 
 def _is_open(code: ir.Code, name: str) -> bool:
@@ -173,22 +173,11 @@ def _is_open(code: ir.Code, name: str) -> bool:
 
 def _open_names(code: ir.Code, expression: ir.Expression) -> set[str]:
     """The inputs and parameters that an expression depends on."""
-    found: set[str] = set()
-    pending = [expression]
-    seen: set[str] = set()
-    while pending:
-        for node in pending.pop().every(ir.Read):
-            if node.tensor in seen:
-                continue
-            seen.add(node.tensor)
-            tensor = code.tensors.get(node.tensor)
-            if tensor is None:
-                continue
-            if tensor.role == "defined":
-                pending.extend(st.body for st in code.of(node.tensor))
-            elif tensor.role != "constant":
-                found.add(node.tensor)
-    return found
+    needed = reached(expression.tensors(), lambda name: tensors_read(code.of(name)))
+    return {
+        name for name in needed if name in code.tensors
+        and code.tensors[name].role not in ("defined", "constant")
+    }  # fmt: skip
 
 
 def _stand_ins(code: ir.Code, test: ir.Test, holes: tuple[str, ...]) -> set[str]:
@@ -202,7 +191,7 @@ def _undetermined(code: ir.Code, test: ir.Test, document: bool) -> set[str]:
 
     In a document such a name (the Z of `softmax s = 1/Z e^s`) may be what the prose says it is.
     """
-    direct = [{node.tensor for node in side.every(ir.Read)} for side in (test.left, test.right)]
+    direct = [set(side.tensors()) for side in (test.left, test.right)]
     left, right = _open_names(code, test.left), _open_names(code, test.right)
     open_here = {n for n in direct[0] ^ direct[1] if n in code.tensors and _is_open(code, n)}
     if document and open_here - (left & right):

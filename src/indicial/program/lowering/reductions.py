@@ -59,7 +59,7 @@ def reduction(lowering: Lowering, node: s.Reduction, scope: Scope) -> Term:
 
 def _follow(lowering: Lowering, upper: s.Expression, variable: Variable, scope: Scope) -> None:
     """`y_i = Σ_{j=1}^{i} x_j` in prose: i and j number the same things."""
-    end = upper.terms[0] if isinstance(upper, s.Add) else upper
+    end = s.terms(upper)[0]
     other = scope.variables.get(name_key(end)) if isinstance(end, s.Name) else None
     if other is not None:
         lowering.context.classes.union(other.size, variable.size, variable.span)

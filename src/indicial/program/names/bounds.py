@@ -148,8 +148,7 @@ def _followed(
     outline: Outline, equation: s.Equation, lower: s.Expression, upper: s.Expression, into: Bounds
 ) -> None:
     """`y_i = Σ_{j=1}^{i} x_j`, `Σ_{j=1}^{i-1}`: i begins where j does."""
-    end = upper.terms[0] if isinstance(upper, s.Add) else upper
-    name = index_name(end)
+    name = index_name(s.terms(upper)[0])
     if name is None or name not in _on_left(outline, equation):
         return
     if isinstance(lower, s.Number) and lower.text.isdigit() and len(lower.text) < 10:
@@ -164,9 +163,7 @@ def _listed(items: tuple[s.Expression, ...], into: Bounds) -> None:
         a, b = _place_of(first), _place_of(last)
         if not isinstance(a, s.Number) or not a.text.isdigit() or len(a.text) > 9 or b is None:
             continue
-        name = index_name(b)
-        if name is None and isinstance(b, s.Add):
-            name = index_name(b.terms[0])
+        name = index_name(s.terms(b)[0])
         if name is None or name.base in GROUPS:
             continue
         start = int(a.text)

@@ -216,9 +216,7 @@ class Filling:
 
 
 def _family(item: s.Expression) -> str:
-    name = index_name(item)
-    if name is None and isinstance(item, s.Add):
-        name = index_name(item.terms[0])
+    name = index_name(s.terms(item)[0])
     return family(name) if name is not None else ""
 
 

@@ -120,7 +120,7 @@ def live_letters(statement: s.Statement) -> frozenset[str]:
         call = call.base if isinstance(call, s.Index) else call
         if isinstance(call, s.Call):  # the y of `P(y | h)` too
             for item in call.arguments:
-                live.update(_letters(item) if index_name(_unshifted(item)) is not None else ())
+                live.update(_letters(item) if shifted(item) is not None else ())
         left = {*_script_letters(statement.sides[0]), *_raised_letters(statement.sides[0])}
         right = {c for side in statement.sides[1:] for c in _script_letters(side)}
         right |= {c for side in statement.sides[1:] for c in _compared(side)}
@@ -130,13 +130,17 @@ def live_letters(statement: s.Statement) -> frozenset[str]:
     return frozenset(live)
 
 
-def _unshifted(item: s.Expression) -> s.Expression:
-    """The n of `z(n+1)`."""
-    if isinstance(item, s.Add) and len(item.terms) == 2:
-        first, second = item.terms
-        second = second.body if isinstance(second, s.Negative) else second
-        return first if isinstance(second, s.Number) else item
-    return item
+def shifted(item: s.Expression) -> tuple[s.Name, int] | None:
+    """`t-1` → t and -1; `t` → t and 0; None for all but an index and a whole number."""
+    first, by = s.inner(item), 0
+    if isinstance(first, s.Add) and len(first.terms) == 2:
+        first, second = first.terms
+        number = second.body if isinstance(second, s.Negative) else second
+        if not isinstance(number, s.Number) or not number.text.isdigit():
+            return None
+        by = int(number.text[:6]) * (-1 if number is not second else 1)
+    name = index_name(first)
+    return None if name is None else (name, by)
 
 
 LAST = frozenset("TNLM")

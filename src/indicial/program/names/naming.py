@@ -29,6 +29,7 @@ from indicial.program.names.letters import (
     is_capital,
     is_letter,
     live_letters,
+    shifted,
     token_letters,
 )
 
@@ -420,19 +421,10 @@ def _step(sup: tuple[s.Expression, ...]) -> tuple[str, bool] | None:
     """The letter of a superscript that may be an index, and whether it stands alone."""
     if len(sup) != 1 or (isinstance(sup[0], s.Name) and sup[0].font == "roman"):
         return None
-    script = sup[0]
-    if isinstance(script, s.Group):
-        script = script.body
-    if isinstance(script, s.Add) and len(script.terms) == 2:
-        first, second = script.terms
-        number = second.body if isinstance(second, s.Negative) else second
-        name = index_name(first)
-        if name is not None and isinstance(number, s.Number) and not is_capital(name.base):
-            return name.base, False
-    name = index_name(script)
-    if name is not None and not is_capital(name.base):
-        return name.base, True
-    return None
+    found = shifted(sup[0])
+    if found is None or is_capital(found[0].base):
+        return None
+    return found[0].base, not isinstance(s.inner(sup[0]), s.Add)
 
 
 def _carried(statement: s.Statement) -> set[str]:

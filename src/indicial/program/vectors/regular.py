@@ -230,10 +230,7 @@ def _letter(sup: tuple[s.Expression, ...]) -> str | None:
     """The letter of `(t)`, `(t-1)`, `[l]` above a name."""
     if len(sup) != 1 or not isinstance(sup[0], s.Group):
         return None
-    inner = sup[0].body
-    if isinstance(inner, s.Add):
-        inner = inner.terms[0]
-    name = index_name(inner)
+    name = index_name(s.terms(sup[0].body)[0])
     return name.base if name is not None and not is_capital(name.base) else None
 
 

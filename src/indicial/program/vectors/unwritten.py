@@ -157,10 +157,6 @@ def _step(node: s.Node, shifted: bool = False) -> str:
         return ""
     if not (is_letter(node.base) and node.base.isascii() and node.base.islower()):
         return ""
-    inner = node.sub[0]
-    if isinstance(inner, s.Add):
-        inner = inner.terms[0]
-    elif shifted:
-        return ""
-    name = index_name(inner)
-    return name.base if name is not None else ""
+    name = index_name(s.terms(node.sub[0])[0])
+    alone = shifted and not isinstance(node.sub[0], s.Add)
+    return "" if name is None or alone else name.base
