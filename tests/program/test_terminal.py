@@ -64,9 +64,12 @@ def test_ascii_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     assert main(["explain", "ugrnn", "--unicode"]) == 0
     print_status = main(["explain", "transformer", "--set", "J=8"])
     assert print_status == 0
+    with shown_safely():
+        print("┏━nsubj━┓\n┃  ┤╌└┐⠓┃⠀|")
     sys.stdout.flush()
     text = written.getvalue().decode("ascii")
     assert "sigma(" in text and "J^2" in text and "..." in text
+    assert text.endswith("+-nsubj-+\n|  +-++*| |\n")
     assert all(spelt.isascii() for spelt in FEWER.values())
 
 

@@ -32,7 +32,7 @@ FEWER = {
     **{sign: spelt for spelt, sign in RELATIONS.items() if spelt.isascii()},
     "…": "...", "→": "->", "←": "<-", "↔": "<->", "×": "x", "·": "*", "−": "-", "–": "-", "—": "-",
     "√": "sqrt", "∞": "inf", "∂": "d", "∈": "in", "⊤": "T", "∧": "and", "∨": "or", "¬": "not",
-    "‘": "'", "’": "'", "“": '"', "”": '"', "░": ".", "▒": "+", "▓": "%", "█": "#", "─": "-", "│": "|",
+    "‘": "'", "’": "'", "“": '"', "”": '"', "░": ".", "▒": "+", "▓": "%", "█": "#", "␣": "_",
     "⌈": "ceil(", "⌉": ")", "⌊": "floor(", "⌋": ")",
 }  # fmt: skip
 """What stands for a sign where there is only ASCII; most accents are left out by themselves."""
@@ -117,6 +117,13 @@ def _plain(sign: str) -> str:
     simple = unicodedata.normalize("NFKD", sign)
     if unicodedata.combining(sign):
         return ""
+    kind, _, lines = unicodedata.name(sign, "").partition(" ")
+    if kind == "BRAILLE":
+        return " " if lines.endswith("BLANK") else "*"
+    if kind == "BOX":  # arcs, axes and curves are drawn of these
+        return (
+            "+" if " AND " in lines else "|" if lines.endswith(("VERTICAL", "UP", "DOWN")) else "-"
+        )
     kept = "".join(c for c in simple if c.isascii())
     return kept or sign.encode("ascii", "backslashreplace").decode()
 
