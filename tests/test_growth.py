@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from types import FrameType
 
 import pytest
 
@@ -10,6 +11,7 @@ from growth import KINDS
 from indicial.library.loading import load_document
 from indicial.notation.syntax import Statement
 from indicial.program.names.naming import Naming
+from indicial.program.program import Program
 
 SMALL, FACTOR = 2_000, 3
 LATER = {"unknown": 5_000}
@@ -48,6 +50,31 @@ def test_work_is_linear(kind: str, tmp_path: Path) -> None:
         path.write_text(make(size), encoding="utf-8")
         counts.append(calls(path))
     assert counts[2] <= MOST * FACTOR * counts[1]
+
+
+@pytest.mark.parametrize("kind", ["terms", "equations"])
+def test_loops_of_the_checks_are_linear(kind: str) -> None:
+    """A loop inside a loop need not call anything: lines are counted, and a comprehension's rounds."""
+    count = 0
+
+    def entered(frame: FrameType, event: str, argument: object) -> object:
+        return counting if "/program/checks/" in frame.f_code.co_filename else None
+
+    def counting(frame: FrameType, event: str, argument: object) -> object:
+        nonlocal count
+        count += event == "line"
+        return counting
+
+    counts = []
+    for size in (SMALL, SMALL * FACTOR):
+        made, count, before = Program.of_text(KINDS[kind][0](size), "text.eq"), 0, sys.gettrace()
+        sys.settrace(entered)  # type: ignore[arg-type]
+        try:
+            _ = made.messages
+        finally:
+            sys.settrace(before)
+        counts.append(count)
+    assert counts[1] <= MOST * FACTOR * counts[0]
 
 
 @pytest.mark.parametrize("kind", EACH)

@@ -37,10 +37,11 @@ def suspect_times(context: Context, predicted: set[str]) -> None:
 
 def _inputs(context: Context, steps: list[Step], predicted: set[str]) -> None:
     """An input that is read a step off in one equation alone, or in all of them."""
+    sources: dict[str, list[Step]] = defaultdict(list)
+    for step in steps:
+        sources[step.source].append(step)
     for key, info in context.tensors.items():
-        if info.role != "input":
-            continue
-        mine = [s for s in steps if s.source == key]
+        mine = sources.get(key, []) if info.role == "input" else []
         for family in dict.fromkeys(f for s in mine for f, _ in s.lags):
             along = [s for s in mine if family in dict(s.lags) and not _stepping(s, family)]
             off = [s for s in along if s.lag(family) and not _within(s, along, family)]
