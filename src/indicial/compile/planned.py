@@ -4,6 +4,8 @@ through         logarithms of names are taken in the equations of those names
 simplified      dropout that nobody draws is 1
 hoist           what does not read the state leaves the loops over time
 schedule        loops only where the equations force them
+with_choices    sums of which few terms are chosen are statements of their own
+with_dispatch   these become calls that compute what is chosen and nothing else
 with_readers    sums over a state that is a matrix are statements of their own
 with_kernels    loops over time become calls of kernels, where there is a compiler
 with_doubling   loops over time without a kernel become parallel scans, where they are linear
@@ -16,9 +18,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from indicial.compile.emit.dispatch import with_dispatch
 from indicial.compile.emit.doubling import with_doubling
 from indicial.compile.emit.lift import simplified
 from indicial.compile.native import toolchain
+from indicial.compile.passes.choices import Choice, with_choices
 from indicial.compile.passes.hoist import hoist
 from indicial.compile.schedule.plan import Loop, Plan
 from indicial.compile.schedule.schedule import schedule
@@ -54,6 +58,11 @@ def planned(
     simple = verified(simplified(verified(through(code)), draws))
     lighter = verified(hoist(simple, schedule(simple, want, told)))
     plan = schedule(lighter, want, told)
+    choices: tuple[Choice, ...] = ()
+    if not _written_out(code):
+        lighter, choices = with_choices(lighter, plan, want)
+        plan = schedule(verified(lighter), want, told) if choices else plan
+        plan = with_dispatch(lighter, plan, choices, ragged)
     scanned = [loop for loop in plan.loops() if loop.kind == "scanned"]
     if not scanned:
         return Planned(lighter, plan)
@@ -67,7 +76,8 @@ def planned(
 
     apart = verified(with_readers(lighter, plan, want))
     if apart is not lighter:
-        lighter, plan = apart, schedule(apart, want, told)
+        lighter = apart
+        plan = with_dispatch(apart, schedule(apart, want, told), choices, ragged)
     handed = with_kernels(lighter, plan, want, ragged)
     return Planned(lighter, with_doubling(lighter, handed.plan, want, ragged), handed.refused)
 

@@ -48,7 +48,7 @@ def linear_scan(
     """`h[t] = a[t] h[t-lag] + b[t]` along an axis; before the first step h is 0."""
     if direction < 0:
         return linear_scan(a.flip(dim), b.flip(dim), dim, 1, lag).flip(dim)
-    if _unseen(a):
+    if unseen(a):
         return _wide_scan(a, b, dim, lag)
     steps, reach = b.shape[dim], lag
     factors, h = a, b
@@ -63,7 +63,7 @@ def linear_scan(
     return h if bool(factors.isfinite().all()) else _step_by_step(a, b, dim, lag)
 
 
-def _unseen(values: torch.Tensor) -> bool:
+def unseen(values: torch.Tensor) -> bool:
     """Whether nobody can look at the numbers."""
     if torch.compiler.is_compiling() or values.device.type == "meta":
         return True

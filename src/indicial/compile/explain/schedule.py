@@ -23,6 +23,7 @@ from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from indicial.compile.emit.dispatch import Dispatch
 from indicial.compile.emit.doubling import Handed
 from indicial.compile.emit.source import emit
 from indicial.compile.explain.blackboard import equation, letters
@@ -61,6 +62,7 @@ class _Writer:
         self.code = code
         self.reasons = {id(loop): reason for loop, reason in ready.refused}
         self.width = width
+        self.loops = any(loop.kind == "scanned" for loop in schedule(code).loops())
 
     def steps(self, steps: Sequence[Step], around: tuple[Loop, ...]) -> Iterator[str]:
         last: Step | None = None
@@ -92,7 +94,7 @@ class _Writer:
         fixed = {found[0] for loop in around if (found := _fixed(loop, statement)) is not None}
         free = tuple(i for i in statement.indices if i.name not in fixed)
         text = f"parallel {', '.join(letters(free))}" if free else "one number"
-        left = statement.target not in self.code.tensors
+        left = statement.target not in self.code.tensors and self.loops
         return f"{text}: taken out of the loop below" if left else text
 
     def loop(self, loop: Loop, around: tuple[Loop, ...]) -> Iterator[str]:
@@ -106,6 +108,11 @@ class _Writer:
     def call(self, call: Call, around: tuple[Loop, ...]) -> Iterator[str]:
         """A loop that a function runs."""
         depth = len(around) + 1
+        if isinstance(call.function, Dispatch):
+            title = f"chosen {call.loop.letter.lower()}: one batch for each, of the places that chose it"
+            yield from self.say(title, len(around))
+            yield from _moved(self.together(call.loop.statements(), around), 1)
+            return
         if isinstance(call.function, Handed):
             yield from self.say(f"{_walk(call.loop)}: a parallel scan in PyTorch", len(around))
             yield from self.together(call.loop.statements(), (*around, call.loop))

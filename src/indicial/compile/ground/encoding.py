@@ -33,6 +33,7 @@ CLASSES = {
     "compile.schedule.graph": "Need",
     "compile.passes.linear": "Linear",
     "compile.schedule.plan": "Loop Plan Run Slice",
+    "compile.emit.dispatch": "Dispatch Taken",
     "compile.emit.doubling": "Alone Doubling Handed",
     "compile.emit.running": "Source",
     "compile.module.runnable": "Runnable",

@@ -276,8 +276,10 @@ class _Extraction:
 
     def starts(self, piece: Slice, inside: Sequence[Statement]) -> list[Statement]:
         """`h[-1,j] = h^{start}[j]` for each element that is defined outside the loop."""
-        result = []
-        axis = self.loop.axes[piece.tensor]
+        result: list[Statement] = []
+        axis = self.loop.axes.get(piece.tensor)
+        if axis is None:
+            return result
         for statement in self.code.of(piece.tensor):
             if any(statement is s for s in inside) or not self.may_meet(statement, piece):
                 continue

@@ -1,0 +1,206 @@
+"""Sums of which few terms are chosen, each choice one batch: what a sorted dispatch to experts does.
+
+y[t,i] = Σ_e [e = a[t]] W[e,i,J] x[t,J]
+
+the places t, sorted by the e that they chose; for each e one product of W[e] with all its x; the results back at
+their places. `passes/choices.py` finds such sums, `passes/rowwise.py` makes the program for one e.
+
+A tracer, for which it is open how many places choose what, gets the sum over all e.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+
+from indicial.compile.emit.doubling import Alone, Values, sizes_of, unseen
+from indicial.compile.passes.choices import Choice
+from indicial.compile.passes.new_tensors import index_name
+from indicial.compile.passes.rowwise import rowwise
+from indicial.compile.passes.scan import Scan, Unsupported, extract
+from indicial.compile.schedule.plan import Call, Loop, Plan, Run, Step
+from indicial.program.ir import Code, Reduce, index_at
+
+Tensor = torch.Tensor
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What a place has of an argument: its number, and the axes that a place fixes.
+
+    `axes` has an axis for each index of a place, what is chosen last; -1 where the argument lacks it.
+    """
+
+    number: int
+    axes: tuple[int, ...]
+    members: bool
+    """Whether it differs between the members of the batch, and has them in front."""
+
+    @property
+    def chosen_alone(self) -> bool:
+        return not self.members and set(self.axes[:-1]) <= {-1} and self.axes[-1] >= 0
+
+
+@dataclass(frozen=True)
+class Dispatch:
+    """What the emitted text calls, with sizes in the order of `names`."""
+
+    names: tuple[str, ...]
+    whole: Alone
+    """The sum over all choices."""
+    rows: Alone
+    """What is summed, for one choice."""
+    taken: tuple[Taken, ...]
+    mask: int
+    """The number of the argument that says what is chosen; what is chosen is its last axis."""
+    kept: tuple[int, ...]
+    """Which indices of a place the result has, in front."""
+
+    def __call__(
+        self, arguments: Sequence[Tensor], sizes: Sequence[int], lengths: Values
+    ) -> list[Tensor]:
+        by_name = dict(zip(self.names, sizes, strict=True))
+        chosen = arguments[self.mask]
+        if unseen(chosen) or any(unseen(a) for a in arguments) or chosen.numel() == 0:
+            return self.whole.run(arguments, by_name, lengths)
+        places = _Places(chosen)
+        if not any(places.counts):
+            return self.whole.run(arguments, by_name, lengths)
+        parts = [places.parts(arguments[t.number], t) for t in self.taken]
+        results = [
+            self.rows.run([part[e] for part in parts], by_name, {})[0]
+            for e, count in enumerate(places.counts)
+            if count
+        ]
+        return [places.back(torch.cat(results), self.kept)]
+
+
+class _Places:
+    """The places that chose something, sorted by what they chose."""
+
+    def __init__(self, chosen: Tensor) -> None:
+        found = (chosen != 0).movedim(-1, 0)
+        self.shape = found.shape  # what is chosen, members, places
+        found = found.flatten(1)
+        self.counts: list[int] = found.sum(1).tolist()
+        at = found.flatten().nonzero().squeeze(1)
+        self.choice, self.place = at // found.shape[1], at % found.shape[1]
+
+    def at(self, axes: Sequence[int]) -> Tensor:
+        """Where each place is among some of its axes: those of `shape` but the first, 0 the members."""
+        extents = self.shape[1:]
+        if list(axes) == list(range(len(extents))):
+            return self.place
+        found = torch.zeros_like(self.place)
+        for axis in axes:
+            coordinate = self.place // math.prod(extents[axis + 1 :]) % extents[axis]
+            found = found * extents[axis] + coordinate
+        return found
+
+    def parts(self, argument: Tensor, taken: Taken) -> Sequence[Tensor]:
+        """What the places have of an argument, apart for each choice."""
+        own = [(n, axis + taken.members) for n, axis in enumerate(taken.axes) if axis >= 0]
+        if taken.chosen_alone:
+            return argument.unbind(own[0][1])
+        if not own and not taken.members:
+            return [argument] * len(self.counts)
+        rows = [0] * taken.members + [1 + n for n, _ in own if n < len(taken.axes) - 1]
+        index = self.at(rows)
+        if taken.axes[-1] >= 0:
+            index = index * self.shape[0] + self.choice
+        front = [0] * taken.members + [axis for _, axis in own]
+        back = [n for n in range(argument.dim()) if n not in front]
+        moved = argument.permute(*front, *back).flatten(0, len(front) - 1)
+        return torch.split(moved.index_select(0, index), self.counts)
+
+    def back(self, results: Tensor, kept: Sequence[int]) -> Tensor:
+        """Results at their places, added up where several are of one."""
+        axes = [0, *(1 + n for n in kept)]
+        extents = [self.shape[1 + axis] for axis in axes]
+        whole = results.new_zeros(math.prod(extents), *results.shape[1:])
+        whole = whole.index_add(0, self.at(axes), results)
+        return whole.reshape(*extents, *results.shape[1:])
+
+
+def with_dispatch(
+    code: Code,
+    plan: Plan,
+    choices: Sequence[Choice],
+    ragged: Collection[str] = (),
+) -> Plan:
+    """The plan with a call in the place of every sum that was taken apart."""
+    by_total = {choice.total: choice for choice in choices}
+
+    def handed(steps: Sequence[Step], around: tuple[Loop, ...]) -> Iterator[Step]:
+        targets = {step.statement.target for step in steps if isinstance(step, Run)}
+        calls = {
+            name: call
+            for name, choice in by_total.items()
+            if name in targets and choice.members <= targets
+            if (call := _call(code, around, steps, choice, ragged)) is not None
+        }
+        gone = {member for name in calls for member in by_total[name].members}
+        for step in steps:
+            if isinstance(step, Loop):
+                yield replace(step, steps=tuple(handed(step.steps, (*around, step))))
+            elif isinstance(step, Run) and step.statement.target in calls:
+                yield calls[step.statement.target]
+            elif not isinstance(step, Run) or step.statement.target not in gone:
+                yield step
+
+    return Plan(tuple(handed(plan.steps, ()))) if choices else plan
+
+
+def _call(
+    code: Code,
+    around: tuple[Loop, ...],
+    steps: Sequence[Step],
+    choice: Choice,
+    ragged: Collection[str],
+) -> Call | None:
+    own = {*choice.members, choice.total}
+    inside = tuple(s for s in steps if isinstance(s, Run) and s.statement.target in own)
+    (total,) = (s.statement for s in inside if s.statement.target == choice.total)
+    assert isinstance(total.body, Reduce)
+    chosen = total.body.indices[0]
+    loop = Loop(
+        chosen.name, index_name(chosen), "chosen", 1, chosen.lower, chosen.extent, {}, inside
+    )
+    try:
+        scan = extract(code, around, loop, (), ragged)
+        function = _dispatch(scan, choice)
+    except Unsupported:
+        return None
+    results = tuple(piece for piece in scan.results.values() if piece.tensor == choice.total)
+    arguments = tuple(scan.arguments.values())
+    return Call(loop, choice.total, arguments, results, function.names, function)
+
+
+def _dispatch(scan: Scan, choice: Choice) -> Dispatch:
+    names: Mapping[str, str] = {piece.tensor: name for name, piece in scan.results.items()}
+    total, members = names[choice.total], {names[member] for member in choice.members}
+    differing = {n for n, t in scan.code.tensors.items() if t.role == "input"}
+    found = rowwise(scan.code, total, members, differing)
+    numbers = {name: number for number, name in enumerate(scan.arguments)}
+    place = [index_at(p) or "" for p in found.mask.places]
+    taken = tuple(
+        Taken(
+            numbers[piece.tensor],
+            tuple(piece.fixed.index(name) if name in piece.fixed else -1 for name in place),
+            piece.tensor in differing,
+        )
+        for piece in found.arguments.values()
+    )
+    code = found.code
+    same = {n for n in found.arguments if code.tensors[n].role == "parameter"}
+    return Dispatch(
+        sizes_of(scan.code),
+        Alone(scan.code, tuple(scan.arguments), (total,), scan.unbatched),
+        Alone(code, tuple(found.arguments), (found.output,), same),
+        taken,
+        numbers[found.mask.tensor],
+        tuple(place.index(name) for name in found.kept),
+    )

@@ -1,0 +1,439 @@
+"""Sums of which few terms are chosen: what is chosen, what is summed, and the sum as tensors of their own.
+
+h[t,e,f] = ReLU(Σ_J U[e,f,J] x[t,J])
+y[t,i] = Σ_{e,F} [e = a[t]] P[t,e] W[e,i,F] h[t,e,F]
+
+y^{if}[t,e] = [e = a[t]]                                    the choice
+y^{each}[t,e,i] = Σ_F P[t,e] W[e,i,F] h[t,e,F]              for each e, all t
+y^{all}[t,i] = Σ_{e: y^{if}[t,e] ≠ 0} y^{each}[t,e,i]
+
+A matrix that is gathered, `W[a[t],i,F]`, is such a sum over all e with `[e = a[t]]`. Of what is summed
+`rowwise` makes an ordinary program, of which the t that chose an e are the batch (`emit/dispatch.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from indicial.compile.passes.algebra import ONE, ZERO, both, compare, times
+from indicial.compile.passes.new_tensors import Scope, derived_name, indices_of, laid_out
+from indicial.compile.passes.rowwise import Rows, rowwise
+from indicial.compile.passes.scan import Unsupported, varying
+from indicial.compile.passes.taking_apart import factors_of
+from indicial.compile.schedule.plan import Loop, Plan, Run, Step
+from indicial.program.cost.conditions import add, conjuncts
+from indicial.program.ir import (
+    COMPARISONS,
+    LOGIC,
+    Affine,
+    Apply,
+    Axis,
+    Code,
+    Constant,
+    Expression,
+    Gather,
+    Index,
+    IndexValue,
+    Read,
+    Reduce,
+    Select,
+    Softmax,
+    Statement,
+    index_at,
+)
+from indicial.program.moving import Unmovable, moved
+from indicial.program.rewrite import (
+    free_in_place,
+    free_indices,
+    inside,
+    rebuild,
+    size_indices,
+    tensors_read,
+    with_reads,
+)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A sum that was taken apart: the tensor that it is now, and those that only it needs."""
+
+    total: str
+    members: frozenset[str]
+
+
+def with_choices(code: Code, plan: Plan, want: Collection[str]) -> tuple[Code, tuple[Choice, ...]]:
+    """The program with every sum of few terms taken apart, and these sums."""
+    fixed: dict[int, frozenset[str]] = {}
+    _fixings(plan.steps, (), fixed)
+    by_id = {id(s): s for s in code.statements}
+    choices = _Choices(code, frozenset(want), {by_id[key].target: f for key, f in fixed.items()})
+    for key in reversed(fixed):  # what is read by a sum goes with it, if nobody else reads it
+        if by_id[key].guard is None:
+            choices.take_apart(by_id[key], fixed[key])
+    return choices.code, tuple(choices.found)
+
+
+def _fixings(
+    steps: Sequence[Step], around: tuple[Loop, ...], into: dict[int, frozenset[str]]
+) -> None:
+    """By statement outside loops over time, the indices that loops fix."""
+    for step in steps:
+        if isinstance(step, Run):
+            found = [loop.fixed(step.statement) for loop in around]
+            into[id(step.statement)] = frozenset(index for index, _ in filter(None, found))
+        elif isinstance(step, Loop) and step.kind != "scanned":
+            _fixings(step.steps, (*around, step), into)
+
+
+class _Choices:
+    def __init__(self, code: Code, want: frozenset[str], fixed: dict[str, frozenset[str]]) -> None:
+        self.code = code
+        self.want = want
+        self.fixed = fixed
+        """By tensor that is computed outside loops over time, the indices that loops fix."""
+        self.differing = varying(code)
+        self.found: list[Choice] = []
+
+    def take_apart(self, statement: Statement, fixed: frozenset[str]) -> None:
+        """A statement with its sums of few terms replaced."""
+        if not any(s is statement for s in self.code.statements):
+            return  # it is a part of another sum by now
+        sums: list[tuple[Reduce, Scope]] = []
+
+        def look(node: Expression, scope: Scope) -> Expression:
+            if isinstance(node, Reduce) and node.operator == "sum":
+                sums.append((node, scope))
+            return inside(node, scope, look)
+
+        look(statement.body, statement.scope)
+        for node, scope in sums:
+            if any(part is node for part in statement.body.walk()):
+                statement = self.without(statement, node, scope, fixed)
+
+    def without(
+        self, statement: Statement, node: Reduce, scope: Scope, fixed: frozenset[str]
+    ) -> Statement:
+        """A statement without one of its sums, if that can be taken apart."""
+        code, written = self.spelt_out(statement, node)
+        for chosen in written.indices:
+            conditions, factors, rest = self.chosen(code, written, chosen)
+            mask = both(*conditions)
+            if mask is None or not mask.tensors() & self.differing:
+                continue
+            inner = {**scope, **{i.name: i for i in written.indices}}
+            new = _Apart(self, code, statement, inner, fixed)
+            try:
+                code, choice, shorter = new.made(node, written, chosen, mask, factors, both(*rest))
+            except (Unsupported, Unmovable):
+                continue
+            self.code, self.differing = code, varying(code)
+            self.found.append(choice)
+            return shorter
+        return statement
+
+    # ---- matrices that are gathered ----
+
+    def spelt_out(self, statement: Statement, node: Reduce) -> tuple[Code, Reduce]:
+        """`Σ_F W[a[t],i,F] …` as `Σ_{e,F} [e = a[t]] W[e,i,F] …`, if W is a matrix for each e."""
+        summed = {i.name for i in node.indices}
+        for factor in factors_of(node.body, set()):
+            if not isinstance(factor, Read) or factor.tensor in self.differing:
+                continue
+            at = [n for n, p in enumerate(factor.places) if isinstance(p, Gather)]
+            others = {index_at(p) for p in factor.places} - {None}
+            if len(at) != 1 or not others & summed or not others - summed:
+                continue
+            place = factor.places[at[0]]
+            axis = self.code.tensors[factor.tensor].axes[at[0]]
+            assert isinstance(place, Gather)
+            if _binds(node.body, free_indices(place.read)):
+                continue
+            letter = axis.letter or (axis.extent.name or "e").lower()
+            index = Index(f"{letter}·chosen", axis.lower, axis.extent)
+            body = _placed(node.body, place, index)
+            code, body = self.knowing(self.code, statement, body, place.read, index)
+            condition = both(compare(IndexValue(Affine.of(index)), "=", place.read), node.condition)
+            indices = (index, *node.indices)
+            return code, replace(node, indices=indices, condition=condition, body=body)
+        return self.code, node
+
+    def knowing(
+        self, code: Code, reader: Statement, body: Expression, at: Read, index: Index
+    ) -> tuple[Code, Expression]:
+        """A part of a statement, and what only that part reads, with e in the place of a[t]."""
+        for name in body.tensors():
+            reads = [r for r in body.every(Read) if r.tensor == name]
+            old = self.alone(code, name, reader, len(reads))
+            own = None if old is None else _own_names(old, reads, free_indices(at))
+            if old is None or own is None:
+                continue
+            if _binds(old.body, {p.terms[0][0] for p in own.values()}):
+                continue  # `softmax_n g[t,a[t,n]]` reads what others chose
+            there = moved(at, own)
+            assert isinstance(there, Read)
+            inner = _placed(old.body, Gather(there), index)
+            code_, inner = self.knowing(code, old, inner, there, index)
+            if inner == old.body:
+                continue
+            places = (*old.left, Affine.of(index))
+            new = replace(old, left=places, indices=(*old.indices, index), body=inner)
+            tensor = code.tensors[name]
+            axes = (*tensor.axes, Axis(index.name, index.lower, index.extent))
+            code = replace(code_, tensors={**code_.tensors, name: replace(tensor, axes=axes)})
+            code = _exchanged(code, old, new)
+            body = with_reads(body, partial(_with_place, name, index))
+        return code, body
+
+    def alone(self, code: Code, name: str, reader: Statement, times: int) -> Statement | None:
+        """The one equation of a tensor, if a part that reads it so often is all that does."""
+        statements = code.of(name)
+        reads = [s.target for s in code.statements for r in s.reads() if r.tensor == name]
+        if len(statements) != 1 or reads != [reader.target] * times or name in self.want:
+            return None
+        if statements[0].guard is not None or name not in self.fixed:
+            return None
+        return statements[0]
+
+    # ---- conditions ----
+
+    def chosen(
+        self, code: Code, node: Reduce, index: Index
+    ) -> tuple[list[Expression], list[Expression], list[Expression]]:
+        """Conditions under which there is a term, its factors besides, and other conditions."""
+        conditions: list[Expression] = []
+        factors: list[Expression] = []
+        rest: list[Expression] = []
+        for condition in conjuncts(node.condition):
+            told = _support(code, condition, index.name) is not None
+            (conditions if told else rest).append(condition)
+        for factor in factors_of(node.body, set()):
+            support = _support(code, factor, index.name)
+            if support is not None:
+                conditions.append(support[0])
+            if support is None or not support[1]:
+                factors.append(factor)
+        return conditions, factors, rest
+
+
+Support = tuple[Expression, bool]
+"""A condition without which a number is 0, and whether it is 1 with it."""
+
+
+def _support(
+    code: Code, node: Expression, index: str, seen: frozenset[str] = frozenset()
+) -> Support | None:
+    """Where a number is not 0, if something says so for some values of an index."""
+    below = partial(_support, code, index=index, seen=seen)
+    match node:
+        case Apply(function, _) if function in COMPARISONS or function in LOGIC:
+            return (node, True) if index in free_indices(node) else None
+        case Apply("*", arguments):
+            found = [part for a in arguments if (part := below(a)) is not None]
+            exact = len(found) == len(arguments) and all(part[1] for part in found)
+            condition = both(*(part[0] for part in found))
+            return None if condition is None else (condition, exact)
+        case Apply("max" | "+", arguments):
+            found = [part for a in arguments if (part := below(a)) is not None]
+            if len(found) < len(arguments):
+                return None
+            exact = node.function == "max" and all(part[1] for part in found)
+            return compare(Apply("max", tuple(part[0] for part in found)), "≠", ZERO), exact
+        case Apply("/" | "neg", (above, *_)) | Select(((above, _),), Constant(0.0)):
+            part = below(above)
+            return None if part is None else (part[0], False)
+        case Softmax(indices, Expression() as condition, _) if index in {i.name for i in indices}:
+            part = below(condition)
+            return None if part is None else (part[0], False)
+        case Reduce("sum", indices, condition, body):
+            part = below(times(condition or ONE, body))
+            return part and (compare(Reduce("sum", indices, None, part[0]), "≠", ZERO), False)
+        case Read(tensor, places) if tensor not in seen and index in map(index_at, places):
+            definition = _definition(code, node)
+            if definition is None:
+                return None
+            part = _support(code, definition, index, seen | {tensor})
+            return part and ((compare(node, "≠", ZERO), True) if part[1] else part)
+    return None
+
+
+def _definition(code: Code, read: Read) -> Expression | None:
+    """What an equation without conditions says of an element."""
+    statements = code.of(read.tensor)
+    if len(statements) != 1 or statements[0].guard is not None:
+        return None
+    places: dict[str, Affine] = {}
+    for left, place in zip(statements[0].left, read.places, strict=True):
+        if not isinstance(left, Affine) or left.shift is None or not isinstance(place, Affine):
+            return None
+        places[left.shift[0]] = add(place, Affine((), left.offset), -1)
+    try:
+        return moved(statements[0].body, places)
+    except Unmovable:
+        return None
+
+
+class _Apart:
+    """One sum over an index of which few values count, as tensors of a program."""
+
+    def __init__(
+        self,
+        of: _Choices,
+        code: Code,
+        statement: Statement,
+        scope: Scope,
+        fixed: frozenset[str],
+    ) -> None:
+        self.of = of
+        self.code = code
+        self.statement = statement
+        self.scope = scope
+        self.fixed = fixed
+        self.tensors = dict(code.tensors)
+        self.new: list[Statement] = []
+
+    def made(
+        self,
+        old: Reduce,
+        node: Reduce,
+        chosen: Index,
+        mask: Expression,
+        factors: Sequence[Expression],
+        rest: Expression | None,
+    ) -> tuple[Code, Choice, Statement]:
+        """The program with the new tensors, what they are, and the statement that reads their sum."""
+        rows = [i for i in indices_of(mask, self.scope) if i != chosen]
+        inner = tuple(i for i in node.indices if i not in (*rows, chosen))
+        if rest is not None and not inner:
+            raise Unsupported("another condition")
+        term = times(*factors)
+        body = Reduce("sum", inner, rest, term) if inner else term
+        free = indices_of(body, {n: i for n, i in self.scope.items() if i not in inner})
+        others = [i for i in free if i not in (*rows, chosen)]
+        choice = self.tensor("if", [*rows, chosen], mask)
+        each = self.tensor("each", [*rows, chosen, *others], body)
+        kept = [i for i in rows if i not in node.indices]
+        summed = (chosen, *(i for i in node.indices if i in rows))
+        sum_ = Reduce("sum", summed, compare(choice, "≠", ZERO), each)
+        total = self.tensor("all", [*kept, *others], sum_)
+        at = next(n for n, s in enumerate(self.code.statements) if s is self.statement)
+        shorter = replace(self.statement, body=_swapped(self.statement.body, old, total))
+        statements = (
+            *self.code.statements[:at],
+            *self.new,
+            shorter,
+            *self.code.statements[at + 1 :],
+        )
+        code = replace(self.code, tensors=self.tensors, statements=statements)
+        members = self.members(code, total.tensor, each.tensor)
+        if not _worth(rowwise(code, total.tensor, members, varying(code), self.fixed), chosen):
+            raise Unsupported("no matrix is chosen")
+        for name in members & self.code.tensors.keys():
+            code = self.in_step(code, name)
+        return code, Choice(total.tensor, members), shorter
+
+    def tensor(self, mark: str, indices: Sequence[Index], body: Expression) -> Read:
+        """A tensor of its own, and the read of it."""
+        if any(size_indices(size) for i in indices for size in (i.lower, i.extent)):
+            raise Unsupported("ranges that depend on an index")
+        name = derived_name(self.tensors, self.statement.target, mark)
+        self.tensors[name], places = laid_out(name, indices, {})
+        self.new.append(Statement(name, places, tuple(indices), body, span=self.statement.span))
+        return Read(name, places, span=self.statement.span)
+
+    def in_step(self, code: Code, name: str) -> Code:
+        """The program with a tensor defined at those values of the loop around for which the sum is."""
+        (old,) = code.of(name)
+        fixed = self.of.fixed[name]
+        if len(fixed) != 1 or len(self.fixed) != 1:
+            if fixed or self.fixed:
+                raise Unsupported("other loops")
+            return code
+        (own,), (here,) = fixed, self.fixed
+        axes = [axis for axis, place in enumerate(old.left) if index_at(place) == own]
+        reads = [r for s in code.statements for r in s.reads() if r.tensor == name]
+        if len(axes) != 1 or any(index_at(read.places[axes[0]]) is None for read in reads):
+            raise Unsupported("it is read at another step")
+        index = replace(self.scope[here], name=own)
+        new = replace(old, indices=tuple(index if i.name == own else i for i in old.indices))
+        return _exchanged(code, old, new)
+
+    def members(self, code: Code, total: str, each: str) -> frozenset[str]:
+        """What only this sum needs: tensors that differ from place to place, and all readers of them."""
+        differing = varying(code)
+        readers: dict[str, set[str]] = {}
+        for statement in code.statements:
+            for name in tensors_read([statement]):
+                readers.setdefault(name, set()).add(statement.target)
+        barred = {n for n in code.tensors if n not in differing or n not in self.of.fixed}
+        barred |= self.of.want
+        members = frozenset({each})
+        while True:
+            read = tensors_read(s for name in members for s in code.of(name))
+            ready = [
+                name
+                for name in code.tensors
+                if name in read - members - barred and readers[name] <= members
+                if len(code.of(name)) == 1 and code.of(name)[0].guard is None
+            ]
+            if not ready:
+                return members
+            try:
+                rowwise(code, total, {*members, ready[0]}, differing, self.fixed)
+                members |= {ready[0]}
+            except (Unsupported, Unmovable):
+                barred.add(ready[0])
+
+
+def _worth(rows: Rows, chosen: Index) -> bool:
+    """Whether a matrix is chosen, and multiplied with what differs from place to place."""
+    chosen_alone = {n for n, p in rows.arguments.items() if set(p.fixed) - {""} == {chosen.name}}
+    matrices = {n for n in chosen_alone if rows.code.tensors[n].role == "parameter"}
+    for statement in rows.code.statements:
+        for node in statement.body.every(Reduce):
+            summed = {i.name for i in node.indices}
+            for read in node.body.every(Read):
+                others = set(map(index_at, read.places)) - {None}
+                if read.tensor in matrices and others & summed and others - summed:
+                    return True
+    return False
+
+
+def _swapped(body: Expression, old: Expression, new: Expression) -> Expression:
+    return new if body is old else body.rebuild(lambda part: _swapped(part, old, new))
+
+
+def _exchanged(code: Code, old: Statement, new: Statement) -> Code:
+    return replace(code, statements=tuple(new if s is old else s for s in code.statements))
+
+
+def _placed(body: Expression, gather: Gather, index: Index) -> Expression:
+    """e in the place of a[t]."""
+    return rebuild(body, place=lambda place: Affine.of(index) if place == gather else place)
+
+
+def _binds(body: Expression, names: Collection[str]) -> bool:
+    """Whether one of these indices is another inside."""
+    binders = (node for node in body.walk() if isinstance(node, Reduce | Softmax))
+    return any(index.name in names for node in binders for index in node.indices)
+
+
+def _with_place(name: str, index: Index, read: Read) -> Read:
+    return replace(read, places=(*read.places, Affine.of(index))) if read.tensor == name else read
+
+
+def _own_names(
+    statement: Statement, reads: Sequence[Read], rows: Collection[str]
+) -> dict[str, Affine] | None:
+    """What a statement calls the indices of a place, if all reads are at that place."""
+    own: dict[str, Affine] = {}
+    for read in reads:
+        for left, place in zip(statement.left, read.places, strict=True):
+            there, here = index_at(place), index_at(left)
+            if there in rows:
+                if here is None or own.setdefault(there or "", Affine.of(here)) != Affine.of(here):
+                    return None
+            elif free_in_place(place) & set(rows):
+                return None
+    return own if own.keys() == set(rows) else None
