@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 
 from indicial.cli import main
+from indicial.decode.alternatives import Other, Token, Written, with_alternatives
+from indicial.decode.settings import Decoding
+from indicial.decode.text import Speaker
 from indicial.inspect.attention import attend
 from indicial.inspect.subjects import Subject
-from indicial.lab.report_page import Section, heads, page
+from indicial.lab.report_page import Section, heads, page, written
 from tests.decode.runs import make_run
 
 VOID = {"meta", "img", "br", "hr", "input", "link"}
@@ -66,10 +69,9 @@ def test_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "data:image/svg+xml;base64," in text
     assert "softmax" in shown
     assert "nearest words" in shown
-    stored = re.search(r'<script type="application/json">(.*?)</script>', text)
-    assert stored is not None
+    *_, stored = re.findall(r'<script type="application/json">(.*?)</script>', text)
     looks = attend(Subject.of_run(run, "abca"))
-    for found, look in zip(json.loads(stored[1]), looks, strict=True):
+    for found, look in zip(json.loads(stored), looks, strict=True):
         assert found["rows"]["labels"] == list(look.rows.labels)
         assert abs(look.weights - found["weights"]).max() < 1e-4
     # Another time it takes the place of itself, and of nothing else.
@@ -96,3 +98,29 @@ def test_nothing_that_a_model_says_is_obeyed() -> None:
     looked_at(text)
     assert "<b" not in text.replace("<body", "")
     assert text.count("<script") == 2
+
+
+def test_tokens_have_their_alternatives_and_loops_are_marked(tmp_path: Path) -> None:
+    run, _ = make_run(tmp_path / "run", "trigram", seed=2)
+    made = with_alternatives(Speaker.of(run), "", Decoding(temperature=0, max_new_tokens=60))
+    assert made.loop is not None
+    text = page("a run", [Section("Texts", written(made, "Said"))])
+    found = looked_at(text)
+    assert text.count("class=looped") == len(made.tokens) - made.loop.start
+    assert str(made.loop) in text
+    [stored] = [one for one in found.texts if one.startswith('[{"text"')]
+    told = json.loads(stored)
+    assert "".join(token["text"] for token in told) == "".join(t.text for t in made.tokens)
+    for token in told:
+        likely = [other["probability"] for other in token["others"]]
+        assert likely == sorted(likely, reverse=True)
+        # At temperature 0 it is the likeliest, and no other could have been.
+        assert token["others"][0]["text"] == token["text"]
+        assert [other["drawn"] for other in token["others"]] == [1.0, *[0.0] * (len(likely) - 1)]
+
+
+def test_a_token_is_text_and_not_markup() -> None:
+    odd = Token("</script><b>", 0.5, [Other("<i>", 0.5, 0.0)])
+    made = Written("", [odd], "length", None, 0.7)
+    found = looked_at(page("a run", [Section("Texts", written(made, "Said"))]))
+    assert "</script><b>" in found.texts and "b" not in found.open

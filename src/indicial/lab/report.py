@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from indicial.decode.alternatives import with_alternatives
 from indicial.decode.settings import Decoding
 from indicial.decode.text import Speaker
 from indicial.inspect.attention import Look, attend
@@ -26,7 +27,16 @@ from indicial.inspect.image_looks import draw_on_picture
 from indicial.inspect.mathml import mathml
 from indicial.inspect.page import page as inside_page
 from indicial.inspect.subjects import Subject
-from indicial.lab.report_page import Section, folded, heads, listed, page, picture, pre
+from indicial.lab.report_page import (
+    Section,
+    folded,
+    heads,
+    listed,
+    page,
+    picture,
+    pre,
+    written,
+)
 from indicial.lab.samples import explained, samples
 from indicial.program.explain.explain import explain
 from indicial.program.explain.numbers import count
@@ -37,6 +47,8 @@ from indicial.training.run import Run
 
 WORDS, HEADS, ROWS = 200, 100, 3
 """How long a text may be whose attention is shown, how many heads, how many rows of a world."""
+TOKENS = 60
+"""Of a text with its alternatives."""
 
 
 @dataclass(frozen=True)
@@ -131,12 +143,20 @@ def _curves(run: Run, folder: Path, title: str) -> str:
 def _texts(run: Run, reads: _Reads) -> str:
     if run.description.task != "columns":
         marks = explained(run.folder)
-        return pre(samples(run.folder) + (f"\n{marks}" if marks else ""))
+        several = pre(samples(run.folder) + (f"\n{marks}" if marks else ""))
+        speaker = Speaker.of(run)
+        return several + "".join(_written(speaker, temperature) for temperature in (0.0, 0.8))
     first = _row(run, reads)
     rows = [None] if first is None else range(first, first + ROWS)
     seen = [_columns(run, replace(reads, row=number)) for number in rows]
     said = [[f"{t.reading.name}: {''.join(t.labels)}" for t in one.subject.texts] for one in seen]
     return pre("\n\n".join("\n".join(lines) for lines in said))
+
+
+def _written(speaker: Speaker, temperature: float) -> str:
+    """A text with what might have stood in the place of each token."""
+    settings = Decoding(temperature=temperature, seed=1, max_new_tokens=TOKENS)
+    return written(with_alternatives(speaker, "", settings), f"At temperature {temperature:g}")
 
 
 def _attention(run: Run, folder: Path, reads: _Reads) -> str:

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from html import escape
 from pathlib import Path
 from typing import Any
 
+from indicial.decode.alternatives import Token, Written
 from indicial.program.outputs import MADE
 
 STYLE = """\
@@ -41,10 +43,35 @@ summary { cursor: pointer; color: var(--mark) }
 .words button { font: inherit; color: inherit; border: 1px solid transparent; border-radius: .2rem;
   padding: .1rem .3rem; background: none; white-space: pre }
 .words.by button { cursor: pointer }
+.written .words { gap: 0 }
+.written button { background: color-mix(in srgb, var(--mark) calc(60% * var(--doubt)), transparent) }
+.written .looped { text-decoration: underline wavy #c2255c }
+.written td { font-variant-numeric: tabular-nums; white-space: pre }
 .words button[aria-pressed=true], .words button:focus-visible { border-color: var(--mark) }
 """
 
 SCRIPT = """\
+for (const box of document.querySelectorAll(".written")) {
+  const tokens = JSON.parse(box.querySelector("script").textContent);
+  const words = [...box.querySelectorAll("button")], told = box.querySelector("tbody");
+  let held = -1;
+  const show = (n) => {
+    words.forEach((word, m) => word.setAttribute("aria-pressed", m === held));
+    told.replaceChildren(...tokens[n].others.map((other) => {
+      const row = told.ownerDocument.createElement("tr");
+      const drawn = other.drawn > 0 ? `drawn ${other.drawn.toFixed(3)}` : "cut off";
+      for (const said of [other.text === tokens[n].text ? "▸" : "", other.text, other.probability.toFixed(3), drawn])
+        row.insertCell().textContent = said;
+      return row;
+    }));
+  };
+  words.forEach((word, n) => {
+    word.onmouseenter = word.onfocus = () => { if (held < 0) show(n); };
+    word.onclick = () => { held = held === n ? -1 : n; show(n); };
+  });
+  box.onkeydown = (event) => { if (event.key === "Escape") { held = -1; show(0); } };
+  if (tokens.length) show(0);
+}
 for (const box of document.querySelectorAll(".heads")) {
   const heads = JSON.parse(box.querySelector("script").textContent);
   const [by, at] = box.querySelectorAll(".words");
@@ -109,7 +136,8 @@ def page(title: str, sections: Sequence[Section]) -> str:
     """The whole file."""
     links = "".join(f'<a href="#{s.anchor}">{escape(s.title)}</a>' for s in sections)
     body = "\n".join(section.html() for section in sections)
-    script = f"<script>\n{SCRIPT}</script>" if 'class="heads"' in body else ""
+    acts = 'class="heads"' in body or 'class="written"' in body
+    script = f"<script>\n{SCRIPT}</script>" if acts else ""
     return (
         f'<!doctype html>\n<html lang="en">\n<!-- {MADE} -->\n<head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -151,7 +179,6 @@ def heads(looks: Iterable[tuple[str, Mapping[str, Any]]], says: str) -> str:
         {**one, "weights": [[round(w, 4) for w in row] for row in one["weights"]]}
         for _, one in rows
     ]
-    stored = json.dumps(data, ensure_ascii=False).replace("<", "\\u003c")
     options = "".join(f'<option value="{n}">{escape(t)}</option>' for n, (t, _) in enumerate(rows))
     return (
         f'<div class="heads"><p>{escape(says)}: point at a word, or tab to it; a click holds it, '
@@ -159,5 +186,33 @@ def heads(looks: Iterable[tuple[str, Mapping[str, Any]]], says: str) -> str:
         f"<label>head <select>{options}</select></label><output></output>"
         '<div class="words by" role="group" aria-label="who looks"></div>'
         '<div class="words" role="group" aria-label="at what"></div>'
-        f'<script type="application/json">{stored}</script></div>'
+        f"{_stored(data)}</div>"
     )
+
+
+def written(made: Written, says: str) -> str:
+    """A text token by token: the darker, the less likely; a token shows what might have stood there."""
+    start = len(made.tokens) if made.loop is None else made.loop.start
+    words = "".join(
+        f'<button type="button"{" class=looped" if n >= start else ""} style="--doubt:{_doubt(token)}">'
+        f"{escape(token.text.replace(chr(10), '⏎'))}</button>"
+        for n, token in enumerate(made.tokens)
+    )
+    looped = f"; it {made.loop}" if made.loop is not None else ""
+    return (
+        f'<div class="written"><p>{escape(says)}: {len(made.tokens)} tokens{looped}.</p>'
+        f'<div class="words by" role="group" aria-label="the text, token by token">{words}</div>'
+        "<table><caption>what might have stood there</caption><tbody></tbody></table>"
+        f"{_stored([asdict(token) for token in made.tokens])}</div>"
+    )
+
+
+def _doubt(token: Token) -> str:
+    """How unlikely it was: nothing at a probability of 1, all at one of a thousandth."""
+    return f"{min(1.0, -math.log2(max(1e-6, token.probability)) / 10):.2f}"
+
+
+def _stored(data: Any) -> str:
+    """What a script reads."""
+    text = json.dumps(data, ensure_ascii=False).replace("<", "\\u003c")
+    return f'<script type="application/json">{text}</script>'

@@ -13,9 +13,10 @@ import contextlib
 import json
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from indicial.page import protocol
 from indicial.program.inputs import Unfit, json_of, open_plain
@@ -30,7 +31,6 @@ FOLDERS: list[str] = []
 """Where this process looks for runs: what the lab was called with."""
 MOST_NEW = 400
 LONGEST_PROMPT = 20_000
-ALTERNATIVES = 8
 MOST_WEIGHTS = 6_000_000
 """Of all heads together; more would take a browser seconds to read."""
 MOST_RUNS = 500
@@ -188,14 +188,8 @@ def _made(folder: str, step: int) -> Speaker:
 
 def generate(question: protocol.AskText) -> protocol.Made:
     """A text that goes on from a prompt, each token with what might have stood in its place."""
-    import numpy as np
-
-    from indicial.decode.choose import Chooser, normalised
-    from indicial.decode.repeats import repeats
-    from indicial.decode.sampling import Row, Sampling, stream
+    from indicial.decode.alternatives import with_alternatives
     from indicial.decode.settings import Decoding
-    from indicial.decode.tokens import started
-    from indicial.decode.walker import Walker
 
     if len(question["prompt"]) > LONGEST_PROMPT:
         raise IndicialError(f"a prompt has at most {LONGEST_PROMPT:,} characters")
@@ -207,57 +201,11 @@ def generate(question: protocol.AskText) -> protocol.Made:
             "max_new_tokens": min(max(1, question["count"]), MOST_NEW),
         }
     )
-    speaker = _speaker(question["run"])
-    speaker.check_writes()
-    tokenizer = speaker.tokenizer
-    prompt = speaker.encode(question["prompt"])
-    walker = Walker(speaker.module)
-    begun = started(walker, prompt, tokenizer.eos)
-    walker.extend([begun])
-    row = Row(0, (), stream(settings.seeded(), begun, 0))
-    sampling = Sampling(walker, [row], tokenizer.eos, settings, None)
-    chooser = Chooser(settings)
-    tokens: list[protocol.Token] = []
-    while row.ended is None:
-        plain = walker.probabilities[0].astype(np.float64)
-        cut = plain
-        if settings.samples and not chooser.plain:
-            cut = normalised(chooser.scores(plain[None], None))[0]
-        fed = sampling.next()
-        tokens.append(_token(tokenizer, int(row.tokens[-1]), plain, cut))
-        if row.ended is None:
-            sampling.feed(fed)
-    loop = repeats(row.tokens)
-    return {
-        "prompt": speaker.shown(question["prompt"]),
-        "tokens": tokens,
-        "ended": row.ended,
-        "loop": -1 if loop is None else loop.start,
-        "period": 0 if loop is None else loop.period,
-        "nats": -row.log_probability / len(row.tokens)
-        if np.isfinite(row.log_probability)
-        else None,
-    }
-
-
-def _token(tokenizer: Any, number: int, plain: Any, cut: Any) -> protocol.Token:
-    best = plain.argsort()[::-1][:ALTERNATIVES]
-    return {
-        "text": tokenizer.token(number),
-        "probability": _digits(plain[number]),
-        "others": [
-            {
-                "text": tokenizer.token(int(n)),
-                "probability": _digits(plain[n]),
-                "drawn": _digits(cut[n]),
-            }
-            for n in best
-        ],
-    }
-
-
-def _digits(value: Any) -> float:
-    return float(f"{float(value):.4g}")
+    made = with_alternatives(_speaker(question["run"]), question["prompt"], settings)
+    told = asdict(made)
+    loop = told.pop("loop") or {"start": -1, "period": 0}
+    found: Any = {**told, "loop": loop["start"], "period": loop["period"]}
+    return cast("protocol.Made", found)
 
 
 # ---------------------------------------------------------------------- attention
