@@ -169,6 +169,69 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
         {"Σ_a": 2, "α": 1, "Σ_b": 2},
         1,
     ),
+    "sums that are left out": (r"y_{il} = x_{ijkl} a_{jk}", {"y": 2, "x": 4, "a": 2}, 2),
+    "a sum that is left out, with a step above": (
+        r"h^{(t)}_i = \tanh(A_{ij} h^{(t-1)}_j + B_{ij} x^{(t)}_j + c_i)",
+        {"h": 2, "A": 2, "B": 2, "x": 2, "c": 1},
+        2,
+    ),
+    "a sum that is left out, of two matrices": (
+        r"C_{ik} = A_{ij} B_{jk}",
+        {"C": 2, "A": 2, "B": 2},
+        1,
+    ),
+    "vectors with arrows": (
+        r"\vec o = \sum_i \frac{\exp(\vec q \cdot \vec k_i)}{\sum_j \exp(\vec q \cdot \vec k_j)} \vec v_i",
+        {"o⃗": 1, "q⃗": 1, "k⃗": 2, "v⃗": 2},
+        4,
+    ),
+    "a system behind a brace": (
+        r"\begin{cases} x_k & = A x_{k-1} + B u_k \\ y_k & = C x_k \end{cases}",
+        {"x": 2, "A": 2, "B": 2, "u": 2, "y": 2, "C": 2},
+        3,
+    ),
+    "a system in an array": (
+        r"\left\{ \begin{array}{l} h_t = \tanh(W x_t + U h_{t-1}) \\ y_t = V h_t \end{array} \right.",
+        {"h": 2, "W": 2, "x": 2, "U": 2, "y": 2, "V": 2},
+        3,
+    ),
+    "words of cases in italics": (
+        r"M_{ij} = \begin{cases} 0 & if\ j \le i \\ -1 & otherwise \end{cases}",
+        {"M": 2},
+        0,
+    ),
+    "indices with a prime, side by side": (
+        r"c_{t'} = \sum_{t=1}^T \alpha_{t' t} h_t",
+        {"c": 2, "α": 2, "h": 2},
+        1,
+    ),
+    "scripts in braces of their own": (
+        r"h{_t} = \tanh(W x{_t} + U h{_{t-1}})",
+        {"h": 2, "W": 2, "x": 2, "U": 2},
+        2,
+    ),
+    "gates with stars": (
+        r"h_t = z_t * h_{t-1} + (1 - z_t) * \tilde h_t",
+        {"h": 2, "z": 2, "h̃": 2},
+        0,
+    ),
+    "a gate for every key, in rows": (
+        r"\mathbf S_t = (\boldsymbol\alpha_t^\top \boldsymbol 1) \odot \mathbf S_{t-1} + \mathbf k_t^\top \mathbf v_t",
+        {"S": 3, "α": 2, "k": 2, "v": 2},
+        0,
+    ),
+    "a vector of ones": (r"\mathbf s = \mathbf X \mathbf 1", {"s": 1, "X": 2}, 1),
+    "word vectors": (
+        r"P(o | c) = \frac{\exp(u_o^\top v_c)}{\sum_{w \in V} \exp(u_w^\top v_c)}",
+        {"P": 1, "u": 2, "v_c": 1},
+        3,
+    ),
+    "words by their numbers": (
+        r"P(w_j | w_i) = \frac{\exp(\mathbf u_j^\top \mathbf v_i)}"
+        r"{\sum_{k \in \mathcal V} \exp(\mathbf u_k^\top \mathbf v_i)}",
+        {"P": 2, "u": 2, "v": 2},
+        3,
+    ),
 }
 
 OUTSIDE: dict[str, tuple[str, str]] = {
@@ -192,10 +255,10 @@ OUTSIDE: dict[str, tuple[str, str]] = {
         r"\mathbf A^n = \mathbf W \boldsymbol\Lambda^n \mathbf V, \quad \mathbf B = \mathbf A \boldsymbol\Lambda",
         "power",
     ),
-    "sums that are left out": (r"y_{il} = x_{ijkl} a_{jk}", "letters below"),
     "a convolution": (r"(f * g)(t) = \sum_\tau f(\tau) g(t - \tau)", "functions"),
     "a random variable": (r"H(X) = -\sum_i p_i \log p_i", "argument"),
-    "a vector of ones": (r"\mathbf s = \mathbf X \mathbf 1", "ones"),
+    "a vector of ones beside plain letters": (r"s = X \mathbf 1", "ones"),
+    "a function of a capital": (r"A = SelfAttention(X)", "a function that nothing here defines"),
     "two places that are computed": (r"PE_{(pos, 2i)} = \sin(pos / c^{2i})", "computed"),
     "a step in place": (r"x \leftarrow x - \mu", "itself"),
     "a place or a label": (r"z_L = \alpha^L c", "place"),
@@ -382,3 +445,39 @@ def test_brackets_that_hold_indices_with_words_and_numbers_hold_no_vectors(tmp_p
         "W": 2,
         "M": 2,
     }
+
+
+def test_the_gate_of_a_row_goes_with_the_keys(tmp_path: Path) -> None:
+    path = tmp_path / "notes.md"
+    display = READ["a gate for every key, in rows"][0]
+    path.write_text(f"$${display}$$", encoding="utf-8")
+    (found,) = load_document(path)
+    S, k, v, alpha = (found.code.tensors[name] for name in ("S", "k", "v", "α"))
+    assert alpha.axes[1] == k.axes[1] == S.axes[1] and v.axes[1] == S.axes[2]
+
+
+def test_positive_numbers_are_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "notes.md"
+    path.write_text(
+        "$$\\mathbf s_t = \\mathbf s_{t-1} - \\eta_t \\mathbf k_t \\mathbf p_t^\\top$$\n"
+        "where $\\mathbf s_t \\in \\mathbb R^{d\\times e}$ and $\\eta_t \\in \\mathbb R^+$.\n",
+        encoding="utf-8",
+    )
+    (found,) = load_document(path)
+    axes = {name: len(tensor.axes) for name, tensor in found.code.tensors.items()}
+    assert axes == {"s": 3, "η": 1, "k": 2, "p": 2}
+
+
+def test_a_star_that_was_an_underscore(tmp_path: Path) -> None:
+    (found,) = readings(tmp_path, r"\tilde{h}*t = \tanh(W x_t + U (r_t \odot h*{t-1}) + b)")
+    assert not found.computed
+    assert any("where a `_` is expected" in message.text for message in found.mistakes)
+
+
+def test_a_sum_that_einstein_leaves_out_refutes_no_step(tmp_path: Path) -> None:
+    (found,) = readings(
+        tmp_path,
+        r"\frac{\partial p_i}{\partial z_k} = \frac{\partial}{\partial z_k} \frac{e^{z_i}}{e^{z_m}}"
+        r" = p_i (\delta_{ik} - p_k)",
+    )
+    assert not found.mistakes

@@ -34,8 +34,15 @@ from indicial.derivations.draws import (
 from indicial.derivations.kinds import candidates
 from indicial.derivations.scope import Scope
 from indicial.derivations.slopes import FIRST, WHOLE, derived
-from indicial.derivations.values import DENOMINATOR, LABELS, MIXED, NUMERATOR, Evaluation, Open
-from indicial.notation.syntax import Derivative, Expression, Number
+from indicial.derivations.values import (
+    DENOMINATOR,
+    LABELS,
+    MIXED,
+    NUMERATOR,
+    Evaluation,
+    Open,
+)
+from indicial.notation.syntax import Derivative, Expression, Name, Number
 
 NEAR, FAR = 1e-6, 1e-3
 """Two sides that differ by less, relative to their size, are the same; by more, they are not."""
@@ -144,7 +151,11 @@ def _tried(step: Step, scope: Scope, budget: Budget) -> Finding:
         names = ", ".join(sorted(n.removesuffix("()") for n in open_names))
         verb = "stand" if "," in names else "stands"
         return Finding(step, UNTRIED, f"{names} {verb} on one side only")
-    _, outcome = min(distinct, key=lambda f: _oddity(f[0]))
+    way, outcome = min(distinct, key=lambda f: _oddity(f[0]))
+    if loose := _free_on_one_side(way):
+        # `-y_i log p_i` for its sum, as Einstein writes it, or a slip: it cannot be told.
+        verb = "stand" if len(loose) > 1 else "stands"
+        return Finding(step, UNTRIED, f"{', '.join(loose)} {verb} on one side only")
     if outcome.gap < FAR:
         return Finding(step, UNTRIED, "the two sides are too near to tell them apart")
     return _refuted(step, outcome, rare)
@@ -187,6 +198,12 @@ def _on_one_side(way: Way, outcome: _Outcome, budget: Budget) -> set[str]:
         if any(not np.allclose(a, b) for a, b in zip(before, both_sides(way, again), strict=True)):
             kept.add(name)
     return kept
+
+
+def _free_on_one_side(way: Way) -> list[str]:
+    """The free indices that one of the two sides does not have."""
+    left, right = ({name.base for name in side.every(Name)} for side in way.sides)
+    return [letter for letter in way.letters if (letter in left) != (letter in right)]
 
 
 # ---------------------------------------------------------------------- ways to read a step

@@ -238,13 +238,17 @@ def _parsed(document: Document) -> Iterator[Parsed]:
         yield strict(parsed) if display.surface == "plain" else parsed
 
 
+SLIPS = frozenset({"bracket", "star-script"})
+"""Faults of notation that nobody means: a bracket without its partner, an `_` that became a star."""
+
+
 def loose(parsed: Parsed) -> Parsed:
-    """In prose a formula that does not read is left out; only a bracket without its partner is a slip."""
-    certain = tuple(f for f in parsed.faults if f.code == "bracket")
+    """In prose a formula that does not read is left out, unless it can be nothing but a slip."""
+    certain = tuple(f for f in parsed.faults if f.code in SLIPS)
     out = tuple(
         Skipped(f.row or f.spans[0], f"it does not read: {f.message}")
         for f in parsed.faults
-        if f.code != "bracket"
+        if f.code not in SLIPS
     )
     return replace(parsed, faults=certain, skipped=(*parsed.skipped, *out))
 

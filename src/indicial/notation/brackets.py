@@ -192,14 +192,16 @@ class BracketGrammar(NameGrammar):
         value = self.expression(conditions=False)
         if ends and self.at(","):
             self.i += 1
+        italic = self.at("&")
         while self.at("&"):
             self.i += 1
         token = self.peek()
+        word = token.text if token.kind == "key" else self.spelt() if italic else ""
         condition: s.Expression | None = None
-        if token.kind == "key" and token.text in ("otherwise", "else"):
-            self.i += 1
-        elif token.kind == "key" and token.text in CONDITION_WORDS:
-            self.i += 1
+        if word in ("otherwise", "else"):
+            self.i += token.kind == "key"
+        elif word in CONDITION_WORDS:
+            self.i += token.kind == "key"
             condition = self.condition(commas=bool(ends))
         elif ends and token.kind not in ends:
             condition = self.condition(commas=True)
@@ -208,6 +210,17 @@ class BracketGrammar(NameGrammar):
         if ends and self.peek().kind not in ends:
             raise self.unexpected(self.peek(), "the end of the case")
         return value, condition
+
+    def spelt(self) -> str:
+        """The `if` of `x & if i > j`, letter by letter: stepped over, if it is a word of cases."""
+        word, i, end = "", self.i, self.peek().span.start
+        while self.tokens[i].kind in ("letter", "word") and self.tokens[i].span.start == end:
+            word, end = word + self.tokens[i].text, self.tokens[i].span.end
+            i += 1
+        if word not in CONDITION_WORDS | {"otherwise", "else"}:
+            return ""
+        self.i = i
+        return word
 
 
 def bracket(opener: str, items: tuple[s.Expression, ...], span: Span) -> s.Expression:

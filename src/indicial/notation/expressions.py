@@ -111,6 +111,7 @@ class ExpressionParser(ConditionGrammar):
         while True:
             token = self.peek()
             if token.kind == "sign" and token.text in _PRODUCT_SIGNS:
+                self.no_script(factors[-1], token)
                 self.i += 1
                 factors.append(self.signed(self.factor))
             elif token.kind == "sign" and token.text == "/":
@@ -124,6 +125,15 @@ class ExpressionParser(ConditionGrammar):
                 factors.append(self.factor())
             else:
                 return self.build(factors, start)
+
+    def no_script(self, name: s.Expression, star: Token) -> None:
+        r"""`\tilde h*t = h*{t-1}`: Markdown took two `_` for emphasis, and stars are left."""
+        brace, letter = self.tokens[self.i + 1 : self.i + 3] if self.ahead("{", 1) else (star, star)
+        tight = not star.space and not brace.space and star.text == "*"
+        if tight and isinstance(name, s.Name) and letter.kind == "letter":
+            told = "a `*` stands where a `_` is expected"
+            hint = "Markdown takes a pair of `_` for emphasis: write `\\_`, or leave blanks around them"
+            raise Refusal("star-script", told, (star.span,), hint)
 
     def signed(self, part: Callable[[], s.Expression]) -> s.Expression:
         """A factor behind an explicit sign may have a minus of its own: `2 · -3`."""

@@ -10,7 +10,7 @@ from dataclasses import replace
 from indicial.notation.cursor import Grammar
 from indicial.notation.faults import Refusal
 from indicial.notation.signs import ACCENT_COMMANDS, MARKS, usual_word
-from indicial.notation.syntax import Expression, Group, Name, Number, Star
+from indicial.notation.syntax import Expression, Group, Name, Number, Product, Star
 from indicial.notation.tokens import Token
 from indicial.notation.vocabulary import REDUCTIONS
 
@@ -101,6 +101,10 @@ class NameGrammar(Grammar):
                 # `h_{t-1}.\\text{grad}`: accents and scripts end the letter, not the name.
                 name = replace(name, base=f"{name.base}.{self.tokens[self.i + 1].text}")
                 self.i += 2
+            elif self.at("{") and self.ahead("_", 1) and not name.sub:
+                self.i += 1  # `h{_t}` is set like `h_t`
+                name = replace(name, sub=self.script())
+                self.expect("}")
             elif self.at("_"):
                 if name.sub:
                     raise Refusal("script", "a second subscript", (self.peek().span, name.span),
@@ -194,7 +198,7 @@ class NameGrammar(Grammar):
             if alone and token.kind == "sign" and token.text in _SCRIPT_SIGNS:
                 items += (self.single(script=True),)
             else:
-                items += (self.expression(),)
+                items += _beside(self.expression())
             if self.at(",") or self.peek().kind == "row":
                 self.i += 1
                 continue
@@ -247,6 +251,22 @@ class NameGrammar(Grammar):
         if token.kind == "command" or (token.kind == "sign" and token.text in ("(", "[", "\\{")):
             return self.factor()
         raise self.unexpected(token, "an argument" if not script else "a script")
+
+
+def _beside(item: Expression) -> tuple[Expression, ...]:
+    """The letters of `α_{t' t}` and `α_{tt'}`, which no comma divides: a prime shows that they are several."""
+    if (
+        isinstance(item, Name)
+        and item.primes
+        and replace(item, primes=0).bare
+        and len(item.base) == 2
+    ):
+        first = Name(item.base[0], span=item.span)
+        return first, Name(item.base[1], primes=item.primes, span=item.span)
+    factors = item.factors if isinstance(item, Product) else ()
+    letters = [f for f in factors if isinstance(f, Name) and len(f.base) == 1 and f.base.islower()]
+    several = letters and len(letters) == len(factors) and not any(f.sub or f.sup for f in letters)
+    return factors if several and any(f.primes for f in letters) else (item,)
 
 
 def font_of(token: Token) -> str:

@@ -18,6 +18,9 @@ EXPECTED = (s.Name("E"), s.Name("𝔼"))
 """Letters that an expectation begins with, if draws stand below."""
 _ALSO_FUNCTIONS = frozenset({"max", "min", "mean", "argmax", "argmin"})
 
+VOCABULARIES = frozenset({"V", "𝒱", "Vocab", "vocab", "Vocabulary", "vocabulary"})
+"""What words are counted in: a sum over all of it is a sum over its index."""
+
 
 class OperatorGrammar(BracketGrammar):
     """Factors that an operator or a command begins."""
@@ -51,6 +54,7 @@ class OperatorGrammar(BracketGrammar):
             if operator == "softmax":
                 return self.softmax_of_brackets(token)
         body = self.term() if operator in TAKES_PRODUCT else self.sum()
+        under = tuple(map(_of_all_words, under))
         return s.Reduction(operator, under, upper, body, span=self.since(token))
 
     def of_set(self, operator: s.Name, token: Token) -> s.Expression:
@@ -161,3 +165,13 @@ def without_fraction_brackets(factor: s.Expression) -> s.Expression:
         if isinstance(factor, s.Group) and isinstance(factor.body, s.Fraction)
         else factor
     )
+
+
+def _of_all_words(under: s.Expression) -> s.Expression:
+    """`Σ_{w ∈ V}` runs over all words, as `Σ_w` does."""
+    match under:
+        case s.Comparison(
+            operands=(s.Name() as word, s.Name(sub=(), sup=()) as words), operators=("∈",)
+        ):
+            return word if words.base in VOCABULARIES else under
+    return under

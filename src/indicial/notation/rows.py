@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from indicial.notation.faults import Fault
 from indicial.notation.signs import CONDITION_WORDS, EQUATION_SIGNS, RELATIONS
@@ -121,12 +122,15 @@ def _pieces(tokens: list[Token], latex: bool) -> list[list[Token]]:
     depth = 0  # of braces and brackets: a row inside \substack{…} or an array is none of ours
     brackets = 0
     environments: list[bool] = []
+    tokens, systems = _systems(tokens)
     for token in tokens:
         kind, text = token.kind, token.text
         inner = any(environments[-1:])
         if kind == "begin":
             environments.append(
-                inner or text in INNER or (text in ("array", "aligned") and brackets > 0)
+                inner
+                or (text in INNER and id(token) not in systems)
+                or (text in ("array", "aligned") and brackets > 0)
             )
             if environments[-1]:
                 pieces[-1].append(token)
@@ -147,6 +151,45 @@ def _pieces(tokens: list[Token], latex: bool) -> list[list[Token]]:
                 brackets += (text in CLOSERS) - (text in _OPENERS or text == "null")
             pieces[-1].append(token)
     return [_aligned(piece) for piece in pieces]
+
+
+def _systems(tokens: list[Token]) -> tuple[list[Token], set[int]]:
+    r"""Several equations behind one brace, `\begin{cases} x_k &= A x_{k-1} \\ y_k &= C x_k \end{cases}`.
+
+    The brace goes, if it is a `\left\{`; the beginnings of such environments are told.
+    """
+    systems: set[int] = set()
+    braces: set[int] = set()
+    for i, token in enumerate(tokens):
+        brace = i > 0 and _is(tokens[i - 1], {"\\{"})
+        before = [t for t in tokens[: i - brace] if t.kind != "quad"][-1:]
+        begins = all(t.kind in ("begin", "end", "row", "newline") for t in before)
+        wanted = ("array", "aligned") if brace else ("cases", "dcases", "rcases")
+        if token.kind == "begin" and token.text in wanted and begins:
+            end = next((k for k in range(i, len(tokens)) if tokens[k].kind == "end"), None)
+            if end is None or not _states_equations(tokens[i + 1 : end]):
+                continue
+            systems.add(id(token))
+            if brace:
+                braces |= {id(t) for t in (tokens[i - 1], *tokens[end + 1 : end + 2])}
+    return [t for t in tokens if id(t) not in braces], systems
+
+
+def _states_equations(tokens: list[Token]) -> bool:
+    """Whether every row has an `=` in the place where a case has its value."""
+    rows: list[list[Token]] = [[]]
+    for token in tokens:
+        if token.kind == "row":
+            rows.append([])
+        elif token.kind not in ("quad", "newline"):
+            rows[-1].append(token)
+    for row in filter(None, rows):
+        signs = [t.text for t in row if _is(t, EQUATION_SIGNS | {"&"})]
+        if signs[:1] != ["="] and signs[:2] != ["&", "="]:
+            return False
+        if signs[0] == "&" and not any(_is(a, {"&"}) and _is(b, {"="}) for a, b in pairwise(row)):
+            return False
+    return any(rows)
 
 
 def _aligned(piece: list[Token]) -> list[Token]:

@@ -13,7 +13,6 @@ hole, and is read.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -36,7 +35,7 @@ from indicial.program.names.outline import Outline
 from indicial.program.names.sorting import density
 from indicial.program.names.uses import BUILT_IN, PROBABILITY, Use
 from indicial.program.vectors.kinds import GREEK_MATRICES
-from indicial.program.vectors.leaves import MATRIX_FUNCTIONS, in_scripts
+from indicial.program.vectors.leaves import MATRIX_FUNCTIONS, in_scripts, is_ones
 
 OPERATORS = frozenset(
     {
@@ -81,6 +80,29 @@ def without_arguments(statement: s.Statement, outline: Outline) -> s.Statement:
     return replace(statement, sides=(replace(function, span=left.span), *statement.sides[1:]))
 
 
+def by_number(statement: s.Statement) -> s.Statement:
+    """`P(w_j | w_i) = exp(u_j^⊤ v_i) / …`, with no w on the right: i and j number words, and P is P_{ij}."""
+    left = statement.sides[0] if isinstance(statement, s.Equation) else None
+    if not isinstance(statement, s.Equation) or not isinstance(left, s.Call) or not left.given:
+        return statement
+    words = [n for n in (*left.given, *left.arguments) if isinstance(n, s.Name) and len(n.sub) == 1]
+    letters = [index_name(word.sub[0]) for word in words]
+    bases = {(word.base, word.accents) for word in words}
+    right = [n for side in statement.sides[1:] for n in side.every(s.Name)]
+    held = {n for n in right if index_name(n) is not None}
+    whole = len(words) == len(left.given) + len(left.arguments) and len(bases) == 1
+    named = whole and isinstance(left.function, s.Name) and left.function.base in PROBABILITY
+    if not named or not all(n is not None and n in held for n in letters):
+        return statement
+    if any((n.base, n.accents) in bases for n in right) or not set(letters) - {None}:
+        return statement
+    assert isinstance(left.function, s.Name)
+    sub = tuple(n for n in letters if n is not None)
+    return replace(
+        statement, sides=(replace(left.function, sub=sub, span=left.span), *statement.sides[1:])
+    )
+
+
 def _names(equation: s.Equation, number: int, outline: Outline) -> bool:
     """Whether a side is a function that nothing here defines, of names alone."""
     side = equation.sides[number]
@@ -97,9 +119,8 @@ def foreign(statement: s.Statement, outline: Outline) -> str:
     if not isinstance(statement, s.Equation):
         return ""
     nodes = list(statement.walk())
-    # In `S ⊙ (α 1^⊤)` a 1 says no more than that α goes with every column.
-    spread = {id(n) for node in nodes if isinstance(node, s.Hadamard) for n in node.walk()}
-    if any(_is_ones(n) for n in nodes if id(n) not in spread):
+    bold = any(isinstance(n, s.Name) and n.font == "bold" for n in nodes)
+    if not bold and any(is_ones(n) for n in nodes):
         return "it uses a vector of ones"
     if any(isinstance(n, s.Name) and n.base in ("∂", "∇") for n in nodes):
         return ""  # it speaks about the others, which are read without it
@@ -123,20 +144,6 @@ def foreign(statement: s.Statement, outline: Outline) -> str:
             if reason := _opaque(use, outline) if not indexed(statement) and not drawn else "":
                 return reason
     return _word(statement, outline)
-
-
-_BOLD_ONE = re.compile(r"\\(?:mathbf|boldsymbol|bm|mathbbm|mathds|mathbb)\s*\{?\s*$")
-
-
-def _is_ones(node: s.Node) -> bool:
-    """The `\\mathbf 1` of `X \\mathbf 1`; before a square bracket it is an indicator."""
-    if not isinstance(node, s.Number) or node.text != "1" or not node.span.source.text:
-        return False
-    text, start, end = node.span.source.text, node.span.start, node.span.end
-    behind = text[end : end + 12].lstrip("}").lstrip()
-    return bool(_BOLD_ONE.search(text[max(0, start - 14) : start])) and not behind.startswith(
-        ("[", "\\[", "\\left[", "\\big", "(", "\\left(", "_", "\\{", "\\left\\{")
-    )
 
 
 def _changes(equation: s.Equation) -> bool:
@@ -562,7 +569,8 @@ def _density(equation: s.Equation, outline: Outline) -> str:
                         *outline.defined,
                     ):  # the vector of a word is e, whoever learns it
                         continue
-                    if inner.reference.items == (name,):
+                    # `u_o` is that of the word o; `s(o)` may be anything.
+                    if inner.reference.items == (name,) and not inner.reference.scripts:
                         return f"{key}({unicode(name)}) is a function that nothing here defines"
     return ""
 

@@ -15,10 +15,12 @@ from indicial.notation.faults import Skipped
 from indicial.notation.source import Span
 from indicial.notation.syntax import Equation, Name, Statement
 from indicial.program.doubts import about, indexed
-from indicial.program.foreign import foreign, without_arguments, without_names
+from indicial.program.foreign import by_number, foreign, without_arguments, without_names
+from indicial.program.names.outline import Outline
 from indicial.program.names.sorting import says_what
 from indicial.program.program import Program
 from indicial.program.sections import Part
+from indicial.program.vectors.implied import summed
 
 Make = Callable[[Part], Program]
 
@@ -149,7 +151,7 @@ def _without_foreign(part: Part, found: set[Statement]) -> Part:
     """The part without what is not about tensors; that is added to what was `found`."""
     own = part.holding(part.statements).prose()
     sketch = part.outline()
-    plain = {id(s): without_arguments(without_names(s, sketch), sketch) for s in own}
+    plain = {id(s): _plainly(s, sketch) for s in own}
     if any(id(new) != old for old, new in plain.items()):
         home = {id(plain[key]): block for key, block in part.home.items() if key in plain}
         statements = [plain.get(id(s), s) for s in part.statements]
@@ -158,3 +160,9 @@ def _without_foreign(part: Part, found: set[Statement]) -> Part:
     reasons = {id(s): reason for s in own if (reason := foreign(s, part.outline()))}
     found.update(s for s in own if id(s) in reasons)
     return replace(part.without(reasons), borrowed=part.borrowed) if reasons else part
+
+
+def _plainly(statement: Statement, sketch: Outline) -> Statement:
+    """A statement of prose with what its author leaves to the reader."""
+    named = without_arguments(without_names(statement, sketch), sketch)
+    return summed(by_number(named))

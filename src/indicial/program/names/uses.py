@@ -111,13 +111,15 @@ class Uses:
         if reference.items and len(reference.items) in self.complete[key]:
             return "factor"  # `m_h (i - j)`: m has its index already
         scalar = key in self.bare and key not in self.bracketed
+        named = len(name.base) > 1 and not is_letter(name.base)
+        unknown = key not in self.bare and key not in self.bracketed
         if indices and self._of_a_value(name, key, call.arguments[0]):
             return "function"
+        if named and unknown and self._is_slice(call.arguments[0]):
+            return "function"  # `SelfAttention(X)`
         if indices:
             apart = key not in self.bracketed and _apart(call)
             return "factor" if scalar or apart or self.is_size(key, name) else "tensor"
-        named = len(name.base) > 1 and not is_letter(name.base)
-        unknown = key not in self.bare and key not in self.bracketed
         if unknown and (named or activates(call) or reference.group is not None):
             return "function"
         return "factor"

@@ -8,7 +8,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
+from contextlib import suppress
 
 from indicial.notation import syntax as s
 from indicial.notation.printers import unicode
@@ -35,6 +37,7 @@ from indicial.program.vectors.tables import (
     gains,
     inverts,
     is_inner,
+    ones,
 )
 
 
@@ -230,7 +233,7 @@ class Conflicts:
 
     def _product(self, node: s.Product, wanted: Shape | None) -> Shape | None:
         factors = node.factors
-        shapes = [self.shape(f) for f in factors]
+        shapes = self.factors(node)
         known = [x for x in shapes if x is not None]
         if len(known) < len(shapes):
             return None
@@ -240,6 +243,18 @@ class Conflicts:
             n, m = problem.first, problem.second
             self._refuse(factors[n], factors[m], known[n], known[m], wanted)
             return None
+
+    def factors(self, node: s.Product) -> list[Shape | None]:
+        """The shapes of factors: a `\\mathbf 1` among them is a column or a row, as it fits."""
+        shapes = [self.shape(f) for f in node.factors]
+        places = [n for n, f in enumerate(node.factors) if ones(f)]
+        for choice in itertools.product(*(ones(node.factors[n]) for n in places)):
+            for n, shape in zip(places, choice, strict=True):
+                shapes[n] = shape
+            with suppress(Mismatch):
+                align([x or NUMBER for x in shapes], dotted(node), gains(node))
+                break
+        return shapes
 
     def _refuse(
         self, one: s.Expression, two: s.Expression, a: Shape, b: Shape, wanted: Shape | None

@@ -28,7 +28,15 @@ from indicial.program.vectors.leaves import (
     roman,
 )
 from indicial.program.vectors.shapes import NUMBER, Shape, align
-from indicial.program.vectors.tables import NORMALISED, dotted, fits_all, gains, inverts, is_inner
+from indicial.program.vectors.tables import (
+    NORMALISED,
+    dotted,
+    fits_all,
+    gains,
+    inverts,
+    is_inner,
+    ones,
+)
 
 Open = tuple[int | None, int | None]
 """The indices at the left and at the right end of an expression, by number."""
@@ -127,11 +135,13 @@ class Emission:
 
     def _product(self, node: s.Product, ends: Open) -> s.Expression:
         factors = node.factors
-        shapes = [self.conflicts.shape(f) or NUMBER for f in factors]
+        shapes = [shape or NUMBER for shape in self.conflicts.factors(node)]
         aligned = align(shapes, dotted(node), gains(node))
         found: dict[tuple[int, int], int | None] = {}
         # A capital in the argument of a function that is only named is a slice: Σ is written out.
-        silent = not any(_only_named(n) for f in factors for n in f.walk())
+        # So it is beside a vector of ones, which has no index to show the sum by.
+        named = any(_only_named(n) for f in factors for n in f.walk())
+        silent = not named and not any(map(ones, factors))
         with self.dimensions.inside():
             linked: list[int] = []
             for one, two in aligned.links:
@@ -172,7 +182,7 @@ class Emission:
         above = s.unsigned(above)
         if not isinstance(above, s.Product) or name_key(size) in self.kinds.outline.defined:
             return
-        shapes = [self.conflicts.shape(f) or NUMBER for f in above.factors]
+        shapes = [shape or NUMBER for shape in self.conflicts.factors(above)]
         links = align(shapes, dotted(above), gains(above)).links
         if not links:
             return

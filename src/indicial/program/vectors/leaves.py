@@ -5,6 +5,7 @@ k_i^⊤ q + h_Φ(e(w))^⊤ e[w,I]      →  k_i, q, h_Φ(e(w)), e(w); and e[w,I]
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -240,3 +241,17 @@ def _in_vector_places(statement: s.Statement) -> Iterator[s.Expression]:
             for one, two in zip(node.factors, node.factors[1:], strict=False):
                 if isinstance(one, s.Transpose):
                     yield two
+
+
+_BOLD_ONE = re.compile(r"\\(?:mathbf|boldsymbol|bm|mathbbm|mathds|mathbb)\s*\{?\s*$")
+
+
+def is_ones(node: s.Node) -> bool:
+    """The `\\mathbf 1` of `X \\mathbf 1`; before a square bracket it is an indicator."""
+    if not isinstance(node, s.Number) or node.text != "1" or not node.span.source.text:
+        return False
+    text, start, end = node.span.source.text, node.span.start, node.span.end
+    behind = text[end : end + 12].lstrip("}").lstrip()
+    return bool(_BOLD_ONE.search(text[max(0, start - 14) : start])) and not behind.startswith(
+        ("[", "\\[", "\\left[", "\\big", "(", "\\left(", "_", "\\{", "\\left\\{")
+    )

@@ -1,6 +1,6 @@
 """What `x ∈ ℝ^d`, `W ∈ ℝ^{m×n}` say of a name: how many indices, and their sizes.
 
-b ∈ ℝ              a number
+b ∈ ℝ, η ∈ ℝ^+     a number
 x ∈ ℝ^d            a vector
 W ∈ ℝ^{m×n}        a matrix
 b ∈ ℝ^{1×h}        a row
@@ -23,7 +23,11 @@ def sizes(domain: s.Expression) -> tuple[s.Expression, ...]:
     found: list[s.Expression] = []
     for item in domain.sup:
         found += _split(item.body if isinstance(item, s.Group) else item)
-    return tuple(found)
+    return tuple(x for x in found if not (isinstance(x, s.Name) and x.base in _SIGNS))
+
+
+_SIGNS = frozenset("+-*")
+"""The `+` of `ℝ^+`, `ℝ^{+}` says which numbers, not how many."""
 
 
 def _split(item: s.Expression) -> list[s.Expression]:

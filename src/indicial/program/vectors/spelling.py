@@ -128,11 +128,7 @@ def _starred(node: s.Product) -> s.Expression:
         return node
     parts: list[list[s.Expression]] = [[node.factors[0]]]
     for one, two in zip(node.factors, node.factors[1:], strict=False):
-        between = ""
-        if one.span.source is two.span.source and one.span.end <= two.span.start:
-            between = one.span.source.text[one.span.end : two.span.start]
-        star = any(sign in between for sign in ("*", "∗", "\\ast", "\\star"))
-        if star and not isinstance(one, s.Number) and not isinstance(two, s.Number):
+        if starred(one, two) and not isinstance(one, s.Number) and not isinstance(two, s.Number):
             parts.append([two])
         else:
             parts[-1].append(two)
@@ -142,6 +138,14 @@ def _starred(node: s.Product) -> s.Expression:
         s.Product(tuple(p), span=p[0].span.to(p[-1].span)) if len(p) > 1 else p[0] for p in parts
     )
     return s.Group(s.Hadamard(factors, span=node.span), span=node.span)
+
+
+def starred(one: s.Expression, two: s.Expression) -> bool:
+    """Whether a star stands between two factors."""
+    between = ""
+    if one.span.source is two.span.source and one.span.end <= two.span.start:
+        between = one.span.source.text[one.span.end : two.span.start]
+    return any(sign in between for sign in ("*", "∗", "\\ast", "\\star"))
 
 
 # ---------------------------------------------------------------------- brackets that hold values

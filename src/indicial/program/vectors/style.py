@@ -18,10 +18,14 @@ from indicial.program.names.uses import BUILT_IN
 from indicial.program.vectors.kinds import GREEK_MATRICES, is_greek
 from indicial.program.vectors.leaves import is_element
 from indicial.program.vectors.regular import OFTEN_VECTORS, joined_parts, side_by_side
+from indicial.program.vectors.spelling import starred
 from indicial.program.vectors.tables import NORMALISED, inverts
 
 SIZES = frozenset("TNLIJ")
 """Capitals that are sizes if nothing says otherwise."""
+
+STATES = frozenset("hcHC")
+"""Letters of what a cell remembers, whatever its gates are multiplied with."""
 
 
 def in_vector_style(statements: Sequence[s.Statement]) -> bool:
@@ -126,7 +130,10 @@ def _indexed(statements: Iterable[s.Statement]) -> Iterator[str]:
 
 def _shows(node: s.Node, indexed: frozenset[str]) -> bool:
     if isinstance(node, s.Name):
-        return (node.font == "bold" and is_letter(node.base)) or node.base in GREEK_MATRICES
+        arrow = "vec" in node.accents and len(node.sub) < 2
+        return ((node.font == "bold" or arrow) and is_letter(node.base)) or (
+            node.base in GREEK_MATRICES
+        )
     if isinstance(node, s.Transpose):
         # `μ^⊤ q`: a Greek letter that is turned is no number, but γ^T may be a power.
         turned = "T" not in node.span.text[len(node.body.span.text) :]
@@ -138,7 +145,8 @@ def _shows(node: s.Node, indexed: frozenset[str]) -> bool:
         return _matrix(node.base, indexed) and side_by_side(joined_parts(node), indexed)
     if isinstance(node, s.Product):
         return any(
-            _matrix(one, indexed) and (_beside(two, indexed) or _listed(two, indexed))
+            (_matrix(one, indexed) and (_beside(two, indexed) or _listed(two, indexed)))
+            or (starred(a, b) and _is_value(one) and _is_state(two))
             for a, b in zip(node.factors, node.factors[1:], strict=False)
             for one, two in ((a, b), (b, a))
         )
@@ -210,6 +218,11 @@ def _is_element(node: s.Name, indexed: frozenset[str]) -> bool:
     """`A_{ij}`: two letters below that are indices elsewhere."""
     letters = [c for i in node.sub if isinstance(i, s.Name) and i.bare for c in i.base]
     return len(letters) > 1 and any(c in indexed for c in letters)
+
+
+def _is_state(node: s.Expression) -> bool:
+    """`h_{t-1}`: whoever writes `z_t * h_{t-1}` multiplies vectors."""
+    return isinstance(node, s.Name) and node.base in STATES and bool(node.sub or node.sup)
 
 
 def _is_place(node: s.Expression) -> bool:

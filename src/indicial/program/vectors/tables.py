@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from indicial.notation import syntax as s
 from indicial.program.vectors.kinds import Kinds, is_greek
-from indicial.program.vectors.leaves import JOINING, TRACE, Leaf, elementwise
+from indicial.program.vectors.leaves import JOINING, TRACE, Leaf, elementwise, is_ones
 from indicial.program.vectors.shapes import (
     COLUMN,
     MATRIX,
@@ -267,7 +267,8 @@ class Tables:
                 if NUMBER in (a, b):
                     return shape, alone + (first if a == NUMBER else second)
                 row = ROW in (a, b)
-                return shape, 0.3 if row == self.rows else 3
+                # A bias goes with every row; a gate has the shape of what it weighs.
+                return shape, (0.3 if row == self.rows else 3) + alone / 2
 
             result = self.join(result, self.of(part), rule)
             weight = max(weight, here)
@@ -309,7 +310,7 @@ class Tables:
 
     def _product(self, node: s.Product, factors: Sequence[s.Expression]) -> Table:
         dots, gained = dotted(node), gains(node)
-        result = self.of(factors[0])
+        result = self._factor(factors[0])
         weight = self.loose(factors[0])
         capital = self._capital(factors[0])
         for number, factor in enumerate(factors[1:], 1):
@@ -332,9 +333,14 @@ class Tables:
                     return shape, 1.2 * second
                 return shape, 0 if not (dot and a == b) else 0.5
 
-            result = self.join(result, self.of(factor), rule)
+            result = self.join(result, self._factor(factor), rule)
             weight, capital = max(weight, here), beside
         return result
+
+    def _factor(self, node: s.Expression) -> Table:
+        """A factor; the `\\mathbf 1` of a product is a vector, of whatever size fits."""
+        shapes = ones(node)
+        return [Entry(0.1 * n, x, {}) for n, x in enumerate(shapes)] if shapes else self.of(node)
 
     def _capital(self, node: s.Expression) -> bool:
         leaf = self.kinds.leaf(node)
@@ -419,6 +425,13 @@ def fits_all(node: s.Expression) -> bool:
     if isinstance(node, s.Group | s.Negative):
         return fits_all(node.body)
     return isinstance(node, s.Number) or (isinstance(node, s.Fraction) and fits_all(node.above))
+
+
+def ones(node: s.Expression) -> tuple[Shape, ...]:
+    """What a factor `\\mathbf 1`, `\\mathbf 1^⊤` may be; nothing for other factors."""
+    if isinstance(node, s.Transpose):
+        return tuple(map(flip, ones(node.body)))
+    return (COLUMN, ROW) if is_ones(node) else ()
 
 
 def dotted(node: s.Product) -> set[int]:

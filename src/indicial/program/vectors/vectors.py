@@ -29,6 +29,7 @@ from indicial.program.vectors import regular
 from indicial.program.vectors.conflicts import Conflicts, Outside
 from indicial.program.vectors.dimensions import Dimensions
 from indicial.program.vectors.emission import CLOSED, Emission, Open
+from indicial.program.vectors.implied import summed
 from indicial.program.vectors.kinds import Kinds, values_of
 from indicial.program.vectors.leaves import Leaf, full_counts
 from indicial.program.vectors.listed import depth, listed
@@ -84,7 +85,7 @@ def rewrite(
     statements: list[s.Statement], messages: Messages, document: bool, skipped: list[Skipped]
 ) -> Rewritten:
     """The statements in index notation; what cannot be said in it is skipped or reported."""
-    statements = kronecker(listed(regular.lists(statements)))
+    statements = kronecker([summed(st) for st in listed(regular.lists(statements))])
     turned = regular.transposed(statements)
     if not in_vector_style(turned):
         plain = [st for st in statements if not _is_space(st)]
