@@ -118,6 +118,7 @@ WRITING = {
 }
 
 LATEX = {
+    "star-script": "$$h_t = \\tanh(U h*{t-1})$$",
     "command": "$$y[t] = \\unheardof{x[t]}$$",
     "exponent": "$$y[t] = x[t]^{a,b}$$",
     "prime": "$$y[t] = (x[t])^\\prime$$",

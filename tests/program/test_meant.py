@@ -220,6 +220,27 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
         {"S": 3, "α": 2, "k": 2, "v": 2},
         0,
     ),
+    "steps in round brackets, beside a matrix": (
+        r"a(t) = \tanh(W * x(t) + U * h(t-1) + b)",
+        {"a": 2, "W": 2, "x": 2, "U": 2, "h": 2, "b": 1},
+        2,
+    ),
+    "gates with crosses": (
+        r"c_t = f_t \times c_{t-1} + I_t \times s_t",
+        {"c": 2, "f": 2, "I": 2, "s": 2},
+        0,
+    ),
+    "a softmax of what is in its brackets": (
+        r"\mathbf o_t = \sum_{j=1}^t"
+        r"\text{Softmax}_j\left(\frac{\mathbf q_t \mathbf k_j^\top}{\sqrt{d_h}}\right) \mathbf v_j",
+        {"o": 2, "q": 2, "k": 2, "v": 2},
+        2,
+    ),
+    "a condition as it is typed": (
+        r"S_{ij} = \begin{cases} q_i k_j^T & i >= j \\ -1 & \text{else} \end{cases}",
+        {"S": 2, "q": 2, "k": 2},
+        1,
+    ),
     "a vector of ones": (r"\mathbf s = \mathbf X \mathbf 1", {"s": 1, "X": 2}, 1),
     "word vectors": (
         r"P(o | c) = \frac{\exp(u_o^\top v_c)}{\sum_{w \in V} \exp(u_w^\top v_c)}",
@@ -258,6 +279,11 @@ OUTSIDE: dict[str, tuple[str, str]] = {
     "a convolution": (r"(f * g)(t) = \sum_\tau f(\tau) g(t - \tau)", "functions"),
     "a random variable": (r"H(X) = -\sum_i p_i \log p_i", "argument"),
     "a vector of ones beside plain letters": (r"s = X \mathbf 1", "ones"),
+    "a loss of a prediction": (r"L = \sum_t \ell(y_t, \hat y_t)", "a function that nothing"),
+    "a column of functions": (
+        r"\begin{pmatrix} i \\ f \\ g \end{pmatrix} = \begin{pmatrix} \sigma \\ \sigma \\ \tanh \end{pmatrix} W h",
+        "lists functions",
+    ),
     "a function of a capital": (r"A = SelfAttention(X)", "a function that nothing here defines"),
     "two places that are computed": (r"PE_{(pos, 2i)} = \sin(pos / c^{2i})", "computed"),
     "a step in place": (r"x \leftarrow x - \mu", "itself"),

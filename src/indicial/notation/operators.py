@@ -53,6 +53,8 @@ class OperatorGrammar(BracketGrammar):
                 return self.postfix(self.call(s.Name(operator, span=token.span), token), token)
             if operator == "softmax":
                 return self.softmax_of_brackets(token)
+        if operator == "softmax" and self.latex and self.at("(") and self.followed():
+            return self.softmax_of_brackets(token, under)
         body = self.term() if operator in TAKES_PRODUCT else self.sum()
         under = tuple(map(_of_all_words, under))
         return s.Reduction(operator, under, upper, body, span=self.since(token))
@@ -66,7 +68,18 @@ class OperatorGrammar(BracketGrammar):
         self.expect("\\}")
         return s.Call(operator, arguments, span=self.since(token))
 
-    def softmax_of_brackets(self, token: Token) -> s.Expression:
+    def followed(self) -> bool:
+        r"""Whether a factor stands behind the bracket here: `\text{softmax}_j(q^\top k_j) v_j`."""
+        depth, i = 0, self.i
+        while depth or i == self.i:
+            text = self.tokens[i].text
+            depth += (text == "(") - (text == ")")
+            i += 1
+        return self.starts_factor(self.tokens[i])
+
+    def softmax_of_brackets(
+        self, token: Token, under: tuple[s.Expression, ...] = ()
+    ) -> s.Expression:
         opener = self.peek()
         self.i += 1
         self.bars.append("(")
@@ -74,7 +87,9 @@ class OperatorGrammar(BracketGrammar):
         self.bars.pop()
         self.i += 1
         body = bracket("(", items, self.since(opener))
-        return self.postfix(s.Reduction("softmax", (), None, body, span=self.since(token)), token)
+        return self.postfix(
+            s.Reduction("softmax", under, None, body, span=self.since(token)), token
+        )
 
     def draws(self, items: tuple[s.Expression, ...]) -> tuple[s.Expression, ...]:
         """`w_1, …, w_T ~ Train, t ~ {1, …, T}` → two draws; () if nothing is drawn."""

@@ -301,6 +301,11 @@ def _exponents(nodes: Iterable[s.Node]) -> set[int]:
     }  # fmt: skip
 
 
+def _is_function_name(node: s.Expression) -> bool:
+    """The σ and tanh of `(σ, σ, σ, tanh)^⊤ W [h; x]`, which nothing is given to."""
+    return isinstance(node, s.Name) and node.bare and node.base in BUILT_IN
+
+
 def _foreign_node(node: s.Node, outline: Outline) -> str:
     match node:
         case s.Call() if _of_an_event(node):
@@ -309,6 +314,8 @@ def _foreign_node(node: s.Node, outline: Outline) -> str:
             return "it is about a function of distributions"
         case s.Fraction() if all(_first(part) in ("d", "∂") for part in (node.above, node.below)):
             return "it is about derivatives"
+        case s.ListLiteral() if any(map(_is_function_name, node.items)):
+            return "it lists functions"
         case s.Name() if node.base == "𝔼":
             return "it holds an expectation"
         case s.Name() if node.base in OPERATORS:

@@ -143,6 +143,12 @@ def shifted(item: s.Expression) -> tuple[s.Name, int] | None:
     return None if name is None else (name, by)
 
 
+def is_step(item: s.Expression) -> bool:
+    """The `t-1` of `a(t) = tanh(U h(t-1))`: a step off, of a letter that people number with."""
+    found = shifted(item)
+    return found is not None and found[1] != 0 and found[0].bare and found[0].base in COUNTING
+
+
 LAST = frozenset("TNLM")
 """What may stand for the last element: the T of `y = h_T`."""
 COUNTING = frozenset("ijklmnstτℓ")

@@ -249,6 +249,8 @@ class Naming:
         base = node.base if isinstance(node, s.Index) else node
         if not isinstance(base, s.Name) or not (isinstance(node, s.Index) or base.sub):
             return False
+        if base.accents and base not in self.placed:
+            return False  # the ŷ_t of `l(y_t, ŷ_t)` is a value
         emitted = bool(function.sub) and base.base in (
             "o",
             "O",

@@ -17,7 +17,13 @@ from dataclasses import dataclass, field, replace
 from indicial.notation import syntax as s
 from indicial.notation.source import Span
 from indicial.program.ir import ELEMENTWISE
-from indicial.program.names.letters import index_expression, index_name, is_capital, is_letter
+from indicial.program.names.letters import (
+    index_expression,
+    index_name,
+    is_capital,
+    is_letter,
+    is_step,
+)
 from indicial.program.names.naming import FUNCTION_LETTERS, Naming, Reference, activates
 
 ALIASES = {
@@ -257,7 +263,7 @@ def _holds_indices(node: s.Call, left: s.Call) -> bool:
         return False
     if node.function == left.function:
         return True
-    return all(index_name(a) is not None for a in node.arguments)
+    return all(index_name(a) is not None or is_step(a) for a in node.arguments)
 
 
 def _apart(call: s.Call) -> bool:

@@ -18,7 +18,14 @@ from typing import Any, TypeVar
 from indicial.notation import syntax as s
 from indicial.notation.printers import name_key
 from indicial.program.messages import Messages
-from indicial.program.names.letters import LAST, family, index_name, is_capital, is_letter
+from indicial.program.names.letters import (
+    LAST,
+    family,
+    index_name,
+    is_capital,
+    is_letter,
+    is_step,
+)
 from indicial.program.names.naming import activates
 from indicial.program.names.sorting import outline
 from indicial.program.names.uses import BUILT_IN, PROBABILITY
@@ -402,8 +409,9 @@ def heads(statements: list[s.Statement]) -> list[s.Statement]:
     """`score(h_t, s_i) = h_t^⊤ s_i`, always with these arguments: it is `score_{t,i}`."""
     calls = [n for st in statements for n in st.every(s.Call)]
     indices = index_letters(statements)
-    # The t of `y(t) = C h(t)`, which stands nowhere else, is no value.
-    asked = {id(a) for c in calls if c.word not in BUILT_IN for a in c.arguments if _lone(a)}
+    # The t of `y(t) = C h(t) + D u(t-1)`, which stands nowhere else, is no value.
+    inside = [a for c in calls if c.word not in BUILT_IN for a in c.arguments]
+    asked = {id(n) for a in inside if _lone(a) or is_step(a) for n in a.every(s.Name)}
     new: dict[s.Call, s.Name] = {}
     for statement in statements:
         left = statement.left

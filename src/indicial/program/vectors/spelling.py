@@ -30,6 +30,7 @@ from indicial.program.vectors.regular import (
 )
 
 COUNTING = frozenset("dnmND")
+WEIGHTS = frozenset("WUV")
 DEEPEST = 8
 """How often functions that call functions are written out."""
 
@@ -128,7 +129,13 @@ def _starred(node: s.Product) -> s.Expression:
         return node
     parts: list[list[s.Expression]] = [[node.factors[0]]]
     for one, two in zip(node.factors, node.factors[1:], strict=False):
-        if starred(one, two) and not isinstance(one, s.Number) and not isinstance(two, s.Number):
+        weighs = isinstance(one, s.Name) and one.base in WEIGHTS  # `W * x` is what `W x` is
+        if (
+            starred(one, two)
+            and not weighs
+            and not isinstance(one, s.Number)
+            and not isinstance(two, s.Number)
+        ):
             parts.append([two])
         else:
             parts[-1].append(two)
@@ -145,7 +152,20 @@ def starred(one: s.Expression, two: s.Expression) -> bool:
     between = ""
     if one.span.source is two.span.source and one.span.end <= two.span.start:
         between = one.span.source.text[one.span.end : two.span.start]
-    return any(sign in between for sign in ("*", "∗", "\\ast", "\\star"))
+    if any(sign in between for sign in ("*", "∗", "\\ast", "\\star")):
+        return True
+    # `f_t × c_{t-1}`, but not `W × x_t` and `Q × K^⊤`.
+    crossed = "×" in between or "\\times" in between
+    return crossed and _steps(one) and not isinstance(two, s.Transpose | s.Number)
+
+
+def _steps(node: s.Expression) -> bool:
+    """`f_t`, `(1 - z_t)`: something at a step, and no weight."""
+    if isinstance(node, s.Group):
+        return any(map(_steps, node.body.every(s.Name)))
+    if not isinstance(node, s.Name) or node.base in WEIGHTS | frozenset("QKAB"):
+        return False
+    return bool(node.sub or node.sup)
 
 
 # ---------------------------------------------------------------------- brackets that hold values
