@@ -31,7 +31,8 @@ def summed(equation: s.Statement) -> s.Statement:
 
     def change(node: s.Expression, bound: frozenset[str]) -> s.Expression:
         if isinstance(node, s.Reduction):
-            bound |= {n.base for under in node.under for n in under.every(s.Name)}
+            # Also the i and j of `Σ_{ij}`.
+            bound |= {c for under in node.under for n in under.every(s.Name) for c in n.base}
         if isinstance(node, s.Product):
             return _product(node, left, bound)
         return rebuilt(node, lambda inner: change(inner, bound))
