@@ -73,15 +73,13 @@ def _shower(
     options: argparse.Namespace, run: Run, answerer: Answerer
 ) -> Callable[[Cells, Answer], str]:
     """How an answer is written: as it is, as a sentence of CoNLL-U, or as arcs above its words."""
-    from indicial.data.columns.codings import parts_of
-    from indicial.data.columns.conllu import FIELDS, written
+    from indicial.data.columns.conllu import written
     from indicial.inspect.arcs import Link, arcs_text
     from indicial.program.messages import IndicialError
 
     if options.format == "lines":
         return lambda cells, one: str(one)
-    read = run.description.data.get("columns", {})
-    named = {name: column for name, column in read.items() if column in FIELDS}
+    named = answerer.fields
     forms = [slot.name for slot in answerer.given if named.get(slot.name) == "form"]
     said = [part.slot.name for part in answerer.form.parts if part.slot.name in named]
     if options.json or not forms or not said:
@@ -98,9 +96,11 @@ def _shower(
         each = one.each or {said[0]: one.text.split()}
         found = {named[name]: each[name] for name in said}
         # Where a model has so many places and no more, nothing is said of the words behind them.
-        words = list(map(str, parts_of(cells[forms[0]])))[: len(next(iter(found.values())))]
+        words = answerer.words(cells)[: len(next(iter(found.values())))]
         if options.format == "conllu" or "head" not in found:
-            return written({"form": words, **found}).removesuffix("\n")
+            typed = cells[forms[0]]
+            text = typed if isinstance(typed, str) else None
+            return written({"form": words, **found}, text).removesuffix("\n")
         labels = found.get("deprel", [""] * len(words))
         links = [Link(n, int(head), labels[n]) for n, head in enumerate(found["head"])]
         return arcs_text(words, links) + "\n"

@@ -24,9 +24,11 @@ import torch
 
 from indicial.compile.module.sizes import parameters, size_names
 from indicial.data.columns.binding import File
-from indicial.data.columns.codings import Coding, Names, Numbers, Refused, Scale, Text
+from indicial.data.columns.codings import Coding, Names, Numbers, Refused, Scale, Text, parts_of
+from indicial.data.columns.conllu import FIELDS
 from indicial.data.columns.parts import Held
 from indicial.data.columns.slots import IMAGE, Slot, spelt, uneven
+from indicial.data.columns.words import words_of
 from indicial.data.tokenizers import EOS, Ints
 from indicial.decode.continuation import Continuation
 from indicial.decode.settings import Decoding
@@ -89,10 +91,17 @@ class Answerer:
     """The module of a run, with how the cells of its inputs become numbers."""
 
     def __init__(
-        self, module: ProgramModule, form: Form, codings: Mapping[str, Coding], context: int
+        self,
+        module: ProgramModule,
+        form: Form,
+        codings: Mapping[str, Coding],
+        context: int,
+        columns: Mapping[str, str] | None = None,
     ) -> None:
         self.module = module.eval()
         self.form, self.codings, self.context = form, codings, context
+        self.fields = {name: c for name, c in (columns or {}).items() if c in FIELDS}
+        """What inputs read in training, where that was CoNLL-U."""
 
     @staticmethod
     def of(run: str | os.PathLike[str] | Run, checkpoint: str = "best") -> Answerer:
@@ -100,7 +109,9 @@ class Answerer:
 
         run = run if isinstance(run, Run) else Run.open(run)
         module = run.module(checkpoint)
-        return Answerer(module, form_of(run.program), run.codings(), run.number("context"))
+        columns = run.description.data.get("columns", {})
+        context = run.number("context")
+        return Answerer(module, form_of(run.program), run.codings(), context, columns)
 
     @property
     def given(self) -> list[Slot]:
@@ -166,6 +177,8 @@ class Answerer:
             if name not in cells:
                 raise Refused(f"{name}: the equations read {slot.written}, and nothing is given")
             cell = cells[name]
+            if self.fields.get(name) == "form":
+                cell = self.words(cells)
             if slot.kind == IMAGE and isinstance(cell, str | os.PathLike):
                 cell = File(Path(cell).expanduser(), str(cell))
             try:
@@ -178,6 +191,11 @@ class Answerer:
             if slot.length is not None and self._cut(slot):
                 found[slot.name] = found[slot.name][: self.context]
         return found
+
+    def words(self, cells: Cells) -> list[str]:
+        """The words that a model trained on CoNLL-U reads: a sentence that was typed is divided."""
+        cell = next(c for name, c in cells.items() if self.fields.get(name) == "form")
+        return words_of(cell) if isinstance(cell, str) else list(map(str, parts_of(cell)))
 
     def _cut(self, slot: Slot) -> bool:
         """Whether a long text is cut: not where something is said of each of its words, unless there is a

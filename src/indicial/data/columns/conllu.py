@@ -145,18 +145,25 @@ def _heads(words: Sequence[_Word]) -> list[int] | Fault:
     return heads
 
 
-def written(columns: Mapping[str, Sequence[Any]]) -> str:
+def written(columns: Mapping[str, Sequence[Any]], text: str | None = None) -> str:
     """A sentence as CoNLL-U: its columns by name, `form` among them; the others are `_`.
 
-    >>> written({"form": ["Go"], "head": [0], "deprel": ["root"]})
-    '# text = Go\\n1\\tGo\\t_\\t_\\t_\\t_\\t0\\troot\\t_\\t_\\n\\n'
+    >>> written({"form": ["Go", "!"], "head": [0, 0], "deprel": ["root", "punct"]}, "Go!")
+    '# text = Go!\\n1\\tGo\\t_\\t_\\t_\\t_\\t0\\troot\\t_\\tSpaceAfter=No\\n2\\t!\\t_\\t_\\t_\\t_\\t1\\tpunct\\t_\\t_\\n\\n'
+
+    `text` is how it was typed; without it there is a blank between any two words.
     """
     forms = columns["form"]
-    lines = [f"# text = {' '.join(forms)}"]
-    for place in range(len(forms)):
+    text = " ".join((" ".join(forms) if text is None else text).split())
+    lines = [f"# text = {text}"]
+    behind = 0
+    for place, form in enumerate(forms):
         cells = [str(columns[name][place]) if name in columns else "_" for name in FIELDS]
         if "head" in columns:
             head = int(columns["head"][place])
             cells[FIELDS.index("head")] = str(0 if head == place else head + 1)
-        lines.append("\t".join([str(place + 1), *cells, "_", "_"]))
+        behind += len(form)
+        apart = text[behind : behind + 1] in ("", " ")
+        behind += apart
+        lines.append("\t".join([str(place + 1), *cells, "_", "_" if apart else "SpaceAfter=No"]))
     return "\n".join(lines) + "\n\n"
