@@ -1,5 +1,6 @@
 # captioning: the points of an image into words, each word with an attention over places
-# after Xu et al. 2015, §3, arXiv:1502.03044, with a small image network of its own; u counts what is where
+# after Xu et al. 2015, §3, arXiv:1502.03044, with a small image network of its own, whose places look at each other: so
+# each knows how many there are of what it shows
 input I[x,y,c]
 input w[t] in V
 parameter pos[x,y,k]
@@ -9,7 +10,10 @@ CELL = gru
 F[x,y,m] = ReLU(W^F[ΔX,ΔY,C,m] I[2x+ΔX,2y+ΔY,C] - B^F[m])
 G[x,y,k] = ReLU(W^G[ΔX,ΔY,M,k] F[2x+ΔX,2y+ΔY,M] - B^G[k])
 A[x,y,k] = G[x,y,k] + pos[x,y,k] + ReLU(W^A[ΔX,ΔY,K',k] G[x+ΔX,y+ΔY,K'] - B^A[k])
-H[x,y,K] = layernorm(A[x,y,K])
+N[x,y,K] = layernorm(A[x,y,K])
+β[x,y,x',y'] = softmax_{x',y'} (W^Q[R,K] N[x,y,K]) (W^K[R,K] N[x',y',K]) / √R
+E[x,y,k] = A[x,y,k] + W^V[k,K'] β[x,y,X',Y'] N[X',Y',K']
+H[x,y,K] = layernorm(E[x,y,K])
 u[n] = mean_{x,y} ReLU(W^u[n,K] H[x,y,K] - B^u[n])
 h[-1,j] = tanh(W^{start}[j,N] u[N])
 h[t,J] = CELL(h[t-1,J], e[w[t-1],D])

@@ -148,10 +148,10 @@ def _heads(words: Sequence[_Word]) -> list[int] | Fault:
 def written(columns: Mapping[str, Sequence[Any]], text: str | None = None) -> str:
     """A sentence as CoNLL-U: its columns by name, `form` among them; the others are `_`.
 
-    >>> written({"form": ["Go", "!"], "head": [0, 0], "deprel": ["root", "punct"]}, "Go!")
-    '# text = Go!\\n1\\tGo\\t_\\t_\\t_\\t_\\t0\\troot\\t_\\tSpaceAfter=No\\n2\\t!\\t_\\t_\\t_\\t_\\t1\\tpunct\\t_\\t_\\n\\n'
+    >>> written({"form": ["Go"], "head": [0], "deprel": ["root"]})
+    '# text = Go\\n1\\tGo\\t_\\t_\\t_\\t_\\t0\\troot\\t_\\t_\\n\\n'
 
-    `text` is how it was typed; without it there is a blank between any two words.
+    `text` is how it was typed, with `SpaceAfter=No` where there was no blank; without it there is one behind each word.
     """
     forms = columns["form"]
     text = " ".join((" ".join(forms) if text is None else text).split())

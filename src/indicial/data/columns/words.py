@@ -7,9 +7,9 @@
 
 A line with a mark or `n't` between blanks, and none behind a word, was divided by somebody, and is taken as it is.
 
-Of others each piece between blanks is cut, from left to right, by the first of these that fits: addresses and smileys;
-abbreviations; numbers with what joins their digits; words, without `n't`, `'s` and the like behind them, which come next; marks, a
-row of the same one being one. Words with a hyphen are three, but for those that begin with `e-`, `co-`, `re-` and the like.
+Others are cut, from left to right, by the first of these that fits: addresses and smileys; abbreviations; numbers with
+what joins their digits; words, without `n't`, `'s` and the like behind them, which come next; marks, a row of the same
+one being one. Words with a hyphen are three, but for those that begin with `e-`, `co-`, `re-` and the like.
 """
 
 from __future__ import annotations
@@ -23,11 +23,13 @@ DIVIDED = re.compile(rf"(?:^|\s)(?:[.,;?!()\"]|n['’`]t|{ENDS})(?:\s|$)", re.IG
 TYPED = re.compile(r"\w[,?!](?:\s|$)")
 """A mark behind a word: nobody divided this."""
 SHORT = (
-    "mr mrs ms dr st sr jr prof gen gov sen rep lt col sgt capt rev hon vs etc inc ltd corp dept est ext fig vol ft "
-    "jan feb mar apr jun jul aug sep sept oct nov dec mon tue wed thu fri sat sun"
-).split()
+    "mr|mrs|ms|dr|st|sr|jr|prof|gen|gov|sen|rep|lt|col|sgt|capt|rev|hon|vs|etc|inc|ltd|corp|dept|est|ext|fig|vol|ft|"
+    "jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec|mon|tue|wed|thu|fri|sat|sun"
+)
 """Words that keep their dot, but for the end of a sentence."""
-JOINED = "e co re pre post non anti un ex mid multi semi sub super inter intra ultra micro mini bi x t".split()
+JOINED = (
+    "e|co|re|pre|post|non|anti|un|ex|mid|multi|semi|sub|super|inter|intra|ultra|micro|mini|bi|x|t"
+)
 """What keeps its hyphen, and the word behind it."""
 LETTER = r"[^\W\d_]"
 WORDS = (
@@ -36,11 +38,11 @@ WORDS = (
     rf"{LETTER}[\w-]*(?-i:\.[a-z]{{2,4}}|\.[A-Z]{{3,4}})(?!['’\w])",
     r"[:;=]['-]?[)(DPp](?!\w)|<3(?!\d)",
     # abbreviations
-    rf"(?:{LETTER}\.){{2,}}|\b(?:{'|'.join(SHORT)}|(?-i:[A-Z]))\.(?=\s*\w|,)",
+    rf"(?:{LETTER}\.){{2,}}|\b(?:{SHORT}|(?-i:[A-Z]))\.(?=\s*\w|,)",
     # numbers
     r"\d+(?:[.,:/]\d+)+|\d+-\d+-\d+(?:-\d+)*|\d+(?:st|nd|rd|th|s)\b|\d+",
     # words
-    rf"n['’`]t\b|{ENDS}|(?:{'|'.join(JOINED)})-{LETTER}+",
+    rf"n['’`]t\b|{ENDS}|(?:{JOINED})-{LETTER}+",
     r"can(?=not\b)|gon(?=na\b)|wan(?=na\b)|got(?=ta\b)|(?:do|did|does|is|was|ca|wo)(?=nt\b)",
     rf"{LETTER}+?(?=n['’`]t\b)|(?:{LETTER}|_)(?:\w|&(?={LETTER}))*(?:['’](?!(?:s|m|d|ll|re|ve)\b){LETTER}+)?",
     # marks
