@@ -12,7 +12,7 @@ import torch
 
 from bench.options import Options
 from bench.ours import NotThere, explain, module
-from bench.peers.marian import translator
+from bench.peers.huggingface import translator
 from bench.peers.shape import Shape
 from bench.table import Line, Section, Verdict
 from bench.timing import Contender, geometric_mean, run_race

@@ -1,6 +1,7 @@
-"""GPT-2 of Hugging Face's transformers, at our sizes, with random weights.
+"""Models of Hugging Face's transformers, at our sizes, with random weights.
 
-`LanguageModel` trains; `writer` writes tokens with a cache, one sequence at a time.
+`LanguageModel`, a GPT-2, trains; `writer` writes tokens with it and a cache, one sequence at a time; `translator`
+translates with Marian.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Any
 
 import torch
 from torch import nn
-from transformers import GPT2Config, GPT2LMHeadModel, logging
+from transformers import GPT2Config, GPT2LMHeadModel, MarianConfig, MarianMTModel, logging
 
 from bench.peers.shape import Shape
 
@@ -37,6 +38,26 @@ def gpt2(shape: Shape) -> Any:
     return GPT2LMHeadModel(config)
 
 
+def marian(shape: Shape, longest: int) -> Any:
+    config = MarianConfig(
+        vocab_size=shape.words + 1,
+        max_position_embeddings=longest + 2,
+        d_model=shape.width,
+        encoder_layers=shape.layers,
+        decoder_layers=shape.layers,
+        encoder_attention_heads=shape.heads,
+        decoder_attention_heads=shape.heads,
+        encoder_ffn_dim=shape.inner,
+        decoder_ffn_dim=shape.inner,
+        activation_function="relu",
+        pad_token_id=shape.words,
+        eos_token_id=0,
+        forced_eos_token_id=None,
+        decoder_start_token_id=shape.words,
+    )
+    return MarianMTModel(config)
+
+
 class LanguageModel(nn.Module):
     """Tokens (B, T) → loss."""
 
@@ -51,17 +72,26 @@ class LanguageModel(nn.Module):
 
 def writer(shape: Shape, tokens: int) -> Callable[[], None]:
     """A function that writes so many tokens, always the likeliest."""
-    model = gpt2(shape).eval()
-    first = torch.zeros(1, 1, dtype=torch.long)
-    ones = torch.ones_like(first)
+    return _generating(gpt2(shape), torch.zeros(1, 1, dtype=torch.long), tokens)
+
+
+def translator(shape: Shape, source: torch.Tensor, tokens: int, beams: int) -> Callable[[], None]:
+    """A function that translates rows of source tokens into so many tokens each."""
+    return _generating(marian(shape, max(shape.steps, tokens)), source, tokens, beams)
+
+
+def _generating(model: Any, given: torch.Tensor, tokens: int, beams: int = 1) -> Callable[[], None]:
+    model.eval()
+    ones = torch.ones_like(given)
 
     def run() -> None:
         with torch.inference_mode():
             model.generate(
-                first,
+                given,
                 attention_mask=ones,
                 max_new_tokens=tokens,
                 min_new_tokens=tokens,
+                num_beams=beams,
                 do_sample=False,
                 use_cache=True,
             )

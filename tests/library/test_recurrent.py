@@ -320,8 +320,11 @@ def test_captioning() -> None:
 
     image = tensor(drawn.inputs["I"]).permute(2, 0, 1)
     G = convolved(convolved(image, "F", 2), "G", 2)
-    A = (G + convolved(G, "A", 1)).permute(1, 2, 0) + tensor(p["pos"])
-    H = F.layer_norm(A, A.shape[-1:]).reshape(-1, A.shape[-1]).numpy()
+    A = ((G + convolved(G, "A", 1)).permute(1, 2, 0) + tensor(p["pos"])).flatten(0, 1)
+    N = F.layer_norm(A, A.shape[-1:])
+    q, k, v = (N @ tensor(p[name]).T for name in ("W^Q", "W^K", "W^V"))
+    E = A + F.scaled_dot_product_attention(q[None], k[None], v[None])[0]
+    H = F.layer_norm(E, E.shape[-1:]).numpy()
     u = np.maximum(0, H @ p["W^u"].T - p["B^u"]).mean(0)
     words = np.vstack([np.zeros(p["e"].shape[1]), p["e"][w[:-1]]])
     h = walk(gru(p, "CELL."), words, np.tanh(p["W^{start}"] @ u))
