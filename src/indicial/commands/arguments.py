@@ -162,7 +162,7 @@ def with_constants(
     """The programs with those numbers that are constants of theirs, and the rest as sizes."""
     from indicial.notation.parse import canonical_name
     from indicial.program.messages import IndicialError
-    from indicial.program.names.constants import declared_constants
+    from indicial.program.names.fills import declared_constants
 
     declared = [declared_constants(program.written) for program in programs]
     constants = {n: v for n, v in numbers.items() if any(canonical_name(n) in d for d in declared)}

@@ -20,29 +20,25 @@ import numpy as np
 from indicial.derivations.arithmetic import Array, Misfit, Unread, Value
 from indicial.derivations.chains import CONDITIONAL, HOLDS, REFUTED, UNTRIED, Finding, Step
 from indicial.derivations.draws import (
+    ALONE,
+    COLUMN,
     FIXED,
     FROM_ONE,
     MATRIX,
     NUMBER,
     ORTHONORMAL,
+    ROW,
     Budget,
     Condition,
     Draw,
     Exhausted,
     conditions,
 )
-from indicial.derivations.kinds import candidates
 from indicial.derivations.scope import Scope
 from indicial.derivations.slopes import FIRST, WHOLE, derived
-from indicial.derivations.values import (
-    DENOMINATOR,
-    LABELS,
-    MIXED,
-    NUMERATOR,
-    Evaluation,
-    Open,
-)
+from indicial.derivations.values import DENOMINATOR, LABELS, MIXED, NUMERATOR, Evaluation, Open
 from indicial.notation.syntax import Derivative, Expression, Name, Number
+from indicial.program.names.letters import is_capital
 
 NEAR, FAR = 1e-6, 1e-3
 """Two sides that differ by less, relative to their size, are the same; by more, they are not."""
@@ -386,3 +382,33 @@ def _shown(value: Value) -> str:
     if 1 in value.shape:
         return "[" + ", ".join(f"{v:g}" for v in value.ravel()) + "]"
     return "[" + ", ".join("[" + ", ".join(f"{v:g}" for v in row) + "]" for row in value) + "]"
+
+
+LOSSES = frozenset({"L", "J", "E", "ℒ", "𝒥", "ℓ", "l"})
+"""Letters that are numbers where they are differentiated."""
+
+
+def candidates(scope: Scope, key: str) -> list[tuple[str, int]]:
+    """The kinds that a name may have, each with its cost."""
+    if key.endswith("()"):
+        found = [(NUMBER, 0), ("elementwise", 0)]
+        return found if scope.bold else [*found, ("times", 0)]
+    if scope.is_number(key):
+        return [(NUMBER, 0)]
+    counts = scope.counts.get(key, {0})
+    most = max(counts)
+    fonts = scope.fonts.get((key, most), {""})
+    capital = is_capital(key[:1])
+    if scope.bold:
+        if "bold" not in fonts:
+            return [(NUMBER, 0)]
+        return [(MATRIX, 0)] if capital else [(COLUMN, 0), (ROW, 1)]
+    if most and 0 in counts:
+        return [(NUMBER, 0), (ALONE, 0), (COLUMN, 1)]
+    if key in scope.depends and key[:1] in LOSSES:
+        return [(NUMBER, 0), (MATRIX if capital else COLUMN, 1)]
+    if capital:
+        return [(MATRIX, 0), (COLUMN if key in scope.arrays else NUMBER, 1)]
+    if key in scope.arrays:
+        return [(COLUMN, 0), (MATRIX, 2)]
+    return [(NUMBER, 0), (COLUMN, 0)]

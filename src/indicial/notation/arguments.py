@@ -12,14 +12,58 @@ None of them is read as an equation; the rules look at their letters, and are si
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 from indicial.notation import syntax as s
 from indicial.notation.faults import Fault
-from indicial.notation.formulas import Prose, warned
+from indicial.notation.markup import Display
 from indicial.notation.parse import parse_text
-from indicial.notation.source import Span
+from indicial.notation.source import Source, Span
+
+
+@dataclass(frozen=True)
+class Prose:
+    """A text, its formulas in order, and the words around them."""
+
+    source: Source
+    formulas: Sequence[Display]
+
+    @cached_property
+    def words(self) -> str:
+        """The text with blanks in the place of formulas, so that offsets stay."""
+        text = list(self.source.text)
+        for formula in self.formulas:
+            start, end = formula.span.start, formula.span.end
+            text[start:end] = (c if c == "\n" else " " for c in text[start:end])
+        return "".join(text)
+
+    def span(self, formula: Display, match: re.Match[str], group: int = 0) -> Span:
+        start = formula.body.start
+        return Span(self.source, start + match.start(group), start + match.end(group))
+
+
+def warned(
+    code: str,
+    message: str,
+    *spans: Span,
+    hint: str = "",
+    write: str = "",
+    where: Span | None = None,
+) -> Fault:
+    """A warning; with `write` its hint is to write that, at the first of its places or `where`."""
+    fix = (where or spans[0], write) if write else None
+    return Fault(
+        code,
+        message,
+        spans,
+        hint or (f"write {write}" if write else ""),
+        severity="warning",
+        fix=fix,
+    )
+
 
 _ARROWS = re.compile(r"\\Rightarrow|\\implies|⇒|\\xrightarrow\s*\{")
 _FAR = re.compile(r"\\ggg?\b|≫|⋙")

@@ -16,9 +16,8 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 
-from indicial.notation.arguments import ARGUMENTS
+from indicial.notation.arguments import ARGUMENTS, Prose, warned
 from indicial.notation.faults import Fault
-from indicial.notation.formulas import Prose, warned
 from indicial.notation.source import Span
 from indicial.notation.vocabulary import ACCENTS
 

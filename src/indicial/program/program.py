@@ -27,15 +27,13 @@ from indicial.program.doubts import JUDGED, Doubts, about
 from indicial.program.messages import IndicialError, Message, Messages, in_order
 from indicial.program.names.cells import Resolver
 from indicial.program.names.complex import real
-from indicial.program.names.constants import with_constants
 from indicial.program.names.covariances import independent
-from indicial.program.names.fills import Networks, fill, named, overridden
-from indicial.program.names.given_starts import as_inputs, given_starts
+from indicial.program.names.fills import Networks, fill, named, overridden, with_constants
 from indicial.program.names.inverses import regular
 from indicial.program.names.letters import capital
 from indicial.program.names.loops import unroll
 from indicial.program.names.outline import Outline
-from indicial.program.names.outset import outset
+from indicial.program.names.starts import as_inputs, given_starts, outset
 from indicial.program.vectors import vectors
 
 if TYPE_CHECKING:

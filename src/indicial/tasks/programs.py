@@ -26,7 +26,7 @@ from indicial.notation.syntax import Index, Name
 from indicial.program.ir import Code, Tensor
 from indicial.program.meaning.arrays import BATCH
 from indicial.program.messages import IndicialError
-from indicial.program.names.constants import declared_constants
+from indicial.program.names.fills import declared_constants
 from indicial.program.program import Program
 from indicial.tasks.heads import find_cell, head
 from indicial.tasks.predictions import Prediction, prediction, token_inputs

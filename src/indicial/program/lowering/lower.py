@@ -24,7 +24,6 @@ from indicial.program.lowering import (
     cases,
     claims,
     inlining,
-    norms,
     probabilities,
     reductions,
 )
@@ -54,7 +53,7 @@ class Lowering(Reading):
             s.Fraction: self._fraction,
             s.Power: self._power,
             s.Transpose: lambda node, scope: self.lower(node.body, scope),
-            s.Norm: partial(norms.norm, self),
+            s.Norm: partial(reductions.norm, self),
             s.Reduction: partial(reductions.reduction, self),
             s.Expectation: lambda node, scope: self.lower(node.body, scope),
             s.Cases: partial(cases.cases, self),

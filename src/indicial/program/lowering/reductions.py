@@ -1,7 +1,9 @@
-"""Sums, products, maxima and softmaxes: what stands below them is bound, the body follows.
+"""Sums, products, maxima, softmaxes and norms: what stands below them is bound, the body follows.
 
 Σ_{t=1}^T x[t]                  →  Reduce("sum", (t: 1..T), None, x[t])
 softmax_{s ≤ t} a[t,s]          →  Softmax((s,), s ≤ t, a[t,s]); s stays free
+‖x[t,J]‖                        →  sqrt(sum{J}(x[t,J]^2))
+‖x‖_1                           →  sum{I}(abs(x[I])), where x has an index
 """
 
 from __future__ import annotations
@@ -250,3 +252,29 @@ def _softmax_default(lowering: Lowering, scope: Scope, opens: dict[str, Open]) -
 
 def _listed(names: set[str]) -> str:
     return ", ".join(sorted(names)) if names else "no index"
+
+
+def norm(lowering: Lowering, node: s.Norm, scope: Scope) -> Term:
+    """`‖x[t,J]‖`: over all slices of its body, also those that are on the left."""
+    inner = lowering.term(_whole_tensor(lowering, node.body), scope.slicing())
+    indices = tuple(opened.variable.index for opened in inner.opens.values())
+    if not indices:
+        return lowering.apply("abs", [inner], node.span)
+    order = node.order.text if isinstance(node.order, s.Number) else "2"
+    if order in ("1", "∞"):
+        absolute = ir.Apply("abs", (inner.expression,), span=node.span)
+        operator = "sum" if order == "1" else "max"
+        return Term(ir.Reduce(operator, indices, None, absolute, span=node.span))
+    square = ir.Apply("^", (inner.expression, ir.Constant(2.0)), span=node.span)
+    total = ir.Reduce("sum", indices, None, square, span=node.span)
+    return Term(ir.Apply("sqrt", (total,), span=node.span))
+
+
+def _whole_tensor(lowering: Lowering, node: s.Expression) -> s.Expression:
+    """A bare name in a norm means all its elements: `‖x‖` is `‖x[I]‖` where x has an index."""
+    use = lowering.outline.use(node) if isinstance(node, s.Name) else None
+    info = lowering.context.tensors.get(use.reference.key) if use is not None else None
+    if use is None or info is None or not info.axes or use.reference.items:
+        return node
+    letters = tuple(s.Name("I", primes=n, span=node.span) for n in range(len(info.axes)))
+    return s.Index(node, letters, span=node.span)

@@ -8,7 +8,9 @@
     h = mlp
     … h_Φ(a[t,I], b[t,I])[J] …              →   h(x[I])[j] = W^2[j,N] tanh(…), called with a and b joined
 
-It is a rewriting of equations (`cells.py`), so that what is filled in is checked, explained and
+    constant λ = 0.01                       →   constant λ = 0.5, where the caller says so
+
+It is a rewriting of equations (`cells.py`), so that what is filled in or set is checked, explained and
 printed like anything else.
 """
 
@@ -22,7 +24,8 @@ from pathlib import PurePath
 from typing import TypeGuard
 
 from indicial.notation import syntax as s
-from indicial.notation.parse import parse_name
+from indicial.notation.parse import canonical_name, parse_name, parse_text
+from indicial.notation.printers import unicode
 from indicial.program.messages import IndicialError, Messages
 from indicial.program.names.cells import Cell, Filling, Resolver, find_cell
 from indicial.program.names.letters import is_hole
@@ -315,3 +318,32 @@ def _check_called(statements: Sequence[s.Statement], sketch: Outline, messages: 
             *((at, f"{name} is called here, but not filled") for name, at in open_calls),
             hint=f"did you mean {open_calls[0][0]}?" if open_calls else "remove the line, or call it",
         )  # fmt: skip
+
+
+def declared_constants(statements: Iterable[s.Statement]) -> dict[str, s.Declaration]:
+    """The constants that a text declares, by name."""
+    return {
+        canonical_name(unicode([item])): statement
+        for statement in statements
+        if isinstance(statement, s.Declaration) and statement.keyword == "constant"
+        for item in statement.items
+    }
+
+
+def with_constants(
+    statements: Iterable[s.Statement], values: Mapping[str, str | float]
+) -> list[s.Statement]:
+    """The statements with the caller's values of constants, by any spelling of their names."""
+    result = list(statements)
+    for spelling, value in values.items():
+        declared = declared_constants(result)
+        name = canonical_name(spelling)
+        if name not in declared:
+            known = f"its constants are {', '.join(declared)}" if declared else "it has none"
+            raise IndicialError(f"the program has no constant {spelling}; {known}")
+        line = f"constant {name} = {value}"
+        parsed = parse_text(line, "constants")
+        if parsed.faults or len(parsed.statements) != 1 or "\n" in line:
+            raise IndicialError(f"the constant {name} must be a number, not {value!r}")
+        result[result.index(declared[name])] = parsed.statements[0]
+    return result

@@ -30,7 +30,7 @@ from indicial.program.vectors.conflicts import Conflicts, Outside
 from indicial.program.vectors.dimensions import Dimensions
 from indicial.program.vectors.emission import CLOSED, Emission, Open
 from indicial.program.vectors.implied import summed
-from indicial.program.vectors.kinds import Kinds, values_of
+from indicial.program.vectors.kinds import ONE, Kinds, allowed, sizes, values_of
 from indicial.program.vectors.leaves import Leaf, full_counts
 from indicial.program.vectors.listed import depth, listed
 from indicial.program.vectors.matrices import (
@@ -42,7 +42,6 @@ from indicial.program.vectors.matrices import (
 )
 from indicial.program.vectors.search import Reading, solve
 from indicial.program.vectors.shapes import COLUMN, KINDS, MATRIX, NUMBER, ROW, Mismatch, Shape
-from indicial.program.vectors.spaces import ONE, allowed, sizes
 from indicial.program.vectors.spelling import kronecker, spelt_alike, told_apart, unfolded
 from indicial.program.vectors.style import in_vector_style
 from indicial.program.vectors.tables import IMPOSSIBLE

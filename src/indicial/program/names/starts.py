@@ -1,15 +1,18 @@
-"""A state whose start the text gives: `input h[0,j]`, "the initial hidden state $h[0,J]$".
+"""Where states start: at what the text gives, and never at what only looks like a start.
 
     input h[0,j]                              input h_0[j]
     h[t,j] = tanh(W[j,I] h[t-1,I] + …)   →    h[0,j] = h_0[j]
                                               h[t,j] = …
 
-Without such a line a recurrence starts at 0. What a sentence says is taken only where there is such a
-recurrence, and no equation for its start.
+    x_t = a_t x_0 + b_t ε                     nothing steps: x_0 is a name of its own
+
+Without such a line a recurrence starts at 0. What a sentence says ("the initial hidden state $h[0,J]$") is
+taken only where there is such a recurrence, and no equation for its start.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -106,3 +109,35 @@ def _steps(equation: s.Equation, item: s.Index, place: int) -> bool:
         for side in equation.sides[1:]
         for node in side.every(s.Index)
     )
+
+
+def outset(statements: Sequence[s.Statement]) -> list[s.Statement]:
+    """The statements of a text with such names set apart."""
+    defined: dict[s.Name, set[str]] = defaultdict(set)
+    stepped: set[s.Name] = set()
+    for statement in statements:
+        left = statement.sides[0] if isinstance(statement, s.Equation) else None
+        if isinstance(left, s.Name) and len(left.sub) == 1:
+            number = left.sub[0].text if isinstance(left.sub[0], s.Number) else ""
+            if number or index_name(left.sub[0]) is not None:
+                defined[replace(left.stem, sup=left.sup)].add(number)
+        for node in statement.every(s.Name):
+            if any(isinstance(item, s.Add) for item in node.sub):
+                stepped.add(replace(node.stem, sup=node.sup))
+    alone = {stem for stem, numbers in defined.items() if numbers == {""}} - stepped
+    if not alone:
+        return list(statements)
+
+    def change(node: s.Expression) -> s.Expression:
+        if (
+            isinstance(node, s.Name)
+            and replace(node.stem, sup=node.sup) in alone
+            and node.sub == (s.Number("0"),)
+        ):
+            return replace(node, sub=(s.Name("0", span=node.sub[0].span),))
+        return node.rebuild(change)
+
+    return [
+        replace(st, sides=tuple(map(change, st.sides))) if isinstance(st, s.Equation) else st
+        for st in statements
+    ]
