@@ -23,8 +23,8 @@ alone = Alone(code, arguments=("R^{in}", "W"), outputs=("h",), same={"W"})
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 import torch
 
@@ -33,7 +33,7 @@ from indicial.compile.emit.source import emit
 from indicial.compile.ground.torch_inside import transformed
 from indicial.compile.passes.linear import Linear, linear
 from indicial.compile.passes.scan import Members, Unsupported, extract
-from indicial.compile.schedule.plan import Call, Loop, Plan, Step
+from indicial.compile.schedule.plan import Around, Call, Loop, Plan, Step
 from indicial.compile.schedule.schedule import schedule
 from indicial.program.ir import Code, IndexValue, Reduce, SizeValue, Softmax
 from indicial.program.rewrite import tensors_read
@@ -157,22 +157,18 @@ def with_doubling(
 ) -> Plan:
     """The plan with a call in the place of every loop over time that is linear."""
 
-    def handed(steps: Sequence[Step], around: tuple[Loop, ...]) -> Iterator[Step]:
-        for step in steps:
-            if not isinstance(step, Loop):
-                yield step
-            elif step.kind == "scanned":
-                yield _call(code, plan, around, step, want, ragged) or step
-            else:
-                yield replace(step, steps=tuple(handed(step.steps, (*around, step))))
+    def handed(step: Step, around: Around) -> Step | None:
+        if not isinstance(step, Loop) or step.kind != "scanned":
+            return None
+        return _call(code, plan, around, step, want, ragged) or step
 
-    return Plan(tuple(handed(plan.steps, ())))
+    return plan.exchanged(handed)
 
 
 def _call(
     code: Code,
     plan: Plan,
-    around: tuple[Loop, ...],
+    around: Around,
     loop: Loop,
     want: Collection[str],
     ragged: Collection[str],
@@ -182,7 +178,7 @@ def _call(
     except Unsupported:
         return None
     inside = {id(s) for s in loop.statements()}
-    others = [s for step in plan.steps for s in step.statements() if id(s) not in inside]
+    others = [s for s in plan.statements() if id(s) not in inside]
     read = tensors_read(others).union(want)
     outputs = [name for name, piece in scan.results.items() if piece.tensor in read]
     found = linear(scan.code, outputs)

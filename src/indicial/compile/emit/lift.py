@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 
 from indicial.compile.schedule.plan import Loop, Plan, Slice
 from indicial.program import ir
@@ -38,21 +39,18 @@ def lift(
 
     `summed` are wanted as the sum over the batch, as the gradient of a parameter is.
     """
-    simple = {id(s): _simplified(code, s, draws) for s in code.statements}
-    needed = needed_names(simple.values(), want)
-    lifted = _differing(replace(code, statements=tuple(simple.values())), ragged, draws)
-    lifted -= set(summed)
-    moved = {
-        key: _lifted(statement, lifted, ragged, statement.target in summed)
-        for key, statement in simple.items()
-        if statement.target in needed
-    }
+    simple = simplified(code, draws)
+    needed = needed_names(simple.statements, want)
+    lifted = _differing(simple, ragged, draws) - set(summed)
+    moved = [
+        [_lifted(s, lifted, ragged, s.target in summed)] if s.target in needed else []
+        for s in simple.statements
+    ]
     tensors = dict(code.tensors)
     for name in lifted:
         tensor = tensors[name]
         axis = ir.Axis(MEMBER.name, MEMBER.lower, MEMBER.extent)
         tensors[name] = replace(tensor, axes=(axis, *tensor.axes))
-    statements = tuple(moved[id(s)] for s in code.statements if id(s) in moved)
 
     def axes(loop: Loop) -> Loop:
         return replace(
@@ -63,11 +61,12 @@ def lift(
         return tuple(Slice(s.tensor, (None, *s.places)) if s.tensor in lifted else s for s in of)
 
     plan = plan.rebuild(
-        lambda s: [moved[id(s)]] if id(s) in moved else [],
+        code.statements,
+        moved,
         axes,
         lambda c: replace(c, arguments=slices(c.arguments), results=slices(c.results)),
     )
-    return replace(code, tensors=tensors, statements=statements), plan
+    return replace(code, tensors=tensors, statements=tuple(chain(*moved))), plan
 
 
 def simplified(code: ir.Code, draws: Collection[str] = ()) -> ir.Code:

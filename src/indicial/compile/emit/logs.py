@@ -8,9 +8,10 @@ P itself is computed only if somebody else reads it. At no token P is 1, and its
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 
 from indicial.compile.schedule.plan import Loop, Plan
 from indicial.program import ir
@@ -28,30 +29,23 @@ def with_logs(code: ir.Code, plan: Plan, want: Sequence[str]) -> tuple[ir.Code, 
         if s.target not in called  # a function that knows no logarithms computes it
     }
     met: dict[str, None] = {}
-    moved = {id(s): _with_logs(code, s, softmaxes, met) for s in code.statements}
+    moved = [_with_logs(code, s, softmaxes, met) for s in code.statements]
     if not met:
         return code, plan
-    tensors, axes = dict(code.tensors), {}
-    logs: dict[int, ir.Statement] = {}
-    for name in met:
-        statement = softmaxes[name]
-        new = log_name(name)
-        tensors[new] = replace(tensors[name], name=new, probability=False)
-        body = ir.Apply("ln", (statement.body,), span=statement.body.span)
-        logs[id(statement)] = replace(statement, target=new, body=body)
-        read = ir.Read(new, tuple(statement.left))
-        moved[id(statement)] = replace(statement, body=ir.Apply("exp", (read,)))
-        axes[name] = new
-    others = [s for key, s in moved.items() if key not in logs]
-    kept = met.keys() & tensors_read(others).union(want)
-
-    def changed(s: ir.Statement) -> list[ir.Statement]:
-        log = [logs[id(s)]] if id(s) in logs else []
-        return [*log, moved[id(s)]] if not log or s.target in kept else log
-
-    statements = tuple(new for s in code.statements for new in changed(s))
-    plan = plan.rebuild(changed, partial(_loop, axes))
-    return replace(code, tensors=tensors, statements=statements), plan
+    kept = tensors_read(s for s in moved if s.target not in met).union(want)
+    tensors = dict(code.tensors)
+    became: list[list[ir.Statement]] = []
+    for old, new in zip(code.statements, moved, strict=True):
+        if old.target not in met:
+            became.append([new])
+            continue
+        name = log_name(old.target)
+        tensors[name] = replace(tensors[old.target], name=name, probability=False)
+        log = replace(old, target=name, body=ir.Apply("ln", (old.body,), span=old.body.span))
+        again = replace(old, body=ir.Apply("exp", (ir.Read(name, old.left),)))
+        became.append([log, again] if old.target in kept else [log])
+    plan = plan.rebuild(code.statements, became, partial(_loop, met))
+    return replace(code, tensors=tensors, statements=tuple(chain(*became))), plan
 
 
 def log_name(name: str) -> str:
@@ -95,9 +89,10 @@ def _inside(code: ir.Code, read: ir.Read, ranges: dict[str, ir.Index]) -> bool:
     return True
 
 
-def _loop(axes: dict[str, str], loop: Loop) -> Loop:
-    places = {**loop.axes, **{new: loop.axes[n] for n, new in axes.items() if n in loop.axes}}
-    shifts = {
-        **loop.offsets, **{new: loop.offsets[n] for n, new in axes.items() if n in loop.offsets}
-    }  # fmt: skip
-    return replace(loop, axes=places, offsets=shifts)
+def _loop(met: Collection[str], loop: Loop) -> Loop:
+    """The loop with logarithms where the softmaxes are."""
+
+    def both(of: dict[str, int]) -> dict[str, int]:
+        return of | {log_name(name): of[name] for name in met if name in of}
+
+    return replace(loop, axes=both(loop.axes), offsets=both(loop.offsets))

@@ -8,13 +8,13 @@ Loop(t, …)              h = {}
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 from indicial.compile.emit.storage import Store, Walk
 from indicial.compile.emit.values import Environment
-from indicial.compile.schedule.plan import Loop, Step
+from indicial.compile.schedule.plan import Around, Loop, Plan
 from indicial.program.ir import Affine, Code, Read, Statement
 from indicial.program.rewrite import with_reads
 from indicial.program.sizes import Size
@@ -84,17 +84,28 @@ def at_this_step(statement: Statement, fixed: Sequence[Fixed]) -> Statement:
 class Walks:
     """Which tensors are walked along, and how their steps are read."""
 
-    def __init__(self, code: Code, steps: Sequence[Step], want: Sequence[str]) -> None:
+    def __init__(self, code: Code, plan: Plan, want: Sequence[str]) -> None:
         self.code = code
         self.want = set(want)
-        self.loops = _loops(steps)
-        self.readings = list(_readings(steps, ()))
-        self.made = list(_made(steps, ()))
+        run = [
+            (statement, around)
+            for step, around in plan.walk()
+            if not isinstance(step, Loop)
+            for statement in step.statements()
+        ]
+        self.readings = [Reading(read, s, around) for s, around in run for read in s.reads()]
+        self.made = [
+            (s.target, tuple(x for x in around if s.target in x.axes)) for s, around in run
+        ]
+        self.loops: dict[str, Around] = {}
+        """The first loops around statements of each tensor."""
+        for name, loops in self.made:
+            if loops:
+                self.loops.setdefault(name, loops)
 
     def nests(self, name: str) -> int:
         """How many loops, one after the other, walk along a tensor."""
-        outermost = {id(r.loops[0]) for r in self.made if r.target == name and r.loops}
-        return len(outermost)
+        return len({id(loops[0]) for target, loops in self.made if target == name and loops})
 
     def key(self, reading: Reading, loop: Loop, axis: int) -> Size | None:
         """The step of a walked tensor that is read, in terms of the loop's variable."""
@@ -150,45 +161,3 @@ class Walks:
                 before = max(before, int(low or 0))
                 behind = max(behind, int(high or 0))
         return before, behind
-
-
-def _loops(steps: Sequence[Step], outer: tuple[Loop, ...] = ()) -> dict[str, tuple[Loop, ...]]:
-    """The first loops around statements of each tensor, the outermost first."""
-    result: dict[str, tuple[Loop, ...]] = {}
-    for step in steps:
-        if isinstance(step, Loop):
-            found = _loops(step.steps, (*outer, step))
-        else:
-            targets = {s.target for s in step.statements()}
-            found = {n: tuple(loop for loop in outer if n in loop.axes) for n in targets}
-        for name, loops in found.items():
-            if not result.get(name):
-                result[name] = loops
-    return {name: loops for name, loops in result.items() if loops}
-
-
-@dataclass(frozen=True)
-class Made:
-    """A tensor that a statement inside loops defines elements of."""
-
-    target: str
-    loops: tuple[Loop, ...]
-
-
-def _made(steps: Sequence[Step], loops: tuple[Loop, ...]) -> Iterator[Made]:
-    for step in steps:
-        if isinstance(step, Loop):
-            yield from _made(step.steps, (*loops, step))
-        else:
-            for statement in step.statements():
-                name = statement.target
-                yield Made(name, tuple(loop for loop in loops if name in loop.axes))
-
-
-def _readings(steps: Sequence[Step], loops: tuple[Loop, ...]) -> Iterator[Reading]:
-    for step in steps:
-        if isinstance(step, Loop):
-            yield from _readings(step.steps, (*loops, step))
-            continue
-        for statement in step.statements():
-            yield from (Reading(read, statement, loops) for read in statement.reads())

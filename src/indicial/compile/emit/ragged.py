@@ -35,7 +35,17 @@ from indicial.compile.emit.values import (
     merged,
 )
 from indicial.compile.schedule.plan import Plan
-from indicial.program.ir import Affine, Apply, Axis, Code, Flat, Index, IndexValue, Statement
+from indicial.program.ir import (
+    Affine,
+    Apply,
+    Axis,
+    Code,
+    Flat,
+    Index,
+    IndexValue,
+    Statement,
+    number_at,
+)
 from indicial.program.rewrite import size_indices
 from indicial.program.sizes import Atom, Size, Strided
 
@@ -169,16 +179,17 @@ def at_letters(size: Size, axes: Collection[Axis], places: Sequence[object]) -> 
 def with_starts(code: Code, plan: Plan, ragged: Collection[str]) -> tuple[Code, Plan, Starts]:
     """`h[T,j] = a[j]` → `h[t,j] = a[j] for t = T`: a place that varies is no place on a left side."""
     starts: Starts = {}
-    moved: dict[int, Statement] = {}
+    moved: list[Statement] = []
     for statement in code.statements:
         axes = code.tensors[statement.target].axes
-        moved[id(statement)] = statement
         for number, (place, axis) in enumerate(zip(statement.left, axes, strict=True)):
-            if isinstance(place, Affine) and not place.terms and place.offset.names & set(ragged):
-                starts.setdefault((statement.target, number), []).append(place.offset)
-                moved[id(statement)] = _guarded(moved[id(statement)], number, axis)
-    statements = tuple(moved[id(s)] for s in code.statements)
-    return replace(code, statements=statements), plan.rebuild(lambda s: [moved[id(s)]]), starts
+            at = number_at(place)
+            if at is not None and at.names & set(ragged):
+                starts.setdefault((statement.target, number), []).append(at)
+                statement = _guarded(statement, number, axis)
+        moved.append(statement)
+    plan = plan.rebuild(code.statements, [[s] for s in moved])
+    return replace(code, statements=tuple(moved)), plan, starts
 
 
 def _guarded(statement: Statement, number: int, axis: Axis) -> Statement:

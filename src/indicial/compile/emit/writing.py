@@ -45,7 +45,7 @@ class Writing:
         self.lengths = {name: names.new(f"{letters[name]}_own") for name in ragged}
         self.ragged = Ragged(self.torch, *self._told())
         self.tensors = Tensors(code, self.graph, self.torch, names, self.ragged, starts)
-        self.walks = Walks(code, plan.steps, want)
+        self.walks = Walks(code, plan, want)
         targets = dict.fromkeys(s.target for s in code.statements)
         self.identifiers = {name: names.new(name) for name in targets}
         self.block = Block(self.graph.root)

@@ -47,7 +47,7 @@ def with_kernels(
 ) -> Handed:
     """Every scanned loop that has a kernel becomes a call."""
     refused: list[tuple[Loop, str]] = []
-    every = list(_statements(plan.steps))
+    every = list(plan.statements())
 
     def handed(steps: Sequence[Step], around: tuple[Loop, ...]) -> Iterator[Step]:
         gone: set[int] = set()
@@ -143,16 +143,11 @@ def _call(
     )
 
 
-def _statements(steps: Sequence[Step]) -> Iterator[Statement]:
-    for step in steps:
-        yield from step.statements()
-
-
 def with_readers(code: Code, plan: Plan, want: Collection[str]) -> Code:
     """The program with every sum over a matrix-valued state as a statement of its own."""
     wide: set[str] = set()
     inside: set[int] = set()
-    for nest in nests(plan.steps):
+    for nest in nests(plan):
         wide |= set(wide_states(code, nest[-1], len(nest) - 1)).difference(want)
         inside |= {id(s) for s in nest[-1].statements()}
     readers = {

@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import partial
 
 from indicial.compile.passes.new_tensors import derived_name
-from indicial.compile.schedule.plan import Loop, Plan, Run, Step
+from indicial.compile.schedule.plan import Loop, Plan, Run
 from indicial.program import ir
 from indicial.program.cost.conditions import add
 from indicial.program.rewrite import Scope, free_indices, inside, size_indices
@@ -23,7 +23,7 @@ from indicial.program.rewrite import Scope, free_indices, inside, size_indices
 
 def hoist(code: ir.Code, plan: Plan) -> ir.Code:
     """The program with the work of its scanned loops reduced to what the state takes part in."""
-    nest_of = {id(s): nest for nest in nests(plan.steps) for s in _own(nest[-1])}
+    nest_of = {id(s): nest for nest in nests(plan) for s in _own(nest[-1])}
     tensors = dict(code.tensors)
     statements: list[ir.Statement] = []
     for statement in code.statements:
@@ -40,14 +40,11 @@ Nest = tuple[Loop, ...]
 """A loop with the loops around it, the outermost first."""
 
 
-def nests(steps: Sequence[Step], around: Nest = ()) -> Iterator[Nest]:
+def nests(plan: Plan) -> Iterator[Nest]:
     """Every scanned loop of a plan."""
-    for step in steps:
-        if isinstance(step, Loop):
-            nest = (*around, step)
-            if step.kind == "scanned":
-                yield nest
-            yield from nests(step.steps, nest)
+    for step, around in plan.walk():
+        if isinstance(step, Loop) and step.kind == "scanned":
+            yield (*around, step)
 
 
 def _own(loop: Loop) -> Iterator[ir.Statement]:

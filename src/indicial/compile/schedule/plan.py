@@ -12,7 +12,7 @@ What a loop's variable means: at value `v` a tensor's element `v - offsets[tenso
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -108,6 +108,8 @@ class Call:
 
 
 Step = Run | Loop | Call
+Around = tuple[Loop, ...]
+"""Loops, the outermost first."""
 
 
 @dataclass(frozen=True)
@@ -118,16 +120,18 @@ class Plan:
 
     def rebuild(
         self,
-        changed: Callable[[Statement], Iterable[Statement]],
+        old: Sequence[Statement],
+        new: Sequence[Sequence[Statement]],
         loop: Callable[[Loop], Loop] = lambda loop: loop,
         call: Callable[[Call], Call] = lambda call: call,
     ) -> Plan:
-        """The plan with other statements in the place of each; a loop that has none left goes."""
+        """The plan with what became of each of the old statements; a loop that has none left goes."""
+        became = dict(zip(map(id, old), new, strict=True))
 
         def rebuilt(steps: Sequence[Step]) -> Iterator[Step]:
             for step in steps:
                 if isinstance(step, Run):
-                    yield from map(Run, changed(step.statement))
+                    yield from map(Run, became[id(step.statement)])
                 elif isinstance(step, Call):
                     for inside in rebuilt((step.loop,)):
                         assert isinstance(inside, Loop)
@@ -137,21 +141,36 @@ class Plan:
 
         return Plan(tuple(rebuilt(self.steps)))
 
+    def exchanged(self, change: Callable[[Step, Around], Step | None]) -> Plan:
+        """Other steps in the place of some; a loop that is to stay as it is (None) is looked into."""
+
+        def exchange(steps: Sequence[Step], around: Around) -> Iterator[Step]:
+            for step in steps:
+                other = change(step, around)
+                if other is None and isinstance(step, Loop):
+                    other = replace(step, steps=tuple(exchange(step.steps, (*around, step))))
+                yield step if other is None else other
+
+        return Plan(tuple(exchange(self.steps, ())))
+
+    def walk(self) -> Iterator[tuple[Step, Around]]:
+        """Every step with the loops around it, an outer one before those inside it."""
+
+        def walk(steps: Sequence[Step], around: Around) -> Iterator[tuple[Step, Around]]:
+            for step in steps:
+                yield step, around
+                if isinstance(step, Loop):
+                    yield from walk(step.steps, (*around, step))
+
+        return walk(self.steps, ())
+
+    def statements(self) -> Iterator[Statement]:
+        for step in self.steps:
+            yield from step.statements()
+
     def loops(self) -> Iterator[Loop]:
-        """Every loop, an outer one before those inside it."""
-        waiting = list(self.steps)[::-1]
-        while waiting:
-            step = waiting.pop()
-            if isinstance(step, Loop):
-                yield step
-                waiting.extend(step.steps[::-1])
+        return (step for step, _ in self.walk() if isinstance(step, Loop))
 
     def calls(self) -> Iterator[Call]:
         """Every loop that a function runs."""
-        waiting = list(self.steps)[::-1]
-        while waiting:
-            step = waiting.pop()
-            if isinstance(step, Call):
-                yield step
-            elif isinstance(step, Loop):
-                waiting.extend(step.steps[::-1])
+        return (step for step, _ in self.walk() if isinstance(step, Call))

@@ -8,7 +8,7 @@ In place the past is handed over with room for one more value, so that nothing i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -16,7 +16,7 @@ import torch
 
 from indicial.compile.emit.source import Source, emit
 from indicial.compile.planned import planned
-from indicial.compile.schedule.plan import Call, Loop, Plan, Run, Slice, Step
+from indicial.compile.schedule.plan import Around, Call, Loop, Plan, Run, Slice, Step
 from indicial.compile.schedule.schedule import schedule
 from indicial.compile.stepping.codes import Stepping
 from indicial.compile.stepping.slots import Many
@@ -60,18 +60,21 @@ def step(stepping: Stepping, ragged: frozenset[str], *, pure: bool, own: bool = 
     want = tuple(dict.fromkeys(name for name in wanted if code.of(name)))
     caches = {many.seen: many for many in stepping.many if many.past in appended}
     code = _with_room(code, list(caches.values()))
-    plan = Plan(tuple(_stacked(schedule(code, want).steps)))
     place = _Own(stepping, pure) if own else None
-    plan = Plan(tuple(_appending(plan.steps, caches, (), place)))
+
+    def appended_there(step: Step, around: Around) -> Step | None:
+        if not isinstance(step, Run) or step.statement.target not in caches:
+            return None
+        return _append(step.statement, caches[step.statement.target], around, place)
+
+    plan = _stacked(code, schedule(code, want)).exchanged(appended_there)
     return Text(emit(code, plan, want, ragged=ragged), want)
 
 
-def _stacked(steps: Sequence[Step]) -> Iterator[Step]:
+def _stacked(code: Code, plan: Plan) -> Plan:
     """No loop of a step goes along the input: what it is handed only looks as if it told sizes."""
-    for step in steps:
-        if isinstance(step, Loop):
-            step = replace(step, kind="stacked", steps=tuple(_stacked(step.steps)))
-        yield step
+    same = [[statement] for statement in code.statements]
+    return plan.rebuild(code.statements, same, lambda loop: replace(loop, kind="stacked"))
 
 
 # ---- in place ----
@@ -107,20 +110,7 @@ class _Own:
 Append = Callable[..., list[torch.Tensor]]
 
 
-def _appending(
-    steps: Sequence[Step], seen: dict[str, Many], loops: tuple[Loop, ...], own: _Own | None
-) -> Iterator[Step]:
-    for step in steps:
-        if isinstance(step, Loop):
-            inside = tuple(_appending(step.steps, seen, (*loops, step), own))
-            yield replace(step, steps=inside)
-        elif isinstance(step, Run) and step.statement.target in seen:
-            yield _append(step.statement, seen[step.statement.target], loops, own)
-        else:
-            yield step
-
-
-def _append(statement: Statement, many: Many, loops: tuple[Loop, ...], own: _Own | None) -> Call:
+def _append(statement: Statement, many: Many, loops: Around, own: _Own | None) -> Call:
     around = [loop for loop in loops if statement.target in loop.axes]
     fixed = dict(pair for loop in around if (pair := loop.fixed(statement)) is not None)
     assert isinstance(statement.body, Apply)
