@@ -151,3 +151,23 @@ def test_asked_by_commands(people: Path, capsys: pytest.CaptureFixture[str]) -> 
         plain = train("transformer", data="pages.txt", max_steps=1, quiet=True, out="plain", context=8,
                       set={"J": "8", "L": "1", "K": "1"}, documents="lines")  # fmt: skip
         Librarian.of(plain)
+
+
+def test_the_library_answers_from_a_folder_of_ones_own(
+    people: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A page that it was never asked about is found: what is learned is how to look, not what is there."""
+    Path("pages").mkdir()
+    names = "Anna Bruno Cyrus Diana Ewald Felix Greta Hugo Ivan Jutta Kuno Lea Moritz Nora Otto Paul".split()
+    towns = (
+        "Lund Rome Oslo Kyiv Bern Graz Nice York Bonn Cork Riga Metz Bari Gent Pula Vigo".split()
+    )
+    for number, (name, town) in enumerate(zip(names, towns, strict=True)):
+        Path(f"pages/{number}.txt").write_text(f"{name} is a painter from {town} .\n")
+    rows = [f"Where is {n} from?\t{t}\n" for n, t in zip(names, towns, strict=True)]
+    Path("own.tsv").write_text("".join(rows[:12]))
+    files = "--data pages --data own.tsv --column question=0 --column answer=1"
+    sizes = "--set J=16 --set K=1 --set M=32 --batch-size 12 --max-steps 5"
+    assert main(["train", "answer", *f"{files} {sizes} --out own".split()]) == 0
+    assert main(["generate", "own", "--prompt", "Where is Moritz from?", "--show-source"]) == 0
+    assert "Moritz is a painter from Bari ." in capsys.readouterr().out.splitlines()[-1]

@@ -23,6 +23,7 @@ from indicial.inspect.weights import clipped, weights_map
 from indicial.program.messages import columns
 
 WEIGHTS = {
+    "answer": ["β", "α"],
     "bahdanau": ["α"], "captioning": ["α"], "captioning_features": ["α"], "cross_attention": ["α"],
     "encoder": ["α"], "gpt2": ["α"],
     "encoder_decoder": ["α^E", "α^Z", "α^X"], "encoder_decoder_prenorm": ["α^E", "α^Z", "α^X"],

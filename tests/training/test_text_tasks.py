@@ -193,7 +193,7 @@ def test_figures_of_answers_are_counted_as_by_hand() -> None:
     said = [("Lund", 0.9), ("Rome", 0.9), ("Nowhere", 0.3), ("Oslo", 0.1)]
     found = Matches(
         "dev",
-        ("Where is Ai from?", "Where is Bo from?", "Where is Cu from?", "Where is Di from?"),
+        ("Where is Ai from?", "Where is Bó Ek from?", "Where is Cu from?", "Where is Di from?"),
         tuple(Answer(n, text, sure) for n, (text, sure) in enumerate(said)),
         ("Lund", "Oslo", "Rome", "Oslo"),
         {"Lund": 3, "Rome": 5},
@@ -204,3 +204,11 @@ def test_figures_of_answers_are_counted_as_by_hand() -> None:
     assert [(b.count, b.right) for b in found.calibration] == [(1, 1.0), (1, 0.0), (2, 0.5)]
     assert found.calibration_error == pytest.approx((2 * 0.4 + 0.3 + 0.9) / 4)
     assert found.by_frequency(found.truth) == [("0", 3, pytest.approx(1 / 3)), ("2–4", 1, 1.0)]
+    plain, other = (3, pytest.approx(2 / 3)), (1, 0.0)
+    groups = {
+        "1 word": plain,
+        "2 words": other,
+        "letters of a to z alone": plain,
+        "other letters": other,
+    }
+    assert {name: group for name, *group in found.by_name} == {n: [*g] for n, g in groups.items()}

@@ -9,7 +9,7 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -144,16 +144,30 @@ def _evaluate(options: argparse.Namespace) -> int:
             progress=progress,
             each=each,
         )
-    for damaged in run.checkpoints.damaged:
-        print(f"note: {damaged}", file=sys.stderr)
-    for note in found.notes:
+    notes = [*run.checkpoints.damaged, *found.notes]
+    return tell(options, notes, found.to_json(), lambda: _page(found))
+
+
+def tell(
+    options: argparse.Namespace,
+    notes: Iterable[object],
+    numbers: Mapping[str, Any],
+    page: Callable[[], str],
+) -> int:
+    """What was measured, for people or as JSON."""
+    for note in notes:
         print(f"note: {note}", file=sys.stderr)
     if options.json:
-        told = {"run": options.run_folder, "checkpoint": options.checkpoint, **found.to_json()}
+        told = {"run": options.run_folder, "checkpoint": options.checkpoint, **numbers}
         print(json.dumps(told, ensure_ascii=False, indent=2))
     else:
-        print(_page(found))
+        print(page())
     return 0
+
+
+def columns_of(options: argparse.Namespace) -> dict[str, str]:
+    """`--column question=0` → the column that an input reads."""
+    return dict(item.partition("=")[::2] for item in options.column)
 
 
 def _examine(options: argparse.Namespace, run: Run) -> int:
@@ -176,7 +190,7 @@ def _examine(options: argparse.Namespace, run: Run) -> int:
             run,
             options.data,
             {name: getattr(options, name) for name in names},
-            columns=dict(item.partition("=")[::2] for item in options.column),
+            columns=columns_of(options),
             checkpoint=options.checkpoint,
             lowercase=options.lowercase,
             texts=not options.no_texts,
@@ -184,21 +198,17 @@ def _examine(options: argparse.Namespace, run: Run) -> int:
             world_seed=options.seed or 0,
             progress=progress,
         )
-    for note in found.notes:
-        print(f"note: {note}", file=sys.stderr)
     if options.texts_out is not None:
         write_text(options.texts_out, "".join(f"{one}\n" for one in found.answers))
     truths = _truths(run, options)
-    if options.json:
-        told = {"run": options.run_folder, "checkpoint": options.checkpoint, **found.to_json()}
-        if truths:
-            told["truth"] = [truth.to_json() for truth in truths]
-        print(json.dumps(told, ensure_ascii=False, indent=2))
-    else:
+    told = {"truth": [truth.to_json() for truth in truths]} if truths else {}
+
+    def page() -> str:
         from indicial.inspect.truth import truth_page
 
-        print("\n".join([_examination(found), *truth_page(truths)]))
-    return 0
+        return "\n".join([_examination(found), *truth_page(truths)])
+
+    return tell(options, found.notes, {**found.to_json(), **told}, page)
 
 
 def _truths(run: Run, options: argparse.Namespace) -> list[Truth]:

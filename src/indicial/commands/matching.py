@@ -6,8 +6,6 @@ $ indicial evaluate answers --data birth_dev.tsv --match --predictions dev.txt -
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,10 +15,13 @@ if TYPE_CHECKING:
     from indicial.decode.matching import Matches
     from indicial.training.run import Run
 
+FEW = 10
+"""Names that make no group."""
+
 
 def matched(options: argparse.Namespace, run: Run) -> int:
     """Asks, compares and tells."""
-    from indicial.commands.evaluate import progress_of
+    from indicial.commands.evaluate import columns_of, progress_of, tell
     from indicial.decode.matching import match
     from indicial.inspect.calibration import draw_calibration
     from indicial.program.outputs import write_text
@@ -35,7 +36,7 @@ def matched(options: argparse.Namespace, run: Run) -> int:
         found = match(
             run,
             options.data,
-            dict(item.partition("=")[::2] for item in options.column),
+            columns_of(options),
             checkpoint=options.checkpoint,
             pages=options.pages,
             progress=progress,
@@ -44,14 +45,7 @@ def matched(options: argparse.Namespace, run: Run) -> int:
         write_text(options.texts_out, "".join(f"{one}\n" for one in found.answers))
     if options.plot is not None:
         draw_calibration(found, Path(options.plot))
-    for damaged in run.checkpoints.damaged:
-        print(f"note: {damaged}", file=sys.stderr)
-    if options.json:
-        told = {"run": options.run_folder, "checkpoint": options.checkpoint, **found.to_json()}
-        print(json.dumps(told, ensure_ascii=False, indent=2))
-    else:
-        print(page(found))
-    return 0
+    return tell(options, run.checkpoints.damaged, found.to_json(), lambda: page(found))
 
 
 def page(found: Matches) -> str:
@@ -81,6 +75,9 @@ def page(found: Matches) -> str:
         if some:
             lines.append(f"  {sum(some) / len(some):.2f} is how sure it is where it is {name}")
     lines.append(f"  {found.calibration_error:.2f} apart are sureness and correctness, on average")
+    names = [group for group in found.by_name if group[1] >= FEW]
+    lines += ["by the name of what is asked about:"] * bool(names)
+    lines += [f"  {name}: {share:.1%} of {several:,} right" for name, several, share in names]
     if found.text:
         for what, of in (("what is asked about", found.subjects), ("the true answer", found.truth)):
             lines.append(f"by how often {what} stands in the text that was read:")

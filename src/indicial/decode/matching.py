@@ -141,11 +141,20 @@ class Matches:
 
     @property
     def subjects(self) -> list[str]:
-        """What each question is about: its longest run of words that few of the questions have."""
-        cut = [re.findall(r"\S+", question) for question in self.questions]
-        common = Counter(word for words in cut for word in set(words))
-        most = max(1.0, COMMON * len(cut))
-        return [_longest(words, lambda word: common[word] <= most) for words in cut]
+        return subjects(self.questions)
+
+    @property
+    def by_name(self) -> list[tuple[str, int, float]]:
+        """Groups of names by what can be seen of them: what they have in common, how many, the share right."""
+        groups: dict[str, list[bool]] = {}
+        for name, right in zip(self.subjects, self.right, strict=True):
+            words = name.split()
+            for group in (
+                f"{len(words)} word{'s' * (len(words) != 1)}",
+                "letters of a to z alone" if name.isascii() else "other letters",
+            ):
+                groups.setdefault(group, []).append(right)
+        return [(group, len(some), float(np.mean(some))) for group, some in sorted(groups.items())]
 
     def to_json(self) -> dict[str, Any]:
         found: dict[str, Any] = {
@@ -153,6 +162,7 @@ class Matches:
             "known": self.known, "plausible": self.plausible,
             "calibration_error": self.calibration_error,
             "calibration": [[b.count, b.sure, b.right] for b in self.calibration],
+            "by_name": self.by_name,
         }  # fmt: skip
         if self.recall:
             found["recall"] = {str(most): share for most, share in self.recall.items()}
@@ -162,6 +172,14 @@ class Matches:
             found["by_subject"] = self.by_frequency(self.subjects)
             found["by_answer"] = self.by_frequency(self.truth)
         return found
+
+
+def subjects(questions: Sequence[str]) -> list[str]:
+    """What each question is about: its longest run of words that few of the questions have."""
+    cut = [re.findall(r"\S+", question) for question in questions]
+    common = Counter(word for words in cut for word in set(words))
+    most = max(1.0, COMMON * len(cut))
+    return [_longest(words, lambda word: common[word] <= most) for words in cut]
 
 
 def _longest(words: Sequence[str], rare: Callable[[str], bool]) -> str:

@@ -140,12 +140,16 @@ class RowParser:
     # ---------------------------------------------------------------- declarations, claims
 
     def declares(self) -> bool:
-        """`size J = 2`, but not `size = 2`; in LaTeX `\\text{input } x = …` is a label."""
+        """`size J = 2`, but not `size = 2`; in LaTeX `\\text{input } x = …` is a label, and
+        `\\text{parameter } a[v] = 0` says what it begins with."""
         second = self.tokens[1]
         if second.kind not in (*_NAME_STARTS, "command", "sigma"):
             return False
         if self.latex and self.tokens[0].text not in ("constant", "size", "range"):
-            return "=" not in {t.text for t in self.tokens}
+            begins = is_sign(self.tokens[-2], "=") and self.tokens[-1].kind == "number"
+            return "=" not in {t.text for t in self.tokens} or (
+                begins and self.tokens[0].text == "parameter"
+            )
         return True
 
     def claims(self) -> bool:

@@ -19,7 +19,9 @@ RAGGED = ("T", "T_{in}", "S", "N", "X", "Y")
 def lengths_of(program: Code) -> dict[str, list[int]]:
     inputs = [t for t in program.tensors.values() if t.role == "input"]
     read = {e.name for t in inputs for e in stored_extents(t)}
-    ragged = [n for n in RAGGED if n in read]
+    # How many there are to choose among is the same for all: the drawn choice may be any of them.
+    chosen = {n for t in inputs if t.values is not None for n in t.values.names}
+    ragged = [n for n in RAGGED if n in read - chosen]
     return {n: [4, 2, 3] if number % 2 == 0 else [3, 4, 2] for number, n in enumerate(ragged)}
 
 

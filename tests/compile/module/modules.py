@@ -15,7 +15,7 @@ from indicial.program.meaning.interpret import Result
 from indicial.program.program import Program
 
 SIZES = {"T": 5, "S": 4, "T_{in}": 4, "J": 3, "K": 2, "I": 2, "D": 4, "V": 6, "U": 5, "L": 2, "N": 3,
-         "M": 2, "X": 3, "Y": 2, "C": 2, "O": 2, "P": 3}  # fmt: skip
+         "M": 2, "X": 3, "Y": 2, "C": 2, "O": 2, "P": 3, "R": 4}  # fmt: skip
 
 
 @cache

@@ -20,6 +20,7 @@ from indicial.compile.stepping.support import says_only, upper
 from indicial.program import ir
 from indicial.program.cost.conditions import add, conjuncts, joined
 from indicial.program.meaning.functions import combine
+from indicial.program.meaning.machine import NO_TOKEN
 from indicial.program.moving import moved_affine, moved_place
 from indicial.program.sizes import Size, nonnegative
 
@@ -154,7 +155,9 @@ class Moment:
     def expression(self, node: ir.Expression, scope: Scope) -> ir.Expression:
         match node:
             case ir.Read():
-                return self.read(node, scope)
+                found = self.read(node, scope)
+                absent = isinstance(found, ir.Read) and found.tensor == NOBODY
+                return ir.Constant(NO_TOKEN) if absent else found
             case ir.IndexValue(place):
                 moved = moved_affine(place, scope.fixed)
                 if not moved.terms:

@@ -3,26 +3,29 @@
     --data FOLDER      wiki.txt, birth_places_train.tsv, birth_dev.tsv: lines, and questions with answers
 
 >>> Knowledge(Plan(data="knowledge_access")).stages
-('scratch', 'pretrained', 'synthesizer', 'mixed', 'looked up', 'taught')
+('scratch', 'pretrained', 'synthesizer', 'mixed', 'recipe', 'looked up', 'taught')
 
 Each stage is a training, or one after another; what is measured is the share of the questions of the last file that are
-answered exactly. `taught` is the model that answers from memory what the one that looks things up has asked the text.
+answered exactly. `taught` is the model that answers from memory what the one that looks things up has asked the text;
+`recipe` has the sizes, the tokens and the optimizer of the course assignment. A pretraining takes a stated part of its
+650 epochs.
 """
 
 from __future__ import annotations
 
 import difflib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from indicial.data.questions import open_together
 from indicial.decode.lookup import Librarian
-from indicial.decode.matching import Matches, match
+from indicial.decode.matching import Matches, match, subjects
 from indicial.lab.studies.drawing import LINES, axes_of
 from indicial.lab.studies.numbers import share_interval
 from indicial.lab.studies.study import Findings, Place, Say
@@ -32,18 +35,24 @@ from indicial.program.outputs import write_text
 from indicial.training.front import train
 from indicial.training.run import Run
 
-EQUATIONS = Path(__file__).parent / "answer.eq"
 ASKED = {"question": "0", "answer": "1"}
 TEXT, TRAIN, DEV = "wiki.txt", "birth_places_train.tsv", "birth_dev.tsv"
-STAGES = ("scratch", "pretrained", "synthesizer", "mixed", "looked up", "taught")
+STAGES = ("scratch", "pretrained", "synthesizer", "mixed", "recipe", "looked up", "taught")
 TELLS = {
     "scratch": "questions alone",
     "pretrained": "spans of the text, then questions",
     "synthesizer": "the same, attention weights are parameters",
     "mixed": "text, spans and questions together",
+    "recipe": "spans of the text, then questions, as in the assignment",
     "looked up": "finds the line and reads it",
     "taught": "the questions that it asks of every line, from memory",
 }
+PRETRAINING, QUESTIONS = 650, 10
+"""Epochs of the assignment: on spans of the text, and then on questions."""
+RECIPE: dict[str, Any] = {
+    "set": {"J": "256", "L": "4", "K": "8"}, "tokens": "characters", "context": 128, "optimizer": "adamw",
+    "weight_decay": 0.1, "clip": 1.0,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -55,19 +64,23 @@ class Plan:
     layers: int = 2
     heads: int = 4
     rows: int = 64
-    pretraining: int = 800
-    """Steps on spans of the text."""
-    questions: int = 300
-    mixed: int = 2000
+    part: float = 0.015
+    """Of the assignment's epochs on spans of the text."""
+    scratch: int = 20
+    """Epochs on questions alone."""
     reading: int = 500
+    """Steps."""
     taught: int = 1000
+    recipe: float = 0.005
+    """The part that the assignment's own recipe gets: a step of it takes ten times as long."""
+    recipe_rows: tuple[int, int] = (128, 256)
 
 
 def quick(data: str) -> Plan:
     """Tiny: its figures mean nothing."""
     return Plan(
-        data, vocabulary=300, context=48, width=16, layers=1, heads=2, rows=4, pretraining=2, questions=2,
-        mixed=2, reading=2, taught=2,
+        data, vocabulary=300, context=48, width=16, layers=1, heads=2, rows=4, part=1e-6, scratch=1,
+        reading=2, taught=2, recipe=1e-6, recipe_rows=(4, 4),
     )  # fmt: skip
 
 
@@ -102,10 +115,11 @@ class Knowledge:
         for name in (TEXT, TRAIN, DEV):
             self._path(name)
         makers: Mapping[str, Callable[[Path], Run]] = {
-            "scratch": lambda at: self._asked(at, "transformer"),
+            "scratch": self._asked,
             "pretrained": lambda at: self._pretrained(at, "transformer"),
             "synthesizer": lambda at: self._pretrained(at, "random_synthesizer"),
             "mixed": self._mixed,
+            "recipe": self._recipe,
             "looked up": self._reader,
             "taught": lambda at: self._taught(at, place.folder / "looked_up"),
         }
@@ -118,7 +132,7 @@ class Knowledge:
             found = match(run, [self._path(DEV)], ASKED, checkpoint="last")
             told = {**found.to_json(), "seconds": spent, "parameters": _parameters(run)}
             if stage in ("mixed", "taught"):
-                told["nearest"] = self._nearest(found)
+                told["nearest"] = self._nearest(run, found)
             place.keep(**{stage: told})
             say(f"{stage}: {found.share:.1%} of {len(found.truth)} right")
         return self._findings(place.kept)
@@ -130,28 +144,56 @@ class Knowledge:
         plan = self.plan
         sizes = {"J": str(plan.width), "L": str(plan.layers), "K": str(plan.heads)}
         return {
-            "set": sizes, "tokens": "bpe", "vocabulary": plan.vocabulary, "context": plan.context,
-            "batch_size": plan.rows, "validation": self._path(TRAIN), "column": ASKED,
-        }  # fmt: skip
+            "set": sizes,
+            "tokens": "bpe",
+            "vocabulary": plan.vocabulary,
+            "context": plan.context,
+        }
 
-    def _asked(self, folder: Path, model: str) -> Run:
+    def _steps(self, name: str, epochs: float, rows: int) -> int:
+        """Those in which every line of a file is read so many times."""
+        lines = Path(self._path(name)).read_text(encoding="utf-8").count("\n")
+        return max(1, round(epochs * lines / rows))
+
+    def _learned(
+        self, folder: Path, *model: str, on: Sequence[str], steps: int, **said: Any
+    ) -> Run:
+        """All look once, at the end, at the questions that they have learned."""
         return _trained(
-            folder, model, data=self._path(TRAIN), max_steps=self.plan.questions, **self._model
-        )
+            folder, *model, data=[self._path(name) for name in on], validation=self._path(TRAIN), column=ASKED,
+            max_steps=steps, eval_every=steps, **{"batch_size": self.plan.rows, **said},
+        )  # fmt: skip
+
+    def _asked(self, folder: Path) -> Run:
+        steps = self._steps(TRAIN, self.plan.scratch, self.plan.rows)
+        return self._learned(folder, "transformer", on=[TRAIN], steps=steps, **self._model)
 
     def _pretrained(self, folder: Path, model: str) -> Run:
-        before = _trained(
-            Path(f"{folder}-spans"), model, data=self._path(TEXT), objective="spans",
-            max_steps=self.plan.pretraining, **self._model,
+        rows = self.plan.rows
+        before = self._learned(
+            Path(f"{folder}-spans"), model, on=[TEXT], objective="spans",
+            steps=self._steps(TEXT, self.plan.part * PRETRAINING, rows), **self._model,
         )  # fmt: skip
-        return _trained(
-            folder, from_=str(before.folder), data=self._path(TRAIN), column=ASKED, max_steps=self.plan.questions,
-            batch_size=self.plan.rows, validation=self._path(TRAIN),
+        steps = self._steps(TRAIN, QUESTIONS, rows)
+        return self._learned(folder, from_=str(before.folder), on=[TRAIN], steps=steps)
+
+    def _recipe(self, folder: Path) -> Run:
+        """That of the assignment, but for the number of epochs, and for dropout, which so few do without."""
+        first, then = self.plan.recipe_rows
+        before = self._learned(
+            Path(f"{folder}-spans"), "transformer", on=[TEXT, TRAIN], objective="spans", batch_size=first,
+            steps=self._steps(TEXT, self.plan.recipe * PRETRAINING, first), learning_rate=6e-3, **RECIPE,
+        )  # fmt: skip
+        return self._learned(
+            folder, from_=str(before.folder), on=[TRAIN], batch_size=then, learning_rate=6e-4,
+            steps=self._steps(TRAIN, QUESTIONS, then), optimizer="adamw",
         )  # fmt: skip
 
     def _mixed(self, folder: Path) -> Run:
-        return _trained(
-            folder, "transformer", data=[self._path(TEXT), self._path(TRAIN)], max_steps=self.plan.mixed,
+        """Each objective as often as spans alone come in a pretraining."""
+        steps = self._steps(TEXT, self.plan.part * PRETRAINING, self.plan.rows)
+        return self._learned(
+            folder, "transformer", on=[TEXT, TRAIN], steps=3 * steps,
             objective="language=1,spans=1,question=1", **self._model,
         )  # fmt: skip
 
@@ -159,7 +201,7 @@ class Knowledge:
         plan = self.plan
         sizes = {"J": max(8, plan.width // 2), "K": 2, "M": 4 * plan.width}
         return _trained(
-            folder, str(EQUATIONS), data=[self._path(TEXT), self._path(TRAIN)], column=ASKED,
+            folder, "answer", data=[self._path(TEXT), self._path(TRAIN)], column=ASKED,
             set={name: str(size) for name, size in sizes.items()}, tokens="bpe", vocabulary=plan.vocabulary,
             documents="lines", batch_size=max(2, plan.rows // 2), max_steps=plan.reading, validation="0.05",
         )  # fmt: skip
@@ -172,41 +214,29 @@ class Knowledge:
             write_text(table, "".join(f"{q}\t{a}\n" for q, a in rows.items()))
         new = [str(table)] if table.stat().st_size else []
         return _trained(
-            folder,
-            "transformer",
-            data=[self._path(TRAIN), *new],
-            max_steps=self.plan.taught,
-            **self._model,
-        )
+            folder, "transformer", data=[self._path(TRAIN), *new], column=ASKED, validation=self._path(TRAIN),
+            max_steps=self.plan.taught, batch_size=self.plan.rows, **self._model,
+        )  # fmt: skip
 
     # ------------------------------------------------------------------ what came of it
 
-    def _nearest(self, found: Matches) -> dict[str, float]:
-        """Of wrong answers, the share that is the answer to the training question that is spelt most alike;
-        and what it would be if the same answers were dealt out at random."""
-        pairs = dict(open_together([self._path(TRAIN)], ASKED).questions())
-        wrong = [
-            (question, str(answer))
-            for question, answer, right in zip(
-                found.questions, found.answers, found.right, strict=True
-            )
-            if not right
-        ][:200]
-        near = []
-        for question, _ in wrong:
-            close = difflib.get_close_matches(question, pairs, 1, 0.0)
-            near.append(pairs[close[0]] if close else "")
-        said = [answer for _, answer in wrong]
+    def _nearest(self, run: Run, found: Matches) -> dict[str, Any]:
+        """Of wrong answers, the share that is the answer to the training question about the nearest name,
+        by spelling and by the model's own vectors; and what it would be if the same answers were dealt out at
+        random."""
+        asked, answers = zip(*open_together([self._path(TRAIN)], ASKED).questions(), strict=True)
+        wrong = [n for n, right in enumerate(found.right) if not right][:200]
+        names, known = [found.subjects[n] for n in wrong], subjects(asked)
+        said = [str(found.answers[n]) for n in wrong]
         dealt = np.random.default_rng(0).permutation(len(said))
-        return {
-            "wrong": len(wrong),
-            "as nearest": float(
-                np.mean([a == b for a, b in zip(said, near, strict=True)] or [False])
-            ),
-            "by chance": float(
-                np.mean([said[n] == b for n, b in zip(dealt, near, strict=True)] or [False])
-            ),
-        }
+        told: dict[str, Any] = {"wrong": len(wrong)}
+        for how, likeness in (("spelling", _spelt), ("vectors", _vectors(run))):
+            near = [answers[n] for n in likeness(names, known)]
+            told[how] = [
+                float(np.mean([said[n] == a for n, a in zip(order, near, strict=True)] or [0.0]))
+                for order in (range(len(said)), dealt)
+            ]
+        return told
 
     def _findings(self, kept: Mapping[str, Any]) -> Findings:
         first = kept[STAGES[0]]
@@ -239,11 +269,30 @@ def _notes(kept: Mapping[str, Any]) -> list[str]:
     ]
     for stage in ("mixed", "taught"):
         near = kept[stage]["nearest"]
-        notes.append(
-            f"Of {near['wrong']} wrong answers of the model {stage}, {near['as nearest']:.0%} are the answer to the "
-            f"training question that is spelt most alike; dealt out at random, {near['by chance']:.0%} would be."
-        )
+        for how in ("spelling", "vectors"):
+            share, chance = near[how]
+            notes.append(
+                f"Of {near['wrong']} wrong answers of the model {stage}, {share:.0%} are the answer to the training "
+                f"question about the nearest name by {how}; dealt out at random, {chance:.0%} would be."
+            )
     return notes
+
+
+def _spelt(names: Sequence[str], known: Sequence[str]) -> list[int]:
+    """The number of the name that is spelt most alike."""
+    place = {name: number for number, name in enumerate(known)}
+    return [place[difflib.get_close_matches(name, place, 1, 0.0)[0]] for name in names]
+
+
+def _vectors(run: Run) -> Callable[[Sequence[str], Sequence[str]], list[int]]:
+    """The same by the mean of the vectors that a language model has for the tokens of a name."""
+    table, tokenizer = run.module("last").parameter("e").detach(), run.tokenizer()
+
+    def of(names: Sequence[str]) -> torch.Tensor:
+        means = [table[tokenizer.encode(f" {name}")].mean(0) for name in names]
+        return torch.nn.functional.normalize(torch.stack(means), dim=1)
+
+    return lambda names, known: (of(names) @ of(known).T).argmax(1).tolist() if names else []
 
 
 def _parameters(run: Run) -> int:
