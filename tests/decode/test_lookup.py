@@ -11,7 +11,7 @@ import torch
 
 from indicial.cli import main
 from indicial.data.columns.codings import Text
-from indicial.data.columns.pages import Index, Paged, between, looked_up, parted
+from indicial.data.columns.pages import Index, Paged, between, looked_up, opened, parted
 from indicial.data.columns.parts import load_codings
 from indicial.decode.lookup import Librarian
 from indicial.library.loading import load
@@ -91,7 +91,7 @@ def test_rows_have_the_question_its_page_and_its_answer(people: Path) -> None:
     assert columns == {"q": "question", "d": "page", "x": "page", "w": "asked"}
     assert isinstance(table, Paged)
     rows = [cells for _, cells in table.rows()]
-    assert [row["page"] for row in rows] == PAGES  # type: ignore[index]
+    assert [row["page"] for row in rows] == [opened(page) for page in PAGES]  # type: ignore[index]
     assert rows[1]["asked"] == "Where is Bo Ruiz from? ⁇ Rome"  # type: ignore[index]
     assert parted(between("Where?", "Rome")) == ("Where?", "Rome")
     # Columns that are there already are taken as they are.
@@ -109,7 +109,7 @@ def test_what_is_found_is_what_the_equations_say(people: Path) -> None:
     weights = run.module().state_dict()
     c = next(v for k, v in weights.items() if k == "c").double().numpy()
     vector = lambda text: c[coding.encode(text)].sum(0)  # noqa: E731
-    f, g = vector(question), np.stack([vector(page) for page in PAGES])
+    f, g = vector(question), np.stack([vector(opened(page)) for page in PAGES])
     logits = g @ f / 4 / np.linalg.norm(g, axis=1) / np.linalg.norm(f)
     chances = np.exp(logits) / np.exp(logits).sum()
     (found,) = librarian.find([question], 3)
@@ -124,7 +124,7 @@ def test_what_is_found_is_what_the_equations_say(people: Path) -> None:
     asked = codings["w"].tokenizer.encode(between(question))  # type: ignore[attr-defined]
     scores = []
     for number, chance in found:
-        x = torch.tensor(codings["x"].encode(PAGES[number]).tolist())
+        x = torch.tensor(codings["x"].encode(opened(PAGES[number])).tolist())
         nats = measure({"x": x[None], "w": torch.tensor([asked])})
         scores.append(chance * math.exp(-float(nats.double().sum())))
     ((*ranked,),) = librarian.ranked([question], [found])
@@ -158,14 +158,14 @@ def test_the_library_answers_from_a_folder_of_ones_own(
 ) -> None:
     """A page that it was never asked about is found: what is learned is how to look, not what is there."""
     Path("pages").mkdir()
-    names = "Anna Bruno Cyrus Diana Ewald Felix Greta Hugo Ivan Jutta Kuno Lea Moritz Nora Otto Paul".split()
-    towns = (
-        "Lund Rome Oslo Kyiv Bern Graz Nice York Bonn Cork Riga Metz Bari Gent Pula Vigo".split()
-    )
-    for number, (name, town) in enumerate(zip(names, towns, strict=True)):
+    homes = {
+        "Anna": "Lund", "Bruno": "Rome", "Cyrus": "Oslo", "Diana": "Kyiv", "Ewald": "Bern", "Felix": "Graz",
+        "Greta": "Nice", "Hugo": "York", "Ivan": "Bonn", "Jutta": "Cork", "Kuno": "Riga", "Moritz": "Bari",
+    }  # fmt: skip
+    for number, (name, town) in enumerate(homes.items()):
         Path(f"pages/{number}.txt").write_text(f"{name} is a painter from {town} .\n")
-    rows = [f"Where is {n} from?\t{t}\n" for n, t in zip(names, towns, strict=True)]
-    Path("own.tsv").write_text("".join(rows[:12]))
+    rows = [f"Where is {n} from?\t{t}\n" for n, t in homes.items()]
+    Path("own.tsv").write_text("".join(rows[:-1]))
     files = "--data pages --data own.tsv --column question=0 --column answer=1"
     sizes = "--set J=16 --set K=1 --set M=32 --batch-size 12 --max-steps 5"
     assert main(["train", "answer", *f"{files} {sizes} --out own".split()]) == 0

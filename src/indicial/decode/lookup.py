@@ -24,7 +24,7 @@ import numpy as np
 import torch
 
 from indicial.data.columns.codings import Coding, Text
-from indicial.data.columns.pages import Index, between, is_text, parted
+from indicial.data.columns.pages import Index, between, is_text, opened, parted
 from indicial.data.columns.parts import Held
 from indicial.data.columns.slots import Slot
 from indicial.data.sources import Files, is_gone, open_source
@@ -130,7 +130,7 @@ class Librarian:
 
     @cached_property
     def _page_vectors(self) -> dict[str, Any]:
-        return self._vectors(self.page_parts, self.pages)
+        return self._vectors(self.page_parts, list(map(opened, self.pages)))
 
     # ------------------------------------------------------------------ finding
 
@@ -178,7 +178,7 @@ class Librarian:
         assert read is not None
         token, coding = read.token.name, self.codings[read.token.name]
         assert isinstance(coding, Text)
-        inputs, lengths = self._inputs(self.reader, [self.pages[n] for _, n in pairs])
+        inputs, lengths = self._inputs(self.reader, [opened(self.pages[n]) for _, n in pairs])
         room = self.reader.sizes.known.get(read.length or "", self.context)
         asked = [coding.tokenizer.encode(between(question))[:room] for question, _ in pairs]
         long = torch.tensor([len(one) for one in asked])
@@ -241,7 +241,7 @@ class Librarian:
         assert found is not None
         coding = self.codings[found.token.name]
         assert isinstance(coding, Text)
-        inputs, lengths = self._inputs(self.reader, pages)
+        inputs, lengths = self._inputs(self.reader, list(map(opened, pages)))
         with torch.no_grad():
             begun = self.reader.begin(
                 **inputs,

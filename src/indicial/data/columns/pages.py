@@ -3,7 +3,7 @@
     --data wiki.txt --data births.tsv --column question=0 --column answer=1
 
     Paged(…).rows()  →  1, {"question": "Where was Anna Lind born?", "answer": "Lund",
-                            "page": "Anna Lind is a painter from Lund .",
+                            "page": "| Anna Lind is a painter from Lund .",
                             "asked": "Where was Anna Lind born? ⁇ Lund"}
 
 Nobody says which page a question is about. It is taken to be the one that has most of the question's words and
@@ -43,6 +43,11 @@ LOOKED_AT = 20
 def between(question: str, answer: str = "") -> str:
     """A question and its answer as one text; without the answer, its beginning."""
     return f"{question} {MARK} {answer}".strip()
+
+
+def opened(page: str) -> str:
+    """A page as it is read: behind a sign, so that its first word has the same tokens as anywhere else."""
+    return f"| {page}"
 
 
 def parted(text: str) -> tuple[str, str]:
@@ -113,7 +118,7 @@ class Paged(Table):
         for question, answer in self.questions.rows():
             page = self._index.pages[self._index.find(question, answer)]
             asked = between(question, answer)
-            found.append({QUESTION: question, ANSWER: answer, PAGE: page, ASKED: asked})
+            found.append({QUESTION: question, ANSWER: answer, PAGE: opened(page), ASKED: asked})
         return found
 
     def rows(self) -> Rows:

@@ -71,7 +71,7 @@ class Plan:
     reading: int = 500
     """Steps."""
     taught: int = 1000
-    recipe: float = 0.005
+    recipe: float = 0.002
     """The part that the assignment's own recipe gets: a step of it takes ten times as long."""
     recipe_rows: tuple[int, int] = (128, 256)
 
@@ -190,10 +190,11 @@ class Knowledge:
         )  # fmt: skip
 
     def _mixed(self, folder: Path) -> Run:
-        """Each objective as often as spans alone come in a pretraining."""
-        steps = self._steps(TEXT, self.plan.part * PRETRAINING, self.plan.rows)
+        """As many steps as a pretraining and its questions have together."""
+        rows = self.plan.rows
+        steps = self._steps(TEXT, self.plan.part * PRETRAINING, rows)
         return self._learned(
-            folder, "transformer", on=[TEXT, TRAIN], steps=3 * steps,
+            folder, "transformer", on=[TEXT, TRAIN], steps=steps + self._steps(TRAIN, QUESTIONS, rows),
             objective="language=1,spans=1,question=1", **self._model,
         )  # fmt: skip
 
