@@ -143,7 +143,7 @@ def in_full(statement: s.Statement, outline: Outline, misspelt: Span | None = No
     if not isinstance(statement, s.Equation):
         return True
     indices = list(statement.every(s.Index))
-    if not indices or not all(index_expression(_plain(i)) for n in indices for i in n.items):
+    if not indices or not all(index_expression(s.head(i)) for n in indices for i in n.items):
         return False
     if not all(map(_is_bracketed, indices)):
         return False  # `(h * z)_t`
@@ -191,7 +191,7 @@ def _statistics(statement: s.Statement, outline: Outline) -> bool:
 def _indexed_below(statement: s.Statement, span: Span) -> bool:
     """Whether what a Σ sums has an index, if not its own: `ĝ_i - g`, and not the `1 / n` of a constant."""
     return any(
-        node.body.span == span and any(isinstance(n, s.Name) and n.sub for n in node.body.walk())
+        node.body.span == span and any(n.sub for n in node.body.every(s.Name))
         for node in statement.every(s.Reduction)
     )
 
@@ -199,12 +199,6 @@ def _indexed_below(statement: s.Statement, span: Span) -> bool:
 def _is_bracketed(node: s.Index) -> bool:
     """Whether indices stand in square brackets: behind a name they do, even inside a macro."""
     return isinstance(node.base, s.Name) or "[" in node.span.text[len(node.base.span.text) :]
-
-
-def _plain(item: s.Expression) -> s.Expression:
-    """An index without what it is read from: the w of `w[t]`."""
-    item = s.head(item)
-    return item
 
 
 def _runs(under: s.Expression) -> bool:

@@ -53,15 +53,7 @@ def moved_size(size: Size, places: Places) -> Size:
     """A size whose strides depend on indices that move."""
     if not any(isinstance(atom, Strided) and atom.index in places for atom in size.atoms):
         return size
-    result = Size()
-    for monomial, coefficient in size.terms:
-        term = Size.of(coefficient)
-        for atom, power in monomial:
-            base = Size.of(_moved_atom(atom, places))
-            for _ in range(power):
-                term = term * base
-        result = result + term
-    return result
+    return size.mapped(lambda atom: _moved_atom(atom, places))
 
 
 def _moved_atom(atom: str | Strided, places: Places) -> str | Strided:

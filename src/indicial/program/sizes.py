@@ -12,7 +12,7 @@ stride 2, which has a value only where the depth has one.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -109,15 +109,15 @@ class Size:
             return Size.of(values[name]) if name in values else self
         if not any(isinstance(a, str) and a in values for a in self.atoms):
             return self
+        return self.mapped(lambda a: values.get(a, a) if isinstance(a, str) else a)
+
+    def mapped(self, change: Callable[[str | Strided], Sizeable | str | Strided]) -> Size:
+        """The formula with something in the place of each of its atoms."""
         result = Size()
         for monomial, coefficient in self.terms:
             factor = Size.of(coefficient)
             for atom, power in monomial:
-                base = (
-                    Size.of(values[atom])
-                    if isinstance(atom, str) and atom in values
-                    else Size.of(atom)
-                )
+                base = Size.of(change(atom))
                 for _ in range(power):
                     factor = factor * base
             result = result + factor
@@ -220,21 +220,9 @@ def nonnegative(size: Size, empty: Collection[str] = ()) -> bool:
     if strided:
         # What a stride leaves of 1 or more is 1 or more as well.
         least |= {f"{a}": Size.of(f"{a}") + 1 for a in strided if a.base not in empty}
-        size = _renamed(size, {a: f"{a}" for a in strided})
+        size = size.mapped(str)
     shifted = size.substitute(least)
     return all(coefficient >= 0 for _, coefficient in shifted.terms)
-
-
-def _renamed(size: Size, names: Mapping[Strided, str]) -> Size:
-    result = Size()
-    for monomial, coefficient in size.terms:
-        factor = Size.of(coefficient)
-        for atom, power in monomial:
-            for _ in range(power):
-                named = names[atom] if isinstance(atom, Strided) else atom
-                factor = factor * Size.of(named)
-        result = result + factor
-    return result
 
 
 def divided(base: Size, by: Strided) -> Size:

@@ -73,17 +73,9 @@ class Finish:
 
     def _strides(self, size: Size) -> Size:
         """Sizes inside `Strided` get their names too."""
-        if not any(isinstance(atom, Strided) for monomial, _ in size.terms for atom, _ in monomial):
+        if not any(isinstance(atom, Strided) for atom in size.atoms):
             return size
-        result = Size()
-        for monomial, coefficient in size.terms:
-            term = Size.of(coefficient)
-            for atom, power in monomial:
-                named = self._stride_named(atom) if isinstance(atom, Strided) else Size.of(atom)
-                for _ in range(power):
-                    term = term * named
-            result = result + term
-        return result
+        return size.mapped(lambda a: self._stride_named(a) if isinstance(a, Strided) else a)
 
     def _stride_named(self, atom: Strided) -> Size:
         """`⌈#3/2⌉` → `⌈X/2⌉`; → `⌈X/4⌉` where #3 itself is `⌈X/2⌉`."""

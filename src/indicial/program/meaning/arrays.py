@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from indicial.notation.source import Span
 from indicial.program.ir import Code, Tensor
-from indicial.program.sizes import Size
+from indicial.program.sizes import Size, Strided
 
 if TYPE_CHECKING:
     import numpy as np
@@ -134,19 +134,14 @@ def stored_extents(tensor: Tensor) -> list[Size]:
 
 def _at_lower(size: Size, lowers: Mapping[str, Size]) -> Size:
     """The size with each stride's depth at the lower end of its index, where a number is known."""
-    result = Size()
-    for monomial, coefficient in size.terms:
-        factor = Size.of(coefficient)
-        for atom, power in monomial:
-            base = Size.of(atom)
-            if not isinstance(atom, str) and atom.index in lowers:
-                lower = lowers[atom.index].number
-                if lower is None or lower + atom.offset <= 0:
-                    base = Size.of(atom.base)
-            for _ in range(power):
-                factor = factor * base
-        result = result + factor
-    return result
+
+    def lowest(atom: str | Strided) -> str | Strided:
+        if isinstance(atom, str) or atom.index not in lowers:
+            return atom
+        lower = lowers[atom.index].number
+        return atom.base if lower is None or lower + atom.offset <= 0 else atom
+
+    return size.mapped(lowest)
 
 
 def stored_shape(tensor: Tensor, sizes: Mapping[str, int]) -> tuple[int, ...]:

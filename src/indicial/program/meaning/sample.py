@@ -126,18 +126,6 @@ def sample(code: ir.Code, sizes: Mapping[str, int], seed: int = 0) -> Sample:
 
 def extent_value(extent: Size, sizes: Mapping[str, int]) -> int:
     """An extent at these sizes; one that depends on a layer counts as at its longest."""
-    full = {
-        atom: Size.of(atom.base)
-        for atom in extent.atoms
-        if isinstance(atom, Strided) and atom.index
-    }
-    if not full:
-        return max(0, extent.value(sizes))
-    total = Size()
-    for monomial, coefficient in extent.terms:
-        term = Size.of(coefficient)
-        for atom, power in monomial:
-            for _ in range(power):
-                term = term * (full[atom] if atom in full else Size.of(atom))
-        total = total + term
-    return max(0, total.value(sizes))
+    if any(isinstance(atom, Strided) and atom.index for atom in extent.atoms):
+        extent = extent.mapped(lambda a: a.base if isinstance(a, Strided) and a.index else a)
+    return max(0, extent.value(sizes))

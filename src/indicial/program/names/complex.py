@@ -135,7 +135,7 @@ class _Complex:
         parts = self.sides(statement)
         if stem not in self.complex:
             return [replace(statement, sides=(left, *(part for part, _ in parts)))]
-        if stem in ("loss", "ℒ") or not isinstance(_base(left), s.Name):
+        if stem in ("loss", "ℒ") or not isinstance(s.head(left), s.Name):
             raise _Refused(f"the value {unicode(left)}", left.span)
         told = f"{stem} is complex: {stem}^{{re}} and {stem}^{{im}}"
         self.messages.note("complex-pair", told, left.span)
@@ -301,14 +301,9 @@ def _heads(statement: s.Statement) -> tuple[s.Expression, ...]:
     return statement.items if isinstance(statement, s.Declaration) else ()
 
 
-def _base(node: s.Expression) -> s.Expression:
-    node = s.head(node)
-    return node
-
-
 def _stem(node: s.Expression) -> str:
     """The name without its subscripts, which may be indices."""
-    base = _base(node)
+    base = s.head(node)
     return name_key(replace(base, sub=())) if isinstance(base, s.Name) else ""
 
 

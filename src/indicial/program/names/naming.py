@@ -157,7 +157,7 @@ class Naming:
         before_round: dict[int, bool] = {}
         listed: set[int] = set()
         below: set[int] = set()  # the d of `W_d` is a label
-        left = _head(statement.sides[0]) if isinstance(statement, s.Equation) else None
+        left = s.head(statement.sides[0]) if isinstance(statement, s.Equation) else None
         if isinstance(statement, s.Equation) and isinstance(statement.sides[0], s.Name):
             bracketed.add(id(statement.sides[0]))
         for node in statement.every(s.Name, s.Index, s.Call, s.TupleLiteral):
@@ -436,7 +436,7 @@ def _carried(statement: s.Statement) -> set[str]:
     """
     if isinstance(statement, s.Equation) and isinstance(statement.sides[0], s.Index):
         return set()
-    left = _head(statement.sides[0]) if isinstance(statement, s.Equation) else None
+    left = s.head(statement.sides[0]) if isinstance(statement, s.Equation) else None
     step = _step(left.sup) if isinstance(left, s.Name) else None
     if step is None or not step[1] or not isinstance(statement, s.Equation):
         return set()
@@ -447,12 +447,6 @@ def _carried(statement: s.Statement) -> set[str]:
     others = {n.base for n in names if n.sup == left.sup and n.base != left.base}
     alone = {n.base for n in names if not n.sup}
     return {step[0]} if others - alone else set()
-
-
-def _head(left: s.Expression) -> s.Expression:
-    """The name that a left side begins with."""
-    left = s.head(left)
-    return left
 
 
 def _arithmetic(script: s.Expression) -> bool:

@@ -245,15 +245,15 @@ def parameter_used(call: s.Call, sides: Sequence[s.Expression]) -> bool:
         hidden: set[int] = set()
         for node in side.walk():
             if isinstance(node, s.Index):
-                hidden.update(id(n) for item in node.items for n in item.walk())
+                hidden |= s.ids(node.items)
             elif isinstance(node, s.Name):
-                hidden.update(id(n) for script in node.scripts for n in script.walk())
+                hidden |= s.ids(node.scripts)
                 if id(node) not in hidden:
                     values.add(replace(node, sup=()))
             elif isinstance(node, s.Reduction):
-                hidden.update(id(n) for u in node.under for n in u.walk())
+                hidden |= s.ids(node.under)
             elif isinstance(node, s.Call) and _holds_indices(node, call):
-                hidden.update(id(n) for a in node.arguments for n in a.walk())
+                hidden |= s.ids(node.arguments)
     return bool(names & values)
 
 

@@ -294,16 +294,13 @@ def factors(statements: list[s.Statement]) -> list[s.Statement]:
     for statement in statements:
         for node in statement.walk():
             if isinstance(node, s.Index):
-                inside.update(id(n) for item in node.items for n in item.walk())
+                inside |= s.ids(node.items)
             elif isinstance(node, s.Call):
-                inside.add(id(node.function))
-                inside.update(
-                    id(n) for part in (*node.arguments, *(node.given or ())) for n in part.walk()
-                )
+                inside |= {id(node.function), *s.ids((*node.arguments, *(node.given or ())))}
             elif isinstance(node, s.Reduction):
-                inside.update(id(n) for under in node.under for n in under.walk())
+                inside |= s.ids(node.under)
             elif isinstance(node, s.Name):
-                inside.update(id(n) for script in node.scripts for n in script.walk())
+                inside |= s.ids(node.scripts)
                 if id(node) not in inside:
                     values.add(node.base)
                     bare.add(name_key(replace(node, sup=())))
