@@ -19,7 +19,7 @@ MODELS = [
     "transformer_joined", "transformer_relative", "transformer_rotary", "trigram", "ugrnn",
 ]  # fmt: skip
 AHEAD = [
-    "bidirectional", "blank_log_loss", "blank_rnn", "encoder", "language_cnn", "merged_attention",
+    "bidirectional", "blank_log_loss", "blank_rnn", "encoder", "language_cnn", "merged_attention", "perceiver",
     "positions_relative", "selects", "self_attention", "synthesizer_dense", "synthesizer_random",
 ]  # fmt: skip
 NO_STEPS = {"argmax_attention", "focus", "near", "ugcnn"}  # several indices, none of them generated

@@ -125,7 +125,7 @@ class Paged(Table):
         yield from enumerate(self._rows, 1)
 
     def stamp(self) -> object:
-        return [self.questions.stamp(), self.pages.stamp()]
+        return [self.questions.stamp(), self.pages.stamp(), opened("")]
 
 
 def looked_up(
