@@ -170,11 +170,10 @@ class _Terms:
     def names(self, test: ir.Test) -> list[str]:
         """The sizes that a claim depends on."""
         found: dict[str, None] = {}
-        for side in (test.left, test.right, test.tolerance, test.guard):
-            for node in side.walk() if side is not None else ():
-                if isinstance(node, ir.Quantity | ir.SizeValue | ir.Read):
-                    size = self.size(node)
-                    found |= dict.fromkeys(sorted(size.names)) if size is not None else {}
+        for side in test.parts:
+            for node in side.every(ir.Quantity, ir.SizeValue, ir.Read):
+                size = self.size(node)
+                found |= dict.fromkeys(sorted(size.names)) if size is not None else {}
         return list(found)
 
 

@@ -248,7 +248,6 @@ def _sides(found: Mapping[str, Array]) -> Sides:
 def _indices(test: ir.Test) -> list[ir.Index]:
     """The indices of a claim, those of its sums included."""
     found = list(test.indices)
-    for part in (test.left, test.right, test.guard, test.tolerance):
-        for node in part.walk() if part is not None else ():
-            found += getattr(node, "indices", ())
+    for node in (node for part in test.parts for node in part.walk()):
+        found += getattr(node, "indices", ())
     return found

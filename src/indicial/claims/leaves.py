@@ -126,13 +126,7 @@ def _kind(tensor: ir.Tensor) -> str:
 
 
 def _by_precedence(statements: list[ir.Statement]) -> tuple[ir.Statement, ...]:
-    """Numbers on the left before indices, guards before none, as in any program."""
-
-    def order(statement: ir.Statement) -> tuple[int, int]:
-        numbers = sum(1 for p in statement.left if isinstance(p, ir.Affine) and not p.terms)
-        return -numbers, 0 if statement.guard is not None else 1
-
-    return tuple(sorted(statements, key=order))
+    return tuple(sorted(statements, key=lambda statement: statement.precedence))
 
 
 def _transformed(draw: ir.Draw, noise: ir.Read) -> ir.Expression:

@@ -348,8 +348,7 @@ def _figure(experiment: Experiment, found: Estimate) -> str:
     place = _worst(found)
     error = float(found.error[place])
     test = experiment.test
-    drawn_left = bool(test.left.every(Statistic))
-    drawn_right = bool(test.right.every(Statistic))
+    drawn_left, drawn_right = test.left.every(Statistic), test.right.every(Statistic)
     left, right = float(found.left[place]), float(found.right[place])
     if drawn_left and drawn_right:
         value = f"{with_error(left, error)} against {number(right)}"
@@ -364,14 +363,10 @@ def _refuted(experiment: Experiment, found: Estimate, seed: int) -> Verdict:
     at = experiment.places(place, found.sizes)
     left, right = float(found.left[place]), float(found.right[place])
     error = float(found.error[place])
-    shown_left = with_error(left, error) if _has_statistic(test.left) else number(left)
-    shown_right = with_error(right, error) if _has_statistic(test.right) else number(right)
+    shown_left = with_error(left, error) if test.left.every(Statistic) else number(left)
+    shown_right = with_error(right, error) if test.right.every(Statistic) else number(right)
     sizes = {n: v for n, v in found.sizes.items() if n in experiment.code.sizes}
     gap = with_error(abs(left - right), error)
     broken = Counterexample(shown_left, shown_right, gap, at, sizes, labels=experiment.labels(at))
     text = f"{shown_left} ({found.draws:,} draws) {is_not(test)} {shown_right}"
     return Verdict(test, REFUTED, text, broken, seed)
-
-
-def _has_statistic(expression: Any) -> bool:
-    return bool(expression.every(Statistic))

@@ -12,15 +12,14 @@ y = a + b;  z = c;  claim y ≤ 1      →      y = a + b, with a and b and what
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from indicial.program.explain.facts import tied_sizes
-from indicial.program.ir import Code, Expression, Reduce, SizeValue, Softmax, Test
+from indicial.program.ir import Code, Test
 from indicial.program.messages import Message, wrapped
-from indicial.program.rewrite import reached, tensors_read
-from indicial.program.sizes import Size
+from indicial.program.rewrite import reached, sizes_in, tensors_read
 
 if TYPE_CHECKING:
     import numpy as np
@@ -234,30 +233,7 @@ def claimed(code: Code, test: Test) -> Code:
 
     A second size of a letter is taken as the first also where the claim does not read the first.
     """
-    sides = [e for e in (test.left, test.right, test.guard, test.tolerance) if e is not None]
-    found = replace(part(code, [n for side in sides for n in side.tensors()]), tests=(test,))
-    names: set[str] = set()
-    for size in _sizes(found, sides):
-        names |= size.names
+    found = replace(part(code, [n for side in test.parts for n in side.tensors()]), tests=(test,))
+    names = {name for size in sizes_in(found) for name in size.names}
     known = tied_sizes(code, {n: value for n, value in code.sizes.items() if value is not None})
     return replace(found, sizes={n: known.get(n) for n in code.sizes if n in names})
-
-
-def _sizes(code: Code, sides: list[Expression]) -> Iterator[Size]:
-    """All sizes in a program and in a claim about it."""
-    for tensor in code.tensors.values():
-        for axis in tensor.axes:
-            yield from (axis.lower, axis.extent)
-        if tensor.values is not None:
-            yield tensor.values
-    bodies = [p for s in code.statements for p in s.parts]
-    bodies += [a for d in code.draws for a in d.arguments]
-    for node in (node for body in (*bodies, *sides) for node in body.walk()):
-        if isinstance(node, SizeValue):
-            yield node.size
-        elif isinstance(node, Reduce | Softmax):
-            for index in node.indices:
-                yield from (index.lower, index.extent)
-    for test in code.tests:
-        for index in test.indices:
-            yield from (index.lower, index.extent)

@@ -321,6 +321,12 @@ class Statement:
         """The body, and the guard if there is one."""
         return (self.body,) if self.guard is None else (self.body, self.guard)
 
+    @property
+    def precedence(self) -> tuple[int, int]:
+        """By which the equations of a tensor stand in order: numbers on the left first, then guards."""
+        numbers = sum(number_at(place) is not None for place in self.left)
+        return -numbers, int(self.guard is None)
+
     def reads(self) -> list[Read]:
         """All reads, in the guard too."""
         return [read for part in self.parts for read in part.every(Read)]
@@ -366,6 +372,12 @@ class Test:
     guard: Expression | None = None
     text: str = field(default="", compare=False)
     """A claim as it is written, on one line."""
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        """Both sides, and the tolerance and the guard if there are any."""
+        parts = self.left, self.right, self.tolerance, self.guard
+        return tuple(part for part in parts if part is not None)
 
 
 Literal = Union[float, tuple["Literal", ...]]  # noqa: UP007 (a forward reference)

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
@@ -72,6 +72,34 @@ def needed_names(statements: Iterable[ir.Statement], wanted: Iterable[str]) -> s
     for statement in statements:
         reads.setdefault(statement.target, set()).update(r.tensor for r in statement.reads())
     return reached(wanted, lambda name: reads.get(name, ()))
+
+
+def sizes_in(code: ir.Code) -> Iterator[Size]:
+    """All sizes of a program, in order of appearance."""
+    for tensor in code.tensors.values():
+        for axis in tensor.axes:
+            yield from (axis.extent, axis.lower)
+        if tensor.values is not None:
+            yield tensor.values
+    for statement in code.statements:
+        yield from _ends(statement.indices)
+        yield from _sizes_inside(statement.parts)
+    for test in code.tests:
+        yield from _ends(test.indices)
+        yield from _sizes_inside(test.parts)
+    yield from _sizes_inside(argument for draw in code.draws for argument in draw.arguments)
+
+
+def _ends(indices: Iterable[ir.Index]) -> Iterator[Size]:
+    return (size for index in indices for size in (index.extent, index.lower))
+
+
+def _sizes_inside(expressions: Iterable[ir.Expression]) -> Iterator[Size]:
+    for node in (node for expression in expressions for node in expression.walk()):
+        if isinstance(node, ir.SizeValue):
+            yield node.size
+        elif isinstance(node, ir.Reduce | ir.Softmax):
+            yield from _ends(node.indices)
 
 
 def is_constant(expression: ir.Expression) -> bool:

@@ -58,9 +58,8 @@ def _problems(code: ir.Code) -> Iterator[str]:
         scope: set[str] = set()
         for index in test.indices:
             yield from _in_range(code, index, scope, "test")
-        for side in (test.left, test.right, test.tolerance, test.guard):
-            if side is not None:
-                yield from _in_expression(code, side, scope, "test")
+        for side in test.parts:
+            yield from _in_expression(code, side, scope, "test")
     for draw in code.draws:
         if draw.tensor not in code.tensors:
             yield f"{draw.tensor}: drawn, but there is no such tensor"

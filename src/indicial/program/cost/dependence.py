@@ -25,6 +25,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import Self
 
 from indicial.program import ir
 from indicial.program.cost.conditions import (
@@ -86,7 +87,7 @@ def edges(code: ir.Code) -> Iterator[Edge]:
     """Every read of a defined tensor, guards and conditions included."""
     defined = {statement.target for statement in code.statements}
     for statement in code.statements:
-        scope = _Scope(statement.scope, tuple(constraints(statement.guard)[0]))
+        scope = Scope(statement.scope, tuple(constraints(statement.guard)[0]))
         for part in (statement.body, statement.guard):
             if part is None:
                 continue
@@ -99,25 +100,25 @@ def edges(code: ir.Code) -> Iterator[Edge]:
 
 
 @dataclass(frozen=True)
-class _Scope:
+class Scope:
     """The indices at some place of a right side, what is known of them, which were bound there."""
 
     indices: dict[str, ir.Index]
-    constraints: tuple[Constraint, ...]
+    constraints: tuple[Constraint, ...] = ()
     bound: frozenset[str] = frozenset()
 
-    def bind(self, new: Iterable[ir.Index]) -> _Scope:
+    def bind(self, new: Iterable[ir.Index]) -> Self:
         inner = {index.name: index for index in new}
         # A name that is bound anew has nothing to do with what was known about the old one.
         kept = [c for c in self.constraints if inner.keys().isdisjoint(dict(c.form.terms))]
-        return _Scope(self.indices | inner, tuple(kept), self.bound | inner.keys())
+        return self.__class__(self.indices | inner, tuple(kept), self.bound | inner.keys())
 
-    def where(self, condition: ir.Expression | None) -> _Scope:
+    def where(self, condition: ir.Expression | None) -> Self:
         found = tuple(constraints(condition)[0])
         return replace(self, constraints=self.constraints + found)
 
 
-def _reads(expression: ir.Expression, scope: _Scope) -> Iterator[tuple[ir.Read, _Scope]]:
+def _reads(expression: ir.Expression, scope: Scope) -> Iterator[tuple[ir.Read, Scope]]:
     """Every read, those inside places included, with its scope."""
     match expression:
         case ir.Reduce(_, indices, condition, body) | ir.Softmax(indices, condition, body):

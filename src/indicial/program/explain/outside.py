@@ -9,12 +9,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from indicial.program import ir
-from indicial.program.cost.conditions import Constraint, add, constraints, negation, sign
-from indicial.program.cost.dependence import edges, groups
+from indicial.program.cost.conditions import add, negation, sign
+from indicial.program.cost.dependence import Scope, edges, groups
 from indicial.program.explain.numbers import tight
 from indicial.program.sizes import Size
 
@@ -60,25 +60,12 @@ def _from_below(statement: ir.Statement, read: ir.Read) -> bool:
     return any(left.get(name, 0) > 0 and by < left[name] for name, by in shifts)
 
 
-@dataclass(frozen=True)
-class _Scope:
-    """The indices at some place of a right side, and what is known of them."""
-
-    indices: dict[str, ir.Index]
-    known: tuple[Constraint, ...] = ()
-
-    def bind(self, new: Iterable[ir.Index]) -> _Scope:
-        inner = {index.name: index for index in new}
-        # What was known of an index is not about another one of the same name.
-        kept = tuple(c for c in self.known if inner.keys().isdisjoint(dict(c.form.terms)))
-        return _Scope(self.indices | inner, kept)
-
-    def where(self, condition: ir.Expression | None) -> _Scope:
-        return replace(self, known=self.known + tuple(constraints(condition)[0]))
+class _Scope(Scope):
+    """The indices at some place of a right side, and how far they go."""
 
     def highest(self, form: ir.Affine) -> Size | None:
         """The largest value of index arithmetic, as far as conditions say; None if unknown."""
-        bounds = [add(form, c.form, -1) for c in self.known if not c.differs]
+        bounds = [add(form, c.form, -1) for c in self.constraints if not c.differs]
         best = self._at_most(form)
         for bound in map(self._at_most, bounds):
             if best is None or (bound is not None and sign(bound - best) == -1):
@@ -101,7 +88,7 @@ class _Scope:
     def _end(self, name: str, index: ir.Index, upper: bool) -> Size:
         """The end of a range; an end that a condition excludes is left out."""
         end = index.upper if upper else index.lower
-        for c in self.known:
+        for c in self.constraints:
             if c.differs and tuple(n for n, _ in c.form.terms) == (name,):
                 factor = c.form.terms[0][1]
                 if factor in (1, -1) and -factor * c.form.offset == end:
@@ -118,7 +105,7 @@ class _Seen:
 
 
 def _reads_of(code: ir.Code, statement: ir.Statement) -> Iterator[_Seen]:
-    scope = _Scope({index.name: index for index in statement.indices}).where(statement.guard)
+    scope = _Scope(statement.scope).where(statement.guard)
     for earlier in code.of(statement.target):
         if earlier is statement:
             break

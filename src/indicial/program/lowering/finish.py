@@ -14,7 +14,7 @@ from indicial.program.lowering.axes import Range, is_layered
 from indicial.program.lowering.classes import Conflict
 from indicial.program.lowering.context import Context, TensorInfo, Variable
 from indicial.program.lowering.lower import Lowering
-from indicial.program.rewrite import free_indices, rebuild
+from indicial.program.rewrite import free_indices, rebuild, sizes_in
 from indicial.program.sizes import Size, Strided, divided
 
 EXTREMES = ("max", "min", "argmax", "argmin")
@@ -142,7 +142,7 @@ class Finish:
             )
             for st in context.statements
         ]
-        statements.sort(key=_precedence)
+        statements.sort(key=lambda statement: statement.precedence)
         tests = tuple(
             ir.Test(
                 self.expression(t.left), t.relation, self.expression(t.right),
@@ -166,10 +166,10 @@ class Finish:
             key: info.literal for key, info in context.tensors.items() if info.literal is not None
         }
         generated = self.lowering.outline.generated
-        return ir.Code(
+        code = ir.Code(
             tensors,
             tuple(statements),
-            self._sizes(tensors, statements, tests),
+            {},
             constants,  # type: ignore[arg-type]
             draws,
             tests,
@@ -177,6 +177,7 @@ class Finish:
             generated[0][0].key if generated else None,
             self._labels(),
         )
+        return replace(code, sizes=self._sizes(code))
 
     def _labels(self) -> dict[str, tuple[str, ...]]:
         """The labels of each size, in their order; those of T are those of `T_α` too."""
@@ -203,30 +204,10 @@ class Finish:
             bool(info.lifted) and info.lifted[0].base == "b", info.guess, info.span,
         )  # fmt: skip
 
-    def _sizes(
-        self,
-        tensors: dict[str, ir.Tensor],
-        statements: list[ir.Statement],
-        tests: tuple[ir.Test, ...],
-    ) -> dict[str, int | None]:
+    def _sizes(self, code: ir.Code) -> dict[str, int | None]:
         """The names that occur, in order of appearance, with the values that the text gives."""
         found: dict[str, int | None] = {}
-        sizes: list[Size] = []
-        for tensor in tensors.values():
-            for axis in tensor.axes:
-                sizes += [axis.extent, axis.lower]
-            if tensor.values is not None:
-                sizes.append(tensor.values)
-        for statement in statements:
-            for index in statement.indices:
-                sizes += [index.extent, index.lower]
-            for node in statement.body.walk():
-                sizes += _node_sizes(node)
-        for test in tests:
-            for side in (test.left, test.right, test.tolerance, test.guard):
-                for node in side.walk() if side is not None else ():
-                    sizes += _node_sizes(node)
-        for size in sizes:
+        for size in sizes_in(code):
             for name in sorted(size.names):
                 found.setdefault(name, None)
         for key, (value, span) in self.lowering.outline.sizes.items():
@@ -321,19 +302,6 @@ class Finish:
             )
         elif layer.offset.name is not None:
             self.strided[variable.number] = Size.of(Strided(base, stride, layer.offset.name, 0))
-
-
-def _node_sizes(node: ir.Expression) -> list[Size]:
-    if isinstance(node, ir.SizeValue):
-        return [node.size]
-    if isinstance(node, ir.Reduce | ir.Softmax):
-        return [size for i in node.indices for size in (i.extent, i.lower)]
-    return []
-
-
-def _precedence(statement: ir.Statement) -> tuple[int, int]:
-    numbers = sum(1 for p in statement.left if isinstance(p, ir.Affine) and not p.terms)
-    return (-numbers, 0 if statement.guard is not None else 1)
 
 
 def _loss(defined: set[str]) -> str | None:
