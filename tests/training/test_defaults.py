@@ -154,6 +154,14 @@ def test_recurrences_take_larger_steps() -> None:
     assert defaults.default_rate("muon", 256, True) == defaults.default_rate("muon", 64, True) / 2
 
 
+def test_pictures_beneath_a_recurrence_take_small_steps() -> None:
+    codes = {name: trainable([name]).program.code for name in ("captioning", "bahdanau")}
+    assert all(map(defaults.is_recurrent, codes.values()))
+    assert [name for name, code in codes.items() if defaults.takes_large_steps(code)] == [
+        "bahdanau"
+    ]
+
+
 def test_steps_fill_the_time() -> None:
     found = defaults.amount(Settings(minutes=1), 0.1, 2048, 10**9)
     assert found.max_steps == pytest.approx(600 * defaults.SHARE, abs=1)

@@ -22,6 +22,7 @@ import numpy as np
 from indicial.compile.module.sizes import data_lengths
 from indicial.compile.schedule.schedule import schedule
 from indicial.data.columns.parts import Columns
+from indicial.data.columns.slots import IMAGE, slots
 from indicial.data.columns.worlds import SIZES
 from indicial.data.corpus import Corpus, Data
 from indicial.data.making import LARGEST, SMALL, Cut
@@ -240,9 +241,9 @@ def default_batch(context: int, tokens: int, kind: str, time: float, model: str)
     return max(1, wanted // context)
 
 
-def default_rate(optimizer: str, width: int, recurrent: bool) -> float:
+def default_rate(optimizer: str, width: int, large: bool) -> float:
     """Recurrences take larger steps than attention, and wider models smaller ones."""
-    return float(f"{RATES[optimizer, recurrent] * (64 / width) ** 0.5:.2g}")
+    return float(f"{RATES[optimizer, large] * (64 / width) ** 0.5:.2g}")
 
 
 def kind_of(*codes: Code) -> str:
@@ -260,6 +261,12 @@ def is_recurrent(code: Code) -> bool:
         for name, axis in loop.axes.items()
     ]
     return any(axis.extent.names & lengths for axis in axes)
+
+
+def takes_large_steps(code: Code) -> bool:
+    """Whether all of it is learned as recurrences are: not where a picture is read beneath one, whose
+    convolutions stop learning at their rate."""
+    return is_recurrent(code) and all(slot.kind != IMAGE for slot in slots(code))
 
 
 @dataclass(frozen=True)

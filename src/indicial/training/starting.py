@@ -297,7 +297,7 @@ def _choices(
     """
     optimizer = settings.optimizer or "muon"
     width = defaults.width_of(task.program, module.sizes.known)
-    rate = defaults.default_rate(optimizer, width, defaults.is_recurrent(task.program.code))
+    rate = defaults.default_rate(optimizer, width, defaults.takes_large_steps(task.program.code))
     kept = Choices(
         context=task.context,
         batch_size=task.batch_size,
