@@ -241,6 +241,21 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
         {"S": 2, "q": 2, "k": 2},
         1,
     ),
+    "indices with a blank between them": (
+        r"\alpha_{i j} = \frac{\exp(e_{i j})}{\sum_k \exp(e_{i k})}",
+        {"α": 2, "e": 2},
+        1,
+    ),
+    "a word with an underscore": (
+        r"\text{update_value} = \eta \frac{m}{\sqrt v}",
+        {"update_value": 0, "η": 0, "m": 0, "v": 0},
+        0,
+    ),
+    "two numbers of each expert": (
+        r"\ell = \alpha N \sum_{i=1}^N f_i P_i, \quad y = x W",
+        {"ℓ": 0, "α": 0, "f": 1, "P": 1, "y": 1, "x": 1, "W": 2},
+        2,
+    ),
     "a vector of ones": (r"\mathbf s = \mathbf X \mathbf 1", {"s": 1, "X": 2}, 1),
     "word vectors": (
         r"P(o | c) = \frac{\exp(u_o^\top v_c)}{\sum_{w \in V} \exp(u_w^\top v_c)}",
@@ -507,3 +522,25 @@ def test_a_sum_that_einstein_leaves_out_refutes_no_step(tmp_path: Path) -> None:
         r" = p_i (\delta_{ik} - p_k)",
     )
     assert not found.mistakes
+
+
+def test_scores_that_are_called_e(tmp_path: Path) -> None:
+    scores, weights, context = readings(
+        tmp_path,
+        r"e_i^t = v^T \tanh(W_h h_i + W_s s_t + b)",
+        r"a^t = \text{softmax}(e^t)",
+        r"h_t^* = \sum_i a_i^t h_i",
+    )
+    assert scores.axes == {"e": {2}, "v": {1}, "W_h": {2}, "h": {2}, "W_s": {2}, "s": {2}, "b": {1}}
+    assert not weights.computed  # e^t may be Euler's
+    assert context.axes == {"h^*": {2}, "a": {2}, "h": {2}}
+
+
+def test_biases_are_like_what_they_are_added_to(tmp_path: Path) -> None:
+    gate, words = readings(
+        tmp_path,
+        r"p = \sigma(w_s^\top s + b_p)",
+        r"q = \text{softmax}(V' (V s + b) + b')",
+    )
+    assert gate.axes["b_p"] == {0}
+    assert words.axes["b"] == words.axes["b'"] == {1}

@@ -421,6 +421,9 @@ class _Reader:
             last += 1
         if last - start < 2 or self.tokens[last].text not in ("_", "^"):
             return
+        script = self.tokens[last + 1 : end]
+        if len(script) > 1 and all(t.kind == "letter" or t.text == "_" for t in script):
+            last = end  # `\\text{update_value}`: of a script in TeX one letter would be left
         word = "".join(t.text for t in self.tokens[start:last])
         self.emit("text", word, token, token.span.to(self.tokens[last - 1].span))
         self.out += interpret_commands(self.tokens[last:end], self.latex)

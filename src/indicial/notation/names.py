@@ -136,7 +136,7 @@ class NameGrammar(Grammar):
     def script(self) -> tuple[Expression, ...]:
         """`_…`: what stands below."""
         self.i += 1
-        return self.braced_script()
+        return tuple(index for item in self.braced_script() for index in _beside(item))
 
     def superscript(self) -> tuple[tuple[Expression, ...], int, bool]:
         """`^…`: the expressions above, the number of primes, and whether there is a ⊤."""
@@ -198,7 +198,7 @@ class NameGrammar(Grammar):
             if alone and token.kind == "sign" and token.text in _SCRIPT_SIGNS:
                 items += (self.single(script=True),)
             else:
-                items += _beside(self.expression())
+                items += (self.expression(),)
             if self.at(",") or self.peek().kind == "row":
                 self.i += 1
                 continue
@@ -254,7 +254,7 @@ class NameGrammar(Grammar):
 
 
 def _beside(item: Expression) -> tuple[Expression, ...]:
-    """The letters of `α_{t' t}` and `α_{tt'}`, which no comma divides: a prime shows that they are several."""
+    """The letters of `α_{i j}`, `α_{t' t}` and `α_{tt'}`, which no comma divides."""
     if (
         isinstance(item, Name)
         and item.primes
@@ -265,8 +265,13 @@ def _beside(item: Expression) -> tuple[Expression, ...]:
         return first, Name(item.base[1], primes=item.primes, span=item.span)
     factors = item.factors if isinstance(item, Product) else ()
     letters = [f for f in factors if isinstance(f, Name) and len(f.base) == 1 and f.base.islower()]
-    several = letters and len(letters) == len(factors) and not any(f.sub or f.sup for f in letters)
-    return factors if several and any(f.primes for f in letters) else (item,)
+    plain = letters and len(letters) == len(factors) and not any(f.sub or f.sup for f in letters)
+    return factors if plain and not _multiplied(item) else (item,)
+
+
+def _multiplied(item: Expression) -> bool:
+    """Whether a sign stands between the factors: `x_{s · t}`."""
+    return any(sign in item.span.text for sign in ("·", "*", "×", "\\cdot", "\\times"))
 
 
 def font_of(token: Token) -> str:

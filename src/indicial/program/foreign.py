@@ -322,7 +322,7 @@ def _foreign_node(node: s.Node, outline: Outline) -> str:
             return f"it uses {node.base}"
         case s.Name(base="e", sup=(exponent,)) if _imaginary(exponent, outline):
             return "it uses complex numbers"
-        case s.Name(base="e", sup=(s.Name(),)) if _on_a_left_side(node, outline):
+        case s.Name(base="e", sub=(), sup=(s.Name(),)) if _on_a_left_side(node, outline):
             return "e is a name here, and may be Euler's number"
         case s.Name() if node.base in _SETS and node.base not in outline.declared:
             return f"{node.base} is a set or a structure"
@@ -368,7 +368,9 @@ def _is_distribution(item: s.Expression, outline: Outline) -> bool:
 
 
 def _on_a_left_side(name: s.Name, outline: Outline) -> bool:
-    return any(isinstance(st, s.Equation) and st.sides[0] == name for st in outline.statements)
+    """Whether an equation defines a name, or its elements: the e^t of `e_i^t = v^⊤ tanh(…)`."""
+    lefts = [st.left for st in outline.statements]
+    return any(isinstance(left, s.Name) and replace(left, sub=()) == name for left in lefts)
 
 
 def _imaginary(exponent: s.Expression, outline: Outline) -> bool:

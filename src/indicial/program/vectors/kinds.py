@@ -33,6 +33,8 @@ GREEK_MATRICES = frozenset("ΣΛ")
 """Covariances and eigenvalues: matrices where nothing says otherwise."""
 WEIGHTS = frozenset("WU")
 """Letters of matrices that are learned; data stands before them in the convention of rows."""
+BIASES = frozenset("b")
+"""Letters whose names are each like what they are added to, and not like each other."""
 FAR = 12.0
 """The cost of what is all but out of the question."""
 
@@ -115,7 +117,7 @@ class Kinds(Leaves):
 
     def variable(self, leaf: Leaf) -> str:
         base = leaf.base
-        if leaf.key in self.declared or leaf.letter in self.apart:
+        if leaf.key in self.declared or leaf.letter in self.apart or leaf.letter in BIASES:
             return leaf.key
         font = "bold" if base.font == "bold" else "like"
         stem = base.stem

@@ -16,7 +16,7 @@ from functools import partial
 from typing import NamedTuple
 
 from indicial.notation import syntax as s
-from indicial.program.vectors.kinds import Kinds, is_greek
+from indicial.program.vectors.kinds import WEIGHTS, Kinds, is_greek
 from indicial.program.vectors.leaves import JOINING, TRACE, Leaf, elementwise, is_ones
 from indicial.program.vectors.shapes import (
     COLUMN,
@@ -316,9 +316,11 @@ class Tables:
         for number, factor in enumerate(factors[1:], 1):
             here, dot, gain = self.loose(factor), number in dots, number in gained
             beside = capital or self._capital(factor)
+            # A row and a column that one Σ numbers, `Σ_i f_i P_i`: numbers, more likely than not.
+            odd = 1.5 if self._numbered(factors[number - 1]) and self._numbered(factor) else 0.0
 
             def rule(
-                a: Shape, b: Shape, first: float = weight, second: float = here,
+                a: Shape, b: Shape, first: float = weight, second: float = here, odd: float = odd,
                 dot: bool = dot, gain: bool = gain, beside: bool = beside,
             ) -> tuple[Shape, float] | None:  # fmt: skip
                 shape = times(a, b, dot, gain)
@@ -331,7 +333,7 @@ class Tables:
                     return shape, 0.7 * first
                 if b == NUMBER:
                     return shape, 1.2 * second
-                return shape, 0 if not (dot and a == b) else 0.5
+                return shape, (0 if not (dot and a == b) else 0.5) + (odd if a == ROW else 0)
 
             result = self.join(result, self._factor(factor), rule)
             weight, capital = max(weight, here), beside
@@ -342,9 +344,19 @@ class Tables:
         shapes = ones(node)
         return [Entry(0.1 * n, x, {}) for n, x in enumerate(shapes)] if shapes else self.of(node)
 
-    def _capital(self, node: s.Expression) -> bool:
+    def _numbered(self, node: s.Expression) -> bool:
+        """A plain name with one index that is no step: `f_i`."""
         leaf = self.kinds.leaf(node)
-        return leaf is not None and bool(leaf.capital) and self.kinds.fixed(leaf) is None
+        seen = self.kinds.seen.get(self.kinds.variable(leaf)) if leaf is not None else None
+        return seen is not None and not seen.bold and bool(seen.positions) and seen.most == 1
+
+    def _capital(self, node: s.Expression) -> bool:
+        """A capital that is numbered by nothing: the P_i of `Σ_i f_i P_i` may well be a number."""
+        leaf = self.kinds.leaf(node)
+        if leaf is None or not leaf.capital or self.kinds.fixed(leaf) is not None:
+            return False
+        seen = self.kinds.seen.get(self.kinds.variable(leaf))
+        return seen is None or not seen.positions or seen.letter in WEIGHTS
 
     def _divided(self, below: s.Expression) -> Rule:
         elements = divides(below, self.kinds)
