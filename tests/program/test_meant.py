@@ -256,6 +256,33 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
         {"ℓ": 0, "α": 0, "f": 1, "P": 1, "y": 1, "x": 1, "W": 2},
         2,
     ),
+    "a state a step before, in brackets": (
+        r"h_t = (1 - z_t) \odot n_t + z_t \odot h_{(t-1)}",
+        {"h": 2, "z": 2, "n": 2},
+        0,
+    ),
+    "positions as a word": (r"x_i = e_i + pos_i", {"x": 1, "e": 1, "pos": 1}, 0),
+    "examples above": (
+        r"J = -\frac{1}{m} \sum_{i=1}^m y^{(i)} \log a^{[L](i)}",
+        {"J": 0, "y": 1, "a^{[L]}": 1},
+        1,
+    ),
+    "layers by number": (
+        r"z^{[1]} = W^{[1]} x + b^{[1]}, \quad a^{[1]} = \sigma(z^{[1]})",
+        {"z^{[1]}": 1, "W^{[1]}": 2, "x": 1, "b^{[1]}": 1, "a^{[1]}": 1},
+        1,
+    ),
+    "a layer that is transposed": (
+        r"g = W^{[2] T} h",
+        {"g": 1, "W^{[2]}": 2, "h": 1},
+        1,
+    ),
+    "an error by its usual name": (
+        r"MSE = \frac{1}{n} \sum_{i=1}^n (y_i - p_i)^2",
+        {"MSE": 0, "y": 1, "p": 1},
+        1,
+    ),
+    "an angle": (r"r_j = \cos m\theta_j", {"r": 1, "m": 0, "θ": 1}, 0),
     "a vector of ones": (r"\mathbf s = \mathbf X \mathbf 1", {"s": 1, "X": 2}, 1),
     "word vectors": (
         r"P(o | c) = \frac{\exp(u_o^\top v_c)}{\sum_{w \in V} \exp(u_w^\top v_c)}",
@@ -294,6 +321,7 @@ OUTSIDE: dict[str, tuple[str, str]] = {
     "a convolution": (r"(f * g)(t) = \sum_\tau f(\tau) g(t - \tau)", "functions"),
     "a random variable": (r"H(X) = -\sum_i p_i \log p_i", "argument"),
     "a vector of ones beside plain letters": (r"s = X \mathbf 1", "ones"),
+    "a gradient, as a differential": (r"dZ = A - Y", "differentials"),
     "a loss of a prediction": (r"L = \sum_t \ell(y_t, \hat y_t)", "a function that nothing"),
     "a column of functions": (
         r"\begin{pmatrix} i \\ f \\ g \end{pmatrix} = \begin{pmatrix} \sigma \\ \sigma \\ \tanh \end{pmatrix} W h",

@@ -39,6 +39,18 @@ _TAKE_BRACKETS = FUNCTION_NAMES | frozenset("fgφψ")
 """Names of one letter among them are functions, also where they stand below a slash."""
 
 
+def _goes_on(factor: s.Expression, token: Token) -> bool:
+    """Whether an angle goes on: a Greek letter behind a Latin one or a number, a time behind a Greek one."""
+    greek = token.kind in ("letter", "word") and "α" <= token.text[:1] <= "ω"
+    if isinstance(factor, s.Number):
+        return greek or token.text in ("π", "i", "j", "k", "m", "n", "t")
+    if not isinstance(factor, s.Name) or len(factor.base) > 1:
+        return False
+    if "α" <= factor.base <= "ω":
+        return greek or (token.kind == "letter" and token.text in ("t", "n", "k", "m"))
+    return greek
+
+
 class ExpressionParser(ConditionGrammar):
     """Reads expressions from a row whose brackets are known to match."""
 
@@ -221,8 +233,16 @@ class ExpressionParser(ConditionGrammar):
             following = self.peek()
             bracket = following.text == "[" and following.kind == "sign"
             if self.starts_factor(following) and (not bracket or name.base in _BRACKETED_FUNCTIONS):
-                return s.Call(name, (self.factor(),), span=self.since(token))
+                return s.Call(name, (self.angle(name),), span=self.since(token))
         return self.postfix(name, token)
+
+    def angle(self, function: s.Name) -> s.Expression:
+        r"""What a function without brackets is of: the next factor; for `\cos m\theta`, `\sin\omega t` an angle."""
+        start = self.peek()
+        factors = [self.factor()]
+        while self.latex and function.base in ("sin", "cos") and _goes_on(factors[-1], self.peek()):
+            factors.append(self.factor())
+        return self.build(factors, start)
 
     def call(self, function: s.Expression, token: Token) -> s.Call:
         """`f(a, b)`, `P(a | b, …)`: the bracket stands here."""

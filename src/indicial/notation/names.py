@@ -10,7 +10,16 @@ from dataclasses import replace
 from indicial.notation.cursor import Grammar
 from indicial.notation.faults import Refusal
 from indicial.notation.signs import ACCENT_COMMANDS, MARKS, usual_word
-from indicial.notation.syntax import Expression, Group, Name, Number, Product, Star
+from indicial.notation.syntax import (
+    Add,
+    Expression,
+    Group,
+    ListLiteral,
+    Name,
+    Number,
+    Product,
+    Star,
+)
 from indicial.notation.tokens import Token
 from indicial.notation.vocabulary import REDUCTIONS
 
@@ -165,7 +174,8 @@ class NameGrammar(Grammar):
             items = self.script_items()
         # `W^{Q\top}`: the transpose stands last, and braced_script leaves it in `raised_top`.
         transposed, self.raised_top = self.raised_top, False
-        return items, primes, transposed
+        items, turned = _raised(items)
+        return items, primes, transposed or turned
 
     raised_top = False
 
@@ -253,8 +263,29 @@ class NameGrammar(Grammar):
         raise self.unexpected(token, "an argument" if not script else "a script")
 
 
+def _raised(items: tuple[Expression, ...]) -> tuple[tuple[Expression, ...], bool]:
+    """What stands above a name: `[L](i)` are two things, `[l] T` is one and a ⊤, `[1]` is no list."""
+    turned = False
+    if len(items) == 1 and isinstance(items[0], Product):
+        *before, last = map(_numbered, items[0].factors)
+        if all(isinstance(f, Group) for f in before):
+            turned = last == Name("T")
+            if turned or isinstance(last, Group):
+                items = tuple(before) if turned else (*before, last)
+    return tuple(map(_numbered, items)), turned
+
+
+def _numbered(item: Expression) -> Expression:
+    """The `[1]` of `W^{[1]}`, in brackets as it stands."""
+    if isinstance(item, ListLiteral) and len(item.items) == 1 and isinstance(item.items[0], Number):
+        return Group(item.items[0], "[", span=item.span)
+    return item
+
+
 def _beside(item: Expression) -> tuple[Expression, ...]:
-    """The letters of `α_{i j}`, `α_{t' t}` and `α_{tt'}`, which no comma divides."""
+    """The letters of `α_{i j}`, `α_{t' t}` and `α_{tt'}`, which no comma divides; the t-1 of `h_{(t-1)}`."""
+    if isinstance(item, Group) and isinstance(item.body, Add):
+        return (item.body,)
     if (
         isinstance(item, Name)
         and item.primes

@@ -62,7 +62,9 @@ def usual_word(word: str) -> str:
 
 _SHORT_WORDS = frozenset(
     {"KL", "JS", "MI", "TV", "CE", "Tr", "tr", "Re", "Im", "sg", "ln", "MSE", "Var", "var", "Cov", "cov",
-     "det", "exp", "log", "cos", "sin", "tan", "max", "min", "std", "dim", "deg", "mod", "Pop"}
+     "det", "exp", "log", "cos", "sin", "tan", "max", "min", "std", "dim", "deg", "mod", "Pop",
+     "pos", "out", "sim", "emb", "seq", "enc", "dec", "key", "val", "len", "num", "avg", "err", "acc",
+     "ref", "gen", "rel", "new", "old", "inp", "tgt", "src", "ctx", "att", "hid", "vec", "tok", "lr"}
 )  # fmt: skip
 
 

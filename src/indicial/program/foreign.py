@@ -33,7 +33,7 @@ from indicial.program.names.naming import FUNCTION_LETTERS, activates, maps
 from indicial.program.names.occurrences import uses
 from indicial.program.names.outline import Outline
 from indicial.program.names.sorting import density
-from indicial.program.names.uses import BUILT_IN, PROBABILITY, Use
+from indicial.program.names.uses import BUILT_IN, PROBABILITY, Use, of_matrices
 from indicial.program.vectors.kinds import GREEK_MATRICES
 from indicial.program.vectors.leaves import MATRIX_FUNCTIONS, in_scripts, is_ones
 
@@ -75,7 +75,11 @@ def without_arguments(statement: s.Statement, outline: Outline) -> s.Statement:
         for side in statement.sides[1:] for n in side.walk() if isinstance(n, s.Name) and n.sub
     }  # fmt: skip
     plain = [a for a in left.arguments if isinstance(a, s.Name) and not a.sub]
-    if len(plain) < len(left.arguments) or any((a.base, a.accents) not in elements for a in plain):
+    right = {n for side in statement.sides[1:] for n in side.every(s.Name)}
+    # `MultiHead(Q, K, V) = Concat(head_1, …, head_h) W^O`: what it is of, it reads elsewhere.
+    elsewhere = of_matrices(left) and not right & set(plain)
+    held = all((a.base, a.accents) in elements for a in plain)
+    if len(plain) < len(left.arguments) or not (held or elsewhere):
         return statement
     return replace(statement, sides=(replace(function, span=left.span), *statement.sides[1:]))
 
@@ -177,6 +181,8 @@ def _left(equation: s.Equation, outline: Outline) -> str:
         read = outline.naming.read(left)
         if not read.items and read.power is None and any(map(_sum_of_letters, left.sub)):
             return f"{read.key} stands at a place that is computed"
+    if isinstance(left, s.Product) and _is_differential(left):
+        return "it is about differentials"
     if isinstance(left, s.Product) and (word := _spelt(left, outline)):
         return f"{word} may be a word or a product"
     if isinstance(left, s.Product) and not _applied(left) and _plain_letters(equation, outline):
@@ -318,7 +324,7 @@ def _foreign_node(node: s.Node, outline: Outline) -> str:
             return "it lists functions"
         case s.Name() if node.base == "𝔼":
             return "it holds an expectation"
-        case s.Name() if node.base in OPERATORS:
+        case s.Name() if node.base in OPERATORS and not _on_a_left_side(node, outline):
             return f"it uses {node.base}"
         case s.Name(base="e", sup=(exponent,)) if _imaginary(exponent, outline):
             return "it uses complex numbers"

@@ -113,7 +113,8 @@ class Uses:
         if len(call.arguments) != 1:
             count = len(reference.items) + len(call.arguments)
             known = key in self.bracketed and (not reference.items or count in self.complete[key])
-            return "tensor" if indices or known else "function"
+            slices = of_matrices(call) and all(map(self._is_slice, call.arguments))
+            return "tensor" if (indices and not slices) or known else "function"
         if reference.items and len(reference.items) in self.complete[key]:
             return "factor"  # `m_h (i - j)`: m has its index already
         scalar = key in self.bare and key not in self.bracketed
@@ -220,6 +221,7 @@ def survey(statements: Sequence[s.Statement], into: Uses) -> None:
                 and call.function.base not in PROBABILITY | BUILT_IN
                 and all(index_expression(a) for a in call.arguments)
                 and not parameter_used(call, statement.sides[1:])
+                and not of_matrices(call)
             ):
                 into.bracketed.add(into.naming.read(call.function).key)
 
@@ -235,6 +237,13 @@ def _index_call(node: s.Expression) -> bool:
     if node.function.base in BUILT_IN:
         return False
     return all(index_expression(a) for a in node.arguments)
+
+
+def of_matrices(call: s.Call) -> bool:
+    """`MultiHead(Q, K, V)`: a word, of capitals."""
+    word = isinstance(call.function, s.Name) and len(call.function.base) > 1
+    capitals = [a for a in call.arguments if isinstance(a, s.Name) and is_capital(a.base)]
+    return word and len(capitals) == len(call.arguments) > 1
 
 
 def parameter_used(call: s.Call, sides: Sequence[s.Expression]) -> bool:

@@ -174,6 +174,30 @@ def _inverted(name: s.Name) -> s.Name:
     return replace(name, sup=(*name.sup[:-1], one))
 
 
+def counted(statements: list[s.Statement]) -> list[s.Statement]:
+    """`Σ_i y^{(i)} log a^{[L](i)}`: what a Σ binds above a name, in brackets, is an index of it."""
+    bound = {
+        n.base
+        for st in statements
+        for r in st.every(s.Reduction)
+        for u in r.under
+        for n in u.every(s.Name)
+    }
+    if not bound:
+        return statements
+
+    def change(node: s.Expression) -> s.Expression:
+        if not isinstance(node, s.Name) or not any(isinstance(i, s.Group) for i in node.sup):
+            return rebuilt(node, change)
+        groups = [i for i in node.sup if isinstance(i, s.Group)]
+        above = [i for i in groups if _letter((i,)) in bound and not isinstance(i.body, s.Add)]
+        letters = [i.body for i in above]
+        rest = tuple(i for i in node.sup if i not in above)
+        return _replaced(node, sub=(*letters, *node.sub), sup=rest) if letters else node
+
+    return [changed(statement, change) for statement in statements]
+
+
 def raised(statements: list[s.Statement]) -> list[s.Statement]:
     """`h^{(t)}`, `a^{[l]}`, `x^{(i)}`: an index above is written below, where it is one for sure.
 
@@ -425,7 +449,11 @@ def heads(statements: list[s.Statement]) -> list[s.Statement]:
             )
             or not is_letter(a.base)
             or not a.base.isascii()
-            or (len(left.function.base) > 1 and bool(a.sub) and name_key(a) not in indices)
+            or (
+                len(left.function.base) > 1
+                and (bool(a.sub) or is_capital(a.base))
+                and name_key(a) not in indices
+            )
             for a in written
         )
         same = all(c == left for c in calls if c.function == left.function)

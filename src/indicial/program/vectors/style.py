@@ -16,7 +16,7 @@ from indicial.program.names.letters import is_capital, is_letter
 from indicial.program.names.naming import activates
 from indicial.program.names.uses import BUILT_IN
 from indicial.program.vectors.kinds import GREEK_MATRICES, is_greek
-from indicial.program.vectors.leaves import is_element
+from indicial.program.vectors.leaves import JOINING, is_element
 from indicial.program.vectors.regular import OFTEN_VECTORS, joined_parts, side_by_side
 from indicial.program.vectors.spelling import starred
 from indicial.program.vectors.tables import NORMALISED, inverts
@@ -244,7 +244,7 @@ def _beside(node: s.Expression, indexed: frozenset[str]) -> bool:
     if isinstance(node, s.Transpose):
         return _beside(node.body, indexed)
     if isinstance(node, s.Call):
-        return any(_beside(a, indexed) for a in node.arguments)
+        return node.word in JOINING or any(_beside(a, indexed) for a in node.arguments)
     if not _is_value(node) or not isinstance(node, s.Name):
         return False
     if is_capital(_letter(node)):

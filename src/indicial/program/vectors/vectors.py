@@ -87,6 +87,7 @@ def rewrite(
     statements = kronecker([summed(st) for st in listed(regular.lists(statements))])
     turned = regular.transposed(statements)
     if not in_vector_style(turned):
+        statements = regular.counted(statements) if document else statements
         plain = [st for st in statements if not _is_space(st)]
         if document and any(map(draws_with_identity, plain)):
             plain = drawn_one_by_one(plain, outline(plain, Messages(), document))
