@@ -16,6 +16,7 @@ from indicial.notation.syntax import (
     Group,
     ListLiteral,
     Name,
+    Negative,
     Number,
     Product,
     Star,
@@ -284,8 +285,9 @@ def _numbered(item: Expression) -> Expression:
 
 def _beside(item: Expression) -> tuple[Expression, ...]:
     """The letters of `α_{i j}`, `α_{t' t}` and `α_{tt'}`, which no comma divides; the t-1 of `h_{(t-1)}`."""
-    if isinstance(item, Group) and isinstance(item.body, Add):
-        return (item.body,)
+    match item:
+        case Group(body=Add(terms=(Name(), Number() | Negative(body=Number())))):
+            return (item.body,)
     if (
         isinstance(item, Name)
         and item.primes
