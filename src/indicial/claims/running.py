@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from indicial.program.ir import Axis, Code, Statement, Tensor
-from indicial.program.meaning.arrays import BATCH, InterpretError, stored_shape
+from indicial.program.meaning.arrays import InterpretError, stored_shape, writes_batch
 from indicial.program.meaning.interpret import interpret
 from indicial.program.meaning.sample import extent_value, work
 from indicial.program.messages import IndicialError
@@ -55,7 +55,7 @@ class Stage:
         self.reads = [
             name for name, t in code.tensors.items() if name in read and t.role == "input"
         ]
-        self.by_hand = any(a.letter == BATCH for t in code.tensors.values() for a in t.axes)
+        self.by_hand = writes_batch(code)
         """The text writes its batch index: draws are run one by one."""
         self._source: Source | None = None
         self.compiles = True

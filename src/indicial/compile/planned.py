@@ -28,7 +28,7 @@ from indicial.compile.schedule.plan import Loop, Plan
 from indicial.compile.schedule.schedule import schedule
 from indicial.program.ir import Code
 from indicial.program.logs import through
-from indicial.program.meaning.arrays import BATCH
+from indicial.program.meaning.arrays import writes_batch
 from indicial.program.verify import verified
 
 
@@ -59,7 +59,7 @@ def planned(
     lighter = verified(hoist(simple, schedule(simple, want, told)))
     plan = schedule(lighter, want, told)
     choices: tuple[Choice, ...] = ()
-    if not _written_out(code):
+    if not writes_batch(code):
         lighter, choices = with_choices(lighter, plan, want)
         plan = schedule(verified(lighter), want, told) if choices else plan
         plan = with_dispatch(lighter, plan, choices, ragged)
@@ -68,7 +68,7 @@ def planned(
         return Planned(lighter, plan)
     reason = _no_kernels(code)
     if reason:
-        if not _written_out(code):
+        if not writes_batch(code):
             plan = with_doubling(lighter, plan, want, ragged)
         return Planned(lighter, plan, tuple((loop, reason) for loop in scanned))
     # Only now: what makes kernels takes longer to import than a program without loops to compile.
@@ -82,14 +82,9 @@ def planned(
     return Planned(lighter, with_doubling(lighter, handed.plan, want, ragged), handed.refused)
 
 
-def _written_out(code: Code) -> bool:
-    """Whether the batch is an index of the text."""
-    return any(axis.letter == BATCH for t in code.tensors.values() for axis in t.axes)
-
-
 def _no_kernels(code: Code) -> str:
     """Why no loop of a program has a kernel; nothing if some may have one."""
-    if _written_out(code):
+    if writes_batch(code):
         return "the batch index is written out"
     try:
         toolchain.find_compiler()

@@ -18,12 +18,12 @@ from pathlib import Path
 from indicial.compile.emit.printing import quoted
 from indicial.compile.module.module import ProgramModule
 from indicial.compile.module.sizes import Formula, attribute_names
-from indicial.compile.module.wanted import needed_names
 from indicial.compile.schedule.schedule import needed
 from indicial.export.functions import joined, plain
 from indicial.export.stepping import STEPS, Steps, steps_of
 from indicial.program.messages import IndicialError
 from indicial.program.outputs import MADE, write_text, written
+from indicial.program.rewrite import tensors_read
 from indicial.program.sizes import Atom
 
 MEMBERS = '''\
@@ -159,7 +159,7 @@ class _Writer:
         return "\n\n".join([_CLASS.rstrip(), *methods])
 
     def inputs(self, want: Sequence[str]) -> tuple[str, ...]:
-        read = needed_names(needed(self.code, want))
+        read = tensors_read(needed(self.code, want))
         tensors = self.code.tensors
         return tuple(n for n, t in tensors.items() if t.role == "input" and n in read)
 

@@ -64,6 +64,11 @@ class Index:
         """The last value."""
         return self.lower + self.extent - 1
 
+    @property
+    def range(self) -> tuple[Size, Size]:
+        """Where it begins, and how many values it has."""
+        return self.lower, self.extent
+
 
 @dataclass(frozen=True)
 class Affine:
@@ -174,6 +179,11 @@ class Read(Expression):
     tensor: str
     places: tuple[Place, ...] = ()
 
+    @property
+    def looks_up(self) -> bool:
+        """Whether a token decides a place: `e[w[t],i]`."""
+        return any(isinstance(place, Gather) for place in self.places)
+
 
 @dataclass(frozen=True)
 class Apply(Expression):
@@ -270,6 +280,11 @@ class Axis:
     def upper(self) -> Size:
         """The last value."""
         return self.lower + self.extent - 1
+
+    @property
+    def range(self) -> tuple[Size, Size]:
+        """Where it begins, and how many values it has."""
+        return self.lower, self.extent
 
     def beyond(self, place: Size) -> bool:
         """Whether a place certainly lies outside the range."""

@@ -141,7 +141,7 @@ def _product(
     """Factors side by side: each parameter is a map from what it is summed with."""
     factors = list(_factors(node))
     weights = [f for f in factors if isinstance(f, Read) and f.tensor in parameters]
-    weights = [w for w in weights if not any(isinstance(p, Gather) for p in w.places)]
+    weights = [w for w in weights if not w.looks_up]
     data = [f for f in factors if f not in weights]
     names = {index.name for index in summed}
     beside = [free_indices(factor) for factor in data]

@@ -83,7 +83,7 @@ def _result(emission: Emission, step: Call, piece: Slice, name: str) -> None:
     fixed = fixings(statement, emission.writing.loops)
     store = emission.steps.current(piece.tensor, len(fixed))
     bounds = tuple(
-        (axis.lower, axis.extent)
+        axis.range
         for axis, place in zip(code.tensors[piece.tensor].axes, piece.places, strict=True)
         if place is None
     )

@@ -253,7 +253,7 @@ def _mentioned(code: Code) -> set[str]:
             if isinstance(node, SizeValue):
                 found |= node.size.names
             elif isinstance(node, Reduce | Softmax):
-                found |= {n for i in node.indices for s in (i.lower, i.extent) for n in s.names}
+                found |= {n for i in node.indices for s in i.range for n in s.names}
             elif isinstance(node, IndexValue):
                 found |= node.place.offset.names
     return found

@@ -14,10 +14,9 @@ from dataclasses import dataclass, field
 
 from indicial.compile.emit.contract import Contraction, Factor
 from indicial.compile.emit.graph import FLOAT, FUNCTIONS, INT, NUMBER, Listed, Node
-from indicial.compile.emit.identifiers import letter
-from indicial.compile.emit.operations import Torch
-from indicial.compile.emit.ragged import Ragged
+from indicial.compile.emit.picks import positions
 from indicial.compile.emit.sizes import number
+from indicial.compile.emit.tensors import Tensors
 from indicial.compile.emit.truths import Truths
 from indicial.compile.emit.values import Environment, Value, aligned, combined, expanded, merged
 from indicial.program.ir import COMPARISONS, Affine, Apply, Expression, Read, Reduce
@@ -58,15 +57,10 @@ class Elementwise(Truths):
     comparisons = COMPARISONS
 
     def __init__(
-        self,
-        torch: Torch,
-        ragged: Ragged,
-        usual: dict[str, int],
-        evaluate: Evaluate,
-        condition: Evaluate,
+        self, tensors: Tensors, usual: dict[str, int], evaluate: Evaluate, condition: Evaluate
     ) -> None:
-        super().__init__(torch)
-        self.ragged = ragged
+        super().__init__(tensors.torch)
+        self.ragged = tensors.ragged
         self.usual = usual
         self.evaluate = evaluate
         self.condition = condition
@@ -233,23 +227,7 @@ class Elementwise(Truths):
             return value if kind == INT else Value(torch.floating(value.node), value.dims)
         if not place.terms:
             return Value(torch.sizes.node(place.offset))
-        total: Value | None = None
-        for name, factor in sorted(place.terms, key=lambda term: term[1] < 0):
-            index = env.ranges[name]
-            value = Value(torch.arange(index.lower, index.extent, kind, letter(name)), (name,))
-            if abs(factor) != 1:
-                times = Value(torch.graph.literal(abs(factor)))
-                value = self.binary("*", times, value, env)
-            if total is None:
-                total = self.negated(value) if factor < 0 else value
-            else:
-                total = self.binary("-" if factor < 0 else "+", total, value, env)
-        assert total is not None
-        if place.offset.number == 0:
-            return total
-        minus = all(c < 0 for _, c in place.offset.terms)
-        offset = Value(torch.sizes.node(-place.offset if minus else place.offset))
-        return self.binary("-" if minus else "+", total, offset, env)
+        return positions(torch, place, env, kind)
 
     # ---- products ----
 

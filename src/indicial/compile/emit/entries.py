@@ -111,7 +111,7 @@ class Entries:
             if number != walk.axis:
                 axis = tensor.axes[number]
                 letter = tensor.axes[walk.axis].letter
-                moved = [replaced(size, letter, at) for size in (axis.lower, axis.extent)]
+                moved = [replaced(size, letter, at) for size in axis.range]
                 if moved[0] is None or moved[1] is None:
                     raise NotEmitted(f"{axis.extent} along a loop")
                 result.append((moved[0], moved[1]))

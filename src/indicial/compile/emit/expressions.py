@@ -16,44 +16,33 @@ from indicial.compile.emit.elementwise import Elementwise, singular
 from indicial.compile.emit.graph import BOOL, FLOAT, INT, NUMBER
 from indicial.compile.emit.left import covered, shaped
 from indicial.compile.emit.logs import log_name
-from indicial.compile.emit.operations import Torch
 from indicial.compile.emit.picks import Pick, choose
-from indicial.compile.emit.ragged import Ragged, at_letters, moved_together, varies
-from indicial.compile.emit.reads import Array, Bounds, Where, read
+from indicial.compile.emit.ragged import at_letters, moved_together, varies
+from indicial.compile.emit.reads import Array, Where, read
 from indicial.compile.emit.reductions import Reductions
 from indicial.compile.emit.storage import Definition, Store
+from indicial.compile.emit.tensors import Tensors
 from indicial.compile.emit.values import Environment, Value, aligned, expanded, merged
 from indicial.compile.emit.writing import Writing
 from indicial.program import ir
 from indicial.program.cost.conditions import linear
 from indicial.program.sizes import Size
 
-Reader = Callable[[ir.Read, Environment], Value]
-
 PART = "part·"
 """The axis along which the parts of a join stand."""
 
 
 class Evaluator:
-    """Expressions → values. `reader` says what a read of a tensor is."""
+    """Expressions → values. `usual` and `convolves` say how large sizes are, and what convolutions are calls."""
 
     def __init__(
-        self,
-        torch: Torch,
-        ragged: Ragged,
-        reader: Reader,
-        usual: dict[str, int],
-        vanishes: Callable[[ir.Expression, ir.Index], bool],
-        bounds: Callable[[str], Sequence[Bounds]],
-        convolves: Callable[[object], bool],
+        self, tensors: Tensors, usual: dict[str, int], convolves: Callable[[object], bool]
     ) -> None:
-        self.torch = torch
-        self.ragged = ragged
-        self.reader = reader
-        self.elementwise = Elementwise(torch, ragged, usual, self.evaluate, self.condition)
-        self.reductions = Reductions(
-            self.elementwise, self.evaluate, self.condition, vanishes, bounds, convolves
-        )
+        self.torch = tensors.torch
+        self.ragged = tensors.ragged
+        self.reader = tensors.read
+        self.elementwise = Elementwise(tensors, usual, self.evaluate, self.condition)
+        self.reductions = Reductions(self.elementwise, tensors, convolves)
         self.rules: dict[type[ir.Expression], Callable[[Any, Environment], Value]] = {
             ir.Constant: lambda e, env: Value(self.torch.graph.literal(e.value)),
             ir.SizeValue: self.size,

@@ -69,7 +69,7 @@ def covered(earlier: Statement, later: Statement) -> Expression | None:
         places[name] = Affine(two.terms, two.offset - one.offset)
         index = next(i for i in earlier.indices if i.name == name)
         same = [i for i in later.indices if two.terms and i.name == two.terms[0][0]]
-        if [(i.lower, i.extent) for i in same] != [(index.lower, index.extent)]:
+        if [i.range for i in same] != [index.range]:
             value = IndexValue(places[name])
             tests.append(Apply("≥", (value, IndexValue(Affine((), index.lower)))))
             tests.append(Apply("≤", (value, IndexValue(Affine((), index.upper)))))

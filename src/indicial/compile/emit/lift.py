@@ -18,7 +18,7 @@ from itertools import chain
 from indicial.compile.schedule.plan import Loop, Plan, Slice
 from indicial.program import ir
 from indicial.program.cost.conditions import joined
-from indicial.program.meaning.arrays import BATCH
+from indicial.program.meaning.arrays import writes_batch
 from indicial.program.meaning.differing import dependent
 from indicial.program.rewrite import indexed, is_constant, needed_names, rebuild
 from indicial.program.sizes import Size
@@ -76,7 +76,7 @@ def simplified(code: ir.Code, draws: Collection[str] = ()) -> ir.Code:
 
 def _differing(code: ir.Code, ragged: Collection[str], draws: Collection[str]) -> set[str]:
     """The tensors that get the batch: what differs, unless the text writes its batch index."""
-    if any(axis.letter == BATCH for t in code.tensors.values() for axis in t.axes):
+    if writes_batch(code):
         return set()
     inputs = {name for name, tensor in code.tensors.items() if tensor.role == "input"}
     drawn = set(draws) if inputs else set()

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from indicial.compile.emit.graph import ALL, FLOAT, INDEXED, INT, Node
 from indicial.compile.emit.identifiers import letter
 from indicial.compile.emit.operations import NEW, Item, Torch
-from indicial.compile.emit.values import Environment, Value, aligned, merged
+from indicial.compile.emit.values import Environment, Value, aligned, combined, merged
 from indicial.program.ir import Affine, Flat
 from indicial.program.sizes import Size
 
@@ -37,10 +37,11 @@ def pick(
     if isinstance(place, Pick):
         return _token(torch, place, lower, extent)
     if isinstance(place, Flat):
-        low, high, position = _flat(torch, place, env)
-    else:
-        low, high, position = positions(torch, place, env)
-    position = _moved(torch, position, -lower)
+        # Digits may lie outside their ranges, so nothing is certain about the position.
+        position = _moved(torch, _flat(torch, place, env), -lower)
+        return Pick(position, inside(torch, position, extent))
+    position = positions(torch, Affine(place.terms, place.offset - lower), env)
+    low, high = place.ends(env.ranges)
     sizes = torch.sizes
     if sizes.certain(low - lower) and sizes.certain(lower + extent - 1 - high):
         return Pick(position)
@@ -64,66 +65,39 @@ def _token(torch: Torch, place: Pick, lower: Size, extent: Size) -> Pick:
     return Pick(position, inside(torch, position, extent), place.present)
 
 
-def positions(torch: Torch, place: Affine, env: Environment) -> tuple[Size, Size, Value]:
-    """The least and the largest value of index arithmetic, and all of them."""
-    low, high = place.ends(env.ranges)
-    values = []
-    for name, factor in place.terms:
-        index = env.ranges[name]
-        values.append(
-            (Value(torch.arange(index.lower, index.extent, INT, letter(name)), (name,)), factor)
-        )
-    total = _total(torch, values, env)
-    return low, high, _moved(torch, total, place.offset)
+def positions(torch: Torch, place: Affine, env: Environment, kind: str = INT) -> Value:
+    """Index arithmetic for all values of its indices: whole numbers, or others."""
+    total: Value | None = None
+    for name, factor in sorted(place.terms, key=lambda term: term[1] < 0):
+        value = Value(torch.arange(*env.ranges[name].range, kind, letter(name)), (name,))
+        if abs(factor) != 1:
+            times = Value(torch.graph.literal(abs(factor)))
+            value = combined(torch, "*", times, value, env, "places")
+        if total is not None:
+            total = combined(torch, "-" if factor < 0 else "+", total, value, env, "places")
+        elif factor < 0:
+            total = Value(torch.graph.prefix("-", value.node, "places"), value.dims)
+        else:
+            total = value
+    assert total is not None
+    return _moved(torch, total, place.offset)
 
 
-def _flat(torch: Torch, place: Flat, env: Environment) -> tuple[Size, Size, Value]:
+def _flat(torch: Torch, place: Flat, env: Environment) -> Value:
     """Mixed radix: each index counts from its own lower end."""
     total: Value | None = None
     for index in place.indices:
         if index.name in env.ranges:
-            own = env.ranges[index.name]
-            digit = _moved(
-                torch,
-                Value(torch.arange(own.lower, own.extent, INT, letter(index.name)), (index.name,)),
-                -index.lower,
-            )
+            digit = positions(torch, Affine(((index.name, 1),), -index.lower), env)
         else:
             digit = Value(torch.sizes.node(env.fixed[index.name].offset - index.lower))
-        if total is None:
-            total = digit
-        else:
-            scaled = Value(
-                torch.graph.binary(
-                    "*", total.node, torch.sizes.node(index.extent), total.node.shape, "places"
-                ),
-                total.dims,
-            )
-            total = _total(torch, [(scaled, 1), (digit, 1)], env)
+        if total is not None:
+            times = Value(torch.sizes.node(index.extent))
+            above = combined(torch, "*", total, times, env, "places")
+            digit = combined(torch, "+", above, digit, env, "places")
+        total = digit
     assert total is not None
-    # Digits may lie outside their ranges, so nothing is certain about the position.
-    return Size.of(-1), Size(), total
-
-
-def _total(torch: Torch, values: Sequence[tuple[Value, int]], env: Environment) -> Value:
-    dims = merged([v for v, _ in values], env)
-    shape = env.extents(dims)
-    total: Node | None = None
-    for value, factor in sorted(values, key=lambda pair: pair[1] < 0):
-        node = aligned(torch, value, dims)
-        if abs(factor) != 1:
-            node = torch.graph.binary(
-                "*", node, torch.graph.literal(abs(factor)), node.shape, "places"
-            )
-        if total is None:
-            total = node
-            if factor < 0:
-                total = torch.graph.prefix("-", node, "places")
-            continue
-        sign = "-" if factor < 0 else "+"
-        total = torch.graph.binary(sign, total, node, shape, "places")
-    assert total is not None
-    return Value(total, dims)
+    return total
 
 
 def _moved(torch: Torch, value: Value, by: Size) -> Value:

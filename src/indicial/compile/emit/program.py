@@ -52,15 +52,7 @@ class Emission:
         self.tensors = self.writing.tensors
         self.conditions = Conditions(self.writing)
         self.steps = Steps(self.writing, self.conditions)
-        evaluator = Evaluator(
-            self.torch,
-            self.writing.ragged,
-            self.tensors.read,
-            _usual(code),
-            self.tensors.vanishes,
-            self.tensors.bounds,
-            self.convolves,
-        )
+        evaluator = Evaluator(self.tensors, _usual(code), self.convolves)
         self.definitions = Definitions(self.writing, evaluator)
         self.target = ""
         self.variables: dict[str, list[str]] = {}

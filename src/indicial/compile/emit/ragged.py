@@ -121,11 +121,12 @@ class Ragged:
 
     def place(self, place: Affine, env: Environment) -> Value:
         """Index arithmetic with such a size in it, in whole numbers."""
-        total = self.value(place.offset, env)
         if not place.terms:
-            return total
-        _, _, moving = positions(self.torch, Affine(place.terms), env)
-        return self.binary("+", moving, total, env)
+            return self.value(place.offset, env)
+        moving = positions(self.torch, Affine(place.terms), env)
+        if not place.offset.terms:
+            return moving
+        return self.binary("+", moving, self.value(place.offset, env), env)
 
     # ---- masks ----
 

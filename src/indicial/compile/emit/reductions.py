@@ -14,10 +14,10 @@ from itertools import combinations
 from indicial.compile.emit import convolution
 from indicial.compile.emit.contract import Factor
 from indicial.compile.emit.convolution import convolved
-from indicial.compile.emit.elementwise import Elementwise, Evaluate
+from indicial.compile.emit.elementwise import Elementwise
 from indicial.compile.emit.graph import BOOL, FLOAT, INT, NUMBER, Listed, Node
 from indicial.compile.emit.picks import choose
-from indicial.compile.emit.reads import Bounds
+from indicial.compile.emit.tensors import Tensors
 from indicial.compile.emit.truths import narrowed, within
 from indicial.compile.emit.values import Environment, Value, aligned, expanded
 from indicial.program.ir import Affine, Apply, Expression, Index, IndexValue, Reduce, Softmax
@@ -30,21 +30,14 @@ class Reductions:
     """What runs over indices of its own."""
 
     def __init__(
-        self,
-        elementwise: Elementwise,
-        evaluate: Evaluate,
-        condition: Evaluate,
-        vanishes: Callable[[Expression, Index], bool],
-        bounds: Callable[[str], Sequence[Bounds]],
-        convolves: Callable[[object], bool],
+        self, elementwise: Elementwise, tensors: Tensors, convolves: Callable[[object], bool]
     ) -> None:
         self.elementwise = elementwise
-        self.bounds = bounds
+        self.tensors = tensors
         self.convolves = convolves
-        self.vanishes = vanishes
-        self.torch = elementwise.torch
-        self.evaluate = evaluate
-        self.condition = condition
+        self.torch = tensors.torch
+        self.evaluate = elementwise.evaluate
+        self.condition = elementwise.condition
 
     def inside(
         self,
@@ -87,7 +80,11 @@ class Reductions:
             assert isinstance(node.body, Apply)
             terms = tuple(_over(node, term) for term in node.body.arguments)
             return self.evaluate(Apply("+", terms, span=node.span), env)
-        gone = [i for i in node.indices if node.operator == "sum" and self.vanishes(node.body, i)]
+        gone = [
+            i
+            for i in node.indices
+            if node.operator == "sum" and self.tensors.vanishes(node.body, i)
+        ]
         cut = not node.operator.startswith("arg")  # nothing has no place
         if node.operator == "sum":
             value = self.convolution(node, env, gone)
@@ -114,7 +111,7 @@ class Reductions:
             place = env.place(found.data.places[axis])
             assert isinstance(place, Affine)
             bounds, condition = within(
-                place, self.bounds(found.data.tensor)[axis], condition, self.torch.sizes
+                place, self.tensors.bounds(found.data.tensor)[axis], condition, self.torch.sizes
             )
         inner, mask = self.inside(node.indices, condition, env, gone)
         found = convolution.match(node, inner)

@@ -84,8 +84,7 @@ class Tensors(Entries):
         if isinstance(product, ir.Read) and product.tensor in self.zeros:
             axes = self.code.tensors[product.tensor].axes
             return any(
-                place == ir.Affine.of(index)
-                and (axis.lower, axis.extent) == (index.lower, index.extent)
+                place == ir.Affine.of(index) and axis.range == index.range
                 for place, axis in zip(product.places, axes, strict=True)
             )
         if not isinstance(product, ir.Read) or len(self.code.of(product.tensor)) != 1:
@@ -93,13 +92,13 @@ class Tensors(Entries):
         (statement,) = self.code.of(product.tensor)
         if not isinstance(statement.body, ir.Softmax):
             return False
-        ranges = {i.name: (i.lower, i.extent) for i in statement.body.indices}
+        ranges = {i.name: i.range for i in statement.body.indices}
         return any(
             isinstance(left, ir.Affine)
             and place == ir.Affine.of(index)
             and len(left.terms) == 1
             and left == ir.Affine.of(left.terms[0][0])
-            and ranges.get(left.terms[0][0]) == (index.lower, index.extent)
+            and ranges.get(left.terms[0][0]) == index.range
             for place, left in zip(product.places, statement.left, strict=True)
         )
 

@@ -13,7 +13,7 @@ step by step, t downwards
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,7 @@ from indicial.compile.passes.adjoint import Adjoint, adjoint
 from indicial.compile.passes.elements import Elements
 from indicial.compile.passes.new_tensors import barred, shifts
 from indicial.compile.passes.reach import renamed
+from indicial.compile.passes.solving import indices_at
 from indicial.compile.schedule.plan import Loop, Step
 from indicial.compile.schedule.schedule import schedule
 from indicial.notation.parse import parse_text
@@ -99,7 +100,7 @@ def _subject(code: Code, found: Adjoint, shown: dict[str, str]) -> str:
         element(shown.get(new, new), Elements(found.code).box(new)[1])
         for new in found.given.values()
     ]
-    return f"the gradient of whatever follows, given {_and(given)}"
+    return f"the gradient of whatever follows, given {in_words(given)}"
 
 
 def _legend(code: Code, found: Adjoint) -> str:
@@ -118,10 +119,6 @@ def _legend(code: Code, found: Adjoint) -> str:
         inside = of[1:-1] if of.startswith("{") else of
         said.append(f"{deltas[0]} that by what {inside} is a function of")
     return ", ".join(said) + "; each is 0 outside its range" if said else ""
-
-
-def _and(items: list[str]) -> str:
-    return " and ".join([", ".join(items[:-1]), items[-1]] if len(items) > 1 else items)
 
 
 # ---------------------------------------------------------------------- the equations in order
@@ -170,7 +167,7 @@ def _steps(steps: Iterable[Step], made: set[str]) -> Iterator[tuple[str, list[St
             if together:
                 yield "", together
             together = []
-            yield f"step by step, {_and(list(_walks(step)))}", statements
+            yield f"step by step, {in_words(list(_walks(step)))}", statements
     if together:
         yield "", together
 
@@ -193,12 +190,9 @@ def _includes(general: Statement, special: Statement) -> bool:
     """Whether one equation, at the places on the left of another, says the same."""
     if len(special.indices) >= len(general.indices):
         return False
-    places: dict[str, Affine] = {}
-    for place, at in zip(general.left, special.left, strict=True):
-        if not isinstance(place, Affine) or not isinstance(at, Affine) or place.shift is None:
-            return False
-        name, shift = place.shift
-        places[name] = replace(at, offset=at.offset - shift)
+    places = indices_at(general, special.left)
+    if places is None:
+        return False
     order = [index.name for index in special.indices]
     return canonical(moved(general.body, places), order) == canonical(special.body, order)
 
@@ -218,6 +212,11 @@ def plain(statement: Statement) -> Statement:
 def sentence(text: str, width: int) -> list[str]:
     """A sentence in lines that fit."""
     return Page(width + LABEL).fold(text)
+
+
+def in_words(names: Sequence[str]) -> str:
+    """`R, G and h`."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def folded(line: str, width: int) -> list[str]:

@@ -27,7 +27,7 @@ from indicial.compile.emit.dispatch import Dispatch
 from indicial.compile.emit.doubling import Handed
 from indicial.compile.emit.source import emit
 from indicial.compile.explain.blackboard import equation, letters
-from indicial.compile.explain.gradient import folded, sentence
+from indicial.compile.explain.gradient import folded, in_words, sentence
 from indicial.compile.explain.steps import finding_lines, kernel_rows
 from indicial.compile.module.wanted import one_length, outcomes
 from indicial.compile.native.recurrence import Recurrence
@@ -48,7 +48,7 @@ def schedule_page(program: Program, width: int = WIDTH) -> str:
     code = one_length(program.compilable)
     want = [code.loss] if code.loss is not None else list(outcomes(code, schedule(code)))
     ready = planned(code, want)
-    subject = f"how {_and(want)} {'is' if len(want) == 1 else 'are'} computed"
+    subject = f"how {in_words(want)} {'is' if len(want) == 1 else 'are'} computed"
     lines = [*wrapped(heading(program), width, ""), "", *sentence(subject, width), ""]
     lines += _Writer(code, ready, width).steps(ready.plan.steps, ())
     lines += finding_lines(emit(ready.code, ready.plan, want).findings, ready.plan, width)
@@ -174,7 +174,3 @@ def _recurrence(call: Call) -> Recurrence:
 
 def _moved(lines: Iterable[str], depth: int) -> Iterator[str]:
     return (" " * (2 * depth) + line for line in lines)
-
-
-def _and(names: Sequence[str]) -> str:
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

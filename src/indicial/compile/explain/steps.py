@@ -35,7 +35,7 @@ from indicial.compile.native.tiles import tiling
 from indicial.compile.passes.forms import Distribution, Reduction
 from indicial.compile.schedule.plan import Plan
 from indicial.compile.schedule.schedule import schedule
-from indicial.program.ir import Affine, Gather, Index, Read, Softmax, Statement
+from indicial.program.ir import Affine, Index, Read, Softmax, Statement
 
 
 def kernel_rows(recurrence: Recurrence, letter: str) -> Iterator[tuple[str, list[str]]]:
@@ -167,7 +167,7 @@ def _beside(names: Sequence[str]) -> str:
 
 def finding_lines(findings: Iterable[Finding], plan: Plan, width: int) -> Iterator[str]:
     """Two sections; nothing where nothing was found."""
-    statements = [s for step in plan.steps for s in step.statements()]
+    statements = list(plan.statements())
     groups: dict[bool, dict[str, list[Finding]]] = {True: {}, False: {}}
     for finding in findings:
         what = f"F.{finding.call}" if finding.recognised else finding.reason
@@ -204,13 +204,8 @@ def _softmaxes(
 def _statement(finding: Finding, statements: Sequence[Statement]) -> Statement | None:
     """The equation in which something was found: of several for one tensor, the one that fits."""
     own = [s for s in statements if s.target == finding.tensor]
-    gathers = [s for s in own if _gathers(s)]
+    gathers = [s for s in own if any(read.looks_up for read in s.body.every(Read))]
     if finding.pattern == EMBEDDING.name:
         return gathers[0] if gathers else None
     rest = [s for s in own if s not in gathers] or own
     return rest[-1] if rest else None
-
-
-def _gathers(statement: Statement) -> bool:
-    reads = statement.body.every(Read)
-    return any(isinstance(place, Gather) for read in reads for place in read.places)

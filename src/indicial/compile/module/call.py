@@ -40,7 +40,7 @@ from indicial.compile.module import checks
 from indicial.compile.module.sizes import Formula, Sizes, resolve
 from indicial.notation.parse import canonical_name
 from indicial.program.ir import Code, Draw
-from indicial.program.meaning.arrays import BATCH, InterpretError, stored_extents
+from indicial.program.meaning.arrays import InterpretError, stored_extents, writes_batch
 from indicial.program.meaning.interpret import evaluate
 from indicial.program.messages import IndicialError
 
@@ -67,8 +67,7 @@ class Reader:
         self.sizes = sizes
         self.inputs = [t.name for t in code.tensors.values() if t.role == "input"]
         # A text that writes its batch index has it in its tensors, and gets no other.
-        written = any(a.letter == BATCH for t in code.tensors.values() for a in t.axes)
-        self.adds_batch = bool(self.inputs) and not written
+        self.adds_batch = bool(self.inputs) and not writes_batch(code)
         self.drawn = drawn_tensors(code, sizes.known)
         self.solved: dict[tuple[Any, ...], dict[str, int]] = {}
 

@@ -12,7 +12,6 @@ import torch
 
 from indicial.compile.emit.source import emit
 from indicial.compile.module.runnable import Expected, Key, Runnable
-from indicial.compile.module.wanted import needed_names
 from indicial.compile.native import products, toolchain
 from indicial.compile.native.kernel import REALS
 from indicial.compile.planned import planned
@@ -20,6 +19,7 @@ from indicial.compile.schedule.plan import Plan
 from indicial.compile.schedule.schedule import needed, schedule
 from indicial.program.ir import Code
 from indicial.program.meaning.differing import dependent
+from indicial.program.rewrite import tensors_read
 
 
 def make_runnable(code: Code, key: Key, expected: Expected | None = None) -> Runnable:
@@ -47,7 +47,7 @@ def make_runnable(code: Code, key: Key, expected: Expected | None = None) -> Run
         source,
         starts,
         walks,
-        frozenset(needed_names(needed(code, want))),
+        frozenset(tensors_read(needed(code, want))),
         frozenset(dependent(code, frozenset([*inputs, *draws]), frozenset(ragged))),
     )
 

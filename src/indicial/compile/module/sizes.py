@@ -198,7 +198,7 @@ def size_names(axes: Iterable[Axis]) -> set[str]:
     """The sizes that some axes depend on, those in the depth of a stride included."""
     found: set[str] = set()
     for axis in axes:
-        for size in (axis.lower, axis.extent):
+        for size in axis.range:
             found |= size.names | size_indices(size)
     return found
 

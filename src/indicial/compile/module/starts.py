@@ -202,7 +202,7 @@ class _Uses:
         return isinstance(node, ir.Read) and self.code.tensors[node.tensor].role == "parameter"
 
     def is_table(self, node: ir.Expression) -> bool:
-        return self.is_parameter(node) and _looks_up(node)
+        return isinstance(node, ir.Read) and node.looks_up and self.is_parameter(node)
 
     def found(self) -> Iterator[tuple[str, Use]]:
         return self.visit(self.statement.body, (), 1)
@@ -239,7 +239,7 @@ class _Uses:
                     yield from self.visit(part.body, (), layers)
 
     def alone(self, read: ir.Read) -> Use:
-        if _looks_up(read):
+        if read.looks_up:
             return Use("lookup")
         beside = self.table if read.tensor in self.positional else ""
         return Use("alone", beside=beside)
@@ -261,7 +261,7 @@ class _Uses:
     ) -> Iterator[tuple[str, Use]]:
         """Factors side by side: which of them sum, and over how many terms each."""
         factors = list(_factors(node))
-        weights = [f for f in factors if self.is_parameter(f) and not _looks_up(f)]
+        weights = [f for f in factors if self.is_parameter(f) and not self.is_table(f)]
         data = [f for f in factors if f not in weights]
         table = next((f.tensor for f in data if isinstance(f, ir.Read) and self.is_table(f)), "")
         names = {index.name: index for index in summed}
@@ -291,7 +291,3 @@ def _factors(node: ir.Expression) -> Iterator[ir.Expression]:
                 yield from _factors(argument)
         case _:
             yield node
-
-
-def _looks_up(read: ir.Expression) -> bool:
-    return isinstance(read, ir.Read) and any(isinstance(place, ir.Gather) for place in read.places)

@@ -17,14 +17,18 @@ along with x.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, TypeVar
 
 from indicial.compile.module.sizes import data_lengths, parameters, size_names
 from indicial.compile.schedule.plan import Loop, Plan
+from indicial.notation.source import Span
 from indicial.program import ir
 from indicial.program.explain.facts import tie
-from indicial.program.rewrite import rebuild
+from indicial.program.rewrite import tensors_read
 from indicial.program.sizes import Size, Strided
+
+T = TypeVar("T")
 
 
 def outcomes(code: ir.Code, plan: Plan) -> tuple[str, ...]:
@@ -37,7 +41,7 @@ def outcomes(code: ir.Code, plan: Plan) -> tuple[str, ...]:
     for step in plan.steps:
         targets = {s.target for s in step.statements()}
         others = [s for s in code.statements if s.target not in targets]
-        if not targets & needed_names(others):
+        if not targets & tensors_read(others):
             found |= set(carried(step)) if isinstance(step, Loop) else targets
     order = dict.fromkeys(s.target for s in code.statements)
     shown = [name for name in order if name in found and "." not in name]
@@ -68,11 +72,6 @@ def same_step(loop: Loop, reader: ir.Statement, read: ir.Read) -> bool:
     return name == index and (value.offset + shift + offset).number == 0
 
 
-def needed_names(statements: Iterable[ir.Statement]) -> set[str]:
-    """The tensors that some statements read."""
-    return {read.tensor for statement in statements for read in statement.reads()}
-
-
 def one_length(code: ir.Code, given: Collection[str] = ()) -> ir.Code:
     """The lengths of inputs have one name each, but for those that are `given` a value of their own."""
     told = {a.extent.name for t in code.tensors.values() if t.role == "input" for a in t.axes}
@@ -85,74 +84,27 @@ def one_length(code: ir.Code, given: Collection[str] = ()) -> ir.Code:
     }
     if not ties or any(ties.keys() & _bases(tensor) for tensor in code.tensors.values()):
         return code
-    return _Renaming(ties).code(code)
+    sizes = {name: value for name, value in code.sizes.items() if name not in ties}
+    names = {name: Size.of(letter) for name, letter in ties.items()}
+    return replace(_renamed(replace(code, tests=()), names), sizes=sizes)
 
 
 def _bases(tensor: ir.Tensor) -> set[str]:
     """The sizes that its layers halve."""
-    sizes: Iterable[Size] = (s for axis in tensor.axes for s in (axis.lower, axis.extent))
+    sizes: Iterable[Size] = (s for axis in tensor.axes for s in axis.range)
     return {atom.base for size in sizes for atom in size.atoms if isinstance(atom, Strided)}
 
 
-class _Renaming:
-    def __init__(self, names: Mapping[str, str]) -> None:
-        self.names = names
-        self.sizes = {name: Size.of(other) for name, other in names.items()}
-
-    def size(self, size: Size) -> Size:
-        return size.substitute(self.sizes)
-
-    def index(self, index: ir.Index) -> ir.Index:
-        return ir.Index(index.name, self.size(index.lower), self.size(index.extent))
-
-    def place(self, place: ir.Place) -> ir.Place:
-        if isinstance(place, ir.Affine):
-            return ir.Affine(place.terms, self.size(place.offset))
-        if isinstance(place, ir.Flat):
-            return ir.Flat(tuple(map(self.index, place.indices)))
-        return place
-
-    def expression(self, expression: ir.Expression) -> ir.Expression:
-        return rebuild(expression, index=self.index, place=self.place, size=self.size)
-
-    def left(self, places: Iterable[ir.Affine | ir.Flat]) -> tuple[ir.Affine | ir.Flat, ...]:
-        moved = map(self.place, places)
-        return tuple(place for place in moved if isinstance(place, ir.Affine | ir.Flat))
-
-    def tensor(self, tensor: ir.Tensor) -> ir.Tensor:
-        axes = tuple(
-            replace(axis, lower=self.size(axis.lower), extent=self.size(axis.extent))
-            for axis in tensor.axes
-        )
-        values = None if tensor.values is None else self.size(tensor.values)
-        return replace(tensor, axes=axes, values=values)
-
-    def statement(self, statement: ir.Statement) -> ir.Statement:
-        guard = None if statement.guard is None else self.expression(statement.guard)
-        return replace(
-            statement,
-            left=self.left(statement.left),
-            indices=tuple(map(self.index, statement.indices)),
-            body=self.expression(statement.body),
-            guard=guard,
-        )
-
-    def code(self, code: ir.Code) -> ir.Code:
-        """Without its tests, which are no part of what runs."""
-        draws = tuple(
-            replace(
-                draw,
-                arguments=tuple(map(self.expression, draw.arguments)),
-                left=self.left(draw.left),
-                indices=tuple(map(self.index, draw.indices)),
-            )
-            for draw in code.draws
-        )
-        return replace(
-            code,
-            tensors={name: self.tensor(tensor) for name, tensor in code.tensors.items()},
-            statements=tuple(map(self.statement, code.statements)),
-            sizes={name: value for name, value in code.sizes.items() if name not in self.names},
-            draws=draws,
-            tests=(),
-        )
+def _renamed(value: T, names: Mapping[str, Size]) -> T:
+    """A program, or a part of one, with other sizes in the place of some."""
+    made: Any = value
+    if isinstance(value, Size):
+        made = value.substitute(names)
+    elif isinstance(value, tuple):
+        made = tuple([_renamed(part, names) for part in value])
+    elif isinstance(value, dict):
+        made = {key: _renamed(part, names) for key, part in value.items()}
+    elif is_dataclass(value) and not isinstance(value, type | Span):
+        own = [field.name for field in fields(value) if field.init]
+        made = replace(value, **{name: _renamed(getattr(value, name), names) for name in own})
+    return made  # type: ignore[no-any-return]

@@ -71,18 +71,7 @@ def build(
             loop.extent, sizes, real, constants, within or {},
         )
     )  # fmt: skip
-    shapes = {n: tuple(a.extent for a in code.tensors[n].axes) for n in own.kept}
-    return Kernel(
-        text,
-        real,
-        unbatched,
-        tuple(arguments),
-        tuple(own.kept),
-        shapes,
-        tuple(sizes.names),
-        dict(fixed),
-        tuple(sorted(ragged)),
-    )
+    return _kernel(code, text, real, unbatched, arguments, own.kept, sizes)
 
 
 def build_tile(
@@ -103,10 +92,22 @@ def build_tile(
     for name in sorted(ragged):
         sizes.variable(name)
     text, arguments = write_tile(code, tile, same, sizes, real)
-    shapes = {n: tuple(a.extent for a in code.tensors[n].axes) for n in tile.outputs}
+    return _kernel(code, text, real, same, arguments, tile.outputs, sizes)
+
+
+def _kernel(
+    code: Code,
+    text: str,
+    real: str,
+    same: frozenset[str],
+    arguments: Sequence[str],
+    kept: Sequence[str],
+    sizes: Sizes,
+) -> Kernel:
+    shapes = {n: tuple(a.extent for a in code.tensors[n].axes) for n in kept}
     return Kernel(
-        text, real, same, tuple(arguments), tile.outputs, shapes, tuple(sizes.names), dict(fixed),
-        tuple(sorted(ragged)),
+        text, real, same, tuple(arguments), tuple(kept), shapes, tuple(sizes.names),
+        dict(sizes.fixed), tuple(sorted(sizes.ragged)),
     )  # fmt: skip
 
 
@@ -114,14 +115,6 @@ def _ordered(code: Code, names: Collection[str]) -> list[str]:
     return [name for name in code.tensors if name in names]
 
 
-def _arguments(
-    code: Code,
-    statements: Sequence[Statement],
-    loop: Loop,
-    begin: Starts,
-) -> list[str]:
-    found = {name for pairs in begin.values() for _, name in pairs}
-    for statement in statements:
-        found |= tensors_read([statement])
-    inside = loop.axes.keys()
-    return _ordered(code, {n for n in found if n not in inside and n not in code.constants})
+def _arguments(code: Code, statements: Sequence[Statement], loop: Loop, begin: Starts) -> list[str]:
+    found = {name for pairs in begin.values() for _, name in pairs} | tensors_read(statements)
+    return _ordered(code, found - loop.axes.keys() - code.constants.keys())

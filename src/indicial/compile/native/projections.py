@@ -110,7 +110,7 @@ def weighted(code: Code, statement: Statement, same: Collection[str]) -> Weighte
     operands = [f for f in found.factors if f.tensor not in same]
     if len(weights) != 1 or len(operands) != 1 or len(code.of(statement.target)) > 1:
         return None
-    ranges = {i.name: (i.lower, i.extent) for i in (*statement.indices, *found.indices)}
+    ranges = {i.name: i.range for i in (*statement.indices, *found.indices)}
     left = _letters(code, Read(statement.target, tuple(_affine(statement))), ranges)
     in_operand = _letters(code, operands[0], ranges)
     in_weight = _letters(code, weights[0], ranges)
@@ -137,7 +137,7 @@ def _letters(code: Code, read: Read, ranges: Mapping[str, tuple[Size, Size]]) ->
     names = []
     for place, axis in zip(read.places, code.tensors[read.tensor].axes, strict=True):
         name = index_at(place)
-        if name is None or ranges.get(name) != (axis.lower, axis.extent) or name in names:
+        if name is None or ranges.get(name) != axis.range or name in names:
             return None
         names.append(name)
     return names
@@ -193,7 +193,7 @@ def side_by_side(
     """Which kept tensors can lie side by side, of those that are multiplied together later."""
     groups: list[tuple[str, ...]] = []
     for names in wished:
-        steps = {(a.lower, a.extent) for n in names for a in code.tensors[n].axes[:1]}
+        steps = {a.range for n in names for a in code.tensors[n].axes[:1]}
         free = set(keep).difference(*groups)
         if len(set(names)) == len(names) > 1 and len(steps) == 1 and set(names) <= free:
             groups.append(tuple(names))

@@ -111,11 +111,7 @@ def _plain(body: Body, read: Read, indices: dict[str, Index]) -> list[str] | Non
         if not place.terms or place.terms == ((body.variable, 1),):
             continue  # a number, or the step
         index = indices.get(index_at(place) or "")
-        if (
-            index is None
-            or (index.lower, index.extent) != (axis.lower, axis.extent)
-            or index.name in names
-        ):
+        if index is None or index.range != axis.range or index.name in names:
             return None
         names.append(index.name)
     if read.tensor in body.unbatched and body.variable in {
@@ -250,7 +246,7 @@ def _needs_now(body: Body, statement: Statement, products: Products) -> set[str]
 def _space(body: Body, statement: Statement) -> tuple[object, ...]:
     """What two statements must have in common to share a loop: the ranges, the step's too."""
     step = next(i for i in statement.indices if i.name == body.variable)
-    inner = tuple((i.lower, i.extent) for i in body.inner_indices(statement))
+    inner = tuple(i.range for i in body.inner_indices(statement))
     return (step.lower, step.extent, inner, statement.left[body.axes[statement.target]])
 
 

@@ -155,8 +155,8 @@ class _Analysis:
                 role = {walked: TIME, **{n: f"x{at}" for at, n in enumerate(inner)}}
                 self.roles[name] = tuple(role[n] for n in range(len(axes)))
                 for n, axis in enumerate(axes):
-                    known = self.ranges.setdefault(role[n], (axis.lower, axis.extent))
-                    if known != (axis.lower, axis.extent):
+                    known = self.ranges.setdefault(role[n], axis.range)
+                    if known != axis.range:
                         raise Unsupported("states of different sizes")
         if not self.roles:
             raise Unsupported("no state is a matrix")
@@ -276,7 +276,7 @@ class _Analysis:
         own = [*statement.indices, *(found.indices if isinstance(found, Product) else ())]
         for index in own:
             known = self.ranges.get(names.get(index.name, ""))
-            if known != (index.lower, index.extent):
+            if known != index.range:
                 return None
         return names if len(set(names.values())) == len(names) else None
 

@@ -339,7 +339,7 @@ def is_simple(body: ir.Expression) -> bool:
     _, rest = scaled(body)
     if rest == ONE or is_constant(rest):
         return True
-    return isinstance(rest, ir.Read) and not any(isinstance(p, ir.Gather) for p in rest.places)
+    return isinstance(rest, ir.Read) and not rest.looks_up
 
 
 def _flat(read: ir.Read) -> bool:

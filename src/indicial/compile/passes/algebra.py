@@ -45,10 +45,10 @@ def times(*factors: ir.Expression) -> ir.Expression:
     """The product, in one level, its numbers collected in front."""
     coefficient = 1.0
     rest: list[ir.Expression] = []
-    for factor in _flat("*", factors):
+    for factor in flat("*", factors):
         while isinstance(factor, ir.Apply) and factor.function == "neg":
             coefficient, factor = -coefficient, factor.arguments[0]
-        for piece in _flat("*", (factor,)):
+        for piece in flat("*", (factor,)):
             value = numeral(piece)
             if value is None:
                 rest.append(piece)
@@ -78,7 +78,7 @@ def scaled(expression: ir.Expression) -> tuple[ir.Expression, ir.Expression]:
     """An expression as a factor made of numbers and sizes, and the rest: `-2x/T` → `-2/T`, `x`."""
     sign, expression = signed(expression)
     scale, rest = [sign], []
-    for factor in _flat("*", (expression,)):
+    for factor in flat("*", (expression,)):
         if is_constant(factor):
             scale.append(factor)
         elif isinstance(factor, ir.Apply) and factor.function == "/":
@@ -102,7 +102,7 @@ def plus(*terms: ir.Expression) -> ir.Expression:
     total = 0.0
     counts: dict[ir.Expression, int] = {}
     place = 0
-    for term in _flat("+", terms):
+    for term in flat("+", terms):
         value = numeral(term)
         if value is None:
             counts[term] = counts.get(term, 0) + 1
@@ -133,7 +133,7 @@ def quotient(above: ir.Expression, below: ir.Expression) -> ir.Expression:
     if isinstance(above, ir.Apply) and above.function == "neg":
         return negative(quotient(above.arguments[0], below))
     numerators, denominators = [], [below]
-    for factor in _flat("*", (above,)):
+    for factor in flat("*", (above,)):
         if isinstance(factor, ir.Apply) and factor.function == "/":
             numerators.append(factor.arguments[0])
             denominators.insert(0, factor.arguments[1])
@@ -163,7 +163,7 @@ def power(base: ir.Expression, exponent: ir.Expression) -> ir.Expression:
 
 def both(*conditions: ir.Expression | None) -> ir.Expression | None:
     """All of the conditions; None is one that always holds."""
-    given = [c for c in _flat("and", [c for c in conditions if c is not None]) if c != ONE]
+    given = [c for c in flat("and", [c for c in conditions if c is not None]) if c != ONE]
     if any(numeral(c) == 0 for c in given):
         return ZERO
     given = list(dict.fromkeys(given))
@@ -205,11 +205,11 @@ def _positive(expression: ir.Expression) -> bool:
     return not isinstance(expression, ir.IndexValue) and (numeral(expression) or 0.0) > 0
 
 
-def _flat(function: str, arguments: Iterable[ir.Expression]) -> list[ir.Expression]:
+def flat(function: str, arguments: Iterable[ir.Expression]) -> list[ir.Expression]:
     result: list[ir.Expression] = []
     for argument in arguments:
         if isinstance(argument, ir.Apply) and argument.function == function:
-            result += _flat(function, argument.arguments)
+            result += flat(function, argument.arguments)
         else:
             result.append(argument)
     return result

@@ -335,7 +335,7 @@ class _Apart:
 
     def tensor(self, mark: str, indices: Sequence[Index], body: Expression) -> Read:
         """A tensor of its own, and the read of it."""
-        if any(size_indices(size) for i in indices for size in (i.lower, i.extent)):
+        if any(size_indices(size) for i in indices for size in i.range):
             raise Unsupported("ranges that depend on an index")
         name = derived_name(self.tensors, self.statement.target, mark)
         self.tensors[name], places = laid_out(name, indices, {})

@@ -177,7 +177,6 @@ def is_foreign(code: ir.Code, read: ir.Read) -> bool:
 def _worth(expression: ir.Expression) -> bool:
     """Whether a part costs more than reading it again would: sums, softmaxes, word vectors."""
     return any(
-        isinstance(node, (ir.Reduce, ir.Softmax))
-        or (isinstance(node, ir.Read) and any(isinstance(p, ir.Gather) for p in node.places))
+        isinstance(node, (ir.Reduce, ir.Softmax)) or (isinstance(node, ir.Read) and node.looks_up)
         for node in expression.walk()
     )

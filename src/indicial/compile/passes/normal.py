@@ -212,7 +212,9 @@ class _Normaliser:
         """Word vectors beside other factors as tensors of their own: looked up once for all."""
         if len(factors) < 2:
             return factors
-        return [self.define(f, inner) if _gathers(f) else f for f in factors]
+        return [
+            self.define(f, inner) if isinstance(f, ir.Read) and f.looks_up else f for f in factors
+        ]
 
     def grouped(self, factors: list[ir.Expression], inner: Scope) -> list[ir.Expression]:
         """The factors with those multiplied that vary together."""
@@ -254,7 +256,7 @@ class _Normaliser:
             for number, factor in enumerate(factors)
             if isinstance(factor, ir.Read)
             and self.tensors[factor.tensor].role == "parameter"
-            and not _gathers(factor)
+            and not factor.looks_up
         }
 
     # ---- new tensors ----
@@ -287,11 +289,6 @@ def _continues(factor: ir.Expression, scope: Scope) -> bool:
     ):
         return False
     return not any(index.name in scope for index in factor.indices)
-
-
-def _gathers(factor: ir.Expression) -> bool:
-    """Whether it is a read at a place that a token decides."""
-    return isinstance(factor, ir.Read) and any(isinstance(p, ir.Gather) for p in factor.places)
 
 
 def _at(

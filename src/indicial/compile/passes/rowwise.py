@@ -151,7 +151,7 @@ class _Rowwise:
             return
         for axis, name in zip(self.code.tensors[piece.tensor].axes, piece.fixed, strict=True):
             here = self.place.get(name)
-            if here is not None and (axis.lower, axis.extent) != (here.lower, here.extent):
+            if here is not None and axis.range != here.range:
                 raise Unsupported(f"{piece.tensor} has another range")
         differs = piece.tensor in self.differing or set(piece.fixed) & {*list(self.place)[:-1]}
         self.name(piece, "input" if differs else "parameter")

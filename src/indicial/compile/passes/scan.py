@@ -217,7 +217,7 @@ class _Extraction:
             if found is None:
                 raise Unsupported(f"{statement.target} is defined at one value of {loop.letter}")
             places[found[0]] = found[1]
-        if any(size_indices(size) for i in statement.indices for size in (i.lower, i.extent)):
+        if any(size_indices(size) for i in statement.indices for size in i.range):
             raise Unsupported(f"the ranges of {statement.target} depend on an index")
         if any(isinstance(place, Flat) for place in statement.left):
             raise Unsupported("several indices share a place on the left")
@@ -243,7 +243,7 @@ class _Extraction:
             if name in self.tensors:
                 name = derived_name(self.tensors, old.name, "at")
             axes = [a for a, p in zip(old.axes, piece.places, strict=True) if p is None]
-            if any(size_indices(size) for a in axes for size in (a.lower, a.extent)):
+            if any(size_indices(size) for a in axes for size in a.range):
                 raise Unsupported(f"the extent of {old.name} depends on an index")
             self.names[piece] = name
             self.tensors[name] = replace(old, name=name, axes=tuple(axes), role=role)
@@ -322,6 +322,6 @@ class _Extraction:
 def _sizes(node: Expression) -> list[Size]:
     match node:
         case Reduce(_, indices, _, _) | Softmax(indices, _, _):
-            return [size for i in indices for size in (i.lower, i.extent)]
+            return [size for i in indices for size in i.range]
         case _:
             return []

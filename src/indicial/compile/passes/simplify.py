@@ -39,6 +39,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from functools import partial
 
+from indicial.compile.passes.algebra import flat
 from indicial.compile.passes.forms import Pointwise, form
 from indicial.compile.passes.new_tensors import Names, derived_name, indices_of, laid_out, shifts
 from indicial.compile.schedule.graph import needs
@@ -79,8 +80,8 @@ def _without(code: ir.Code, name: str) -> ir.Code:
 
 def _written_in(reader: ir.Statement, inner: ir.Statement) -> ir.Statement | None:
     """The reader with the inner statement's right side, if it reads it over the same ranges."""
-    ranges = {i.name: (i.lower, i.extent) for i in reader.indices}
-    own = {i.name: (i.lower, i.extent) for i in inner.indices}
+    ranges = {i.name: i.range for i in reader.indices}
+    own = {i.name: i.range for i in inner.indices}
     places: dict[str, ir.Affine] = {}
     for node in reader.body.every(ir.Read):
         if node.tensor == inner.target:
@@ -98,21 +99,10 @@ def _written_in(reader: ir.Statement, inner: ir.Statement) -> ir.Statement | Non
         if isinstance(node, ir.Read) and node.tensor == inner.target:
             return value
         if isinstance(node, ir.Apply) and node.function == "+":
-            return replace(node, arguments=tuple(_terms(node.arguments)))
+            return replace(node, arguments=tuple(flat("+", node.arguments)))
         return node
 
     return replace(reader, body=rebuild(reader.body, leaf=leaf))
-
-
-def _terms(arguments: tuple[ir.Expression, ...]) -> list[ir.Expression]:
-    """A sum in a sum is one sum."""
-    result: list[ir.Expression] = []
-    for argument in arguments:
-        if isinstance(argument, ir.Apply) and argument.function == "+":
-            result += argument.arguments
-        else:
-            result.append(argument)
-    return result
 
 
 def without_nothing(code: ir.Code) -> ir.Code:
@@ -153,7 +143,7 @@ def shared(code: ir.Code) -> ir.Code:
 
 
 def _axes(code: ir.Code, name: str) -> tuple[object, ...]:
-    return tuple((axis.lower, axis.extent) for axis in code.tensors[name].axes)
+    return tuple(axis.range for axis in code.tensors[name].axes)
 
 
 def split(code: ir.Code) -> ir.Code:

@@ -112,7 +112,7 @@ class _Solver:
             return False
         index, other = self.indices[name], self.given[value.shift[0]]
         plain = not size_indices(index.lower) | size_indices(index.extent)
-        return plain and (index.lower, index.extent) == (other.lower, other.extent)
+        return plain and index.range == other.range
 
     def settle(self, name: str, value: ir.Affine) -> None:
         known = {_MARK + name: value}
@@ -153,6 +153,20 @@ class _Solver:
 
 
 _MARK = "?"
+
+
+def indices_at(statement: ir.Statement, places: Sequence[ir.Place]) -> dict[str, ir.Affine] | None:
+    """Where the indices of an equation are if its left side is at some places, if those are plain.
+
+    `h[t+1,j] = …` at `h[0,k]`: t is -1, j is k.
+    """
+    found: dict[str, ir.Affine] = {}
+    for own, at in zip(statement.left, places, strict=True):
+        if not isinstance(own, ir.Affine) or own.shift is None or not isinstance(at, ir.Affine):
+            return None
+        name, shift = own.shift
+        found[name] = ir.Affine(at.terms, at.offset - shift)
+    return found
 
 
 def in_range(

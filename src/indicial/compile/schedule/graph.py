@@ -68,7 +68,7 @@ def _alike(
     if place.shift is None or left.shift is None:
         return False
     here, there = around[place.shift[0]], ranges[left.shift[0]]
-    same = (here.lower, here.extent) == (there.lower, there.extent)
+    same = here.range == there.range
     return same and here.extent.name is not None
 
 

@@ -30,7 +30,7 @@ from indicial.compile.stepping.sources import Text, beginning, step
 from indicial.compile.stepping.state import Cache, Frame, SlotValues, State
 from indicial.compile.stepping.walked import Walk, walk_of
 from indicial.program.ir import Code
-from indicial.program.meaning.arrays import BATCH
+from indicial.program.meaning.arrays import BATCH, writes_batch
 from indicial.program.messages import IndicialError
 from indicial.program.rewrite import tensors_read
 
@@ -62,7 +62,7 @@ class Decoder:
     ) -> None:
         self.module = module
         self.code = module.code
-        if any(a.letter == BATCH for t in self.code.tensors.values() for a in t.axes):
+        if writes_batch(self.code):
             raise IndicialError(f"leave out the batch index {BATCH} to go step by step")
         self.walk = walk_of(module.code, module.sizes.lengths, along)
         outputs = want or default_outputs(module.code, self.walk, module.wanted)

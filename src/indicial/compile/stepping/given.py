@@ -73,12 +73,10 @@ class Given:
         self, state: State, given: Mapping[str, object]
     ) -> tuple[State, dict[str, torch.Tensor]]:
         """The inputs, and the state with as many members."""
-        for name in self.needed:
-            if name not in given:
-                raise checks.missing_input(self.code, name)
+        self.check_names(given)
         x = {}
         for name, values in given.items():
-            tensor = self.stepped(name)
+            tensor = self.tensors[name]
             value = checks.as_tensor(tensor, values, state.frame.like)
             state, value = self.with_members(state, tensor, value)
             if tensor.values is not None:
@@ -88,23 +86,23 @@ class Given:
             self.check_shapes(state.frame, x)
         return state, x
 
-    def stepped(self, name: str) -> Tensor:
-        """One step of an input."""
-        if name not in self.tensors:
-            text = f"{name} is not handed over step by step: begin({name}=…)"
-            raise checks.refusal("inputs", text, self.code.tensors[name])
-        return self.tensors[name]
+    def check_names(self, given: Mapping[str, object]) -> None:
+        """All inputs that a step needs are there, and nothing else is."""
+        for name in self.needed:
+            if name not in given:
+                raise checks.missing_input(self.code, name)
+        for name in given:
+            if name not in self.tensors:
+                text = f"{name} is not handed over step by step: begin({name}=…)"
+                raise checks.refusal("inputs", text, self.code.tensors[name])
 
     def read_many(
         self, state: State, given: Mapping[str, object], lengths: object
     ) -> tuple[State, Many]:
         """The inputs of many steps, and the state with as many members."""
-        for name in self.needed:
-            if name not in given:
-                raise checks.missing_input(self.code, name)
+        self.check_names(given)
         x = {}
         for name, values in given.items():
-            self.stepped(name)
             tensor = self.code.tensors[name]
             value = checks.as_tensor(tensor, values, state.frame.like)
             state, x[name] = self.with_members(state, tensor, value)

@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from indicial.compile.passes.solving import indices_at
 from indicial.compile.stepping.walked import Walk
 from indicial.program import ir
 from indicial.program.cost.conditions import add, conjuncts, constraints, joined, negation
@@ -48,7 +49,7 @@ def with_support(code: ir.Code, walk: Walk) -> ir.Code:
         if len(walk.axes(code.tensors[statement.target])) > 1:
             conditions = found.of(statement.target)
             if conditions:
-                at = _at(code.of(statement.target)[-1], statement.left) or {}
+                at = indices_at(code.of(statement.target)[-1], statement.left) or {}
                 conditions = [moved(c, at) for c in conditions]
                 if any(_truth(guard, _beyond(c, holds=True)) is False for c in conditions):
                     continue  # it says where the tensor is 0, as the ends of the others do now
@@ -73,11 +74,11 @@ class _Supports:
 
     def defined(self, statements: list[ir.Statement]) -> Iterator[ir.Expression]:
         """Of equations in order of precedence: an element that none of them is about is 0."""
-        if not statements or any(_names(s) is None for s in statements):
+        if not statements or any(indices_at(s, s.left) is None for s in statements):
             return
         cases = []
         for statement in statements:
-            at = _at(statement, statements[-1].left) or {}
+            at = indices_at(statement, statements[-1].left) or {}
             guard = None if statement.guard is None else moved(statement.guard, at)
             cases.append((guard, moved(statement.body, at)))
         whole = ir.Select(
@@ -104,7 +105,7 @@ class _Supports:
     def ends(self, read: ir.Read) -> Iterator[ir.Expression]:
         """The conditions outside of which a read is 0."""
         statements = self.code.of(read.tensor)
-        at = _at(statements[-1], read.places) if statements else None
+        at = indices_at(statements[-1], read.places) if statements else None
         if at is not None:
             yield from (moved(c, at) for c in self.of(read.tensor))
 
@@ -219,27 +220,6 @@ def _follows(form: ir.Affine, beyond: ir.Affine) -> bool:
     apart = add(form, beyond, -1)
     number = apart.offset.number
     return not apart.terms and number is not None and number <= 0
-
-
-# ---- the indices of a left side ----
-
-
-def _names(statement: ir.Statement) -> list[tuple[str, int]] | None:
-    """The indices of a left side that has nothing else, with what is added to each."""
-    shifts = [p.shift for p in statement.left if isinstance(p, ir.Affine) and p.shift is not None]
-    return shifts if len(shifts) == len(statement.left) else None
-
-
-def _at(statement: ir.Statement, places: Sequence[ir.Place]) -> dict[str, ir.Affine] | None:
-    """The indices of an equation where its left side is at some places, if those are plain."""
-    names = _names(statement)
-    if names is None or not all(isinstance(place, ir.Affine) for place in places):
-        return None
-    return {
-        name: ir.Affine(place.terms, place.offset - shift)
-        for (name, shift), place in zip(names, places, strict=True)
-        if isinstance(place, ir.Affine)
-    }
 
 
 def upper(

@@ -24,6 +24,11 @@ BATCH = "b"
 """The letter of a batch index that is written out."""
 
 
+def writes_batch(code: Code) -> bool:
+    """Whether the batch is an index of the text."""
+    return any(axis.letter == BATCH for t in code.tensors.values() for axis in t.axes)
+
+
 class InterpretError(Exception):
     """The equations cannot be evaluated on what was given; the message names tensors and axes."""
 
@@ -73,7 +78,7 @@ def gather_given(
     lifted = lifted_names(code, known)
     counts = {name: known[name].shape[0] for name in lifted}
     counts |= {f"lengths of {name}": len(values) for name, values in lengths.items()}
-    written = any(axis.letter == BATCH for t in code.tensors.values() for axis in t.axes)
+    written = writes_batch(code)
     if lengths and not lifted and not written:
         raise InterpretError(
             f"lengths of {', '.join(lengths)} were given, but no input has a batch axis"

@@ -175,7 +175,7 @@ def members(w: Writer, *writes: Statement) -> Iterator[None]:
 def _when(w: Writer, statement: Statement) -> str | None:
     """When a statement runs, if that is not at every step and for every member."""
     index = next(i for i in statement.indices if i.name == w.body.variable)
-    whole = (index.lower, index.extent) == (w.plan.lower, w.plan.extent)
+    whole = index.range == (w.plan.lower, w.plan.extent)
     if whole and not w.sizes.varies(index.lower + index.extent):
         return None
     return w.in_range("v", index.lower, index.extent)

@@ -288,10 +288,10 @@ class TileValues(Lines):
                     raise Unsupported(f"{node.tensor} is read at two steps at once")
                 step, walked = stride, (shift, axis)
                 at = f"(v + {shift} - {self.c(axis.lower)})"
-                if shift or (axis.lower, axis.extent) != tile.ranges[TIME]:
+                if shift or axis.range != tile.ranges[TIME]:
                     guards.append(f"{at} >= 0 && {at} < {self.c(axis.extent)}")
                 continue
-            if shift or (axis.lower, axis.extent) != tile.ranges.get(role):
+            if shift or axis.range != tile.ranges.get(role):
                 raise Unsupported(f"{node.tensor} is read at another element")
             if role == tile.row and not row:
                 row = stride
