@@ -78,8 +78,8 @@ def planned(
     if apart is not lighter:
         lighter = apart
         plan = with_dispatch(apart, schedule(apart, want, told), choices, ragged)
-    handed = with_kernels(lighter, plan, want, ragged)
-    return Planned(lighter, with_doubling(lighter, handed.plan, want, ragged), handed.refused)
+    plan, refused = with_kernels(lighter, plan, want, ragged)
+    return Planned(lighter, with_doubling(lighter, plan, want, ragged), refused)
 
 
 def _no_kernels(code: Code) -> str:

@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
-from indicial.compile.emit.calls import call
 from indicial.compile.emit.conditions import Conditions
 from indicial.compile.emit.convolution import CONVOLUTION, Convolution
 from indicial.compile.emit.expressions import Definitions, Evaluator
-from indicial.compile.emit.graph import INT, NUMBER, Node, Scope
+from indicial.compile.emit.graph import FLOAT, INT, NUMBER, Listed, Node, Scope
 from indicial.compile.emit.identifiers import Names
 from indicial.compile.emit.left import separated
 from indicial.compile.emit.loops import Fixed, at_this_step, fixings
@@ -22,13 +21,15 @@ from indicial.compile.emit.patterns.pattern import Finding, Missed
 from indicial.compile.emit.picks import choose
 from indicial.compile.emit.printing import Assign, Block, Line
 from indicial.compile.emit.ragged import at_letters, with_starts
+from indicial.compile.emit.reads import Array
 from indicial.compile.emit.sizes import Variable
 from indicial.compile.emit.steps import Steps
 from indicial.compile.emit.storage import Definition, Store
 from indicial.compile.emit.values import Environment, aligned
 from indicial.compile.emit.writing import Writing
-from indicial.compile.schedule.plan import Call, Loop, Plan, Run, Step
+from indicial.compile.schedule.plan import Call, Loop, Plan, Run, Slice, Step
 from indicial.program.ir import Affine, Code, Index, Read, Statement
+from indicial.program.sizes import Size
 
 
 class Emission:
@@ -82,19 +83,83 @@ class Emission:
                 order = self.code.of(step.statement.target).index(step.statement)
                 self.run(separated(step.statement), order)
             elif isinstance(step, Call):
-                call(self, step)
+                self.call(step)
             else:
                 self.conditions.close()
                 self.loop(step)
         self.conditions.close()
 
+    def call(self, step: Call) -> None:
+        """A loop that a function runs: one line, `h, = scan([R_in, W_hR], [T, J], lengths)`.
+
+        The function is no part of the text; `Source` hands it over.
+        """
+        self.open_test(step)
+        for statement in step.loop.statements():
+            self.writing.say(statement)
+        function = self.writing.names.new("scan")
+        self.functions[function] = step.function
+        arguments = [self.argument(piece) for piece in step.arguments]
+        sizes = [self.sizes.node(Size.of(name)) for name in step.names]
+        names = {piece: self.writing.names.new(piece.tensor) for piece in step.results}
+        graph = self.writing.graph
+        found = graph.make(function, Listed(arguments), Listed(sizes), graph.number("lengths"))
+        left = ", ".join(names.values()) + ("," if len(names) == 1 else "")
+        self.writing.add(Line(f"{left} = ", found))
+        for piece, name in names.items():
+            self.called(step, piece, name)
+
+    def open_test(self, step: Call) -> None:
+        """The call runs when its statements do, if all of them do at the same time."""
+        fixed = [fixings(statement, self.writing.loops) for statement in step.loop.statements()]
+        tests = [self.conditions.tests(some) for some in fixed]
+        if all(some == tests[0] for some in tests):
+            self.conditions.open(tests[0], fixed[0])
+        else:
+            self.conditions.close()
+
+    def argument(self, piece: Slice) -> Node:
+        """A tensor, or a step of it, with all its other axes whole."""
+        bounds = self.tensors.bounds(piece.tensor)
+        names = self.axis_names(piece.tensor)
+        indices = {n: Index(names[n], *bounds[n]) for n, p in enumerate(piece.places) if p is None}
+        places = tuple(
+            Affine.of(indices[n]) if place is None else _at_variables(place)
+            for n, place in enumerate(piece.places)
+        )
+        env = Environment().bind(indices.values())
+        value = self.tensors.read(Read(piece.tensor, places), env)
+        return aligned(self.torch, value, [i.name for i in indices.values()])
+
+    def called(self, step: Call, piece: Slice, name: str) -> None:
+        """A result, where reads look for it."""
+        code = self.code
+        statement = next(s for s in step.loop.statements() if s.target == piece.tensor)
+        fixed = fixings(statement, self.writing.loops)
+        store = self.steps.current(piece.tensor, len(fixed))
+        bounds = tuple(
+            axis.range
+            for axis, place in zip(code.tensors[piece.tensor].axes, piece.places, strict=True)
+            if place is None
+        )
+        node = self.writing.graph.name(
+            name, [e for _, e in bounds], FLOAT, self.writing.block.scope
+        )
+        order = code.of(piece.tensor).index(statement)
+        merging = bool(fixed) and self.steps.conflicts(statement, store)
+        definition = Definition(order, Array(node, bounds))
+        self.keep(statement, store, definition, fixed, self.conditions.tests(fixed), merging)
+
+    def axis_names(self, name: str) -> list[str]:
+        """Indices for the axes of a tensor; that of members, between whom `T-1` differs, is theirs."""
+        letters = [axis.letter for axis in self.code.tensors[name].axes]
+        member = self.writing.ragged.member
+        return [member if letter == member else f"axis·{n}" for n, letter in enumerate(letters)]
+
     def result(self, name: str) -> Node:
         """A wanted tensor, in its own ranges."""
         axes = self.code.tensors[name].axes
-        names = [
-            a.letter if a.letter == self.writing.ragged.member else f"axis·{n}"
-            for n, a in enumerate(axes)
-        ]
+        names = self.axis_names(name)
         places = tuple(map(Affine.of, names))
         env = Environment().bind(
             Index(n, a.lower, at_letters(a.extent, axes, places))
@@ -187,9 +252,7 @@ class Emission:
         for item in (Line(), block, Line()):
             self.writing.add(item)
         for store in stores:
-            assert store.walk is not None
-            store.walk.current = None
-            store.walk.around = outer.scope
+            store.walked.current, store.walked.around = None, outer.scope
             store.merged = None
 
     def variable(self, loop: Loop) -> str:
@@ -220,3 +283,11 @@ def _usual(code: Code) -> dict[str, int]:
         for name in tensor.values.names
     }
     return vocabularies | known
+
+
+def _at_variables(place: Affine) -> Affine:
+    """Here the variable of a loop is a size like others."""
+    offset = place.offset
+    for name, factor in place.terms:
+        offset = offset + factor * Size.of(name)
+    return Affine((), offset)

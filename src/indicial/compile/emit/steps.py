@@ -60,16 +60,13 @@ class Steps:
         name, loop = store.target, self.writing.loops[-1]
         if store.walk is not None or name not in loop.axes:
             return False
-        outer = self.parent(store)
-        assert outer.walk is not None
         keys = self.writing.walks.keys(loop, name)
         return bool(store.definitions) or statement.guard is not None or len(keys) > 1
 
     def step(self, store: Store, definition: Definition) -> None:
         """The only definition of the current step."""
         store.add(definition)
-        walk = self.parent(store).walk
-        assert walk is not None
+        walk = self.parent(store).walked
         walk.bounds = definition.array.bounds
         self.put(store, walk, definition.array.node)
         self.conditions.makes(store, walk)
@@ -87,9 +84,7 @@ class Steps:
     def merge_step(self, store: Store, definition: Definition) -> None:
         """One of several definitions of the current step; the last to come puts them together."""
         name, loop = store.target, self.writing.loops[-1]
-        outer = self.parent(store)
-        walk = outer.walk
-        assert walk is not None
+        walk = self.parent(store).walked
         store.add(definition)
         inside = sum(s.target == name for s in loop.statements())
         done = sum(d.order in self.orders(loop, name) for d in store.definitions)
@@ -157,8 +152,7 @@ class Steps:
         `h[-1,0] = 1` does not: its step has other elements besides, which are 0. Along a stack that
         shrinks steps differ anyway.
         """
-        assert store.walk is not None
-        axes = [a for a in store.axes if a != store.walk.axis]
+        axes = [a for a in store.axes if a != store.walked.axis]
         boxes = {id(s): self.box(s, axes) for s in self.code.of(store.target)}
         sizes = [size for box in boxes.values() for pair in box for size in pair]
         if any(isinstance(atom, Strided) for size in sizes for atom in size.atoms):
@@ -173,8 +167,7 @@ class Steps:
 
     def enter(self, store: Store, key: Size, definition: Definition) -> None:
         """A definition outside the loop becomes an entry."""
-        walk = store.walk
-        assert walk is not None
+        walk = store.walked
         self.open_entries([store])
         axis = store.axes.index(walk.axis)
         array = definition.array
@@ -190,8 +183,7 @@ class Steps:
         """A dict of steps for each of these, if it has none yet."""
         new = []
         for store in stores:
-            walk = store.walk
-            assert walk is not None
+            walk = store.walked
             if not walk.begun:
                 name = self.writing.identifiers[store.target]
                 nested = len(store.axes) < len(self.code.tensors[store.target].axes)
@@ -277,18 +269,17 @@ class Steps:
                 store = store.walk.current
             if store.walk is None or store.walk.loop is not loop:
                 self.turn(store, Walk(loop, loop.axes[name]))
-            assert store.walk is not None
+            walk = store.walked
             stores.append(store)
             keys = self.writing.walks.keys(loop, name)
             boxes = [((low, high - low + 1),) for low, high in keys]
             ((first, extent),) = hull(self.torch, boxes)
-            store.walk.span = first, first + extent - 1
-            store.walk.bounds = self.expected(store, store.walk)
+            walk.span = first, first + extent - 1
+            walk.bounds = self.expected(store, walk)
         kept = [s for s in stores if not self.writing.walks.local(s.target, loop)]
         self.open_entries(kept)
         for store in stores:
-            walk = store.walk
-            assert walk is not None
+            walk = store.walked
             if store in kept:
                 self.before(store, walk)
             walk.begun = True
@@ -318,8 +309,8 @@ class Steps:
     def begin(self, stores: Sequence[Store]) -> None:
         """At the beginning of a step: what statements outside the loop say about it."""
         for store in stores:
-            walk = store.walk
-            assert walk is not None and walk.current is not None and walk.span is not None
+            walk = store.walked
+            assert walk.current is not None and walk.span is not None
             low, high = walk.span
             if store.definitions or not self.apart(low, high, walk.singles):
                 self.outside(store, walk, walk.current)
@@ -332,8 +323,8 @@ class Steps:
     def finish(self, stores: Sequence[Store]) -> None:
         """At the end of a step: what was walked inside it becomes an entry."""
         for store in stores:
-            walk = store.walk
-            assert walk is not None and walk.current is not None
+            walk = store.walked
+            assert walk.current is not None
             if walk.current.walk is not None and walk.entries:
                 array = self.tensors.whole(walk.current)
                 walk.bounds = array.bounds

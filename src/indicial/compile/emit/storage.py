@@ -75,6 +75,12 @@ class Store:
     walk: Walk | None = None
     merged: Array | None = None
 
+    @property
+    def walked(self) -> Walk:
+        """How a loop goes along it."""
+        assert self.walk is not None
+        return self.walk
+
     def add(self, definition: Definition) -> None:
         self.definitions.append(definition)
         self.definitions.sort(key=lambda d: d.order)

@@ -1,7 +1,7 @@
 """A plan with its loops over time handed to kernels, and why where one is not.
 
-plan = with_kernels(code, schedule(code), want=["h"])
-plan.kept_back                      [(loop, "there is a loop inside the loop")]
+plan, refused = with_kernels(code, schedule(code), want=["h"])
+refused                             [(loop, "there is a loop inside the loop")]
 
 The sums that alone read a matrix-valued state: they are computed with it, and it is never stored.
 
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from indicial.compile.native import ops
@@ -34,18 +34,10 @@ from indicial.program.ir import Affine, Apply, Code, Constant, Read, Reduce, Sta
 from indicial.program.rewrite import tensors_read
 
 
-@dataclass(frozen=True)
-class Handed:
-    """A plan in which calls stand for loops; `refused` has the loops that stay, with reasons."""
-
-    plan: Plan
-    refused: tuple[tuple[Loop, str], ...]
-
-
 def with_kernels(
     code: Code, plan: Plan, want: Collection[str], ragged: Collection[str] = ()
-) -> Handed:
-    """Every scanned loop that has a kernel becomes a call."""
+) -> tuple[Plan, tuple[tuple[Loop, str], ...]]:
+    """Every scanned loop that has a kernel becomes a call; the loops that stay, with reasons."""
     refused: list[tuple[Loop, str]] = []
     every = list(plan.statements())
 
@@ -76,7 +68,7 @@ def with_kernels(
                 result.append(replace(step, steps=tuple(handed(step.steps, (*around, step)))))
         return (s for s in result if not isinstance(s, Run) or id(s.statement) not in gone)
 
-    return Handed(Plan(tuple(handed(plan.steps, ()))), tuple(refused))
+    return Plan(tuple(handed(plan.steps, ()))), tuple(refused)
 
 
 def _absorbable(

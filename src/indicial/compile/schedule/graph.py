@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 from indicial.program.cost.dependence import ANYWHERE, Edge, Scan, circles, edges
 from indicial.program.ir import Affine, Code, Index, Statement
-from indicial.program.sizes import Size
+from indicial.program.sizes import nonnegative
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def _misses(edge: Edge, definer: Statement) -> bool:
         if _alike(place, edge.indices, left, ranges):
             continue
         here, there = place.ends(edge.indices), left.ends(ranges)
-        if _negative(here[1] - there[0]) or _negative(there[1] - here[0]):
+        if nonnegative(there[0] - here[1] - 1) or nonnegative(here[0] - there[1] - 1):
             return True
     return False
 
@@ -70,15 +70,6 @@ def _alike(
     here, there = around[place.shift[0]], ranges[left.shift[0]]
     same = here.range == there.range
     return same and here.extent.name is not None
-
-
-def _negative(size: Size) -> bool:
-    """Whether a size is below 0 at all values that its names can have, 1 among them."""
-    if any(not isinstance(atom, str) for atom in size.atoms):
-        return False
-    constant = sum(c for monomial, c in size.terms if not monomial)
-    others = [c for monomial, c in size.terms if monomial]
-    return all(c < 0 for c in others) and constant + sum(others) < 0
 
 
 def components(
