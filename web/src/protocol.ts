@@ -172,8 +172,10 @@ export interface AskRun {
 
 export interface Inputs {
   texts: string[];
+  targets: string[];
   rows: boolean;
   writes: boolean;
+  answers: boolean;
 }
 
 export interface AskCurves {
@@ -238,12 +240,39 @@ export interface Look {
   columns: string[];
   says: string;
   weights: string;
+  links: LinkOf[];
+}
+
+export interface LinkOf {
+  row: number;
+  column: number;
+  sure: boolean;
 }
 
 export interface Looks {
   looks: Look[];
   left_out: number;
   cut: number;
+  picture: string;
+}
+
+export interface Arc {
+  word: number;
+  head: number;
+  label: string;
+}
+
+export interface Said {
+  text: string;
+  others: Label[];
+  words: string[];
+  tags: string[];
+  arcs: Arc[];
+}
+
+export interface Label {
+  text: string;
+  probability: number;
 }
 
 export interface AskTraining {
@@ -355,6 +384,7 @@ export interface Questions {
   curves: [AskCurves, Curves];
   generate: [AskText, Made];
   attend: [AskLooks, Looks];
+  answer: [AskLooks, Said];
   design: [AskDesign, DesignOf];
   judge: [AskJudge, Judged];
   learn: [AskLearn, Learned];

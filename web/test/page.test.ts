@@ -7,7 +7,8 @@ import { fromSlider, toSlider } from "../src/equations/costs.ts";
 import { parser } from "../src/equations/language.ts";
 import { columns } from "../src/equations/typeset.ts";
 import { History, means } from "../src/run/history.ts";
-import { unpackWeights } from "../src/pictures/weights.ts";
+import { levels } from "../src/run/said.ts";
+import { shades, unpackWeights } from "../src/pictures/weights.ts";
 import { colours, scaleOf } from "../src/pictures/colour.ts";
 import { ticks } from "../src/pictures/lines.ts";
 
@@ -102,4 +103,14 @@ test("many points become means", () => {
 
 test("weights are 16-bit numbers", () => {
   assert.deepEqual([...unpackWeights(Buffer.from([0, 0, 255, 255, 1, 2]).toString("base64"))], [0, 65535, 513]);
+});
+
+test("an arc runs above all that are between its ends", () => {
+  const arcs = [[0, 1], [1, 2], [3, 5], [4, 5], [5, 2], [6, 2]].map(([word, head]) => ({ word: word!, head: head!, label: "" }));
+  assert.deepEqual(levels(arcs), [1, 1, 2, 1, 3, 4]);
+});
+
+test("a picture is bright where the weight is largest", () => {
+  assert.deepEqual(shades(new Uint16Array([0, 100, 200])), [224, 112, 0]);
+  assert.deepEqual(shades(new Uint16Array([0, 0])), [224, 224]);
 });

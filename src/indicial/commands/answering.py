@@ -74,7 +74,7 @@ def _shower(
 ) -> Callable[[Cells, Answer], str]:
     """How an answer is written: as it is, as a sentence of CoNLL-U, or as arcs above its words."""
     from indicial.data.columns.conllu import written
-    from indicial.inspect.arcs import Link, arcs_text
+    from indicial.inspect.arcs import arcs_text, heads_of
     from indicial.program.messages import IndicialError
 
     if options.format == "lines":
@@ -93,17 +93,11 @@ def _shower(
     def sentence(cells: Cells, one: Answer) -> str:
         if not one.text:
             return ""  # it could not be read
-        each = one.each or {said[0]: one.text.split()}
-        found = {named[name]: each[name] for name in said}
-        # Where a model has so many places and no more, nothing is said of the words behind them.
-        words = answerer.words(cells)[: len(next(iter(found.values())))]
+        found = answerer.parsed(cells, one)
         if options.format == "conllu" or "head" not in found:
             typed = cells[forms[0]]
-            text = typed if isinstance(typed, str) else None
-            return written({"form": words, **found}, text).removesuffix("\n")
-        labels = found.get("deprel", [""] * len(words))
-        links = [Link(n, int(head), labels[n]) for n, head in enumerate(found["head"])]
-        return arcs_text(words, links) + "\n"
+            return written(found, typed if isinstance(typed, str) else None).removesuffix("\n")
+        return arcs_text(found["form"], heads_of(found)) + "\n"
 
     return sentence
 

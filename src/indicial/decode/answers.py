@@ -197,6 +197,18 @@ class Answerer:
         cell = next(c for name, c in cells.items() if self.fields.get(name) == "form")
         return words_of(cell) if isinstance(cell, str) else list(map(str, parts_of(cell)))
 
+    def parsed(self, cells: Cells, answer: Answer) -> dict[str, list[Any]]:
+        """What is said of each word of a sentence, by the fields of CoNLL-U; nothing of what is no sentence."""
+        first = [part.slot.name for part in self.form.parts[:1]]
+        each = answer.each or dict.fromkeys(first, answer.text.split())
+        found = {
+            self.fields[name]: list(said) for name, said in each.items() if name in self.fields
+        }
+        if not found or not any(self.fields.get(name) == "form" for name in cells):
+            return {}
+        # Where a model has so many places and no more, nothing is said of the words behind them.
+        return {"form": self.words(cells)[: len(next(iter(found.values())))], **found}
+
     def _cut(self, slot: Slot) -> bool:
         """Whether a long text is cut: not where something is said of each of its words, unless there is a
         parameter for each place."""

@@ -10,7 +10,7 @@ the words, for example, and those that a model has found below them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,6 +53,12 @@ def levels(links: Sequence[Link]) -> dict[Link, int]:
         ]
         found[link] = 1 + max(below, default=0)
     return found
+
+
+def heads_of(parse: Mapping[str, Sequence[Any]]) -> list[Link]:
+    """The links from words to their heads, of a sentence by the fields of CoNLL-U."""
+    labels = parse.get("deprel", [""] * len(parse["form"]))
+    return [Link(n, int(head), str(labels[n])) for n, head in enumerate(parse.get("head", ()))]
 
 
 # ---------------------------------------------------------------------- for the terminal

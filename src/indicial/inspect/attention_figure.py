@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -80,25 +80,28 @@ def _rows(looks: list[Look]) -> list[list[Look]]:
     return found
 
 
-def _frame(axes: Any, look: Look, links: Sequence[Link]) -> None:
-    """Frames around the true links, dotted where a link is possible; the place that predicts a word is
-    known by its label."""
-    from matplotlib.patches import Rectangle
-
+def framed(look: Look, links: Sequence[Link]) -> Iterator[tuple[int, int, bool]]:
+    """Row and column of the true links in a matrix, and whether each is sure; the place that predicts a word
+    is known by its label."""
     if not links or not any(" → " in label for label in look.rows.labels):
         return
-    first = (
-        0 if look.rows.labels[0].startswith(NOTHING) else 1
-    )  # which word the first place predicts
+    first = 0 if look.rows.labels[0].startswith(NOTHING) else 1  # which word the first predicts
     for source, target, sure in links:
-        place = target - first
-        if 0 <= place < len(look.rows) and source < len(look.columns):
-            axes.add_patch(
-                Rectangle(
-                    (source - 0.5, place - 0.5), 1, 1, fill=False, edgecolor="#d95f02",
-                    linewidth=1.1, linestyle="-" if sure else ":",
-                )
-            )  # fmt: skip
+        if 0 <= target - first < len(look.rows) and source < len(look.columns):
+            yield target - first, source, sure
+
+
+def _frame(axes: Any, look: Look, links: Sequence[Link]) -> None:
+    """Frames around the true links, dotted where a link is possible."""
+    from matplotlib.patches import Rectangle
+
+    for place, source, sure in framed(look, links):
+        axes.add_patch(
+            Rectangle(
+                (source - 0.5, place - 0.5), 1, 1, fill=False, edgecolor="#d95f02",
+                linewidth=1.1, linestyle="-" if sure else ":",
+            )
+        )  # fmt: skip
 
 
 def _inches(side: Side) -> float:

@@ -66,7 +66,7 @@ def column_subject(
     form, module, codings = form_of(run.program), run.module(checkpoint), run.codings()
     cells = dict(given)
     if row is not None:
-        cells = {**_row_of(run, row, form), **cells}
+        cells = {**row_of(run, row, form), **cells}
     if odd := next((name for name in cells if name not in codings), None):
         raise IndicialError(f"there is no input {odd}; there are {', '.join(codings)}")
     predicted = [part.slot.name for part in form.parts]
@@ -101,7 +101,7 @@ def column_subject(
     return Seen(subject, pictures[0] if pictures else None, _links(run, codings, stored))
 
 
-def _row_of(run: Run, row: int, form: Form) -> dict[str, object]:
+def row_of(run: Run, row: int, form: Form) -> dict[str, object]:
     """What a row of the validation part of a world gives to be read."""
     name = str(run.description.data.get("name"))
     if name not in tables():

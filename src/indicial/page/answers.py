@@ -25,6 +25,7 @@ ANSWERS: dict[str, Callable[[Any], Any]] = {
     "curves": runs.curves,
     "generate": runs.generate,
     "attend": runs.attend,
+    "answer": runs.said,
     "design": designs.begin,
     "judge": designs.judge,
     "learn": designs.learn,

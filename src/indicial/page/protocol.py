@@ -224,11 +224,14 @@ class AskRun(TypedDict):
 
 
 class Inputs(TypedDict):
-    """What a model reads: these texts, or a row of its world."""
+    """What a model reads: these texts, or a row of its world; and what it does with them."""
 
     texts: list[str]
+    targets: list[str]
+    """What it predicts from them, if that is text: heads may be asked about another than it says."""
     rows: bool
     writes: bool
+    answers: bool
 
 
 class AskCurves(TypedDict):
@@ -301,6 +304,14 @@ class Look(TypedDict):
     columns: list[str]
     says: str
     weights: str
+    links: list[LinkOf]
+    """Which words stand for one another, where that is known."""
+
+
+class LinkOf(TypedDict):
+    row: int
+    column: int
+    sure: bool
 
 
 class Looks(TypedDict):
@@ -308,6 +319,29 @@ class Looks(TypedDict):
     left_out: int
     cut: int
     """Tokens that the model has no places for."""
+    picture: str
+    """What is looked at, as the address of an image; empty where that is text."""
+
+
+class Arc(TypedDict):
+    word: int
+    head: int
+    label: str
+
+
+class Said(TypedDict):
+    """What a model says of what it reads; of the words of a sentence, with arcs to their heads."""
+
+    text: str
+    others: list[Label]
+    words: list[str]
+    tags: list[str]
+    arcs: list[Arc]
+
+
+class Label(TypedDict):
+    text: str
+    probability: Number
 
 
 class AskTraining(TypedDict):
@@ -437,6 +471,7 @@ QUESTIONS: dict[str, tuple[Any, Any]] = {
     "curves": (AskCurves, Curves),
     "generate": (AskText, Made),
     "attend": (AskLooks, Looks),
+    "answer": (AskLooks, Said),
     "design": (AskDesign, DesignOf),
     "judge": (AskJudge, Judged),
     "learn": (AskLearn, Learned),

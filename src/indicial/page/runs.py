@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import io
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from functools import lru_cache
 from pathlib import Path
@@ -23,6 +24,8 @@ from indicial.program.inputs import Unfit, json_of, open_plain
 from indicial.program.messages import IndicialError
 
 if TYPE_CHECKING:
+    from indicial.data.world.alignment import Link
+    from indicial.decode.answers import Answerer
     from indicial.decode.text import Speaker
     from indicial.inspect.attention import Look
     from indicial.training.run import Run
@@ -170,20 +173,29 @@ def _opened(name: str) -> Run:
 
 
 def _speaker(name: str) -> Speaker:
+    from indicial.decode.text import Speaker
+
+    return cast("Speaker", _model(name, Speaker.of))
+
+
+def _answerer(name: str) -> Answerer:
+    from indicial.decode.answers import Answerer
+
+    return cast("Answerer", _model(name, Answerer.of))
+
+
+def _model(name: str, made: Callable[[str], object]) -> object:
     run = _opened(name)
-    checkpoint = run.checkpoint("best")
-    return _made(str(run.folder), checkpoint.step)
+    return _remembered(made, str(run.folder), run.checkpoint("best").step)
 
 
 @lru_cache(3)
-def _made(folder: str, step: int) -> Speaker:
-    """The model of a run as of a step; remembered, since making it takes a second."""
+def _remembered(made: Callable[[str], object], folder: str, step: int) -> object:
+    """The model of a run as of a step; making it takes a second."""
     import torch
 
-    from indicial.decode.text import Speaker
-
     torch.set_num_threads(1)
-    return Speaker.of(folder)
+    return made(folder)
 
 
 def generate(question: protocol.AskText) -> protocol.Made:
@@ -208,49 +220,75 @@ def generate(question: protocol.AskText) -> protocol.Made:
     return cast("protocol.Made", found)
 
 
-# ---------------------------------------------------------------------- attention
+# ---------------------------------------------------------------------- attention and answers
 
 
 def attend(question: protocol.AskLooks) -> protocol.Looks:
     """What each head looks at on a text."""
     from indicial.inspect import attention
+    from indicial.inspect.columns import Seen, column_subject
     from indicial.inspect.subjects import Subject
 
-    if any(len(text) > LONGEST_PROMPT for text in question["inputs"].values()):
-        raise IndicialError(f"a text has at most {LONGEST_PROMPT:,} characters")
     run = _opened(question["run"])
     if run.description.task == "columns":
-        subject = _of_columns(run, question)
+        seen = column_subject(run, _cells(run, question))
     else:
-        said = question["inputs"].get("text", "")
-        subject = Subject.of_speaker(_speaker(question["run"]), said)
-    looks = attention.attend(subject)
+        text = question["inputs"].get("text", "")[:LONGEST_PROMPT]
+        seen = Seen(Subject.of_speaker(_speaker(question["run"]), text))
+    looks = attention.attend(seen.subject)
     room, kept = MOST_WEIGHTS, []
     for look in looks:
         room -= look.weights.size
         if room >= 0:
-            kept.append(_look(look))
+            kept.append(_look(look, seen.links))
     return {
         "looks": kept,
         "left_out": len(looks) - len(kept),
-        "cut": sum(text.left_out for text in subject.texts),
+        "cut": sum(text.left_out for text in seen.subject.texts),
+        "picture": "" if seen.picture is None else _address(seen.picture),
     }
 
 
-def _of_columns(run: Run, question: protocol.AskLooks) -> Any:
-    """Inputs by name. A text is a text: the name of a file would be read where a picture is expected."""
-    from indicial.inspect.columns import column_subject
+def said(question: protocol.AskLooks) -> protocol.Said:
+    """What a model with several inputs says of them: a text, a label, or something of each word."""
+    from indicial.inspect.arcs import heads_of
 
-    codings = run.codings()
-    for name in question["inputs"]:
-        if name in codings and codings[name].kind != "text":
+    answerer = _answerer(question["run"])
+    cells = _cells(_opened(question["run"]), question)
+    (answer,) = answerer.answers([cells])
+    parse = answerer.parsed(cells, answer)
+    arcs = heads_of(parse) if parse else []
+    return {
+        "text": "" if parse else answer.text,
+        "others": [{"text": label, "probability": chance} for label, chance in answer.others],
+        "words": parse.get("form", []),
+        "tags": list(map(str, parse.get("upos", []))),
+        "arcs": [{"word": arc.word, "head": arc.head, "label": arc.label} for arc in arcs],
+    }
+
+
+def _cells(run: Run, question: protocol.AskLooks) -> dict[str, Any]:
+    """What is read, by the names of inputs: a row of the world, or texts. A text is never the name of a file,
+    as it would be where a picture or an array is expected."""
+    from indicial.inspect.columns import row_of
+    from indicial.tasks.forms import form_of
+
+    if not question["inputs"]:
+        return row_of(run, max(0, question["row"]), form_of(run.program))
+    codings, cells = run.codings(), {}
+    for name, text in question["inputs"].items():
+        if len(text) > LONGEST_PROMPT:
+            raise IndicialError(f"a text has at most {LONGEST_PROMPT:,} characters")
+        if name not in codings or codings[name].kind == "image":
             raise IndicialError(f"{name} is no text; choose a row of the data instead")
-    row = question["row"] if question["row"] >= 0 and not question["inputs"] else None
-    return column_subject(run, question["inputs"], row=row).subject
+        cells[name] = text if codings[name].size is not None else text.split()
+    return cells
 
 
-def _look(look: Look) -> protocol.Look:
+def _look(look: Look, links: Sequence[Link]) -> protocol.Look:
     import numpy as np
+
+    from indicial.inspect.attention_figure import framed
 
     scaled = np.clip(np.nan_to_num(look.weights) * 65535 + 0.5, 0, 65535).astype("<u2")
     return {
@@ -262,7 +300,18 @@ def _look(look: Look) -> protocol.Look:
         "columns": list(look.columns.labels),
         "says": look.says,
         "weights": base64.b64encode(np.ascontiguousarray(scaled).tobytes()).decode("ascii"),
+        "links": [{"row": r, "column": c, "sure": sure} for r, c, sure in framed(look, links)],
     }
+
+
+def _address(picture: Any) -> str:
+    """A picture as an address that holds it."""
+    import numpy as np
+    from PIL import Image
+
+    data = io.BytesIO()
+    Image.fromarray(np.asarray(picture, np.uint8).squeeze()).save(data, "PNG")
+    return f"data:image/png;base64,{base64.b64encode(data.getvalue()).decode('ascii')}"
 
 
 def inputs(question: protocol.AskRun) -> protocol.Inputs:
@@ -270,17 +319,23 @@ def inputs(question: protocol.AskRun) -> protocol.Inputs:
     from indicial.data.world import tables
 
     run = _opened(question["run"])
-    if run.description.task != "columns":
-        return {"texts": ["text"], "rows": False, "writes": run.description.task != "blank"}
+    task = run.description.task
+    if task != "columns":
+        writes = task != "blank"
+        return {"texts": ["text"], "targets": [], "rows": False, "writes": writes, "answers": False}
+    from indicial.data.columns.slots import spelt
     from indicial.tasks.forms import form_of
 
-    codings = run.codings()
-    given = [slot.name for slot in form_of(run.program).given]
-    texts = [name for name in given if codings[name].kind == "text"]
+    form, codings = form_of(run.program), run.codings()
+    given = [slot.name for slot in form.given if spelt(slot, form.given) is None]
+    predicted = [part.slot.name for part in form.parts]
+    seen = any(codings[name].kind == "image" for name in given)
     return {
-        "texts": texts if len(texts) == len(given) else [],
+        "texts": [] if seen else given,
+        "targets": [] if seen else [name for name in predicted if codings[name].kind == "text"],
         "rows": str(run.description.data.get("name")) in tables(),
         "writes": False,
+        "answers": True,
     }
 
 

@@ -31,7 +31,7 @@ from indicial.page.workers import Busy, Superseded, Workers
 from indicial.program.messages import IndicialError
 
 LONGEST_QUESTION = 2 << 20
-LONGER = {"generate": 60.0, "attend": 60.0, "learn": 60.0}
+LONGER = dict.fromkeys(("generate", "attend", "answer", "inputs", "learn"), 60.0)
 """Seconds for what opens a model first, or trains a small one."""
 STATIC = files("indicial.page") / "static"
 KINDS = {

@@ -1,5 +1,6 @@
 // Maps of attention weights: thumbnails of many heads, and one large with its words.
 import { h, save } from "../dom.ts";
+import type { LinkOf } from "../protocol.ts";
 import { isDark } from "./colour.ts";
 
 export interface Weights {
@@ -8,6 +9,10 @@ export interface Weights {
   columns: string[];
   /** 65535 is 1, row by row. */
   values: Uint16Array;
+  /** Which words stand for one another, where that is known. */
+  links?: LinkOf[];
+  /** What is looked at, if it is a picture: bright where the weights are. */
+  picture?: HTMLImageElement | null;
 }
 
 export function unpackWeights(letters: string): Uint16Array {
@@ -35,6 +40,28 @@ export function points(weights: Weights, dark = isDark()): HTMLCanvasElement {
   return canvas;
 }
 
+/** How dark a picture is where a weight is: nothing at the largest, nearly all at 0. */
+export function shades(values: Uint16Array): number[] {
+  const most = values.reduce((a, b) => Math.max(a, b), 1);
+  return [...values].map((value) => Math.round(224 * (1 - value / most)));
+}
+
+/** Weights in a rectangle of a canvas: as points, or over the picture that is looked at. */
+function paint(pen: CanvasRenderingContext2D, weights: Weights, left: number, top: number, width: number, height: number, dark = isDark()): void {
+  const { picture } = weights;
+  if (!picture) return pen.drawImage(points(weights, dark), left, top, width, height);
+  pen.imageSmoothingEnabled = false;
+  pen.drawImage(picture, left, top, width, height);
+  const veil = document.createElement("canvas");
+  [veil.width, veil.height] = [weights.columns.length, weights.rows.length];
+  const over = veil.getContext("2d")!;
+  const image = over.createImageData(veil.width, veil.height);
+  shades(weights.values).forEach((shade, n) => (image.data[4 * n + 3] = shade));
+  over.putImageData(image, 0, 0);
+  pen.imageSmoothingEnabled = true;
+  pen.drawImage(veil, left, top, width, height);
+}
+
 export function thumbnail(weights: Weights, size: number): HTMLCanvasElement {
   const canvas = h("canvas", { "aria-hidden": "true" });
   const dense = window.devicePixelRatio || 1;
@@ -42,7 +69,7 @@ export function thumbnail(weights: Weights, size: number): HTMLCanvasElement {
   canvas.style.width = canvas.style.height = `${size}px`;
   const pen = canvas.getContext("2d")!;
   pen.imageSmoothingEnabled = weights.rows.length > size * dense;
-  pen.drawImage(points(weights), 0, 0, canvas.width, canvas.height);
+  paint(pen, weights, 0, 0, canvas.width, canvas.height);
   return canvas;
 }
 
@@ -91,7 +118,7 @@ export class LargeMap {
   }
 
   private get margin(): number {
-    return this.cell >= LABELLED ? LABEL : 0;
+    return this.cell >= LABELLED && !this.weights?.picture ? LABEL : 0;
   }
 
   private tell(row: number, column: number): void {
@@ -120,7 +147,13 @@ export class LargeMap {
     pen.fillStyle = dark ? "#1c2126" : "#ffffff";
     pen.fillRect(0, 0, width, height);
     pen.imageSmoothingEnabled = false;
-    pen.drawImage(points(weights, dark), margin, margin, width - margin, height - margin);
+    paint(pen, weights, margin, margin, width - margin, height - margin, dark);
+    pen.strokeStyle = "#e8710a";
+    for (const { row, column, sure } of weights.links ?? []) {
+      pen.setLineDash(sure ? [] : [2, 2]);
+      pen.strokeRect(margin + column * cell + 1, margin + row * cell + 1, cell - 2, cell - 2);
+    }
+    pen.setLineDash([]);
     if (margin > 0) {
       pen.fillStyle = dark ? "#c8d0d6" : "#333c44";
       pen.font = `${Math.min(12, cell)}px system-ui, sans-serif`;

@@ -8,6 +8,8 @@ export class Heads {
   readonly node = h("div", { class: "heads" });
   private readonly map = new LargeMap((row) => this.light(row));
   private readonly words = h("p", { class: "line words", "aria-label": "The words; the pointer shows where each looks" });
+  /** What is looked at, where that is another text. */
+  private readonly others = h("p", { class: "line words", "aria-label": "The words that are looked at" });
   private readonly title = h("h4", {});
   private all: Weights[] = [];
   private buttons: HTMLButtonElement[] = [];
@@ -16,19 +18,25 @@ export class Heads {
   private told: Looks | null = null;
 
   constructor() {
-    window.addEventListener("theme", () => this.told && this.show(this.told));
+    window.addEventListener("theme", () => this.told && void this.show(this.told));
   }
 
   refuse(why: string): void {
-    show(this.node, h("p", { class: "refused" }, why));
+    this.told = null;
+    show(this.node, h("p", { class: "quiet" }, why));
   }
 
-  show(told: Looks): void {
+  /** Of a picture, once the browser has read it. */
+  async show(told: Looks): Promise<void> {
     this.told = told;
+    const picture = told.picture ? h("img", { src: told.picture }) : null;
+    await picture?.decode();
+    if (this.told !== told) return;
     this.all = told.looks.map((look) => ({
       title: [look.name, look.layer !== null && `layer ${look.layer}`, look.head !== null && `head ${look.head}`, look.place && `at ${look.place}`]
         .filter(Boolean).join(", "),
       rows: look.rows.map(seen), columns: look.columns.map(seen), values: unpackWeights(look.weights),
+      links: look.links, picture: look.place ? picture : null,
     }));
     const size = this.all.length > 40 ? 40 : this.all.length > 12 ? 56 : 76;
     this.buttons = this.all.map((weights, n) => h("button", {
@@ -47,7 +55,8 @@ export class Heads {
     this.held = Math.min(this.held, Math.max(0, this.all.length - 1));
     show(this.node,
       h("div", { class: "layers" }, ...[...layers].map(([name, some]) => h("div", { class: "layer", role: "group", "aria-label": name }, h("h4", {}, name), h("div", { class: "thumbs" }, ...some)))),
-      this.title, this.words, this.map.node,
+      this.title, picture ? h("p", { class: "quiet" }, "Each map is the picture as one word sees it: bright where the word looks.") : this.words, !picture && this.others, this.map.node,
+      told.looks.some((look) => look.links.length > 0) && h("p", { class: "quiet" }, "Framed: words that stand for one another; dotted where that is not sure."),
       (told.left_out > 0 || told.cut > 0) && h("p", { class: "quiet" },
         told.cut > 0 && `The model has no places for ${told.cut} more tokens. `, told.left_out > 0 && `${told.left_out} more heads are left out: the text is long.`));
     if (this.all.length > 0) this.large(this.held);
@@ -60,19 +69,24 @@ export class Heads {
     this.buttons.forEach((button, m) => button.setAttribute("aria-pressed", String(m === this.held)));
     this.title.textContent = weights.title + (n === this.held ? ", held" : ", a preview; click to hold it");
     this.map.show(weights);
-    if (this.words.childElementCount !== weights.rows.length || this.words.textContent !== weights.rows.join("")) {
-      show(this.words, ...weights.rows.map((text, row) => h("span", { class: "token", tabindex: -1, onpointerenter: () => this.light(row) }, text)));
-    }
+    this.spell(this.words, weights.rows);
+    this.others.hidden = weights.rows.join("\n") === weights.columns.join("\n");
+    this.spell(this.others, this.others.hidden ? [] : weights.columns);
   }
 
-  /** Where a row looks, on the words themselves, if it looks at the same words. */
+  private spell(line: HTMLElement, words: string[]): void {
+    if (line.childElementCount === words.length && line.textContent === words.join("")) return;
+    show(line, ...words.map((text, row) => h("span", { class: "token", tabindex: -1, onpointerenter: () => line === this.words && this.light(row) }, text)));
+  }
+
+  /** Where a row looks, on the words themselves. */
   private light(row: number): void {
     const weights = this.all[this.shown]!;
-    const own = weights.rows.length === weights.columns.length;
-    [...this.words.children].forEach((node, column) => {
-      const level = own ? weights.values[row * weights.columns.length + column]! / 65535 : 0;
+    const seen = this.others.hidden ? this.words : this.others;
+    [...seen.children].forEach((node, column) => {
+      const level = weights.values[row * weights.columns.length + column]! / 65535;
       (node as HTMLElement).style.background = level > 0.004 ? `color-mix(in srgb, var(--accent) ${Math.round(85 * Math.sqrt(level))}%, transparent)` : "";
-      node.classList.toggle("told", column === row);
     });
+    [...this.words.children].forEach((node, n) => node.classList.toggle("told", n === row));
   }
 }

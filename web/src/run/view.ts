@@ -5,6 +5,7 @@ import { lines } from "../pictures/lines.ts";
 import type { Inputs, RunOf, Start } from "../protocol.ts";
 import { History } from "./history.ts";
 import { Heads } from "./looks.ts";
+import { Answered } from "./said.ts";
 import { Written } from "./text.ts";
 import { Trainer } from "./training.ts";
 
@@ -28,6 +29,7 @@ class Panel {
   readonly history = new History();
   readonly written: Written;
   readonly heads = new Heads();
+  readonly said = new Answered();
   readonly status = h("p", { class: "quiet" });
   readonly node: HTMLElement;
   /** Only where a training was stopped before its end. */
@@ -44,9 +46,9 @@ class Panel {
   ready(shown: () => void): void {
     void told(ask("inputs", { run: this.run.name }, `inputs ${this.run.name}`), (inputs) => {
       this.inputs = inputs;
-      this.node.append(...[inputs.writes && this.written.node, this.heads.node].filter((n): n is HTMLDivElement => !!n));
+      this.node.append(...[inputs.writes && this.written.node, inputs.answers && this.said.node, this.heads.node].filter((n): n is HTMLDivElement => !!n));
       shown();
-    }, (why) => this.heads.refuse(why));
+    }, (why) => this.node.append(h("p", { class: "refused" }, why)));
   }
 
   write(said: Said): void {
@@ -58,11 +60,16 @@ class Panel {
 
   look(said: Said): void {
     if (!this.inputs) return;
-    const given = Object.fromEntries(this.inputs.texts.map((name) => [name, said.looked[name] ?? ""]).filter(([, text]) => text));
-    const row = this.inputs.rows && Object.keys(given).length === 0 ? said.row : -1;
-    if (row < 0 && Object.keys(given).length === 0) return this.heads.refuse("Give it a text to look at.");
-    void told(ask("attend", { run: this.run.name, inputs: given, row }, `looks ${this.run.name}`),
-      (looks) => this.heads.show(looks), (why) => this.heads.refuse(why));
+    const given = (names: string[]) => Object.fromEntries(names.map((name) => [name, said.looked[name] ?? ""]).filter(([, text]) => text));
+    const texts = given(this.inputs.texts);
+    const none = Object.keys(texts).length === 0;
+    if (none && !this.inputs.rows) return this.heads.refuse("Give it a text to look at.");
+    const [run, row] = [this.run.name, none ? said.row : -1];
+    const inputs = none ? {} : { ...texts, ...given(this.inputs.targets) };
+    void told(ask("attend", { run, inputs, row }, `looks ${run}`), (looks) => void this.heads.show(looks), (why) => this.heads.refuse(why));
+    if (this.inputs.answers) {
+      void told(ask("answer", { run, inputs: texts, row }, `answer ${run}`), (answer) => this.said.show(answer), (why) => this.said.refuse(why));
+    }
   }
 }
 
@@ -207,6 +214,7 @@ export class RunsView {
   private drawAsking(): void {
     const writes = this.panels.some((panel) => panel.inputs?.writes);
     const texts = [...new Set(this.panels.flatMap((panel) => panel.inputs?.texts ?? []))];
+    const targets = [...new Set(this.panels.flatMap((panel) => panel.inputs?.targets ?? []))];
     const rows = this.panels.some((panel) => panel.inputs?.rows);
     show(this.asking,
       writes && h("div", { class: "controls" },
@@ -220,8 +228,8 @@ export class RunsView {
         this.slider("temperature", 0, 2, 0.05, "temperature"), this.slider("top-p", 0.05, 1, 0.05, "top_p"),
         this.slider("tokens", 5, 400, 5, "count"), this.slider("seed", 0, 50, 1, "seed")),
       h("div", { class: "controls" },
-        ...texts.map((name) => h("label", { class: "prompt-box" }, texts.length > 1 || name !== "text" ? `${name} ` : "heads read ", h("input", {
-          type: "text", value: this.said.looked[name] ?? "", placeholder: "a text that heads look at", oninput: (event: Event) => {
+        ...[...texts, ...targets].map((name) => h("label", { class: "prompt-box" }, texts.length > 1 || name !== "text" ? `${name} ` : "heads read ", h("input", {
+          type: "text", value: this.said.looked[name] ?? "", placeholder: targets.includes(name) ? "what it says itself, or another text" : "a text that heads look at", oninput: (event: Event) => {
             this.said.looked[name] = (event.target as HTMLInputElement).value;
             this.keep();
             this.look();
