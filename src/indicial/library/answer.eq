@@ -7,7 +7,7 @@ parameter a[v] = 0
 f[m] = Σ_u exp(9 a[q[u]]) c[q[u],m] (1 + b[q[u-1],m])
 g[n,m] = Σ_s exp(9 a[d[n,s]]) c[d[n,s],m] (1 + b[d[n,s-1],m])
 P_{find}(n | q) = softmax_n 30 f[M] g[n,M] / (‖f[M]‖ ‖g[n,M]‖)
-E[r,j] = dropout(e[x[r],j], 0.15)
+E[r,j] = dropout(e[x[r],j], 0.3)
 F[r,j] = E[r,j] + ReLU(Σ_{o=0}^{6} W^1[o,j,J] E[r+o-3,J] - B^1[j])
 G[r,J] = layernorm(F[r,J])
 H[r,j] = F[r,j] + ReLU(Σ_{o=0}^{6} W^2[o,j,J] G[r+o-3,J] - B^2[j])

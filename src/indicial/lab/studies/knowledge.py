@@ -68,7 +68,7 @@ class Plan:
     """Of the assignment's epochs on spans of the text."""
     scratch: int = 20
     """Epochs on questions alone."""
-    reading: int = 500
+    reading: int = 700
     """Steps."""
     taught: int = 1000
     recipe: float = 0.002
@@ -143,12 +143,7 @@ class Knowledge:
     def _model(self) -> dict[str, Any]:
         plan = self.plan
         sizes = {"J": str(plan.width), "L": str(plan.layers), "K": str(plan.heads)}
-        return {
-            "set": sizes,
-            "tokens": "bpe",
-            "vocabulary": plan.vocabulary,
-            "context": plan.context,
-        }
+        return {"set": sizes, "tokens": "bpe", "vocabulary": plan.vocabulary, "context": plan.context}  # fmt: skip
 
     def _steps(self, name: str, epochs: float, rows: int) -> int:
         """Those in which every line of a file is read so many times."""
@@ -158,24 +153,35 @@ class Knowledge:
     def _learned(
         self, folder: Path, *model: str, on: Sequence[str], steps: int, **said: Any
     ) -> Run:
-        """All look once, at the end, at the questions that they have learned."""
-        return _trained(
-            folder, *model, data=[self._path(name) for name in on], validation=self._path(TRAIN), column=ASKED,
-            max_steps=steps, eval_every=steps, **{"batch_size": self.plan.rows, **said},
+        """A run in a folder; one that was begun there goes on. All look once, at the end, at the questions
+        that they have learned."""
+        if (folder / "run.json").exists():
+            return train(resume=folder, quiet=True)
+        return train(
+            *model, out=str(folder), quiet=True, data=[self._path(name) for name in on], column=ASKED,
+            validation=self._path(TRAIN), max_steps=steps, eval_every=steps,
+            **{"batch_size": self.plan.rows, **said},
         )  # fmt: skip
+
+    @property
+    def _budget(self) -> tuple[int, int]:
+        """Steps of a pretraining, and of the questions behind it."""
+        rows = self.plan.rows
+        return (
+            self._steps(TEXT, self.plan.part * PRETRAINING, rows),
+            self._steps(TRAIN, QUESTIONS, rows),
+        )
 
     def _asked(self, folder: Path) -> Run:
         steps = self._steps(TRAIN, self.plan.scratch, self.plan.rows)
         return self._learned(folder, "transformer", on=[TRAIN], steps=steps, **self._model)
 
     def _pretrained(self, folder: Path, model: str) -> Run:
-        rows = self.plan.rows
+        spans, asked = self._budget
         before = self._learned(
-            Path(f"{folder}-spans"), model, on=[TEXT], objective="spans",
-            steps=self._steps(TEXT, self.plan.part * PRETRAINING, rows), **self._model,
-        )  # fmt: skip
-        steps = self._steps(TRAIN, QUESTIONS, rows)
-        return self._learned(folder, from_=str(before.folder), on=[TRAIN], steps=steps)
+            Path(f"{folder}-spans"), model, on=[TEXT], objective="spans", steps=spans, **self._model
+        )
+        return self._learned(folder, from_=str(before.folder), on=[TRAIN], steps=asked)
 
     def _recipe(self, folder: Path) -> Run:
         """That of the assignment, but for the number of epochs, and for dropout, which so few do without."""
@@ -191,20 +197,18 @@ class Knowledge:
 
     def _mixed(self, folder: Path) -> Run:
         """As many steps as a pretraining and its questions have together."""
-        rows = self.plan.rows
-        steps = self._steps(TEXT, self.plan.part * PRETRAINING, rows)
+        spans, asked = self._budget
         return self._learned(
-            folder, "transformer", on=[TEXT, TRAIN], steps=steps + self._steps(TRAIN, QUESTIONS, rows),
+            folder, "transformer", on=[TEXT, TRAIN], steps=spans + asked,
             objective="language=1,spans=1,question=1", **self._model,
         )  # fmt: skip
 
     def _reader(self, folder: Path) -> Run:
         plan = self.plan
-        sizes = {"J": max(8, plan.width // 2), "K": 2, "M": 4 * plan.width}
-        return _trained(
-            folder, "answer", data=[self._path(TEXT), self._path(TRAIN)], column=ASKED,
-            set={name: str(size) for name, size in sizes.items()}, tokens="bpe", vocabulary=plan.vocabulary,
-            documents="lines", batch_size=max(2, plan.rows // 2), max_steps=plan.reading, validation="0.05",
+        sizes = {"J": str(max(8, plan.width // 2)), "K": "2", "M": str(4 * plan.width)}
+        return self._learned(
+            folder, "answer", on=[TEXT, TRAIN], steps=plan.reading, documents="lines", set=sizes,
+            tokens="bpe", vocabulary=plan.vocabulary, batch_size=max(2, plan.rows // 2),
         )  # fmt: skip
 
     def _taught(self, folder: Path, reader: Path) -> Run:
@@ -213,11 +217,10 @@ class Knowledge:
             known = dict(open_together([self._path(TRAIN)], ASKED).questions())
             rows = Librarian.of(Run.open(reader), "last").questions(known)
             write_text(table, "".join(f"{q}\t{a}\n" for q, a in rows.items()))
-        new = [str(table)] if table.stat().st_size else []
-        return _trained(
-            folder, "transformer", data=[self._path(TRAIN), *new], column=ASKED, validation=self._path(TRAIN),
-            max_steps=self.plan.taught, batch_size=self.plan.rows, **self._model,
-        )  # fmt: skip
+        new = [str(table.absolute())] if table.stat().st_size else []
+        return self._learned(
+            folder, "transformer", on=[TRAIN, *new], steps=self.plan.taught, **self._model
+        )
 
     # ------------------------------------------------------------------ what came of it
 
@@ -257,15 +260,22 @@ class Knowledge:
             })  # fmt: skip
         title = f"Knowledge: {first['questions']} questions, answered exactly"
         numbers = {stage: kept[stage] for stage in STAGES}
-        return Findings(title, rows, _notes(kept), numbers, lambda: _figure(kept, title))
+        return Findings(
+            title,
+            rows,
+            _notes(kept, self.plan.part, self.plan.recipe),
+            numbers,
+            lambda: _figure(kept, title),
+        )
 
 
-def _notes(kept: Mapping[str, Any]) -> list[str]:
+def _notes(kept: Mapping[str, Any], part: float, recipe: float) -> list[str]:
     reader = kept["looked up"]
     recall = ", ".join(f"{share:.1%} among the first {n}" for n, share in reader["recall"].items())
     notes = [
         "plausible: wrong, but an answer of the training set. apart: how far sureness and correctness are apart on "
         "average. CPU minutes: of the training, those of a pretraining among them.",
+        f"Spans were read in {part:.1%} of the assignment's {PRETRAINING} epochs, in its own recipe in {recipe:.1%}.",
         f"The line that a question is about is found: {recall}.",
     ]
     for stage in ("mixed", "taught"):
@@ -298,13 +308,6 @@ def _vectors(run: Run) -> Callable[[Sequence[str], Sequence[str]], list[int]]:
 
 def _parameters(run: Run) -> int:
     return sum(tensor.numel() for tensor in run.checkpoint("last").part("model").values())
-
-
-def _trained(folder: Path, *model: str, **settings: Any) -> Run:
-    """A run in a folder; one that was begun there goes on."""
-    if (folder / "run.json").exists():
-        return train(resume=folder, quiet=True)
-    return train(*model, out=str(folder), quiet=True, **settings)
 
 
 def _figure(kept: Mapping[str, Any], title: str) -> Any:
