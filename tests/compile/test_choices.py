@@ -10,7 +10,7 @@ import torch
 
 import indicial
 from indicial.compile.emit.dispatch import Dispatch
-from indicial.compile.explain.schedule import schedule_page
+from indicial.compile.explain.schedule_page import schedule_page
 from indicial.compile.planned import planned
 
 SIZES = {"J": 3, "E": 4, "F": 2, "I": 2, "L": 2}

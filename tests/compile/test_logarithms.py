@@ -18,7 +18,7 @@ from agreeing import no_kernels
 from torch import Tensor
 
 from indicial.compile.explain.gradient import gradient
-from indicial.compile.explain.schedule import schedule_page
+from indicial.compile.explain.schedule_page import schedule_page
 from indicial.library.loading import load
 
 INF = math.inf

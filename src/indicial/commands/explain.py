@@ -159,7 +159,7 @@ def _show_pages(options: argparse.Namespace, programs: Sequence[Program]) -> Non
     if name == "gradient":
         from indicial.compile.explain.gradient import gradient as page
     else:
-        from indicial.compile.explain.schedule import schedule_page as page
+        from indicial.compile.explain.schedule_page import schedule_page as page
     if programs:
         print("\n\n\n".join(page(program) for program in programs))
 

@@ -72,7 +72,7 @@ def planned(
             plan = with_doubling(lighter, plan, want, ragged)
         return Planned(lighter, plan, tuple((loop, reason) for loop in scanned))
     # Only now: what makes kernels takes longer to import than a program without loops to compile.
-    from indicial.compile.native.plan import with_kernels, with_readers
+    from indicial.compile.native.handing import with_kernels, with_readers
 
     apart = verified(with_readers(lighter, plan, want))
     if apart is not lighter:

@@ -222,7 +222,7 @@ def view(question: protocol.AskView) -> protocol.Shown:
     program = chosen(question)
     match question["what"]:
         case "schedule":
-            from indicial.compile.explain.schedule import schedule_page
+            from indicial.compile.explain.schedule_page import schedule_page
 
             return {"text": schedule_page(program), "svg": ""}
         case "gradient":

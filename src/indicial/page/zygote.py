@@ -23,7 +23,7 @@ from typing import Any
 
 LIGHT = ("indicial.page.answers",)
 HEAVY = (
-    "torch", "indicial.compile.explain.gradient", "indicial.compile.explain.schedule",
+    "torch", "indicial.compile.explain.gradient", "indicial.compile.explain.schedule_page",
     "indicial.compile.module.module", "indicial.claims.trying", "indicial.inspect.graph",
     "indicial.inspect.svg", "indicial.inspect.layers", "indicial.decode.text",
     "indicial.training.run", "indicial.inspect.attention", "indicial.inspect.columns",

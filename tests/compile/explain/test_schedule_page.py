@@ -9,7 +9,7 @@ import pytest
 from indicial import library, load
 from indicial.cli import main
 from indicial.compile.emit.source import emit
-from indicial.compile.explain.schedule import schedule_page
+from indicial.compile.explain.schedule_page import schedule_page
 from indicial.compile.module.wanted import outcomes
 from indicial.compile.native import toolchain
 from indicial.compile.planned import planned

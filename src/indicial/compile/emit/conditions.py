@@ -11,24 +11,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from indicial.compile.emit.graph import NUMBER, Node, Scope
 from indicial.compile.emit.loops import Fixed
+from indicial.compile.emit.nodes import NUMBER, Node, Scope
+from indicial.compile.emit.numbers import Variable, number
 from indicial.compile.emit.printing import Block, Line
 from indicial.compile.emit.reads import Array
-from indicial.compile.emit.sizes import Variable, number
-from indicial.compile.emit.storage import Definition, Store, Walk
+from indicial.compile.emit.storage import Definition, Store, Walked
 from indicial.compile.emit.writing import Writing
 from indicial.program.sizes import Size
 
 
 @dataclass
-class Test:
+class OpenIf:
     """An open block `if …:`, and what is put back when it closes."""
 
     nodes: list[Node]
     outer: Block
     variables: dict[str, Variable]
-    made: list[tuple[Store, Walk]]
+    made: list[tuple[Store, Walked]]
 
 
 class Conditions:
@@ -38,7 +38,7 @@ class Conditions:
         self.writing = writing
         self.graph = writing.graph
         self.sizes = writing.sizes
-        self.test: Test | None = None
+        self.test: OpenIf | None = None
 
     def tests(self, fixed: Sequence[Fixed]) -> list[Node]:
         """When a statement runs: nothing to ask, if it runs at all values."""
@@ -79,7 +79,7 @@ class Conditions:
             return
         header = Line("if ", number(self.graph, "and", tests), ":")
         inner = Block(Scope(self.writing.block.scope), header)
-        self.test = Test(tests, self.writing.block, dict(self.sizes.variables), [])
+        self.test = OpenIf(tests, self.writing.block, dict(self.sizes.variables), [])
         self.writing.add(Line())
         self.writing.add(inner)
         self.writing.stand(inner)
@@ -107,13 +107,13 @@ class Conditions:
             ]
             store.merged = None
 
-    def maybe(self, walk: Walk, key: Size, array: Array) -> Node:
+    def maybe(self, walk: Walked, key: Size, array: Array) -> Node:
         """An entry that need not be there."""
         zeros = self.writing.torch.zeros(array.node.shape, array.node.kind)
         arguments = self.writing.tensors.entries(walk), self.sizes.node(key), zeros
         return self.graph.make(".get", *arguments, shape=zeros.shape, kind=zeros.kind)
 
-    def makes(self, store: Store, walk: Walk) -> None:
+    def makes(self, store: Store, walk: Walked) -> None:
         """A step that is there only if the block is entered."""
         if self.test is not None:
             self.test.made.append((store, walk))

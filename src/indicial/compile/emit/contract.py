@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from string import ascii_letters
 
-from indicial.compile.emit.graph import NUMBER, Node
+from indicial.compile.emit.nodes import NUMBER, Node
 from indicial.compile.emit.operations import Torch
 from indicial.compile.emit.values import Environment, Value, aligned, combined, merged
 from indicial.program.sizes import Size

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from indicial.compile.emit.elementwise import Elementwise, Evaluate
-from indicial.compile.emit.graph import ALL, FLOAT, Node, Operand
+from indicial.compile.emit.nodes import ALL, FLOAT, Node, Operand
 from indicial.compile.emit.operations import NEW, Torch
 from indicial.compile.emit.patterns.pattern import Missed
 from indicial.compile.emit.picks import choose

@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from indicial.compile.emit.contract import Contraction, Factor
-from indicial.compile.emit.graph import FLOAT, FUNCTIONS, INT, NUMBER, Listed, Node
+from indicial.compile.emit.nodes import FLOAT, FUNCTIONS, INT, NUMBER, Listed, Node
+from indicial.compile.emit.numbers import number
 from indicial.compile.emit.picks import positions
-from indicial.compile.emit.sizes import number
 from indicial.compile.emit.tensors import Tensors
 from indicial.compile.emit.truths import Truths
 from indicial.compile.emit.values import Environment, Value, aligned, combined, expanded, merged
@@ -38,7 +38,7 @@ def singular(expression: Expression) -> bool:
 
 
 @dataclass
-class Product:
+class Factored:
     """A product taken apart: factors, divisors, and whether it is negative."""
 
     factors: list[Factor] = field(default_factory=list)
@@ -231,13 +231,13 @@ class Elementwise(Truths):
 
     # ---- products ----
 
-    def product(self, node: Expression, env: Environment) -> Product:
+    def product(self, node: Expression, env: Environment) -> Factored:
         """The node taken apart as a product."""
-        found = Product()
+        found = Factored()
         self._collect(node, env, found, divides=False)
         return found
 
-    def _collect(self, node: Expression, env: Environment, found: Product, divides: bool) -> None:
+    def _collect(self, node: Expression, env: Environment, found: Factored, divides: bool) -> None:
         match node:
             case Apply("neg", (inner,)):
                 found.negative = not found.negative
@@ -257,14 +257,14 @@ class Elementwise(Truths):
                     value = self.harmless(value, node, env, 1.0)
                 found.factors.append(Factor(value, divides))
 
-    def scaled(self, found: Product, env: Environment) -> Value:
+    def scaled(self, found: Factored, env: Environment) -> Value:
         value = self.contract(found.factors, (), env) if found.factors else None
         return self.times(value, found, env)
 
     def contract(self, factors: Sequence[Factor], summed: Sequence[str], env: Environment) -> Value:
         return Contraction(self.torch, env, self.usual).sum(factors, summed)
 
-    def times(self, value: Value | None, found: Product, env: Environment) -> Value:
+    def times(self, value: Value | None, found: Factored, env: Environment) -> Value:
         """With the numbers of a product, its sign among them."""
         graph = self.torch.graph
         over = number(graph, "*", found.over) if found.over else graph.literal(1)
@@ -276,7 +276,7 @@ class Elementwise(Truths):
                 quotient = self.binary("/", Value(self.torch.scalar(over)), Value(under), env).node
             return self.negated(Value(quotient)) if found.negative else Value(quotient)
         if found.negative and over.value != 1:
-            over, found = self.negated(Value(over)).node, Product()
+            over, found = self.negated(Value(over)).node, Factored()
         if over.value != 1:
             value = self.binary("*", Value(over), value, env)
         if under.value != 1:

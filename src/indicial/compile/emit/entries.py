@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from indicial.compile.emit.graph import (
+from indicial.compile.emit.left import bounds_of
+from indicial.compile.emit.nodes import (
     EACH,
     FLOAT,
     INDEXED,
@@ -21,11 +22,10 @@ from indicial.compile.emit.graph import (
     Node,
     Scope,
 )
-from indicial.compile.emit.left import bounds_of
+from indicial.compile.emit.numbers import replaced
 from indicial.compile.emit.operations import Torch
 from indicial.compile.emit.reads import Array, Bounds, Where
-from indicial.compile.emit.sizes import replaced
-from indicial.compile.emit.storage import Definition, Store, Walk, hull, merge
+from indicial.compile.emit.storage import Definition, Store, Walked, hull, merge
 from indicial.compile.emit.values import Environment, NotEmitted
 from indicial.program.ir import Affine, Code
 from indicial.program.meaning.arrays import stored_extents
@@ -51,7 +51,7 @@ class Entries:
         extents = stored_extents(tensor)
         return tuple((axis.lower, e) for axis, e in zip(tensor.axes, extents, strict=True))
 
-    def entry(self, store: Store, walk: Walk, key: Size) -> Array:
+    def entry(self, store: Store, walk: Walked, key: Size) -> Array:
         """One step: `h[t - 1]`; zeros if it may be none."""
         bounds = self.entry_bounds(store, walk, key)
         shape = [extent for _, extent in bounds]
@@ -76,19 +76,19 @@ class Entries:
             found = self.graph.make(".get", entries, node, outside, shape=shape, kind=kind)
         return Array(found, bounds)
 
-    def entries(self, walk: Walk) -> Node:
+    def entries(self, walk: Walked) -> Node:
         """The dict, for reading an entry, which never changes once it is there."""
         if self.scope not in walk.nodes:
             walk.nodes[self.scope] = self.graph.name(walk.entries, (), NUMBER, self.scope)
         return walk.nodes[self.scope]
 
-    def now(self, walk: Walk) -> Node:
+    def now(self, walk: Walked) -> Node:
         """The dict with the entries that it has so far."""
         if self.scope not in walk.now:
             walk.now[self.scope] = self.graph.name(walk.entries, (), NUMBER, self.scope)
         return walk.now[self.scope]
 
-    def entry_bounds(self, store: Store, walk: Walk, key: Size) -> tuple[Bounds, ...]:
+    def entry_bounds(self, store: Store, walk: Walked, key: Size) -> tuple[Bounds, ...]:
         if key in walk.singles:
             return walk.singles[key]
         result = []
@@ -100,7 +100,7 @@ class Entries:
             result.append((moved[0], moved[1]))
         return tuple(result)
 
-    def formula(self, store: Store, walk: Walk) -> Sequence[Bounds]:
+    def formula(self, store: Store, walk: Walked) -> Sequence[Bounds]:
         """The ranges of the other axes at the loop's variable."""
         if walk.bounds:
             return walk.bounds
@@ -179,7 +179,7 @@ class Entries:
                 return True
         return False
 
-    def recent(self, store: Store, walk: Walk, place: Where, env: Environment) -> Array | None:
+    def recent(self, store: Store, walk: Walked, place: Where, env: Environment) -> Array | None:
         """Inside a loop, no more steps than a read of several asks for."""
         if walk.current is None or store.definitions or not isinstance(place, Affine):
             return None
@@ -208,7 +208,7 @@ class Entries:
         )
         return Array(node, tuple(bounds))
 
-    def stacked(self, store: Store, walk: Walk) -> Array:
+    def stacked(self, store: Store, walk: Walked) -> Array:
         """The steps of a loop, one after the other along their axis."""
         torch = self.torch
         axis = store.axes.index(walk.axis)
@@ -248,11 +248,11 @@ class Entries:
         )
         return Array(node, tuple(whole))
 
-    def bounds_without(self, store: Store, walk: Walk) -> list[Bounds]:
+    def bounds_without(self, store: Store, walk: Walked) -> list[Bounds]:
         full = self.bounds(store.target)
         return [full[a] for a in store.axes if a != walk.axis]
 
-    def _span(self, store: Store, walk: Walk) -> tuple[Size, Size, bool]:
+    def _span(self, store: Store, walk: Walked) -> tuple[Size, Size, bool]:
         """The first and the last step, and whether all between are there."""
         boxes: list[tuple[Bounds, ...]] = [((key, Size.of(1)),) for key in walk.singles]
         if walk.span is not None:

@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from indicial.compile.emit.elementwise import Elementwise, singular
-from indicial.compile.emit.graph import BOOL, FLOAT, INT, NUMBER
 from indicial.compile.emit.left import covered, shaped
 from indicial.compile.emit.logs import log_name
+from indicial.compile.emit.nodes import BOOL, FLOAT, INT, NUMBER
 from indicial.compile.emit.picks import Pick, choose
 from indicial.compile.emit.ragged import at_letters, moved_together, varies
 from indicial.compile.emit.reads import Array, Where, read

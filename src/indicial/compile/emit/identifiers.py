@@ -29,7 +29,7 @@ MARKS = {
 GREEK = re.compile("[α-ωΑ-Ω]")
 
 
-class Names:
+class Identifiers:
     """The identifiers that are taken."""
 
     def __init__(self, taken: Iterable[str] = ()) -> None:

@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from indicial.compile.emit.graph import ALL
+from indicial.compile.emit.nodes import ALL
 from indicial.compile.emit.operations import NEW, Item, Torch
 from indicial.compile.emit.reads import Array, Bounds
 from indicial.compile.emit.values import Environment, Value, expanded

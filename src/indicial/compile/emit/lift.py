@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain
 
-from indicial.compile.schedule.plan import Loop, Plan, Slice
+from indicial.compile.schedule.plan import Loop, Piece, Plan
 from indicial.program import ir
 from indicial.program.cost.conditions import joined
 from indicial.program.meaning.arrays import writes_batch
@@ -57,8 +57,8 @@ def lift(
             loop, axes={name: axis + (name in lifted) for name, axis in loop.axes.items()}
         )
 
-    def slices(of: Sequence[Slice]) -> tuple[Slice, ...]:
-        return tuple(Slice(s.tensor, (None, *s.places)) if s.tensor in lifted else s for s in of)
+    def slices(of: Sequence[Piece]) -> tuple[Piece, ...]:
+        return tuple(Piece(s.tensor, (None, *s.places)) if s.tensor in lifted else s for s in of)
 
     plan = plan.rebuild(
         code.statements,

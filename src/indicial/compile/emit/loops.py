@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from indicial.compile.emit.storage import Store, Walk
+from indicial.compile.emit.storage import Store, Walked
 from indicial.compile.emit.values import Environment
 from indicial.compile.schedule.plan import Around, Loop, Plan
 from indicial.program.ir import Affine, Code, Read, Statement
@@ -144,7 +144,7 @@ class Walks:
                 result.append((fixed.low - offset, fixed.high - offset))
         return result
 
-    def reach(self, store: Store, walk: Walk) -> tuple[int, int]:
+    def reach(self, store: Store, walk: Walked) -> tuple[int, int]:
         """How many steps before the first and behind the last the loop itself reads."""
         assert walk.span is not None
         first, last = walk.span

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from indicial.compile.emit.graph import (
+from indicial.compile.emit.nodes import (
     ALL,
     BOOL,
     CHOSEN,
@@ -22,14 +22,14 @@ from indicial.compile.emit.graph import (
     NUMBER,
     POINTWISE,
     REDUCTIONS,
+    EinsumLetters,
     Graph,
-    Letters,
     Listed,
     Node,
     Operand,
     Slice,
 )
-from indicial.compile.emit.sizes import SizeTexts
+from indicial.compile.emit.numbers import SizeTexts
 from indicial.program.sizes import Size
 
 ONE = Size.of(1)
@@ -244,7 +244,9 @@ class Torch:
 
     def einsum(self, a: Node, b: Node, axes: tuple[str, str, str], shape: Sequence[Size]) -> Node:
         """A product of two tensors; `axes` has a letter for each axis of both, and of the result."""
-        return self.graph.make("torch.einsum", Letters(axes), a, b, shape=shape, hint="product")
+        return self.graph.make(
+            "torch.einsum", EinsumLetters(axes), a, b, shape=shape, hint="product"
+        )
 
     def cat(self, parts: Sequence[Node], axis: int) -> Node:
         extent = sum((p.shape[axis] for p in parts), Size())

@@ -22,7 +22,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from indicial.compile.emit.graph import (
+from indicial.compile.emit.identifiers import Identifiers
+from indicial.compile.emit.nodes import (
     ALL,
     ATOM,
     CHOICE,
@@ -32,15 +33,14 @@ from indicial.compile.emit.graph import (
     NUMBER,
     OPERATORS,
     PREFIXES,
-    Letters,
+    EinsumLetters,
     Listed,
     Node,
     Operand,
     Scope,
     Slice,
 )
-from indicial.compile.emit.identifiers import Names
-from indicial.compile.emit.sizes import loose_names, replaced
+from indicial.compile.emit.numbers import loose_names, replaced
 from indicial.program.rewrite import reached
 from indicial.program.sizes import Size
 
@@ -152,7 +152,7 @@ def _outermost(nodes: Sequence[Node]) -> set[Node]:
 class Printer:
     """One text. `letters` names the sizes in the remarks on shapes."""
 
-    def __init__(self, names: Names, letters: dict[str, str]) -> None:
+    def __init__(self, names: Identifiers, letters: dict[str, str]) -> None:
         self.names = names
         self.letters = letters
         self.uses: Counter[Node] = Counter()
@@ -343,7 +343,7 @@ class Printer:
             return self._text(value, need)
         if isinstance(value, Slice):
             return ":".join("" if e is None else self._text(e) for e in (value.start, value.stop))
-        if isinstance(value, Letters):
+        if isinstance(value, EinsumLetters):
             return '"{},{}->{}"'.format(*value)
         if isinstance(value, tuple):
             inside = ", ".join(map(self._operand, value))

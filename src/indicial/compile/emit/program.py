@@ -13,21 +13,21 @@ from dataclasses import replace
 from indicial.compile.emit.conditions import Conditions
 from indicial.compile.emit.convolution import CONVOLUTION, Convolution
 from indicial.compile.emit.expressions import Definitions, Evaluator
-from indicial.compile.emit.graph import FLOAT, INT, NUMBER, Listed, Node, Scope
-from indicial.compile.emit.identifiers import Names
+from indicial.compile.emit.identifiers import Identifiers
 from indicial.compile.emit.left import separated
 from indicial.compile.emit.loops import Fixed, at_this_step, fixings
+from indicial.compile.emit.nodes import FLOAT, INT, NUMBER, Listed, Node, Scope
+from indicial.compile.emit.numbers import Variable
 from indicial.compile.emit.patterns.pattern import Finding, Missed
 from indicial.compile.emit.picks import choose
 from indicial.compile.emit.printing import Assign, Block, Line
 from indicial.compile.emit.ragged import at_letters, with_starts
 from indicial.compile.emit.reads import Array
-from indicial.compile.emit.sizes import Variable
 from indicial.compile.emit.steps import Steps
 from indicial.compile.emit.storage import Definition, Store
 from indicial.compile.emit.values import Environment, aligned
 from indicial.compile.emit.writing import Writing
-from indicial.compile.schedule.plan import Call, Loop, Plan, Run, Slice, Step
+from indicial.compile.schedule.plan import Call, Loop, Piece, Plan, Run, Step
 from indicial.program.ir import Affine, Code, Index, Read, Statement
 from indicial.program.sizes import Size
 
@@ -40,7 +40,7 @@ class Emission:
         code: Code,
         plan: Plan,
         want: Sequence[str],
-        names: Names,
+        names: Identifiers,
         letters: dict[str, str],
         ragged: Collection[str] = (),
         empty: Collection[str] = (),
@@ -118,7 +118,7 @@ class Emission:
         else:
             self.conditions.close()
 
-    def argument(self, piece: Slice) -> Node:
+    def argument(self, piece: Piece) -> Node:
         """A tensor, or a step of it, with all its other axes whole."""
         bounds = self.tensors.bounds(piece.tensor)
         names = self.axis_names(piece.tensor)
@@ -131,7 +131,7 @@ class Emission:
         value = self.tensors.read(Read(piece.tensor, places), env)
         return aligned(self.torch, value, [i.name for i in indices.values()])
 
-    def called(self, step: Call, piece: Slice, name: str) -> None:
+    def called(self, step: Call, piece: Piece, name: str) -> None:
         """A result, where reads look for it."""
         code = self.code
         statement = next(s for s in step.loop.statements() if s.target == piece.tensor)

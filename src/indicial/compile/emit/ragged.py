@@ -20,11 +20,11 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from indicial.compile.emit.graph import INT, Node
+from indicial.compile.emit.nodes import INT, Node
+from indicial.compile.emit.numbers import replaced, strided
 from indicial.compile.emit.operations import Torch
 from indicial.compile.emit.picks import Pick, positions
 from indicial.compile.emit.reads import Array, Where, read
-from indicial.compile.emit.sizes import replaced, strided
 from indicial.compile.emit.values import (
     Environment,
     NotEmitted,
@@ -49,7 +49,7 @@ from indicial.program.ir import (
 from indicial.program.rewrite import size_indices
 from indicial.program.sizes import Atom, Size, Strided
 
-Starts = dict[tuple[str, int], list[Size]]
+StartsBeyond = dict[tuple[str, int], list[Size]]
 """Of a tensor and an axis: places beyond its range that a statement defines."""
 
 
@@ -177,9 +177,9 @@ def at_letters(size: Size, axes: Collection[Axis], places: Sequence[object]) -> 
     return size
 
 
-def with_starts(code: Code, plan: Plan, ragged: Collection[str]) -> tuple[Code, Plan, Starts]:
+def with_starts(code: Code, plan: Plan, ragged: Collection[str]) -> tuple[Code, Plan, StartsBeyond]:
     """`h[T,j] = a[j]` → `h[t,j] = a[j] for t = T`: a place that varies is no place on a left side."""
-    starts: Starts = {}
+    starts: StartsBeyond = {}
     moved: list[Statement] = []
     for statement in code.statements:
         axes = code.tensors[statement.target].axes

@@ -14,7 +14,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from indicial.compile.emit.graph import ALL, Node, Slice
+from indicial.compile.emit.nodes import ALL, Node, Slice
 from indicial.compile.emit.operations import ONE, Item, Torch
 from indicial.compile.emit.picks import Pick, pick, picked
 from indicial.compile.emit.values import Environment, Value

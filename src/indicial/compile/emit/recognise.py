@@ -32,7 +32,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from indicial.compile.emit.convolution import CONVOLUTION
-from indicial.compile.emit.graph import INDEXED, NUMBER, Graph, Listed, Node
+from indicial.compile.emit.nodes import INDEXED, NUMBER, Graph, Listed, Node
 from indicial.compile.emit.operations import Torch
 from indicial.compile.emit.patterns.attention import ATTENTION
 from indicial.compile.emit.patterns.layer_norm import LAYER_NORM

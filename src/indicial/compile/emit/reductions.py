@@ -15,7 +15,7 @@ from indicial.compile.emit import convolution
 from indicial.compile.emit.contract import Factor
 from indicial.compile.emit.convolution import convolved
 from indicial.compile.emit.elementwise import Elementwise
-from indicial.compile.emit.graph import BOOL, FLOAT, INT, NUMBER, Listed, Node
+from indicial.compile.emit.nodes import BOOL, FLOAT, INT, NUMBER, Listed, Node
 from indicial.compile.emit.picks import choose
 from indicial.compile.emit.tensors import Tensors
 from indicial.compile.emit.truths import narrowed, within

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from indicial.compile.emit.patterns.pattern import Finding
 
 
-Run = Callable[..., dict[str, torch.Tensor]]
+Function = Callable[..., dict[str, torch.Tensor]]
 Functions = Mapping[str, Callable[..., object]]
 
 
@@ -51,7 +51,7 @@ class Source:
     """
 
     text: str
-    run: Run
+    run: Function
     findings: tuple[Finding, ...] = ()
     """Which library calls were recognised, and which nearly."""
     functions: Functions = field(default_factory=dict)
@@ -68,7 +68,7 @@ class Source:
         return Source.of(text, functions)
 
 
-def compiled(text: str, functions: Functions) -> Run:
+def compiled(text: str, functions: Functions) -> Function:
     """The function of a text; a traceback through it shows its lines."""
     name = f"<indicial {abs(hash(text)):x}>"
     linecache.cache[name] = (len(text), None, text.splitlines(True), name)

@@ -19,11 +19,11 @@ import inspect
 from collections.abc import Collection, Sequence
 
 from indicial.compile.emit.convolution import CONVOLUTION
-from indicial.compile.emit.graph import ALL, INDEXED, Node
 from indicial.compile.emit.helpers import HELPERS
-from indicial.compile.emit.identifiers import Names
+from indicial.compile.emit.identifiers import Identifiers
 from indicial.compile.emit.lift import MEMBER, lift
 from indicial.compile.emit.logs import with_logs
+from indicial.compile.emit.nodes import ALL, INDEXED, Node
 from indicial.compile.emit.patterns.pattern import Finding
 from indicial.compile.emit.printing import WIDTH, Line, Printer, Return, quoted
 from indicial.compile.emit.program import Emission
@@ -78,7 +78,7 @@ class _Module:
         self.want = want
         self.patterns = patterns
         self.findings: list[Finding] = []
-        self.names = Names(HELPERS)
+        self.names = Identifiers(HELPERS)
         letters = {name: self.names.new(name) for name in code.sizes}
         letters[str(MEMBER.extent)] = self.names.new("B")
         self.letters = letters

@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from indicial.compile.emit.conditions import Conditions
-from indicial.compile.emit.graph import ALL, Node
 from indicial.compile.emit.left import bounds_of
 from indicial.compile.emit.loops import fixings
+from indicial.compile.emit.nodes import ALL, Node
+from indicial.compile.emit.numbers import replaced
 from indicial.compile.emit.operations import Item
 from indicial.compile.emit.printing import Assign, Line
 from indicial.compile.emit.reads import Array, Bounds, read
-from indicial.compile.emit.sizes import replaced
-from indicial.compile.emit.storage import Definition, Store, Walk, hull, merge, placed
+from indicial.compile.emit.storage import Definition, Store, Walked, hull, merge, placed
 from indicial.compile.emit.values import Environment
 from indicial.compile.emit.writing import Writing
 from indicial.compile.schedule.plan import Loop
@@ -37,7 +37,7 @@ class Steps:
         self.torch = writing.torch
         self.tensors = writing.tensors
         for name, loops in writing.walks.loops.items():
-            self.tensors.store(name).walk = Walk(loops[0], loops[0].axes[name])
+            self.tensors.store(name).walk = Walked(loops[0], loops[0].axes[name])
 
     def current(self, name: str, depth: int) -> Store:
         """The step at which the open loops stand."""
@@ -71,7 +71,7 @@ class Steps:
         self.put(store, walk, definition.array.node)
         self.conditions.makes(store, walk)
 
-    def put(self, store: Store, walk: Walk, node: Node) -> None:
+    def put(self, store: Store, walk: Walked, node: Node) -> None:
         if not walk.entries:
             self.writing.add(
                 Assign(self.writing.identifiers[store.target], node, tensor=store.target)
@@ -101,7 +101,7 @@ class Steps:
         inside = {id(s) for s in loop.statements()}
         return {n for n, s in enumerate(self.code.of(name)) if id(s) in inside}
 
-    def outside(self, outer: Store, walk: Walk, store: Store) -> None:
+    def outside(self, outer: Store, walk: Walked, store: Store) -> None:
         """What statements outside the loop say about the current step."""
         key = walk.key(store.target)
         variable = self.sizes.variables[walk.loop.variable]
@@ -197,7 +197,7 @@ class Steps:
             dicts = ", ".join("{}" for _ in some)
             self.writing.add(Line(f"{', '.join(some)} = {dicts}"))
 
-    def before(self, store: Store, walk: Walk) -> None:
+    def before(self, store: Store, walk: Walked) -> None:
         """Zeros for the steps outside that the loop itself reads."""
         assert walk.span is not None
         first, last = walk.span
@@ -222,7 +222,7 @@ class Steps:
         while walk.last + 1 in walk.singles:
             walk.last = walk.last + 1
 
-    def found(self, store: Store, walk: Walk, key: Size, bounds: tuple[Bounds, ...]) -> Node:
+    def found(self, store: Store, walk: Walked, key: Size, bounds: tuple[Bounds, ...]) -> Node:
         """A step outside the loop: what statements outside say about it, or zeros."""
         axis = store.axes.index(walk.axis)
         reached = [
@@ -237,14 +237,14 @@ class Steps:
         rest = tuple(b for n, b in enumerate(array.bounds) if n != axis)
         return placed(self.torch, Array(self.slice(array.node, array, axis, key), rest), bounds)
 
-    def steady(self, walk: Walk) -> tuple[Bounds, ...] | None:
+    def steady(self, walk: Walked) -> tuple[Bounds, ...] | None:
         """The ranges of the other axes, if they are the same at all steps."""
         sizes = [size for pair in walk.bounds for size in pair]
         variable = walk.loop.variable
         same = all(replaced(size, variable, Size()) == size for size in sizes)
         return walk.bounds if same else None
 
-    def expected(self, store: Store, walk: Walk) -> tuple[Bounds, ...]:
+    def expected(self, store: Store, walk: Walked) -> tuple[Bounds, ...]:
         """The ranges of the other axes at the loop's variable, as the statements in it say."""
         inside = [s for s in walk.loop.statements() if s.target == store.target]
         if len(inside) > 1 or store.definitions:
@@ -268,7 +268,7 @@ class Steps:
             while store.walk is not None and store.walk.current is not None:
                 store = store.walk.current
             if store.walk is None or store.walk.loop is not loop:
-                self.turn(store, Walk(loop, loop.axes[name]))
+                self.turn(store, Walked(loop, loop.axes[name]))
             walk = store.walked
             stores.append(store)
             keys = self.writing.walks.keys(loop, name)
@@ -286,7 +286,7 @@ class Steps:
             walk.current = Store(store.target, tuple(a for a in store.axes if a != walk.axis))
         return stores
 
-    def turn(self, store: Store, walk: Walk) -> None:
+    def turn(self, store: Store, walk: Walked) -> None:
         """A tensor that one loop has walked along, and now another does."""
         done = store.walk
         if done is not None and done.begun:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from indicial.compile.emit.graph import ALL, INT, Node, Scope, Slice
+from indicial.compile.emit.nodes import ALL, INT, Node, Scope, Slice
 from indicial.compile.emit.operations import Torch
 from indicial.compile.emit.reads import Array, Bounds
 from indicial.compile.emit.values import Environment, Value, aligned
@@ -35,7 +35,7 @@ class Definition:
 
 
 @dataclass
-class Walk:
+class Walked:
     """A tensor along a loop: its steps are entries of a dict, `entries[key]`."""
 
     loop: Loop
@@ -72,11 +72,11 @@ class Store:
     target: str
     axes: tuple[int, ...]
     definitions: list[Definition] = field(default_factory=list)
-    walk: Walk | None = None
+    walk: Walked | None = None
     merged: Array | None = None
 
     @property
-    def walked(self) -> Walk:
+    def walked(self) -> Walked:
         """How a loop goes along it."""
         assert self.walk is not None
         return self.walk

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from indicial.compile.emit.entries import Entries
-from indicial.compile.emit.graph import INT, Graph
-from indicial.compile.emit.identifiers import Names
+from indicial.compile.emit.identifiers import Identifiers
+from indicial.compile.emit.nodes import INT, Graph
 from indicial.compile.emit.operations import Torch
 from indicial.compile.emit.picks import Pick, choose
-from indicial.compile.emit.ragged import Ragged, Starts, at_letters, position, varies
+from indicial.compile.emit.ragged import Ragged, StartsBeyond, at_letters, position, varies
 from indicial.compile.emit.reads import Array, Where, read
 from indicial.compile.emit.storage import Definition, Store
 from indicial.compile.emit.values import Environment, Value
@@ -31,9 +31,9 @@ class Tensors(Entries):
         code: ir.Code,
         graph: Graph,
         torch: Torch,
-        names: Names,
+        names: Identifiers,
         ragged: Ragged,
-        starts: Starts,
+        starts: StartsBeyond,
     ) -> None:
         super().__init__(code, graph, torch)
         self.names = names

@@ -15,11 +15,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from indicial.compile.emit.graph import BOOL, INT, NUMBER
+from indicial.compile.emit.nodes import BOOL, INT, NUMBER
+from indicial.compile.emit.numbers import SIGNS, SizeTexts, number
 from indicial.compile.emit.operations import Torch
 from indicial.compile.emit.ragged import Ragged
 from indicial.compile.emit.reads import Bounds
-from indicial.compile.emit.sizes import SIGNS, SizeTexts, number
 from indicial.compile.emit.values import Environment, Value, combined
 from indicial.program import ir
 from indicial.program.cost.conditions import add, conjuncts, constraints, joined

@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from indicial.compile.emit.graph import NUMBER, Node
+from indicial.compile.emit.nodes import NUMBER, Node
+from indicial.compile.emit.numbers import replaced
 from indicial.compile.emit.operations import Torch
-from indicial.compile.emit.sizes import replaced
 from indicial.program.ir import Affine, Flat, Gather, Index, Place
 from indicial.program.messages import IndicialError
 from indicial.program.moving import moved_place

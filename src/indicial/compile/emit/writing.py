@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from indicial.compile.emit.graph import INT, Graph, Node
-from indicial.compile.emit.identifiers import Names
+from indicial.compile.emit.identifiers import Identifiers
 from indicial.compile.emit.lift import MEMBER
 from indicial.compile.emit.loops import Walks
+from indicial.compile.emit.nodes import INT, Graph, Node
+from indicial.compile.emit.numbers import SizeTexts
 from indicial.compile.emit.operations import Torch
 from indicial.compile.emit.printing import Assign, Block, Comment, Line
-from indicial.compile.emit.ragged import Ragged, Starts
-from indicial.compile.emit.sizes import SizeTexts
+from indicial.compile.emit.ragged import Ragged, StartsBeyond
 from indicial.compile.emit.tensors import Tensors
 from indicial.compile.schedule.plan import Loop, Plan
 from indicial.notation.source import NOWHERE
@@ -31,11 +31,11 @@ class Writing:
         code: Code,
         plan: Plan,
         want: Sequence[str],
-        names: Names,
+        names: Identifiers,
         letters: dict[str, str],
         ragged: Collection[str],
         empty: Collection[str],
-        starts: Starts,
+        starts: StartsBeyond,
     ) -> None:
         self.code = code
         self.names = names

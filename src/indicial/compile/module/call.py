@@ -48,7 +48,7 @@ Lengths = Mapping[str, Any] | Sequence[int] | torch.Tensor
 
 
 @dataclass(frozen=True)
-class Call:
+class Arguments:
     """The arguments of one run."""
 
     x: dict[str, torch.Tensor]
@@ -78,7 +78,7 @@ class Reader:
         draws: Mapping[str, object] | None,
         like: torch.Tensor,
         training: bool,
-    ) -> Call:
+    ) -> Arguments:
         """`like` has the type and the device of the parameters."""
         cast = like.device.type != "meta" and torch.is_autocast_enabled(like.device.type)
         tensors = self.code.tensors
@@ -91,7 +91,7 @@ class Reader:
         drawn, own = self.draw(draws or {}, sizes, batch, like, training)
         if lifted:
             lifted = lifted | (drawn.keys() - own)
-        return Call(x, sizes, ragged, drawn, lifted)
+        return Arguments(x, sizes, ragged, drawn, lifted)
 
     def lift(
         self, values: Mapping[str, torch.Tensor]

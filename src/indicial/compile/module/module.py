@@ -25,7 +25,7 @@ from torch.utils.hooks import RemovableHandle
 from indicial.compile.emit.running import empty_sizes
 from indicial.compile.module import checks
 from indicial.compile.module.around import BackwardHooks, Hook, added, own_precision
-from indicial.compile.module.call import Call, Lengths, Reader, Result, result
+from indicial.compile.module.call import Arguments, Lengths, Reader, Result, result
 from indicial.compile.module.checks import check_found, check_given
 from indicial.compile.module.mapping import WeightMap
 from indicial.compile.module.runnable import Expected, Key, Runnable, runnable, wanted
@@ -190,7 +190,7 @@ class ProgramModule(nn.Module):
         apart = ready.apart if self._reader.adds_batch else frozenset()
         return self._unbatched(self._run(ready, call), apart, call)
 
-    def _runnable_for(self, want: tuple[str, ...], call: Call) -> Runnable:
+    def _runnable_for(self, want: tuple[str, ...], call: Arguments) -> Runnable:
         """The source for some wanted names; made when it is first asked for."""
         empty = tuple(empty_sizes(call.sizes))
         key = Key(want, tuple(call.lengths), tuple(call.draws), empty)
@@ -213,7 +213,7 @@ class ProgramModule(nn.Module):
             self._runnables[key] = runnable(self.code, key, expected)
         return True
 
-    def _run(self, ready: Runnable, call: Call) -> dict[str, torch.Tensor]:
+    def _run(self, ready: Runnable, call: Arguments) -> dict[str, torch.Tensor]:
         values = {name: getattr(self, key) for name, key in self.state_keys.items()}
         for name, room in self._rooms.items():
             values[name] = room.cut(values[name], call.sizes)
@@ -225,7 +225,7 @@ class ProgramModule(nn.Module):
         return found
 
     def _unbatched(
-        self, found: dict[str, torch.Tensor], apart: frozenset[str], call: Call
+        self, found: dict[str, torch.Tensor], apart: frozenset[str], call: Arguments
     ) -> dict[str, torch.Tensor]:
         """What does not differ between examples loses the batch axis that all inputs were given."""
         loss = self.code.loss
@@ -244,7 +244,7 @@ class ProgramModule(nn.Module):
             for name in listed
         )
 
-    def _find_nan(self, call: Call) -> None:
+    def _find_nan(self, call: Arguments) -> None:
         names = tuple(dict.fromkeys(s.target for s in self.code.statements))
         from indicial.compile.schedule.schedule import schedule
 

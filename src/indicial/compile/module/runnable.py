@@ -20,7 +20,7 @@ from indicial.compile.ground.stored import key_of, stored
 from indicial.compile.native import toolchain
 from indicial.program.ir import Code
 
-Start = Callable[..., None]
+Starter = Callable[..., None]
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Expected:
     sizes: Mapping[str, int]
     ragged: frozenset[str]
 
-    def start(self, starts: Iterable[Start]) -> None:
+    def start(self, starts: Iterable[Starter]) -> None:
         """Have kernels compiled, or loaded, in the background."""
         for start in starts:
             start(self.dtype, self.sizes, self.ragged)
@@ -55,7 +55,7 @@ class Runnable:
     """What runs for some wanted names, and what it needs."""
 
     source: Source
-    starts: tuple[Start, ...]
+    starts: tuple[Starter, ...]
     """What makes kernels ready: `start(dtype, sizes, ragged)`."""
     walks: bool
     """Whether it goes along its input step by step."""

@@ -47,7 +47,7 @@ Start = float | torch.Tensor | Callable[[torch.Tensor], torch.Tensor | None]
 
 
 @dataclass(frozen=True)
-class Use:
+class ParameterUse:
     """One place where a parameter is read: `sum` of so many terms, `lookup`, `factor` or `alone`."""
 
     kind: str
@@ -59,7 +59,7 @@ class Use:
 
 def deviations(code: ir.Code, sizes: Mapping[str, int]) -> dict[str, tuple[float, float]]:
     """The mean and the standard deviation that each parameter starts with."""
-    uses: dict[str, list[Use]] = {}
+    uses: dict[str, list[ParameterUse]] = {}
     lengths = set(data_lengths(code))
     positional = {t.name for t in code.tensors.values() if size_names(t.axes) & lengths}
     for statement in code.statements:
@@ -73,7 +73,7 @@ def deviations(code: ir.Code, sizes: Mapping[str, int]) -> dict[str, tuple[float
 
 
 def _start(
-    name: str, uses: Mapping[str, list[Use]], known: frozenset[str] = frozenset()
+    name: str, uses: Mapping[str, list[ParameterUse]], known: frozenset[str] = frozenset()
 ) -> tuple[float, float]:
     """Mean and deviation of one parameter; what is `known` already asks for this one."""
     own = uses.get(name, [])
@@ -204,12 +204,12 @@ class _Uses:
     def is_table(self, node: ir.Expression) -> bool:
         return isinstance(node, ir.Read) and node.looks_up and self.is_parameter(node)
 
-    def found(self) -> Iterator[tuple[str, Use]]:
+    def found(self) -> Iterator[tuple[str, ParameterUse]]:
         return self.visit(self.statement.body, (), 1)
 
     def visit(
         self, node: ir.Expression, summed: tuple[ir.Index, ...], layers: int
-    ) -> Iterator[tuple[str, Use]]:
+    ) -> Iterator[tuple[str, ParameterUse]]:
         """All uses in an expression that stands directly in a sum over some indices."""
         match node:
             case ir.Read():
@@ -238,11 +238,11 @@ class _Uses:
                 for part in node.parts:
                     yield from self.visit(part.body, (), layers)
 
-    def alone(self, read: ir.Read) -> Use:
+    def alone(self, read: ir.Read) -> ParameterUse:
         if read.looks_up:
-            return Use("lookup")
+            return ParameterUse("lookup")
         beside = self.table if read.tensor in self.positional else ""
-        return Use("alone", beside=beside)
+        return ParameterUse("alone", beside=beside)
 
     def layers(self, term: ir.Expression) -> int:
         """How many layers add to a value that stands as a term: L for `L_ℓ + …` on the way to `L_L`."""
@@ -258,7 +258,7 @@ class _Uses:
 
     def product(
         self, node: ir.Apply, summed: tuple[ir.Index, ...], layers: int
-    ) -> Iterator[tuple[str, Use]]:
+    ) -> Iterator[tuple[str, ParameterUse]]:
         """Factors side by side: which of them sum, and over how many terms each."""
         factors = list(_factors(node))
         weights = [f for f in factors if self.is_parameter(f) and not self.is_table(f)]
@@ -276,7 +276,9 @@ class _Uses:
             assert isinstance(weight, ir.Read)
             shared = own & reached or own
             terms = math.prod(extent_value(names[n].extent, self.sizes) for n in shared)
-            use = Use("sum", max(1, terms), layers, table) if own else Use("factor")
+            use = (
+                ParameterUse("sum", max(1, terms), layers, table) if own else ParameterUse("factor")
+            )
             yield weight.tensor, use
             reached |= own
         inner = 1 if summing else layers  # once is enough on the way to a running value

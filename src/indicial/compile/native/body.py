@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 
 from indicial.compile.passes.forms import is_pointwise
 from indicial.compile.passes.scan import Unsupported
-from indicial.compile.schedule.graph import needs
+from indicial.compile.schedule.needs import needs
 from indicial.compile.schedule.plan import Loop
 from indicial.program import ir
 from indicial.program.cost.conditions import joined

@@ -14,7 +14,7 @@ from indicial.compile.native.body import Body, Starts, body, needs_history, star
 from indicial.compile.native.kernel import Kernel
 from indicial.compile.native.stages import Stage, stages
 from indicial.compile.native.tiles import TIME, tiling
-from indicial.compile.native.writing.c import Sizes
+from indicial.compile.native.writing.c import CSizes
 from indicial.compile.native.writing.kernel_plan import KernelPlan, Within
 from indicial.compile.native.writing.text import write
 from indicial.compile.native.writing.tile_text import write_tile
@@ -61,7 +61,7 @@ def build(
     own = designed or design(code, loop, unbatched, keep)
     lying = {place.argument for place in (within or {}).values()}
     arguments = _ordered(code, {*own.arguments, *lying})
-    sizes = Sizes(fixed, ragged)
+    sizes = CSizes(fixed, ragged)
     constants = {n: v for n, v in code.constants.items() if isinstance(v, int | float)}
     if len(constants) < len(code.constants):
         raise Unsupported("a constant with indices")
@@ -88,7 +88,7 @@ def build_tile(
     tile = tiling(code, schedule(code, want), want).tiles[number]
     if any(ragged & extent.names for role, (_, extent) in tile.ranges.items() if role != TIME):
         raise Unsupported("the state's own sizes differ between members")
-    sizes = Sizes(fixed, ragged)
+    sizes = CSizes(fixed, ragged)
     for name in sorted(ragged):
         sizes.variable(name)
     text, arguments = write_tile(code, tile, same, sizes, real)
@@ -102,7 +102,7 @@ def _kernel(
     same: frozenset[str],
     arguments: Sequence[str],
     kept: Sequence[str],
-    sizes: Sizes,
+    sizes: CSizes,
 ) -> Kernel:
     shapes = {n: tuple(a.extent for a in code.tensors[n].axes) for n in kept}
     return Kernel(

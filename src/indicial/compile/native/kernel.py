@@ -25,7 +25,7 @@ PARTS = "°parts"
 REALS = {torch.float32: "float", torch.float64: "double"}
 
 
-class Call(ctypes.Structure):
+class CallStruct(ctypes.Structure):
     """The `struct call` of kernel.h; `alive` keeps what it points to."""
 
     alive: tuple[Any, ...]
@@ -78,10 +78,10 @@ class Kernel:
     @functools.cached_property
     def library(self) -> ctypes.CDLL:
         library = toolchain.load(self.text)
-        library.run.argtypes = [ctypes.POINTER(Call)]
-        library.packed.argtypes = [ctypes.POINTER(Call)]
+        library.run.argtypes = [ctypes.POINTER(CallStruct)]
+        library.packed.argtypes = [ctypes.POINTER(CallStruct)]
         library.packed.restype = ctypes.c_void_p
-        library.run_packed.argtypes = [ctypes.POINTER(Call), ctypes.c_void_p]
+        library.run_packed.argtypes = [ctypes.POINTER(CallStruct), ctypes.c_void_p]
         library.unpack.argtypes = [ctypes.c_void_p]
         return library
 
@@ -119,14 +119,14 @@ class Kernel:
         sizes: Mapping[str, int],
         members: int,
         lengths: Sequence[torch.Tensor] = (),
-    ) -> Call:
+    ) -> CallStruct:
         """What the kernel takes: the memory of all arguments and results."""
         shared, pool = products.find(self.real), threads.find()
         numbers = (ctypes.c_int64 * (len(self.sizes) + 1))(*(sizes[n] for n in self.sizes))
         ends = (ctypes.c_void_p * (len(lengths) + 1))(*(t.data_ptr() for t in lengths))
         memory = (ctypes.c_void_p * len(every))(*(t.data_ptr() for t in every))
         apart = (ctypes.c_int64 * len(every))(*rows)
-        call = Call(
+        call = CallStruct(
             ctypes.addressof(shared),
             ctypes.addressof(pool) if pool is not None else None,
             members,

@@ -58,7 +58,7 @@ class Matmul:
     outputs: tuple[Output, ...]
 
 
-Products = dict[str, tuple[Term, ...]]
+ProductTerms = dict[str, tuple[Term, ...]]
 """The tensors that are sums of products with weights."""
 
 
@@ -70,9 +70,9 @@ def form_of(statement: Statement) -> Form:
     return found
 
 
-def find_products(body: Body) -> Products:
+def find_products(body: Body) -> ProductTerms:
     """The tensors that are products of a weight and an operand."""
-    result: Products = {}
+    result: ProductTerms = {}
     times = Counter(s.target for s in body.statements)
     for statement in body.statements:
         found = form_of(statement)
@@ -122,8 +122,8 @@ def _plain(body: Body, read: Read, indices: dict[str, Index]) -> list[str] | Non
 
 
 def summed(
-    body: Body, products: Products, kept: Collection[str]
-) -> tuple[list[Statement], Products]:
+    body: Body, products: ProductTerms, kept: Collection[str]
+) -> tuple[list[Statement], ProductTerms]:
     """`p[t,i] + q[t,i]`, both products that nothing else reads, become one of two operands."""
     products = dict(products)
     uses = Counter(n.tensor for s in body.statements for n in s.body.every(Read))
@@ -152,7 +152,7 @@ def summed(
     return [s for s in statements if s.target not in gone], products
 
 
-def side_by_side(ready: Sequence[Statement], products: Products) -> Iterator[Matmul]:
+def side_by_side(ready: Sequence[Statement], products: ProductTerms) -> Iterator[Matmul]:
     """One product for all that have the same operands."""
     groups: dict[tuple[object, ...], list[Output]] = {}
     for statement in ready:
@@ -198,7 +198,9 @@ def stages(body: Body, kept: Collection[str]) -> list[Stage]:
     return list(_in_order(body, statements, products))
 
 
-def _in_order(body: Body, statements: Sequence[Statement], products: Products) -> Iterator[Stage]:
+def _in_order(
+    body: Body, statements: Sequence[Statement], products: ProductTerms
+) -> Iterator[Stage]:
     """Products as soon as their operands are there, and as much as possible in each loop."""
     waiting = list(statements)
     done: set[str] = set()
@@ -235,7 +237,7 @@ def _in_order(body: Body, statements: Sequence[Statement], products: Products) -
             finish(group)
 
 
-def _needs_now(body: Body, statement: Statement, products: Products) -> set[str]:
+def _needs_now(body: Body, statement: Statement, products: ProductTerms) -> set[str]:
     """The tensors that must be there at this very step."""
     if statement.target in products:
         operands = [term.operand for term in products[statement.target]]
@@ -251,7 +253,7 @@ def _space(body: Body, statement: Statement) -> tuple[object, ...]:
 
 
 def _fusible(
-    body: Body, waiting: Sequence[Statement], done: set[str], products: Products
+    body: Body, waiting: Sequence[Statement], done: set[str], products: ProductTerms
 ) -> list[Statement]:
     """Pointwise statements that can run in one loop, from the first one that can run."""
     group: list[Statement] = []

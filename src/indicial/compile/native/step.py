@@ -33,7 +33,7 @@ import torch
 
 from indicial.compile.native import products, threads
 from indicial.compile.native.building import build
-from indicial.compile.native.kernel import REALS, Call, Kernel, row
+from indicial.compile.native.kernel import REALS, CallStruct, Kernel, row
 from indicial.compile.native.writing.kernel_plan import Within
 from indicial.compile.passes.normal import normal
 from indicial.compile.passes.scan import Unsupported
@@ -159,7 +159,7 @@ class Launch:
         self.grown: dict[int, weakref.ref[torch.Tensor]] = {}
         """The caches whose places are written, by number."""
         self._run = kernel.library.run_packed
-        self.call = Call(
+        self.call = CallStruct(
             ctypes.addressof(self._products),
             None,
             1,

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from indicial.compile.passes.new_tensors import derived_name, over
-from indicial.compile.schedule.graph import needs
-from indicial.compile.schedule.plan import Loop, Run, Slice
+from indicial.compile.schedule.needs import needs
+from indicial.compile.schedule.plan import Loop, Piece, Run
 from indicial.program.ir import (
     Affine,
     Code,
@@ -75,8 +75,8 @@ class Scan:
     """The loop as a program. `arguments` and `results` say what its names are outside."""
 
     code: Code
-    arguments: dict[str, Slice]
-    results: dict[str, Slice]
+    arguments: dict[str, Piece]
+    results: dict[str, Piece]
     unbatched: frozenset[str] = field(default_factory=frozenset)
     """The arguments that are the same for all members of a batch."""
     absorbed: tuple[Statement, ...] = ()
@@ -141,7 +141,7 @@ class _Extraction:
         self.outer = outer
         self.loop = loop
         self.variables = {o.variable for o in outer}
-        self.names: dict[Slice, str] = {}
+        self.names: dict[Piece, str] = {}
         self.tensors: dict[str, Tensor] = {}
         self.ragged = frozenset(ragged)
         self.varying = varying(code, ragged)
@@ -223,7 +223,7 @@ class _Extraction:
             raise Unsupported("several indices share a place on the left")
         return specialised(statement, places)
 
-    def slice(self, tensor: str, places: Sequence[object]) -> Slice:
+    def slice(self, tensor: str, places: Sequence[object]) -> Piece:
         """Which axes of a read the outer loops fix."""
         fixed = tuple(
             place
@@ -233,9 +233,9 @@ class _Extraction:
             else None
             for place in places
         )
-        return Slice(tensor, fixed)
+        return Piece(tensor, fixed)
 
-    def name(self, piece: Slice, role: str) -> str:
+    def name(self, piece: Piece, role: str) -> str:
         """The name of a slice in the new program; made when it is first asked for."""
         if piece not in self.names:
             old = self.code.tensors[piece.tensor]
@@ -274,7 +274,7 @@ class _Extraction:
                     raise Unsupported("a range depends on an index")
         return with_reads(expression, change)
 
-    def starts(self, piece: Slice, inside: Sequence[Statement]) -> list[Statement]:
+    def starts(self, piece: Piece, inside: Sequence[Statement]) -> list[Statement]:
         """`h[-1,j] = h^{start}[j]` for each element that is defined outside the loop."""
         result: list[Statement] = []
         axis = self.loop.axes.get(piece.tensor)
@@ -289,7 +289,7 @@ class _Extraction:
             result.append(self.start(piece, axis, place))
         return result
 
-    def may_meet(self, statement: Statement, piece: Slice) -> bool:
+    def may_meet(self, statement: Statement, piece: Piece) -> bool:
         """Whether a statement outside the loop defines elements of this slice.
 
         `h[0,t,j] = …` is another layer than those that the loop over ℓ walks.
@@ -299,10 +299,10 @@ class _Extraction:
                 return False
         return True
 
-    def start(self, piece: Slice, axis: int, place: Affine) -> Statement:
+    def start(self, piece: Piece, axis: int, place: Affine) -> Statement:
         fixed = list(piece.places)
         fixed[axis] = place
-        at = Slice(piece.tensor, tuple(fixed))
+        at = Piece(piece.tensor, tuple(fixed))
         own = self.names[piece]
         name = derived_name(self.tensors, own, "start")
         axes = [a for a, p in zip(self.code.tensors[piece.tensor].axes, fixed, strict=True)

@@ -78,7 +78,7 @@ class Loop:
 
 
 @dataclass(frozen=True)
-class Slice:
+class Piece:
     """A tensor of the program with some axes fixed by the loops outside: `W[v-1, :, :]`."""
 
     tensor: str
@@ -96,8 +96,8 @@ class Call:
 
     loop: Loop
     title: str
-    arguments: tuple[Slice, ...]
-    results: tuple[Slice, ...]
+    arguments: tuple[Piece, ...]
+    results: tuple[Piece, ...]
     names: tuple[str, ...]
     function: Callable[..., list[Any]]
     start: Callable[..., None] | None = None

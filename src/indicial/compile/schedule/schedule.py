@@ -14,7 +14,7 @@ import itertools
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from indicial.compile.schedule.graph import Need, aligned, components, needs
+from indicial.compile.schedule.needs import Need, aligned, components, needs
 from indicial.compile.schedule.plan import Loop, Plan, Run, Step
 from indicial.notation.source import NOWHERE
 from indicial.program.cost.dependence import Scan, longer, scans

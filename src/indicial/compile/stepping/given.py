@@ -21,7 +21,7 @@ from indicial.program.meaning.arrays import InterpretError, solve_sizes
 
 
 @dataclass(frozen=True)
-class Many:
+class ManySteps:
     """The inputs of some steps, with the members in front; `axes` is where the steps are.
 
     `count` has how many of them each member takes; None if all take all.
@@ -42,11 +42,11 @@ class Many:
             return None
         return self.count > step
 
-    def but_last(self) -> Many:
+    def but_last(self) -> ManySteps:
         """All steps but the last of each member."""
         x = {name: v.narrow(self.axes[name], 0, self.steps - 1) for name, v in self.x.items()}
         count = None if self.count is None else (self.count - 1).clamp(min=0)
-        return Many(x, self.axes, self.steps - 1, count)
+        return ManySteps(x, self.axes, self.steps - 1, count)
 
     def last(self) -> dict[str, torch.Tensor]:
         """The inputs of each member's last step; of a member that takes none, those of the first."""
@@ -98,7 +98,7 @@ class Given:
 
     def read_many(
         self, state: State, given: Mapping[str, object], lengths: object
-    ) -> tuple[State, Many]:
+    ) -> tuple[State, ManySteps]:
         """The inputs of many steps, and the state with as many members."""
         self.check_names(given)
         x = {}
@@ -115,7 +115,7 @@ class Given:
         if count is not None:
             steps = int(count.max())
             x = {name: value.narrow(self.axes[name], 0, steps) for name, value in x.items()}
-        many = Many(x, self.axes, steps, count)
+        many = ManySteps(x, self.axes, steps, count)
         self.check_many(state, many)
         return state, many
 
@@ -132,7 +132,7 @@ class Given:
         count = checks.length_tensor(self.size, lengths, steps, state.batch, device, least=0)
         return None if bool((count == steps).all()) else count
 
-    def check_many(self, state: State, many: Many) -> None:
+    def check_many(self, state: State, many: ManySteps) -> None:
         for name, value in many.x.items():
             tensor = self.code.tensors[name]
             if tensor.values is not None:

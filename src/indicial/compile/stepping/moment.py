@@ -29,7 +29,7 @@ NOBODY = "no token"
 
 
 @dataclass(frozen=True)
-class Scope:
+class AtStep:
     """A statement, and the value of its walked index."""
 
     statement: ir.Statement
@@ -97,7 +97,7 @@ class Moment:
         """The statement without its walked place, under some name."""
         axis = self.causal.axes[statement.target]
         known = conjuncts(statement.guard)
-        scope = Scope(statement, fixed)
+        scope = AtStep(statement, fixed)
         indices, rest = self.ranges(
             [i for i in statement.indices if i.name not in fixed], known, scope
         )
@@ -133,7 +133,7 @@ class Moment:
             raise unknown_end(self.walk.size, statement, statement.span)
 
     def ranges(
-        self, indices: Sequence[ir.Index], conditions: Sequence[ir.Expression], scope: Scope
+        self, indices: Sequence[ir.Index], conditions: Sequence[ir.Expression], scope: AtStep
     ) -> tuple[list[ir.Index], list[ir.Expression]]:
         """The indices up to this step, and the conditions that say more than that."""
         result = []
@@ -152,7 +152,7 @@ class Moment:
 
     # ---- expressions ----
 
-    def expression(self, node: ir.Expression, scope: Scope) -> ir.Expression:
+    def expression(self, node: ir.Expression, scope: AtStep) -> ir.Expression:
         match node:
             case ir.Read():
                 found = self.read(node, scope)
@@ -173,7 +173,7 @@ class Moment:
                 node = replace(node, place=moved_affine(place, scope.fixed))
         return node.rebuild(lambda below: self.expression(below, scope))
 
-    def reduction(self, node: ir.Reduce | ir.Softmax, scope: Scope) -> ir.Expression:
+    def reduction(self, node: ir.Reduce | ir.Softmax, scope: AtStep) -> ir.Expression:
         known = conjuncts(node.condition)
         indices, rest = self.ranges(node.indices, known, scope)
         if any((size := i.extent.number) is not None and size <= 0 for i in indices):
@@ -184,7 +184,7 @@ class Moment:
 
     # ---- reads ----
 
-    def read(self, read: ir.Read, scope: Scope) -> ir.Expression:
+    def read(self, read: ir.Read, scope: AtStep) -> ir.Expression:
         places = tuple(self.moved(p, scope) for p in read.places)
         if any(isinstance(p, ir.Gather) and p.read.tensor == NOBODY for p in places):
             return ir.Constant(1.0 if self.code.tensors[read.tensor].probability else 0.0)
@@ -237,7 +237,7 @@ class Moment:
         """What is read before the first step."""
         return ir.Constant(0.0) if self.code.tensors[tensor].values is None else ir.Read(NOBODY)
 
-    def moved(self, place: ir.Place, scope: Scope) -> ir.Place:
+    def moved(self, place: ir.Place, scope: AtStep) -> ir.Place:
         if isinstance(place, ir.Gather):
             read = self.read(place.read, scope)
             assert isinstance(read, ir.Read)

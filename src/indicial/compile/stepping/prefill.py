@@ -25,7 +25,7 @@ from indicial.compile.planned import planned
 from indicial.compile.schedule.schedule import ScheduleError, needed
 from indicial.compile.stepping import slots
 from indicial.compile.stepping.codes import Stepping
-from indicial.compile.stepping.given import Many
+from indicial.compile.stepping.given import ManySteps
 from indicial.compile.stepping.slots import without
 from indicial.compile.stepping.state import Buffer, Cache, State
 from indicial.program.ir import Affine, Code, Read, Statement
@@ -61,7 +61,7 @@ class Prefill:
 
     # ---- the pass ----
 
-    def after(self, state: State, given: Many) -> State:
+    def after(self, state: State, given: ManySteps) -> State:
         """The state after some steps; `state` has not taken any. Its outputs are not computed."""
         steps, count = given.steps, given.count
         found = self.run(state, self.padded(given))
@@ -92,7 +92,7 @@ class Prefill:
         with own_precision(self.walks, frame.like):
             return self.source.run(parameters, held | given, sizes, state.lengths, {})
 
-    def padded(self, given: Many) -> Tensors:
+    def padded(self, given: ManySteps) -> Tensors:
         """The inputs with something harmless behind each member's last step."""
         found = {}
         for name, value in given.x.items():

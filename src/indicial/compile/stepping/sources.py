@@ -16,7 +16,7 @@ import torch
 
 from indicial.compile.emit.source import Source, emit
 from indicial.compile.planned import planned
-from indicial.compile.schedule.plan import Around, Call, Loop, Plan, Run, Slice, Step
+from indicial.compile.schedule.plan import Around, Call, Loop, Piece, Plan, Run, Step
 from indicial.compile.schedule.schedule import schedule
 from indicial.compile.stepping.codes import Stepping
 from indicial.compile.stepping.slots import Many
@@ -118,7 +118,7 @@ def _append(statement: Statement, many: Many, loops: Around, own: _Own | None) -
     assert isinstance(past, Read) and isinstance(present, Read)
     left = tuple(p for p in statement.left if isinstance(p, Affine))
     sides = ((past.tensor, past.places), (present.tensor, present.places), (many.seen, left))
-    pieces = [Slice(name, tuple(_fixed(p, fixed) for p in places)) for name, places in sides]
+    pieces = [Piece(name, tuple(_fixed(p, fixed) for p in places)) for name, places in sides]
     whole = [number for number, place in enumerate(pieces[2].places) if place is None]
     axis = whole.index(many.axis) - len(whole)
     loop = Loop("", "", "stacked", 1, Size(), Size.of(1), axes={}, steps=(Run(statement),))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from indicial.compile.emit.graph import ALL, NUMBER, Node, Operand
+from indicial.compile.emit.nodes import ALL, NUMBER, Node, Operand
 from indicial.compile.emit.operations import NEW
 from indicial.compile.emit.patterns.pattern import (
     Found,

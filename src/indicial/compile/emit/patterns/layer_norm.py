@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from indicial.compile.emit.graph import NUMBER, Node
+from indicial.compile.emit.nodes import NUMBER, Node
 from indicial.compile.emit.patterns.pattern import (
     Found,
     Missed,

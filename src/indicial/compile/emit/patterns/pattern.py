@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from indicial.compile.emit.graph import NUMBER, Letters, Node, Operand
+from indicial.compile.emit.nodes import NUMBER, EinsumLetters, Node, Operand
 from indicial.compile.emit.operations import Torch
 
 
@@ -154,7 +154,7 @@ def matrix_product(torch: Torch, node: Node) -> MatrixProduct | None:
     if node.operation != "torch.einsum":
         return None
     letters = node.operands[0]
-    assert isinstance(letters, Letters)
+    assert isinstance(letters, EinsumLetters)
     left, right, result = letters
     both = [c for c in result if c in left and c in right]
     summed = [c for c in left if c in right and c not in result]

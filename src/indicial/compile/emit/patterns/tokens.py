@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from indicial.compile.emit.graph import ALL, Node
+from indicial.compile.emit.nodes import ALL, Node
 from indicial.compile.emit.operations import Item, Torch
 from indicial.compile.emit.patterns.pattern import Found, Missed, Pattern, Surroundings, only, sides
 

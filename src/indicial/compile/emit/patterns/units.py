@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from indicial.compile.emit.graph import NUMBER, Node, Operand
+from indicial.compile.emit.nodes import NUMBER, Node, Operand
 from indicial.compile.emit.patterns.pattern import (
     Found,
     Missed,

@@ -28,7 +28,7 @@ _MOST_FACTORS = 8
 
 
 @dataclass
-class Sizes:
+class CSizes:
     """Sizes as C: numbers where they are fixed, else variables; by member where they are ragged."""
 
     fixed: Mapping[str, int]
@@ -115,7 +115,7 @@ class Lines:
         self.depth = self.depth if depth is None else depth_before
 
 
-def declarations(sizes: Sizes, arguments: Sequence[str], kept: Sequence[str]) -> list[str]:
+def declarations(sizes: CSizes, arguments: Sequence[str], kept: Sequence[str]) -> list[str]:
     """The sizes, lengths and tensors that a kernel is called with, as variables."""
     lines = size_declarations(sizes)
     for number, name in enumerate(sorted(sizes.ragged)):
@@ -130,7 +130,7 @@ def declarations(sizes: Sizes, arguments: Sequence[str], kept: Sequence[str]) ->
     return lines
 
 
-def size_declarations(sizes: Sizes) -> list[str]:
+def size_declarations(sizes: CSizes) -> list[str]:
     return [
         f"  const long {variable} = call->sizes[{number}]; (void){variable};"
         for number, variable in enumerate(sizes.names.values())
@@ -138,11 +138,11 @@ def size_declarations(sizes: Sizes) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Scope:
+class CScope:
     """What the names in an expression are at some point of the text."""
 
     real: str
-    sizes: Sizes
+    sizes: CSizes
     indices: Mapping[str, str]
     read: Callable[[ir.Read], str]
     constants: Mapping[str, float]

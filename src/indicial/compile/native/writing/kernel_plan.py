@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 
 from indicial.compile.native.body import Body, Starts, is_inside
 from indicial.compile.native.stages import Fused, Matmul, Stage
-from indicial.compile.native.writing.c import Sizes
+from indicial.compile.native.writing.c import CSizes
 from indicial.compile.passes.scan import Unsupported
 from indicial.program.ir import Affine, Read, Statement, Tensor
 from indicial.program.sizes import Size
@@ -59,7 +59,7 @@ class KernelPlan:
     direction: int
     lower: Size
     extent: Size
-    sizes: Sizes
+    sizes: CSizes
     real: str
     constants: Mapping[str, float] = field(default_factory=dict)
     within: Mapping[str, Within] = field(default_factory=dict)
@@ -134,7 +134,7 @@ def total(parts: Sequence[str]) -> str:
 
 
 @dataclass(frozen=True)
-class Store:
+class Memory:
     """One tensor's memory. `walked` is the axis that the loop walks, None for most arguments.
 
     A stride of None belongs to an axis that is not stored: the walked one of a ring.
@@ -168,32 +168,34 @@ def row_major(extents: Sequence[str]) -> list[str]:
     return strides[::-1][: len(extents)] if extents else []
 
 
-def argument(pointer: str, tensor: Tensor, sizes: Sizes, batched: bool, row: str = "") -> Store:
+def argument(pointer: str, tensor: Tensor, sizes: CSizes, batched: bool, row: str = "") -> Memory:
     """A tensor in PyTorch's memory; `row` is how far apart its rows are, if they have gaps."""
     extents = [sizes.c(axis.extent) for axis in tensor.axes]
     strides = row_major(extents)
     member = times(*extents) if batched else "0"
     if row:
         strides[0], member = row, times(extents[0], row)
-    return Store(pointer, "b", member, tuple(strides))
+    return Memory(pointer, "b", member, tuple(strides))
 
 
-def ring(pointer: str, tensor: Tensor, sizes: Sizes, walked: int, slots: int) -> Store:
+def ring(pointer: str, tensor: Tensor, sizes: CSizes, walked: int, slots: int) -> Memory:
     """The last steps of a tensor that nobody else needs."""
     strides, width = _without_steps(tensor, sizes, walked)
-    return Store(pointer, "m", width, strides, slots, times("members", width))
+    return Memory(pointer, "m", width, strides, slots, times("members", width))
 
 
 def column(
-    pointer: str, offset: str, width: str, tensor: Tensor, sizes: Sizes, walked: int
-) -> Store:
+    pointer: str, offset: str, width: str, tensor: Tensor, sizes: CSizes, walked: int
+) -> Memory:
     """A tensor that is some columns of a product's result."""
     strides, _ = _without_steps(tensor, sizes, walked)
     place = pointer if offset == "0" else f"({pointer} + {offset})"
-    return Store(place, "m", width, strides)
+    return Memory(place, "m", width, strides)
 
 
-def _without_steps(tensor: Tensor, sizes: Sizes, walked: int) -> tuple[tuple[str | None, ...], str]:
+def _without_steps(
+    tensor: Tensor, sizes: CSizes, walked: int
+) -> tuple[tuple[str | None, ...], str]:
     """The strides of what one member has at one step, and how many elements that is."""
     extents = [sizes.c(a.extent) for n, a in enumerate(tensor.axes) if n != walked]
     inner = iter(row_major(extents))
@@ -201,7 +203,7 @@ def _without_steps(tensor: Tensor, sizes: Sizes, walked: int) -> tuple[tuple[str
     return strides, times(*extents)
 
 
-def place_tensors(plan: KernelPlan) -> tuple[dict[str, Store], list[tuple[str, str]]]:
+def place_tensors(plan: KernelPlan) -> tuple[dict[str, Memory], list[tuple[str, str]]]:
     """Where the tensors are, and the memory that each part needs: names, and how many numbers."""
     stores = _given(plan)
     scratch: list[tuple[str, str]] = []
@@ -224,9 +226,9 @@ def place_tensors(plan: KernelPlan) -> tuple[dict[str, Store], list[tuple[str, s
     return stores, scratch
 
 
-def _given(plan: KernelPlan) -> dict[str, Store]:
+def _given(plan: KernelPlan) -> dict[str, Memory]:
     """The tensors in memory that the kernel is given."""
-    stores: dict[str, Store] = {}
+    stores: dict[str, Memory] = {}
     for number, name in enumerate((*plan.arguments, *plan.kept)):
         batched = name not in plan.body.unbatched
         tensor = plan.body.code.tensors[name]
@@ -237,7 +239,7 @@ def _given(plan: KernelPlan) -> dict[str, Store]:
     return stores
 
 
-def _growing(plan: KernelPlan, place: Within) -> tuple[Store, Store]:
+def _growing(plan: KernelPlan, place: Within) -> tuple[Memory, Memory]:
     """An argument that has room for more than is used along an axis, and a tensor in it.
 
     What there is room for comes in place of a row's length.
@@ -251,6 +253,6 @@ def _growing(plan: KernelPlan, place: Within) -> tuple[Store, Store]:
     if place.layer is not None:
         own = f"({pointer} + {times(str(place.layer), strides[0])})"
     return (
-        Store(pointer, "b", member, tuple(strides)),
-        Store(own, "b", member, (None, *strides[layers:])),
+        Memory(pointer, "b", member, tuple(strides)),
+        Memory(own, "b", member, (None, *strides[layers:])),
     )

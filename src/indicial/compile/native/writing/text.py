@@ -35,7 +35,7 @@ from indicial.compile.native.stages import Fused, Matmul, Output, Single, Stage,
 from indicial.compile.native.writing import kernel_plan
 from indicial.compile.native.writing.c import declarations, size_declarations
 from indicial.compile.native.writing.kernel_plan import KernelPlan, times, total
-from indicial.compile.native.writing.reads import (
+from indicial.compile.native.writing.rows import (
     members,
     rows_first,
     scope,
@@ -44,7 +44,7 @@ from indicial.compile.native.writing.reads import (
     value_or_start,
     write_starts,
 )
-from indicial.compile.native.writing.reductions import write_reduction, write_softmax
+from indicial.compile.native.writing.sums import write_reduction, write_softmax
 from indicial.compile.native.writing.writer import Writer
 from indicial.compile.passes.forms import Distribution
 from indicial.compile.passes.scan import Unsupported

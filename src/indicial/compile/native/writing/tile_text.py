@@ -16,7 +16,7 @@ from contextlib import contextmanager
 
 from indicial.compile.native.kernel import PARTS
 from indicial.compile.native.tiles import TIME, Item, Sweep, Tile
-from indicial.compile.native.writing.c import Sizes, declarations
+from indicial.compile.native.writing.c import CSizes, declarations
 from indicial.compile.native.writing.kernel_plan import row_major, times, total
 from indicial.compile.native.writing.tile_values import NOTHING, TILE, TileValues, deeper
 from indicial.compile.passes.algebra import ONE
@@ -26,7 +26,7 @@ from indicial.program.rewrite import reached
 
 
 def write_tile(
-    code: Code, tile: Tile, same: frozenset[str], sizes: Sizes, real: str
+    code: Code, tile: Tile, same: frozenset[str], sizes: CSizes, real: str
 ) -> tuple[str, list[str]]:
     """The text, and the names of its arguments in the order in which they are passed."""
     text = _Text(code, tile, same, sizes, real)
@@ -35,7 +35,7 @@ def write_tile(
 
 class _Text(TileValues):
     def __init__(
-        self, code: Code, tile: Tile, same: frozenset[str], sizes: Sizes, real: str
+        self, code: Code, tile: Tile, same: frozenset[str], sizes: CSizes, real: str
     ) -> None:
         super().__init__(code, tile, same, sizes, real)
         self.saved = self._saved()

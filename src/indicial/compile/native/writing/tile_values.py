@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from indicial.compile.native.tiles import TIME, Item, Tile
-from indicial.compile.native.writing.c import Lines, Scope, Sizes
+from indicial.compile.native.writing.c import CScope, CSizes, Lines
 from indicial.compile.native.writing.kernel_plan import row_major, times, total
 from indicial.compile.passes.scan import Unsupported
 from indicial.program import ir
@@ -28,7 +28,7 @@ BYTES = {"float": 4, "double": 8}
 
 
 @dataclass(frozen=True)
-class Value:
+class InC:
     """An expression in C; `kind` says whether it has an element for each row, each column."""
 
     text: str
@@ -39,7 +39,7 @@ class TileValues(Lines):
     """The lines so far, and how an expression is written at this point of them."""
 
     def __init__(
-        self, code: ir.Code, tile: Tile, same: frozenset[str], sizes: Sizes, real: str
+        self, code: ir.Code, tile: Tile, same: frozenset[str], sizes: CSizes, real: str
     ) -> None:
         super().__init__()
         self.code, self.tile, self.same, self.sizes, self.real = code, tile, same, sizes, real
@@ -104,17 +104,17 @@ class TileValues(Lines):
         value = self.value(node)
         return value.text if value.kind & VEC else f"((vec){{0}} + {value.text})"
 
-    def value(self, node: ir.Expression) -> Value:
+    def value(self, node: ir.Expression) -> InC:
         match node:
             case ir.Constant(value):
-                return Value(self.scope().number(value), 0)
+                return InC(self.scope().number(value), 0)
             case ir.SizeValue(size):
-                return Value(f"({self.real}){self.c(size)}", 0)
+                return InC(f"({self.real}){self.c(size)}", 0)
             case ir.IndexValue(place):
                 if any(name == self.tile.vec for name, _ in place.terms):
                     return self.by_lanes(node)
                 row = any(name == self.tile.row for name, _ in place.terms)
-                return Value(self.scope().c(node), ROW if row else 0)
+                return InC(self.scope().c(node), ROW if row else 0)
             case ir.Read():
                 return self.read(node)
             case ir.Apply("neg" | "stop", (argument,)):
@@ -136,7 +136,7 @@ class TileValues(Lines):
                     kind |= own.kind
                     truth = self.truth(condition)
                     text = f"({truth} ? {self.vector(chosen)} : {text})"
-                return Value(text, kind | ROW)
+                return InC(text, kind | ROW)
             case ir.Apply(_, arguments):
                 values = [self.value(a) for a in arguments]
                 if any(v.kind & VEC for v in values):
@@ -144,13 +144,13 @@ class TileValues(Lines):
                 kind = 0
                 for v in values:
                     kind |= v.kind
-                return Value(self.scope().c(node), kind)
+                return InC(self.scope().c(node), kind)
         raise Unsupported(f"a {type(node).__name__.lower()} in a tile")
 
     def truth(self, condition: ir.Expression) -> str:
         return self.scope().truth(condition)
 
-    def arithmetic(self, function: str, arguments: Sequence[ir.Expression]) -> Value:
+    def arithmetic(self, function: str, arguments: Sequence[ir.Expression]) -> InC:
         """Numbers of a step first, then those of a row, so that few vectors are multiplied."""
         if function == "+":
             values = [self.value(a) for a in arguments]
@@ -168,9 +168,9 @@ class TileValues(Lines):
         kind = 0
         for v in values:
             kind |= v.kind
-        return Value(f"({text})", kind)
+        return InC(f"({text})", kind)
 
-    def scope(self) -> Scope:
+    def scope(self) -> CScope:
         indices = {
             TIME: "v", self.tile.row: "(i0 + r)", self.tile.vec: "(j0 + p * V + l)",
             **{name: f"e{n}" for n, name in enumerate(self.tile.outer)},
@@ -183,12 +183,12 @@ class TileValues(Lines):
                 raise Unsupported("a vector among numbers")
             return value.text
 
-        return Scope(self.real, self.sizes, indices, read, constants)
+        return CScope(self.real, self.sizes, indices, read, constants)
 
-    def by_lanes(self, node: ir.Expression) -> Value:
+    def by_lanes(self, node: ir.Expression) -> InC:
         """A function of vectors, element by element in a loop that the compiler vectorises."""
         if node in self.memo:
-            return Value(self.memo[node], VEC | ROW)
+            return InC(self.memo[node], VEC | ROW)
         texts: dict[ir.Expression, str] = {}
         for child in dict.fromkeys(_operands(node)):
             value = self.value(child)
@@ -209,51 +209,51 @@ class TileValues(Lines):
         self.line(f"for (long l = 0; l < V; l++) {result}_l[l] = {scope.c(_with(node, marks))};")
         self.line(f"const vec {result} = load({result}_l);")
         self.memo[node] = result
-        return Value(result, VEC | ROW)
+        return InC(result, VEC | ROW)
 
     # ---- reads ----
 
-    def read(self, node: ir.Read) -> Value:
+    def read(self, node: ir.Read) -> InC:
         if node.tensor in self.names:
             return self.own(node)
         if node.tensor in self.code.constants:
-            return Value(self.scope().c(node), 0)
+            return InC(self.scope().c(node), 0)
         if self.code.tensors[node.tensor].values is not None:
             raise Unsupported("tokens in a tile")
         return self.argument(node)
 
-    def own(self, node: ir.Read) -> Value:
+    def own(self, node: ir.Read) -> InC:
         """A tensor of the tile: now, at the step before, or put down by the first sweep."""
         item = self.tile.item(node.tensor)
         name = self.names[node.tensor]
         place = node.places[item.left.index(TIME)]
         if isinstance(place, ir.Affine) and not place.terms:  # of the last step
             if item.kind == "state":
-                return Value(f"{name}[r * P + p]", VEC | ROW)
-            return Value(f"{name}[p]", VEC)
+                return InC(f"{name}[r * P + p]", VEC | ROW)
+            return InC(f"{name}[p]", VEC)
         offset = self.offset(node, item)
         if self.current.item(node.tensor) is None:
             way = offset * self.tile.sweeps[0].direction
             if abs(way) > 1 or (item.kind == "local" and way < 0):
                 raise Unsupported(f"{node.tensor} is read far from its step")
-            return Value(f"w{name}[((m + 1 + {way}) * {self.rows} + r) * P + p]", VEC | ROW)
+            return InC(f"w{name}[((m + 1 + {way}) * {self.rows} + r) * P + p]", VEC | ROW)
         if item.kind == "local" and offset:  # computed for the other step as well
             lower, extent = self.tile.ranges[TIME]
             there = f"v + {offset} >= {self.c(lower)} && v + {offset} < {self.c(lower + extent)}"
             value = self.vector(moved(item.body, {TIME: ir.Affine.of(TIME, offset)}))
-            return Value(f"({self.pointer('const int ', there)} ? {value} : (vec){{0}})", VEC | ROW)
+            return InC(f"({self.pointer('const int ', there)} ? {value} : (vec){{0}})", VEC | ROW)
         way = offset * self.current.direction
         if way not in (0, -1):
             raise Unsupported(f"{node.tensor} is read further back than a step")
         if item.kind in ("sum", "low"):
-            return Value(f"{name}_n[p]" if way == 0 else f"{name}[p]", VEC)
+            return InC(f"{name}_n[p]" if way == 0 else f"{name}[p]", VEC)
         if way == 0:
             if item.target in self.ready:
-                return Value(self.ready[item.target], VEC | ROW)
-            return Value(f"{name}[r * P + p]", VEC | ROW)
-        return Value(f"{name}_o" if item.target in self.ready else f"{name}[r * P + p]", VEC | ROW)
+                return InC(self.ready[item.target], VEC | ROW)
+            return InC(f"{name}[r * P + p]", VEC | ROW)
+        return InC(f"{name}_o" if item.target in self.ready else f"{name}[r * P + p]", VEC | ROW)
 
-    def argument(self, node: ir.Read) -> Value:
+    def argument(self, node: ir.Read) -> InC:
         tile = self.tile
         axes = self.code.tensors[node.tensor].axes
         strides = row_major([self.c(a.extent, False) for a in axes])
@@ -277,7 +277,7 @@ class TileValues(Lines):
                 if low is None:
                     raise Unsupported(f"{node.tensor} may be read outside its range")
                 if low < 0:
-                    return Value(self.scope().number(0.0), 0)
+                    return InC(self.scope().number(0.0), 0)
                 guards.append(f"{at} < {self.c(axis.lower + axis.extent)}")
                 continue
             if place.shift is None:
@@ -313,7 +313,7 @@ class TileValues(Lines):
         pointer = self.pointer(
             "const real *", f"({guard}) ? {address} : {self.nothing()}" if guard else address
         )
-        return Value(f"load({pointer} + {'r * P * V + ' if row else ''}p * V)", kind)
+        return InC(f"load({pointer} + {'r * P * V + ' if row else ''}p * V)", kind)
 
     def nothing(self) -> str:
         return self.want(
@@ -322,14 +322,14 @@ class TileValues(Lines):
 
     def scalar(
         self, start: str, moment: str, step: str, row: str, guards: Sequence[str], kind: int
-    ) -> Value:
+    ) -> InC:
         address = f"{start} + {times(moment, step)}" if step else start
         pointer = self.pointer("const real *", address)
         element = f"{pointer}[{times('(i0 + r)', row)}]" if row else f"{pointer}[0]"
         if guards:
             sure = self.pointer("const int ", " && ".join(guards))
             element = f"({sure} ? {element} : 0)"
-        return Value(element, kind)
+        return InC(element, kind)
 
     def pointer(self, kind: str, value: str) -> str:
         """A value that is found once in a step."""

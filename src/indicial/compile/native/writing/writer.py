@@ -7,7 +7,7 @@
       o1[i4] = 0;
     }
 
-How an element is read is in `reads.py`, how one is written in `targets.py`.
+How an element is read, and how one is written, is in `rows.py`.
 """
 
 from __future__ import annotations

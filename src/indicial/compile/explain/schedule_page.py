@@ -28,7 +28,7 @@ from indicial.compile.emit.doubling import Handed
 from indicial.compile.emit.source import emit
 from indicial.compile.explain.blackboard import equation, letters
 from indicial.compile.explain.gradient import folded, in_words, sentence
-from indicial.compile.explain.steps import finding_lines, kernel_rows
+from indicial.compile.explain.kernels import finding_lines, kernel_rows
 from indicial.compile.module.wanted import one_length, outcomes
 from indicial.compile.native.recurrence import Recurrence
 from indicial.compile.passes.linear import Linear

@@ -82,7 +82,7 @@ class Listed(tuple[Any, ...]):
     """Operands in square brackets."""
 
 
-class Letters(tuple[str, str, str]):
+class EinsumLetters(tuple[str, str, str]):
     """Of a product: one for each axis of its two operands, and of the result."""
 
 

@@ -19,7 +19,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 
-from indicial.compile.emit.graph import Graph, Node, as_int
+from indicial.compile.emit.nodes import Graph, Node, as_int
 from indicial.program.meaning.functions import FUNCTIONS
 from indicial.program.sizes import Atom, Size, Strided, nonnegative
 

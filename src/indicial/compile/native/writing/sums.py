@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from indicial.compile.native.writing.reads import members, scope, target_place, target_row
+from indicial.compile.native.writing.rows import members, scope, target_place, target_row
 from indicial.compile.native.writing.writer import Writer
 from indicial.compile.passes.forms import Distribution, Product, Reduction
 from indicial.compile.passes.scan import Unsupported

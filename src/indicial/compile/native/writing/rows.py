@@ -21,17 +21,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from indicial.compile.native.writing.c import Scope
+from indicial.compile.native.writing.c import CScope
 from indicial.compile.native.writing.kernel_plan import times, total
 from indicial.compile.native.writing.writer import Writer
 from indicial.compile.passes.scan import Unsupported
 from indicial.program.ir import Affine, Axis, Flat, Gather, Index, Read, Statement
 
 
-def scope(w: Writer, names: Mapping[str, str]) -> Scope:
+def scope(w: Writer, names: Mapping[str, str]) -> CScope:
     """How expressions are written here; rows that they read are found by lines before."""
     known = {w.body.variable: "v", **names}
-    return Scope(w.real, w.sizes, known, lambda n: read(w, n, known), w.plan.constants)
+    return CScope(w.real, w.sizes, known, lambda n: read(w, n, known), w.plan.constants)
 
 
 def rows_first(w: Writer, write: Callable[[], None]) -> list[str]:
