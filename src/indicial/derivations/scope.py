@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -22,6 +22,7 @@ from indicial.notation import syntax as s
 from indicial.notation.vocabulary import SPACE
 from indicial.program.names.letters import index_name
 from indicial.program.names.naming import Naming, Reference
+from indicial.program.rewrite import reached
 
 NEVER = frozenset({"∂", "∇", "d"})
 LONGEST = 60
@@ -265,19 +266,13 @@ class Scope:
 
     def upstream(self, key: str) -> set[str]:
         """All names that a name is computed from."""
-        found: set[str] = set()
-        waiting = [key]
-        while waiting:
-            name = waiting.pop()
-            below: Iterator[s.Node] = (
-                n for rule in self.rules.get(name, ()) for n in rule.body.walk()
-            )
-            keys = {self.naming.read(n).key for n in below if isinstance(n, s.Name)}
-            if not self.rules.get(name):
-                keys |= set(self.depends.get(name, {}))
-            waiting += keys - found
-            found |= keys
-        return found
+
+        def below(name: str) -> set[str]:
+            if not (rules := self.rules.get(name)):
+                return set(self.depends.get(name, {}))
+            return {self.naming.read(n).key for rule in rules for n in rule.body.every(s.Name)}
+
+        return reached(below(key), below)
 
     def causes(self, key: str) -> dict[str, int]:
         """What a name without a rule depends on: what it is differentiated by, the nearest of it."""

@@ -300,53 +300,30 @@ def _is(token: Token, signs: frozenset[str] | set[str]) -> bool:
 def _bracket_faults(row: Row, latex: bool) -> list[Fault]:
     if latex and (reason := _no_slip(row)):
         return [Fault(NO_SLIP, reason, (row.tokens[0].span.to(row.tokens[-1].span),))]
-    faults = []
+    faults: list[Fault] = []
+    start, end = row.tokens[0].span, row.tokens[-1].span
+
+    def say(text: str, hint: str, *spans: Span, code: str = "bracket") -> None:
+        faults.append(Fault(code, text, spans, hint))
+
+    def closing(opener: Token) -> str:
+        return f"close it with `{_SPELLING.get(CLOSERS[opener.text], CLOSERS[opener.text])}`"
+
     for opener, closer in row.wrong:
-        faults.append(
-            Fault(
-                "bracket",
-                f"`{_spell(opener)}` is closed by `{_spell(closer)}`",
-                (opener.span, closer.span),
-                f"close it with `{_SPELLING.get(CLOSERS[opener.text], CLOSERS[opener.text])}`",
-            )
-        )
+        text = f"`{_spell(opener)}` is closed by `{_spell(closer)}`"
+        say(text, closing(opener), opener.span, closer.span)
     for closer in (*row.closed, *row.extra):
-        faults.append(
-            Fault(
-                "bracket",
-                f"`{_spell(closer)}` closes nothing",
-                (closer.span,),
-                "remove it, or open a bracket before it",
-            )
-        )
-    end = row.tokens[-1].span
+        text = f"`{_spell(closer)}` closes nothing"
+        say(text, "remove it, or open a bracket before it", closer.span)
     for opener in (*row.lost, *row.opened):
-        faults.append(
-            Fault(
-                "bracket",
-                f"`{_spell(opener)}` is never closed",
-                (opener.span, Span(end.source, end.end, end.end)),
-                f"close it with `{_SPELLING.get(CLOSERS[opener.text], CLOSERS[opener.text])}`",
-            )
-        )
+        text = f"`{_spell(opener)}` is never closed"
+        say(text, closing(opener), opener.span, Span(end.source, end.end, end.end))
     if not faults and len(row.tokens) > SIGNS:
-        faults.append(
-            Fault(
-                "length",
-                f"an equation of {len(row.tokens):,} signs; {SIGNS:,} is the limit",
-                (row.tokens[0].span,),
-                "give parts of it names of their own",
-            )
-        )
+        text = f"an equation of {len(row.tokens):,} signs; {SIGNS:,} is the limit"
+        say(text, "give parts of it names of their own", start, code="length")
     if not faults and row.depth > NESTING:
-        faults.append(
-            Fault(
-                "nesting",
-                f"brackets are nested {row.depth} deep; {NESTING} is the limit",
-                (row.tokens[0].span.to(end),),
-                "give an inner part a name of its own",
-            )
-        )
+        text = f"brackets are nested {row.depth} deep; {NESTING} is the limit"
+        say(text, "give an inner part a name of its own", start.to(end), code="nesting")
     return faults
 
 

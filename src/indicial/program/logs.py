@@ -20,7 +20,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
-from indicial.program import ir
+from indicial.program import ir, rewrite
 from indicial.program.moving import Unmovable, moved
 from indicial.program.sizes import nonnegative
 
@@ -91,30 +91,10 @@ class _Logs:
     def rewritten(self, node: ir.Expression, ranges: Ranges) -> ir.Expression:
         if not any(n.function == "ln" for n in node.every(ir.Apply)):
             return node
-        match node:
-            case ir.Apply("ln", (argument,)):
-                argument = self.rewritten(argument, ranges)
-                return self.log(argument, ranges) or replace(node, arguments=(argument,))
-            case ir.Apply(_, arguments):
-                return replace(node, arguments=tuple(self.rewritten(a, ranges) for a in arguments))
-            case ir.Reduce(indices=indices) | ir.Softmax(indices=indices):
-                inner = {**ranges, **{index.name: index for index in indices}}
-                return replace(node, body=self.rewritten(node.body, inner))
-            case ir.Select(branches, otherwise):
-                return replace(
-                    node,
-                    branches=tuple((c, self.rewritten(v, ranges)) for c, v in branches),
-                    otherwise=self.rewritten(otherwise, ranges),
-                )
-            case ir.Join(_, parts):
-                return replace(
-                    node,
-                    parts=tuple(
-                        ir.Part(p.index, self.rewritten(p.body, {**ranges, p.index.name: p.index}))
-                        for p in parts
-                    ),
-                )
-        return node
+        new = rewrite.inside(node, ranges, self.rewritten)
+        if isinstance(new, ir.Apply) and new.function == "ln":
+            return self.log(new.arguments[0], ranges) or new
+        return new
 
     # ---- the logarithm of an expression, or nothing where taking it apart gains nothing ----
 
