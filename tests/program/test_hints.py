@@ -51,6 +51,20 @@ def test_the_fix_helps(name: str, tmp_path: Path) -> None:
     assert found.about not in [m.about for m in messages(mended, tmp_path)]
 
 
+@pytest.mark.parametrize("before", ["", "y[t] = x[t] + 1\n", "input x[t]\ny[t] = x[t] + 1\n"])
+def test_a_misspelt_function_of_what_may_be_a_token_is_one(before: str) -> None:
+    (found,) = load(f"{before}z[t] = tnah(y[t])").mistakes
+    assert (found.text, found.hint) == ("unknown function tnah", "did you mean tanh?")
+
+
+def test_what_the_left_side_has_is_not_left_out_on_both_sides() -> None:
+    """`h[t-1]` lacks its j; it does not give h a third index."""
+    text = "R[t,j] = tanh(W[j,I] h[t-1,I])\nh[t,j] = G[j] h[t-1] + (1 - G[j]) R[t,j]"
+    (found,) = load(text).mistakes
+    assert found.text == "h has 2 indices, but is used with 1 here"
+    assert found.hint == "elsewhere it is h[t, j]; write h[t-1, j]"
+
+
 def test_a_caret_stands_on_what_is_wrong(tmp_path: Path) -> None:
     (found,) = messages(SLIPS["an index stands twice"][0], tmp_path)
     assert found.span.text == "G_t[t, j]"

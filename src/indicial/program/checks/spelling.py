@@ -89,14 +89,14 @@ def alike(one: str, other: str) -> float:
 
 
 def _functions(context: Context, lowering: Lowering) -> None:
-    """A word before brackets that is no function, and nearly one."""
+    """A word before brackets that is no function, and nearly one; `tnah(y[t])` reads a y that may be a token."""
     holes = {key: span for key, span in context.holes.items() if key not in context.outline.fills}
-    scalars = {
+    words = {
         key: info.span for key, info in context.tensors.items()
-        if not info.axes and info.role in ("parameter", "input") and key not in context.outline.inputs
-        and key not in context.outline.parameters and len(key) > 2
+        if undeclared(context, info) and len(key) > 2
+        and (not info.axes or info.span.text.startswith(f"{key}("))
     }  # fmt: skip
-    for key, span in {**scalars, **holes}.items():
+    for key, span in {**words, **holes}.items():
         near = difflib.get_close_matches(key, [*WORDS, *context.outline.functions], 1, 0.7)
         if near and near[0] != key and len(key) > 2:
             context.messages.error(

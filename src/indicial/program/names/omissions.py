@@ -93,6 +93,8 @@ def trailing_slices(outline: Outline, arity: dict[str, int]) -> dict[int, s.Name
             known = letters.get(key)
             if use.kind != "tensor" or known is None or len(items) != len(known) - 1 or not items:
                 continue
+            if key == definition.key and len(definition.items) == len(known):
+                continue  # `h[t,j] = … h[t-1] …`: the left side has them all
             if known[-1] in ("#", "@") or known[-1] in _families(definition):
                 continue  # the index is there, so it was not left out everywhere
             if [describe(i) for i in items] == known[:-1]:
