@@ -116,8 +116,12 @@ def test_standard_input(
     assert "1 of them done already" in out
     piped = Run.open("c/gru-2k-seed-0").description
     assert piped.settings["data"] == ["-"] and piped.data["name"] == "standard input"
-    run(capsys, "gru", *QUICK, "--tokens-budget", "256", "--seeds", "1", "--out", "file")
-    named = Run.open("file/gru-2k-seed-0").description
+    settings = {"model": ["rnn"], "data": ["text.txt"], "max_steps": 1, "set": {"J": 4}}
+    child._run(
+        {"model": "rnn", "asked": 2000, "settings": settings | {"out": "file"}},
+        Sender(io.StringIO()),
+    )
+    named = Run.open("file").description
     assert named.data["train"]["digest"] == piped.data["train"]["digest"]
 
 

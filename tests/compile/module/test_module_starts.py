@@ -85,6 +85,13 @@ def test_one_seed_one_start() -> None:
     assert not torch.equal(first.parameter("W^{h,R}"), second.parameter("W^{h,R}"))
 
 
+def test_nothing_is_drawn_where_nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the device `meta` PyTorch would import its compiler first, for each run that is opened."""
+    monkeypatch.setattr(torch.Tensor, "normal_", None, raising=False)
+    made = load("rnn").compile(J=3, K=2, device="meta")
+    assert all(p.is_meta for p in made.parameters())
+
+
 def test_starts_of_ones_own() -> None:
     module = program("ugrnn").compile(
         J=4,

@@ -159,7 +159,9 @@ class _Stated:
 def fill(values: torch.Tensor, name: str, rule: tuple[float, float], start: Start | None) -> None:
     """Put starting values in place: by rule, or as somebody said."""
     with torch.no_grad():
-        if start is None:
+        if start is None and values.is_meta:
+            pass  # nothing is kept there, and to draw it PyTorch imports its compiler, for a second
+        elif start is None:
             mean, deviation = rule
             values.normal_(mean, deviation) if deviation else values.fill_(mean)
         elif callable(start) and not isinstance(start, torch.Tensor):
