@@ -39,6 +39,25 @@ def run(found: Program, size: int = 3, **given_values: Any) -> dict[str, Any]:
     return dict(found.interpret(inputs, parameters, sizes=drawn.sizes, draws=drawn.draws))
 
 
+@pytest.mark.parametrize(
+    ("text", "name", "oracle"),
+    [
+        (r"\mathbf y = \mathrm{diag}(\mathbf v) \mathbf x", "y", lambda g: g["v"] * g["x"]),
+        (r"\mathbf d = \mathrm{diag}(\mathbf A)", "d", lambda g: np.diag(g["A"])),
+        (r"s = \mathrm{tr}(\mathbf A \mathbf B)", "s", lambda g: np.trace(g["A"] @ g["B"])),
+        (r"s = \langle \mathbf a, \mathbf b \rangle", "s", lambda g: g["a"] @ g["b"]),
+        (r"\mathbf y = \left\langle \mathbf a, \mathbf b \right\rangle \mathbf x", "y",
+         lambda g: g["a"] @ g["b"] * g["x"]),
+    ],
+)  # fmt: skip
+def test_traces_diagonals_and_inner_products(text: str, name: str, oracle: Any) -> None:
+    found = load(f"$${text}$$")
+    assert not found.mistakes
+    drawn = sample(found.code, small_sizes(found.code, 3), 1)
+    values = found.interpret(drawn.inputs, drawn.parameters, sizes=drawn.sizes)
+    np.testing.assert_allclose(values[name], oracle({**drawn.inputs, **drawn.parameters}))
+
+
 # ---------------------------------------------------------------------- what it becomes
 
 

@@ -150,7 +150,7 @@ class Evaluation:
                 return self._derivative(node, env)
             case Limit():
                 return self._limit(node, env)
-            case s.TupleLiteral() if len(node.items) == 2 and node.span.text[:1] in ("⟨", "\\"):
+            case s.TupleLiteral() if node.inner:
                 return inner_product(*(self.value(i, env) for i in node.items))
             case s.ListLiteral(items=parts) | s.Join(parts=parts):
                 return stacked([self.value(part, env) for part in parts])

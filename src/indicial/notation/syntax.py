@@ -334,9 +334,15 @@ class SetLiteral(Expression):
 
 @dataclass(frozen=True)
 class TupleLiteral(Expression):
-    """`(k, i)` as an index, or the list in `Φ = (W, B)`."""
+    """`(k, i)` as an index, the list in `Φ = (W, B)`, or `⟨a, b⟩`."""
 
     items: tuple[Expression, ...]
+
+    @property
+    def inner(self) -> bool:
+        """`⟨a, b⟩`, an inner product."""
+        written = self.span.text.removeprefix("\\left").lstrip()
+        return len(self.items) == 2 and written.startswith(("⟨", "\\langle"))
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,6 @@ from indicial.program.vectors.tables import (
     fits_all,
     gains,
     inverts,
-    is_inner,
     ones,
 )
 
@@ -120,7 +119,7 @@ class Conflicts:
                 raise Outside("it takes a part of something")
             case s.Join(parts=parts) | s.ListLiteral(items=parts):
                 return self._joined(parts)
-            case s.TupleLiteral(items=(one, two)) if is_inner(node):
+            case s.TupleLiteral(items=(one, two)) if node.inner:
                 return None if self._same([one, two], None, "multiplied") is None else NUMBER
             case s.Call():
                 return self._call(node, wanted)

@@ -34,7 +34,6 @@ from indicial.program.vectors.tables import (
     fits_all,
     gains,
     inverts,
-    is_inner,
     ones,
 )
 
@@ -95,7 +94,7 @@ class Emission:
                 )
             case s.Norm(body=body):
                 return replace(node, body=self._part(body))
-            case s.TupleLiteral(items=(one, two)) if is_inner(node):
+            case s.TupleLiteral(items=(one, two)) if node.inner:
                 return self._inner(one, two, node.span)
             case s.Reduction():
                 return self._reduction(node, ends)

@@ -16,7 +16,7 @@ from indicial.program.names.letters import is_capital, is_letter
 from indicial.program.names.naming import activates
 from indicial.program.names.uses import BUILT_IN
 from indicial.program.vectors.kinds import GREEK_MATRICES, is_greek
-from indicial.program.vectors.leaves import JOINING, is_element
+from indicial.program.vectors.leaves import JOINING, MATRIX_FUNCTIONS, is_element
 from indicial.program.vectors.regular import OFTEN_VECTORS, joined_parts, side_by_side
 from indicial.program.vectors.spelling import starred
 from indicial.program.vectors.tables import NORMALISED, inverts
@@ -112,7 +112,7 @@ def _takes_values(call: s.Call) -> bool:
     name = call.function
     if call.given is not None or not isinstance(name, s.Name):
         return False
-    return name.base in BUILT_IN or activates(call)
+    return name.base in BUILT_IN | MATRIX_FUNCTIONS or activates(call)
 
 
 def _indexed(statements: Iterable[s.Statement]) -> Iterator[str]:

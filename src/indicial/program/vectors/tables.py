@@ -204,7 +204,7 @@ class Tables:
                 for condition in (c for _, c in branches if c is not None):
                     result = self.join(result, self.of(condition), lambda a, b: (a, 0))
                 return result
-            case s.TupleLiteral(items=(one, two)) if is_inner(node):
+            case s.TupleLiteral(items=(one, two)) if node.inner:
                 pair = self.join(
                     self.of(one), self.of(two), lambda a, b: (NUMBER, 0) if a == b else None
                 )
@@ -461,11 +461,6 @@ def gains(node: s.Product) -> set[int]:
     """The factors beside a fraction: if both are vectors, `η/√s · g` is taken element by element."""
     pairs = enumerate(zip(node.factors, node.factors[1:], strict=False), 1)
     return {n for n, pair in pairs if any(isinstance(f, s.Fraction) for f in pair)}
-
-
-def is_inner(node: s.TupleLiteral) -> bool:
-    """`⟨a, b⟩`."""
-    return node.span.text.lstrip("\\left").lstrip().startswith(("⟨", "\\langle", "langle"))
 
 
 def divides(below: s.Expression, kinds: Kinds) -> bool:
