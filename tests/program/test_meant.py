@@ -283,6 +283,11 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
         1,
     ),
     "an angle": (r"r_j = \cos m\theta_j", {"r": 1, "m": 0, "θ": 1}, 0),
+    "a fraction of plain TeX": (
+        r"L = -{1 \over n} \sum_{i=1}^n y_i \log p_i",
+        {"L": 0, "y": 1, "p": 1},
+        1,
+    ),
     "a vector of ones": (r"\mathbf s = \mathbf X \mathbf 1", {"s": 1, "X": 2}, 1),
     "word vectors": (
         r"P(o | c) = \frac{\exp(u_o^\top v_c)}{\sum_{w \in V} \exp(u_w^\top v_c)}",
@@ -322,6 +327,8 @@ OUTSIDE: dict[str, tuple[str, str]] = {
     "a random variable": (r"H(X) = -\sum_i p_i \log p_i", "argument"),
     "a vector of ones beside plain letters": (r"s = X \mathbf 1", "ones"),
     "a gradient, as a differential": (r"dZ = A - Y", "differentials"),
+    "a convolution of two names": (r"y = x * K", "convolution"),
+    "an indicator with its condition below": (r"h_l = W x \mathbb{I}_{\{l=1\}} + s_{l-1}", "indicator"),
     "a loss of a prediction": (r"L = \sum_t \ell(y_t, \hat y_t)", "a function that nothing"),
     "a column of functions": (
         r"\begin{pmatrix} i \\ f \\ g \end{pmatrix} = \begin{pmatrix} \sigma \\ \sigma \\ \tanh \end{pmatrix} W h",
@@ -572,3 +579,22 @@ def test_biases_are_like_what_they_are_added_to(tmp_path: Path) -> None:
     )
     assert gate.axes["b_p"] == {0}
     assert words.axes["b"] == words.axes["b'"] == {1}
+
+
+def test_a_word_that_an_earlier_display_names(tmp_path: Path) -> None:
+    _, out = readings(
+        tmp_path,
+        r"wkv_t = \frac{a_t}{b_t}",
+        r"o_t = W_o (\sigma(r_t) \odot wkv_t)",
+    )
+    assert set(out.axes) == {"o", "W_o", "r", "wkv"}
+
+
+def test_losses_that_nothing_defines_refute_no_step(tmp_path: Path) -> None:
+    found = readings(
+        tmp_path,
+        r"\frac{\partial L}{\partial W} = \sum_{t=1}^T \frac{\partial L_t}{\partial W}",
+        r"\frac{\partial L_t}{\partial W} = \sum_{k=1}^t \frac{\partial L_t}{\partial h_t}"
+        r" \frac{\partial h_t}{\partial h_k} \frac{\partial h_k}{\partial W}",
+    )
+    assert not any(display.mistakes for display in found)

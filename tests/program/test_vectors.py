@@ -398,13 +398,19 @@ def test_a_false_step_of_matrices_is_refuted(tmp_path: Path) -> None:
 
 
 def test_two_readings_are_said_and_neither_is_taken() -> None:
-    (message,) = program("s = exp(r) ⊙ g").errors
+    line = r"\textbf h_i^{(l+1)} = σ(Σ_j α_{ij} \textbf h_j^{(l)} W^{(l)} + b^{(l)})"
+    (message,) = program(line).errors
     assert message.code == "two-readings"
-    assert "s[d] = exp(r[d]) ⊙ g[d], or s = exp(r) ⊙ g" in message.text
+    assert "b may be a number or a row: h[l+1,i] = " in message.text
+    assert ", or h[l+1,i,d] = " in message.text
     assert message.hint.startswith("declare `vector")
-    prose = program("s = exp(r) ⊙ g", document=True)
+    prose = program(line, document=True)
     assert prose.messages == [] and "may be" in prose.skipped[0].reason
-    assert rewritten("vector r", "s = exp(r) ⊙ g")[-1] == "s[d] = exp(r[d]) ⊙ g[d]"
+    assert rewritten("vector b", line)[-1].endswith("+ b[l,d])")
+
+
+def test_what_stands_beside_a_circled_dot_is_no_number() -> None:
+    assert rewritten("s = exp(r) ⊙ g") == ["s[d] = exp(r[d]) ⊙ g[d]"]
 
 
 @pytest.mark.parametrize(

@@ -65,9 +65,27 @@ SLIPS: dict[str, tuple[str, str, str]] = {
         "free-letter",
         r"\hat y_j",
     ),
+    "an index that is summed and stands on the left": (
+        r"\alpha_{t+1}(i) = \left[\sum_{i=1}^N \alpha_t(i) a_{ij}\right] b_j(o_{t+1})",
+        "swapped-left",
+        "i",
+    ),
+    "a step below without its braces": (
+        r"h_t = \tanh(W x_t + U h_t-1)",
+        "lost-brace",
+        "h_t-1",
+    ),
+    "two letters below without their braces": (
+        r"H_kl = \frac{1}{n} \sum_i p_{ik} p_{il}",
+        "lost-brace",
+        "H_kl",
+    ),
 }  # fmt: skip
 
 SOUND = (
+    r"y_t = h_t-1",
+    r"c_j = \sum_i a_{ij} x_i",
+    r"s_i = \sum_i x_i + b_j",
     r"x_{i+N} \approx x_i - \sum_{j=1}^N (\hat g_j - g(x))",
     r"s = \sum_{j=1}^N c",
     r"k(x_i, x_j) = a^2 \exp(-\|x_i - x_j\|^2)",

@@ -143,6 +143,8 @@ def _tried(step: Step, scope: Scope, budget: Budget) -> Finding:
     guesses = sorted(n for n in open_names if n in scope.depends and not scope.rules.get(n))
     if guesses:
         return Finding(step, UNTRIED, f"nothing here says what {', '.join(guesses)} is")
+    if guessed := _guessed_apart(distinct[0][0]):
+        return Finding(step, UNTRIED, f"nothing here says how {' and '.join(guessed)} depend")
     if open_names:
         names = ", ".join(sorted(n.removesuffix("()") for n in open_names))
         verb = "stand" if "," in names else "stands"
@@ -194,6 +196,15 @@ def _on_one_side(way: Way, outcome: _Outcome, budget: Budget) -> set[str]:
         if any(not np.allclose(a, b) for a, b in zip(before, both_sides(way, again), strict=True)):
             kept.add(name)
     return kept
+
+
+def _guessed_apart(way: Way) -> list[str]:
+    """What is differentiated and nowhere defined, and is several things: L and L_t, or L and h."""
+    slopes = [n for side in way.sides for n in side.every(Derivative)]
+    names = [n.above for n in slopes if isinstance(n.above, Name)]
+    keys = {(way.scope.naming.read(n).key, len(way.scope.naming.read(n).items)) for n in names}
+    guessed = {key for key in keys if not way.scope.rules.get(key[0])}
+    return sorted({key for key, _ in guessed}) if len(guessed) > 1 else []
 
 
 def _free_on_one_side(way: Way) -> list[str]:

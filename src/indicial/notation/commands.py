@@ -12,6 +12,7 @@ newline, comment.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from indicial.notation.rows import CLOSERS
 from indicial.notation.signs import (
@@ -83,13 +84,38 @@ _EXPLICIT_BARS = {
 }  # fmt: skip
 
 
-def interpret_commands(tokens: Sequence[Token], latex: bool) -> list[Token]:
-    """Commands and words → what they stand for; see the head of this file."""
-    return _Reader(tokens, latex).run()
+def interpret_commands(
+    tokens: Sequence[Token], latex: bool, words: frozenset[str] = frozenset()
+) -> list[Token]:
+    """Commands and words → what they stand for; see the head of this file.
+
+    `words` are runs of letters that were names before.
+    """
+    return _Reader(_fractions(tokens) if latex else tokens, latex, words).run()
+
+
+def _fractions(tokens: Sequence[Token]) -> Sequence[Token]:
+    r"""`{a \over b}` → `\frac{a}{b}`, as plain TeX writes it."""
+    if not any(token.text == "\\over" for token in tokens):
+        return tokens
+    made: list[Token] = []
+    opened: list[int] = []
+    for token in tokens:
+        if token.text == "{":
+            opened.append(len(made))
+        elif token.text == "}" and opened:
+            opened.pop()
+        if token.text == "\\over" and opened:
+            made.insert(opened[-1], replace(token, text="\\frac"))
+            made += [replace(token, kind="sign", text=brace) for brace in "}{"]
+            opened = [place if place < opened[-1] else place + 1 for place in opened]
+        else:
+            made.append(token)
+    return made
 
 
 class _Reader:
-    def __init__(self, tokens: Sequence[Token], latex: bool) -> None:
+    def __init__(self, tokens: Sequence[Token], latex: bool, words: frozenset[str]) -> None:
         self.tokens, self.latex = tokens, latex
         self.i = 0
         self.out: list[Token] = []
@@ -107,7 +133,7 @@ class _Reader:
             elif token.text == "}" and opened:
                 self.partner[opened.pop()] = i
 
-        self.own_words = _own_words(tokens) if latex else frozenset[str]()
+        self.own_words = words | own_words(tokens) if latex else frozenset[str]()
 
     def run(self) -> list[Token]:
         while self.i < len(self.tokens):
@@ -503,7 +529,7 @@ _RELATION_SIGNS = frozenset(RELATIONS.values())
 _CLOSING = frozenset(CLOSERS.values()) | {"null"}
 
 
-def _own_words(tokens: Sequence[Token]) -> frozenset[str]:
+def own_words(tokens: Sequence[Token]) -> frozenset[str]:
     """The runs of letters that are one name: `PE_{…} = …` and `wkv_t = …`, since a product defines nothing.
 
     So is one that stands in a list below a name as well: the `pos` of `PE_{(pos,2i)} = sin(pos/…)`.

@@ -19,6 +19,7 @@ from pathlib import Path, PurePath
 from typing import Literal
 
 from indicial.notation import files
+from indicial.notation.commands import own_words
 from indicial.notation.faults import Fault
 from indicial.notation.headings import Heading, headings
 from indicial.notation.macros import Braces, Macro, Macros, definitions, expand
@@ -203,6 +204,7 @@ def _parse(document: Document) -> Iterator[tuple[Display, Parsed]]:
     """Every formula parsed; one that goes on with that above it is parsed with it."""
     macros = Macros(document.macros)
     inside = {(m.span.source, m.span.start): m.span.end for m in document.macros}
+    words: set[str] = set()  # `wkv_t = …` names a word for what follows
     waiting: list[Display] = []
     tokens: list[Token] = []
     faults: list[Fault] = []
@@ -218,24 +220,26 @@ def _parse(document: Document) -> Iterator[tuple[Display, Parsed]]:
         if any(t.text == "\\otimes" for t in found) and _by_elements(body.source.text):
             found = [replace(t, text="\\odot") if t.text == "\\otimes" else t for t in found]
         if waiting and not _goes_on(waiting[-1], item, found):
-            yield from _parsed(waiting, tokens, faults)
+            yield from _parsed(waiting, tokens, faults, words)
             waiting, tokens, faults = [], [], []
         elif waiting:
             tokens.append(Token("row", "\\\\", Span(body.source, body.start, body.start)))
         waiting.append(item)
         tokens += found
         faults += wrong
-    yield from _parsed(waiting, tokens, faults)
+    yield from _parsed(waiting, tokens, faults, words)
 
 
 def _parsed(
-    displays: list[Display], tokens: list[Token], faults: list[Fault]
+    displays: list[Display], tokens: list[Token], faults: list[Fault], words: set[str]
 ) -> Iterator[tuple[Display, Parsed]]:
     """The first of several displays that belong together has all that they say."""
     for number, display in enumerate(displays):
         parsed = Parsed(())
         if number == 0:
-            parsed = parse(tokens, display.surface == "latex", display.claims)
+            if display.surface == "latex":
+                words |= own_words(tokens)
+            parsed = parse(tokens, display.surface == "latex", display.claims, frozenset(words))
             if not parsed.statements and not parsed.faults:
                 parsed = _labelled(display, tokens, parsed)
             parsed = replace(parsed, faults=(*faults, *parsed.faults))

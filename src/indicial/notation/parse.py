@@ -38,16 +38,18 @@ class Parsed:
     comments: tuple[Span, ...] = ()
 
 
-def parse(tokens: Sequence[Token], latex: bool, claims: bool = False) -> Parsed:
+def parse(
+    tokens: Sequence[Token], latex: bool, claims: bool = False, words: frozenset[str] = frozenset()
+) -> Parsed:
     """The statements of a token list, as `tokenize` makes it (macros expanded by now).
 
-    With `claims`, every row is one, whether it says so or not.
+    With `claims`, every row is one, whether it says so or not; `words` are names of several letters.
     """
     for token in tokens:
         if token.kind == "endless":
             return Parsed((), (_endless(token),))
     comments = tuple(t.span for t in tokens if t.kind == "comment")
-    kept = loop_signs(interpret_commands([t for t in tokens if t.kind != "comment"], latex))
+    kept = loop_signs(interpret_commands([t for t in tokens if t.kind != "comment"], latex, words))
     rows, faults = split_rows(kept, latex)
     if len(rows) > LINES:
         return Parsed((), (too_many(len(rows), rows[LINES].tokens[0].span),))

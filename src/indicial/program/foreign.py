@@ -34,8 +34,9 @@ from indicial.program.names.occurrences import uses
 from indicial.program.names.outline import Outline
 from indicial.program.names.sorting import density
 from indicial.program.names.uses import BUILT_IN, PROBABILITY, Use, of_matrices
-from indicial.program.vectors.kinds import GREEK_MATRICES
+from indicial.program.vectors.kinds import GREEK_MATRICES, is_greek
 from indicial.program.vectors.leaves import MATRIX_FUNCTIONS, in_scripts, is_ones
+from indicial.program.vectors.spelling import starred
 
 OPERATORS = frozenset(
     {
@@ -181,6 +182,8 @@ def _left(equation: s.Equation, outline: Outline) -> str:
         read = outline.naming.read(left)
         if not read.items and read.power is None and any(map(_sum_of_letters, left.sub)):
             return f"{read.key} stands at a place that is computed"
+    if isinstance(left, s.Product) and "_" in left.span.text and _letters_only(left):
+        return "its left side is a product"
     if isinstance(left, s.Product) and _is_differential(left):
         return "it is about differentials"
     if isinstance(left, s.Product) and (word := _spelt(left, outline)):
@@ -210,6 +213,12 @@ def _left(equation: s.Equation, outline: Outline) -> str:
             if not any(n == argument for side in equation.sides[1:] for n in side.walk()):
                 return f"{unicode(argument)} stands on the left side only"
     return ""
+
+
+def _letters_only(product: s.Product) -> bool:
+    """`H_k l`: letters side by side, which no claim begins with."""
+    names = [f for f in product.factors if isinstance(f, s.Name) and f.base.isascii()]
+    return len(names) == len(product.factors) and any(f.bare and f.base.islower() for f in names)
 
 
 def _named_element(call: s.Call) -> str:
@@ -307,6 +316,15 @@ def _exponents(nodes: Iterable[s.Node]) -> set[int]:
     }  # fmt: skip
 
 
+def _convolved(one: s.Name, two: s.Name) -> bool:
+    """The `x * K` of `y = x * K`: two whole things, one of them a kernel by its letter."""
+    whole = not any(n.sub or n.sup or is_greek(n.base) for n in (one, two))
+    return whole and starred(one, two) and bool({one.base, two.base} & KERNELS)
+
+
+KERNELS = frozenset("Kkw")
+
+
 def _is_function_name(node: s.Expression) -> bool:
     """The σ and tanh of `(σ, σ, σ, tanh)^⊤ W [h; x]`, which nothing is given to."""
     return isinstance(node, s.Name) and node.bare and node.base in BUILT_IN
@@ -320,6 +338,12 @@ def _foreign_node(node: s.Node, outline: Outline) -> str:
             return "it is about a function of distributions"
         case s.Fraction() if all(_first(part) in ("d", "∂") for part in (node.above, node.below)):
             return "it is about derivatives"
+        case s.Name(sub=(s.SetLiteral() | s.Group(bracket="{") | s.Comparison(), *_)) if (
+            len(node.base) == 1
+        ):
+            return f"{unicode(node)} may be an indicator"
+        case s.Product(factors=(s.Name() as one, s.Name() as two)) if _convolved(one, two):
+            return f"{unicode(one)} * {unicode(two)} may be a convolution"
         case s.ListLiteral() if any(map(_is_function_name, node.items)):
             return "it lists functions"
         case s.Name() if node.base == "𝔼":

@@ -9,6 +9,8 @@ r"""Slips that show in a display as it stands, whether or not it is read.
     \frac{1}{B} \sum_b x[b,j] - B[j]                                 B is a size, and a tensor
     i_t = σ(W_i x_t + b_i),  f_t = σ(W_f x_t + b_i)                  b_i is that of the line above
     L = -\sum_i y_i \log \hat y_j                                     j is bound nowhere
+    h_t = \tanh(W x_t + U h_t-1)                                     h_{t-1} is meant
+    α_{t+1}(i) = \sum_i α_t(i) a_{ij} b_j                            i is summed, and j is meant
 
 What an author of prose is told has to be certain: each rule wants evidence from all sides, and what is
 only odd is none of them. Nothing is inferred here; the rules look at what is written.
@@ -31,7 +33,7 @@ from indicial.program.names.uses import BUILT_IN, PROBABILITY
 
 CODES = frozenset(
     {"left-only", "no-argument", "lost-power", "unbound-condition", "other-letter",
-     "two-meanings", "lost-accent", "joined-name", "copied-label", "free-letter"}
+     "two-meanings", "swapped-left", "lost-brace", "lost-accent", "joined-name", "copied-label", "free-letter"}
 )  # fmt: skip
 """What is said here is certain; of a sum, more is known where it is read."""
 
@@ -417,6 +419,76 @@ def _free_letters(equation: s.Equation) -> Iterator[Fault]:
                 yield _warning("free-letter", text, name.span, node.span)
 
 
+def _swapped_lefts(equation: s.Equation) -> Iterator[Fault]:
+    """`α_{t+1}(i) = Σ_i α_t(i) a_{ij}`: the i of the left side is summed, and nothing binds j."""
+    left = equation.sides[0]
+    head = left.function if isinstance(left, s.Call) else left
+    if not isinstance(head, s.Name) or equation.guard is not None or len(equation.sides) != 2:
+        return
+    arguments = left.arguments if isinstance(left, s.Call) else ()
+    written = [n for part in (*head.sub, *arguments) for n in part.every(s.Name)]
+    (right,) = equation.sides[1:]
+    sums = right.every(s.Reduction)
+    bound = {b.base for r in sums for u in r.under if (b := _binder(u)) is not None}
+    inside = {id(n) for r in sums for n in r.walk()}
+    free = {c for n in right.every(s.Name) if id(n) not in inside for c in _index_letters(n)}
+    summed = [c for r in sums for n in r.body.every(s.Name) for c in _index_letters(n)]
+    loose = {c for c in summed if c not in bound and c in free} - {n.base for n in written}
+    for name in written:
+        if name.base in bound and name.base in COUNTED and name.base not in free:
+            for letter in sorted(loose & COUNTED):
+                text = (
+                    f"{name.base} on the left is summed on the right, and {letter} is bound nowhere"
+                )
+                hint = f"is {letter} meant on the left?"
+                yield _warning("swapped-left", text, name.span, right.span, hint=hint)
+
+
+def _lost_braces(equation: s.Equation) -> Iterator[Fault]:
+    r"""`H_kl = …`, `U h_t-1`: TeX takes one letter below, and the rest stays on the line."""
+    left = equation.sides[0]
+    if isinstance(left, s.Product) and len(left.factors) == 2:
+        name, rest = left.factors
+        if isinstance(name, s.Name) and isinstance(rest, s.Name) and _cut(name, rest):
+            meant = f"{name.base}_{{{_below(name)}{rest.base}}}"
+            text = f"only {_below(name)} stands below {name.base}"
+            yield _warning("lost-brace", text, name.span.to(rest.span), hint=f"write `{meant}`")
+    if not isinstance(left, s.Name) or not _below(left):
+        return
+    for node in equation.every(s.Add):
+        for name, step in pairwise(node.terms):
+            number = step.body if isinstance(step, s.Negative) else step
+            last = s.factors(name)[-1]
+            tight = isinstance(last, s.Name) and last.span.end == step.span.start
+            if tight and number == s.Number("1") and last == left:
+                meant = f"{left.base}_{{{_below(left)}-1}}"
+                text = f"{unicode(left)} needs itself: only {_below(left)} stands below {left.base}"
+                yield _warning("lost-brace", text, last.span.to(step.span), hint=f"write `{meant}`")
+
+
+def _cut(name: s.Name, rest: s.Name) -> bool:
+    """`H_kl`: a letter directly behind one that stands below alone."""
+    letter = rest.bare and is_letter(rest.base) and rest.base.islower()
+    alone = bool(_below(name)) and "{" not in name.span.text
+    return letter and alone and name.span.end == rest.span.start
+
+
+def _below(name: s.Name) -> str:
+    """The one letter below a name, if it is one."""
+    (only,) = name.sub if len(name.sub) == 1 else (None,)
+    return only.base if isinstance(only, s.Name) and only.bare and is_letter(only.base) else ""
+
+
+COUNTED = frozenset("ijkmn")
+
+
+def _index_letters(name: s.Name) -> list[str]:
+    """The letters below a name, one by one: i and j of `a_{ij}`."""
+    words = [i.base for i in name.sub if isinstance(i, s.Name) and i.bare and i.font != "roman"]
+    return [c for word in words if len(word) <= 3 for c in word]
+
+
 _RULES = (
+    _swapped_lefts, _lost_braces,
     _idle_sums, _left_only, _no_argument, _lost_powers, _conditions, _terms, _free_letters,
 )  # fmt: skip

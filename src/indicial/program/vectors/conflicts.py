@@ -92,6 +92,8 @@ class Conflicts:
                 return None if inner is None else flip(inner)
             case s.Add(terms=parts) | s.Hadamard(factors=parts):
                 done = "added" if isinstance(node, s.Add) else "multiplied by ⊙"
+                if isinstance(node, s.Hadamard) and self.loosely:
+                    self._no_number(parts)
                 return self._same(parts, wanted, done)
             case s.Cases(branches=branches):
                 return self._same([value for value, _ in branches], wanted, "cases of one thing")
@@ -220,6 +222,15 @@ class Conflicts:
                 where = part
             result = fits
         return result
+
+    def _no_number(self, parts: Sequence[s.Expression]) -> None:
+        """Whoever writes `f_t ⊙ c_t` does not multiply numbers: what came out as one is in doubt."""
+        for part in parts:
+            leaf = self.kinds.leaf(part)
+            if leaf is None or not leaf.use.reference.items or self.kinds.fixed(leaf) is not None:
+                continue
+            if self.shape(part) == NUMBER:
+                raise Outside(f"{unicode(part)} may be a number or a column")
 
     def _goes_along(self, one: s.Expression, two: s.Expression, first: bool) -> bool:
         """Whether a number goes with every element: `x + b`, `x - mean`; a product `k^⊤ q` does not."""

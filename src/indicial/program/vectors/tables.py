@@ -179,7 +179,7 @@ class Tables:
             case s.Add(terms=parts):
                 return self._same(parts, 0)
             case s.Hadamard(factors=parts):
-                return self._same(parts, 2)
+                return self._same(parts, 5, 8)
             case s.Product(factors=factors):
                 return self._product(node, factors)
             case s.Fraction(above=above, below=below):
@@ -245,10 +245,10 @@ class Tables:
             result = self.join(self.of(part), result, lambda a, b: (NUMBER, 0))
         return result
 
-    def _same(self, parts: Sequence[s.Expression], alone: float) -> Table:
+    def _same(self, parts: Sequence[s.Expression], alone: float, numbers: float = 0) -> Table:
         """Terms of a sum, or factors of ⊙: alike, up to what goes with every element or row.
 
-        `alone` is what it costs if all are numbers.
+        `alone` is what it costs if one is a number, `numbers` if all are.
         """
         result = self.of(parts[0])
         odd = 6.0 if self._one_letter(parts) else 0.0
@@ -263,12 +263,12 @@ class Tables:
                 if shape is None:
                     return None
                 if a == b:
-                    return shape, alone if a == NUMBER else 0
+                    return shape, numbers if a == NUMBER else 0
                 if NUMBER in (a, b):
                     return shape, alone + (first if a == NUMBER else second)
                 row = ROW in (a, b)
                 # A bias goes with every row; a gate has the shape of what it weighs.
-                return shape, (0.3 if row == self.rows else 3) + alone / 2
+                return shape, (0.3 if row == self.rows else 3) + min(alone, 1)
 
             result = self.join(result, self.of(part), rule)
             weight = max(weight, here)
