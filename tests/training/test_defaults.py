@@ -10,6 +10,8 @@ import pytest
 from small import small_data
 
 from indicial import load
+from indicial.data.columns.codings import Image, Places
+from indicial.data.columns.parts import Columns, Held, Part
 from indicial.data.corpus import Corpus
 from indicial.program.messages import IndicialError
 from indicial.tasks.programs import trainable
@@ -186,3 +188,15 @@ def test_small_texts_have_a_context_that_fits() -> None:
     data = small_data(4)
     context, rows = defaults.text_rows(data.train, Settings(), "cpu", ATTENTION)
     assert 2 <= context <= len(data.train) and rows >= 1
+
+
+def test_a_step_takes_few_pictures() -> None:
+    """A caption of five tokens would allow hundreds of them."""
+    words = Held(Places(), np.zeros(20_000, np.uint32), np.arange(0, 20_001, 5))
+    pictures = Held(Image(4, 4, 3), np.zeros((4_000, 4, 4, 3), np.uint8))
+    found = []
+    for columns in ({"w": words}, {"I": pictures, "w": words}):
+        part = Part(columns, 4_000, "")
+        data = Columns(part, part, {name: held.coding for name, held in columns.items()}, {})
+        found.append(defaults.column_rows(data, Settings(minutes=60), "cpu", "recurrent")[1])
+    assert found[0] > 64 and found[1] == 64

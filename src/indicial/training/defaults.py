@@ -46,6 +46,8 @@ MOST_CORES = 8
 """More do not make small models faster."""
 STEP_TOKENS = {"cpu": 2048, "mps": 8192, "cuda": 32768}
 """Tokens in a step of a training that is not short."""
+PICTURES = {"cpu": 64}
+"""Pictures in a step at most: they take the time, and a caption has few tokens."""
 MINUTE_TOKENS = 1024
 """Of one that takes a minute of one core; the square root of more for more."""
 LEAST_TOKENS = {"attention": 512, "recurrent": 1024}
@@ -230,6 +232,8 @@ def column_rows(data: Columns, settings: Settings, device: str, model: str) -> t
     context = settings.context or max(2, min(longest, max(LONG, usual)))
     per_row = len(data.train) / data.train.rows
     batch = default_batch(max(1, round(per_row)), len(data.train), kind, time, model)
+    if any(coding.kind == IMAGE for coding in data.codings.values()):
+        batch = min(batch, PICTURES.get(kind, batch))
     return context, settings.batch_size or min(batch, max(1, data.train.rows // 4))
 
 
