@@ -11,7 +11,7 @@ from indicial.page import protocol
 from indicial.page.answers import ANSWERS, answer
 from indicial.page.protocol import QUESTIONS, checked, typescript
 from indicial.page.server import HERE
-from indicial.program.explain.places import places, told
+from indicial.program.explain.places import Descriptions, places
 from indicial.program.messages import IndicialError
 
 UGRNN = library.path("ugrnn").read_text(encoding="utf-8")
@@ -84,7 +84,7 @@ def test_scripts_of_a_name_are_no_names() -> None:
 @pytest.mark.parametrize("name", ["lstm", "transformer", "captioning"])
 def test_all_that_is_marked_can_be_told(name: str) -> None:
     program = load(name)
-    known = told(program)
+    known = Descriptions(program).every()
     assert {place.about for place in places(program)} <= set(known)
 
 

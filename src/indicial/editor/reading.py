@@ -11,14 +11,20 @@ import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from indicial.editor.describing import Descriptions
+from indicial import library
+from indicial.editor import findings
 from indicial.editor.findings import TENSOR, Diagnostic, Equation, Findings, Occurrence, Shape
 from indicial.editor.fixes import with_fix
 from indicial.editor.occurrences import occurrences
 from indicial.library.loading import load_document
 from indicial.notation.documents import Document, read_text
 from indicial.notation.source import Span
+from indicial.notation.syntax import Equation as Written
+from indicial.notation.syntax import Statement
+from indicial.program.explain.facts import made
+from indicial.program.explain.places import Descriptions
 from indicial.program.messages import IndicialError, Message, in_order
+from indicial.program.names.letters import capital
 from indicial.program.program import Program
 
 SHORT, TRYING = 50_000, 1.0
@@ -52,13 +58,17 @@ def _find(document: Document, programs: Sequence[Program], notes: bool) -> Findi
     for one in names:
         where = one.program, one.kind, one.key
         if where not in found.about:
-            found.about[where] = descriptions[one.program].of(one.kind, one.key)
+            found.about[where] = _said(descriptions[one.program], one.kind, one.key)
     places: set[Span] = set()
     for program, described in zip(programs, descriptions, strict=True):
-        for span, costs in ((s.span, described.costs(s)) for s in program.written):
-            if costs and span.source is document.source and span not in places:
-                places.add(span)  # what a later program takes over stands here once
-                found.equations.append(Equation(span.start, span.end, costs))
+        defined = {s.span: s.target for s in program.analysis.code.statements}
+        for statement in program.written:
+            span, target = statement.span, defined.get(statement.span, "")
+            here = span.source is document.source and span not in places
+            if described.facts is None or not here or not _is_named(program, statement, target):
+                continue
+            places.add(span)  # what a later program takes over stands here once
+            found.equations.append(Equation(span.start, span.end, _said(described, TENSOR, target)))
     found.shapes = list(_shapes(document, names, descriptions))
     found.sections = [
         (s.span.start, s.span.end, s.title)
@@ -66,6 +76,34 @@ def _find(document: Document, programs: Sequence[Program], notes: bool) -> Findi
         if s.title and s.span.source is document.source
     ]
     return found
+
+
+def _said(described: Descriptions, kind: str, key: str) -> str:
+    """What is said of a name where the cursor is: Markdown."""
+    match kind:
+        case findings.MODEL:
+            lines = [key, f"a model of the library: {library.summary(key)}"]
+        case findings.BUILT:
+            lines = [key, "a function"]
+        case findings.FUNCTION:
+            hole = key in described.program.holes
+            lines = [key, "a function that is only named" if hole else "a function"]
+        case findings.LETTER:
+            lines = described.index(key)
+        case _:
+            lines = described.name(key)
+    if not lines:
+        return ""
+    first, role, *rest = lines
+    return "\n\n".join([f"**{first}**, {role}", *rest])
+
+
+def _is_named(program: Program, statement: Statement, target: str) -> bool:
+    """Whether an equation of the text computes something that has a name there."""
+    tensor = program.analysis.code.tensors.get(target)
+    if tensor is None or not isinstance(statement, Written):
+        return False
+    return not made(program.analysis.code, tensor)
 
 
 def _shapes(
@@ -80,10 +118,21 @@ def _shapes(
             continue
         if not any(body.start <= one.start < body.end for body in displayed):
             continue
-        shape, reason = descriptions[one.program].shape(one.key)
+        shape, reason = _shape(descriptions[one.program], one.key)
         if shape:
             seen.add(one.thing)
             yield Shape(_behind(text, one.end), f": {shape}", reason)
+
+
+def _shape(described: Descriptions, key: str) -> tuple[str, str]:
+    """The sizes of a name, and who it is; empty where there are none, or its letters say them."""
+    tensor, facts = described.code.tensors.get(key), described.facts
+    if tensor is None or not tensor.axes or facts is None:
+        return "", ""
+    as_written = " × ".join(capital(axis.letter or "·") for axis in tensor.axes)
+    if as_written == described.sizes(tensor) and not described.program.reading.convention:
+        return "", ""
+    return described.sizes(tensor), ", ".join(described.name(key)[:2])
 
 
 def _behind(text: str, end: int) -> int:

@@ -19,7 +19,7 @@ from indicial.page import protocol
 from indicial.page.offsets import Units
 from indicial.program.explain.facts import Facts, read
 from indicial.program.explain.numbers import formula, in_bytes, short
-from indicial.program.explain.places import places, told
+from indicial.program.explain.places import Descriptions, places
 from indicial.program.messages import IndicialError, Message, in_order
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def facts(question: protocol.AboutText) -> protocol.Facts:
             for n in free.names
             if not n.made
         ],
-        "about": told(program),
+        "about": Descriptions(program).every(),
         "notes": [f"{note.subject}: {note.text}" for note in program.analysis.notes],
         "sizes": [
             {
