@@ -30,6 +30,7 @@ SECTIONS = {
     "rate": "layers",
     "matrices": "matrices",
     "convolutions": "convolutions",
+    "experts": "experts",
     "language": "language",
     "translation": "translation",
     "tokens": "tokens",

@@ -13,10 +13,12 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 
 from indicial.compile.emit.doubling import Alone, Values, sizes_of, unseen
+from indicial.compile.emit.running import followed
 from indicial.compile.passes.choices import Choice
 from indicial.compile.passes.new_tensors import index_name
 from indicial.compile.passes.rowwise import rowwise
@@ -64,16 +66,15 @@ class Dispatch:
     ) -> list[Tensor]:
         by_name = dict(zip(self.names, sizes, strict=True))
         chosen = arguments[self.mask]
-        if unseen(chosen) or any(unseen(a) for a in arguments) or chosen.numel() == 0:
+        if chosen.numel() == 0 or any(unseen(a) or followed(a) for a in arguments):
             return self.whole.run(arguments, by_name, lengths)
         places = _Places(chosen)
         if not any(places.counts):
             return self.whole.run(arguments, by_name, lengths)
         parts = [places.parts(arguments[t.number], t) for t in self.taken]
+        run = self.rows.of_sizes(by_name)
         results = [
-            self.rows.run([part[e] for part in parts], by_name, {})[0]
-            for e, count in enumerate(places.counts)
-            if count
+            run([part[e] for part in parts])[0] for e, count in enumerate(places.counts) if count
         ]
         return [places.back(torch.cat(results), self.kept)]
 
@@ -82,12 +83,25 @@ class _Places:
     """The places that chose something, sorted by what they chose."""
 
     def __init__(self, chosen: Tensor) -> None:
-        found = (chosen != 0).movedim(-1, 0)
-        self.shape = found.shape  # what is chosen, members, places
-        found = found.flatten(1)
-        self.counts: list[int] = found.sum(1).tolist()
-        at = found.flatten().nonzero().squeeze(1)
-        self.choice, self.place = at // found.shape[1], at % found.shape[1]
+        found = (chosen.flatten(0, -2).t() != 0).contiguous()
+        self.shape = found.shape[:1] + chosen.shape[:-1]  # what is chosen, members, places
+        self.found = found
+        self.choice, self.place = found.nonzero().t().contiguous().unbind()
+        self.counts: list[int] = self.choice.bincount(minlength=len(found)).tolist()
+        self.each, rest = divmod(len(self.place), found.shape[1])
+        self.inverse = None if rest or not self.each else self.turned()
+
+    def turned(self) -> Tensor | None:
+        """Where each place finds what it chose, the first, the second, …, if all chose equally many."""
+        at, count = self.place, self.found.shape[1]
+        if self.each > 1:
+            ranks = self.found.cumsum(0, dtype=torch.int32) - 1
+            at = at + count * ranks.flatten().index_select(0, self.choice * count + at)
+        numbers = torch.arange(len(at), device=at.device)
+        if self.each > 1 and int(at.max()) >= len(at):
+            return None
+        inverse = torch.full_like(at, -1).scatter_(0, at, numbers)
+        return None if int(inverse.min()) < 0 else inverse
 
     def at(self, axes: Sequence[int]) -> Tensor:
         """Where each place is among some of its axes: those of `shape` but the first, 0 the members."""
@@ -114,15 +128,48 @@ class _Places:
         front = [0] * taken.members + [axis for _, axis in own]
         back = [n for n in range(argument.dim()) if n not in front]
         moved = argument.permute(*front, *back).flatten(0, len(front) - 1)
+        if index is self.place and self.inverse is not None:
+            return torch.split(self.moved(moved, False), self.counts)
         return torch.split(moved.index_select(0, index), self.counts)
 
     def back(self, results: Tensor, kept: Sequence[int]) -> Tensor:
         """Results at their places, added up where several are of one."""
         axes = [0, *(1 + n for n in kept)]
         extents = [self.shape[1 + axis] for axis in axes]
-        whole = results.new_zeros(math.prod(extents), *results.shape[1:])
-        whole = whole.index_add(0, self.at(axes), results)
+        index = self.at(axes)
+        if index is self.place and self.inverse is not None:
+            whole = self.moved(results, True)
+        else:
+            whole = results.new_zeros(math.prod(extents), *results.shape[1:])
+            whole = whole.index_add(0, index, results)
         return whole.reshape(*extents, *results.shape[1:])
+
+    def moved(self, x: Tensor, back: bool) -> Tensor:
+        found: Tensor = _Moved.apply(x, self.place, self.inverse, self.each, back)  # type: ignore[no-untyped-call]
+        return found
+
+
+class _Moved(torch.autograd.Function):
+    """Rows taken at places, or added up back at these; each is the gradient of the other.
+
+    Where all places are met equally often both are copies of rows, which is quicker than adding up.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, x: Tensor, places: Tensor, inverse: Tensor, each: int, back: bool
+    ) -> Tensor:
+        ctx.save_for_backward(places, inverse)
+        ctx.each, ctx.back = each, back
+        if not back:
+            return x.index_select(0, places)
+        found = x.index_select(0, inverse)
+        return found if each == 1 else found.view(each, -1, *x.shape[1:]).sum(0)
+
+    @staticmethod
+    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor | None, ...]:
+        moved = _Moved.apply(slope, *ctx.saved_tensors, ctx.each, not ctx.back)  # type: ignore[no-untyped-call]
+        return moved, None, None, None, None
 
 
 def with_dispatch(

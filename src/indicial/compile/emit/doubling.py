@@ -23,7 +23,7 @@ alone = Alone(code, arguments=("R^{in}", "W"), outputs=("h",), same={"W"})
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -230,13 +230,24 @@ class Alone:
         self, arguments: Sequence[torch.Tensor], sizes: Mapping[str, int], lengths: Values
     ) -> list[torch.Tensor]:
         """The outputs; on any device, differentiated by PyTorch."""
-        own = {name: value for name, value in lengths.items() if name in sizes}
-        known = dict(zip(self.arguments, arguments, strict=True))
-        p = {n: v for n, v in known.items() if n in self.same}
-        x = {n: v for n, v in known.items() if n not in self.same}
-        text = self.source(frozenset(own), empty_sizes(sizes))
-        found = text.run(p, x, dict(sizes), own, {})
-        return [found[name] for name in self.outputs]
+        return self.of_sizes(sizes, lengths)(arguments)
+
+    def of_sizes(
+        self, sizes: Mapping[str, int], lengths: Values | None = None
+    ) -> Callable[[Sequence[torch.Tensor]], list[torch.Tensor]]:
+        """The same for several calls with one set of sizes."""
+        own = {name: value for name, value in (lengths or {}).items() if name in sizes}
+        text, known = self.source(frozenset(own), empty_sizes(sizes)), dict(sizes)
+
+        def run(arguments: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+            p: dict[str, torch.Tensor] = {}
+            x: dict[str, torch.Tensor] = {}
+            for name, value in zip(self.arguments, arguments, strict=True):
+                (p if name in self.same else x)[name] = value
+            found = text.run(p, x, known, own, {})
+            return [found[name] for name in self.outputs]
+
+        return run
 
 
 def sizes_of(code: Code) -> tuple[str, ...]:

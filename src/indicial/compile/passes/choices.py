@@ -116,7 +116,7 @@ class _Choices:
         self, statement: Statement, node: Reduce, scope: Scope, fixed: frozenset[str]
     ) -> Statement:
         """A statement without one of its sums, if that can be taken apart."""
-        code, written = self.spelt_out(statement, node)
+        code, written = self.spelt_out(statement, _as_one(node))
         for chosen in written.indices:
             conditions, factors, rest = self.chosen(code, written, chosen)
             mask = both(*conditions)
@@ -248,7 +248,9 @@ def _support(
             return None if part is None else (part[0], False)
         case Reduce("sum", indices, condition, body):
             part = below(times(condition or ONE, body))
-            return part and (compare(Reduce("sum", indices, None, part[0]), "≠", ZERO), False)
+            if part is None or not free_indices(part[0]) & {i.name for i in indices}:
+                return part and (part[0], False)
+            return compare(Reduce("sum", indices, None, part[0]), "≠", ZERO), False
         case Read(tensor, places) if tensor not in seen and index in map(index_at, places):
             definition = _definition(code, node)
             if definition is None:
@@ -307,8 +309,12 @@ class _Apart:
         inner = tuple(i for i in node.indices if i not in (*rows, chosen))
         if rest is not None and not inner:
             raise Unsupported("another condition")
-        term = times(*factors)
-        body = Reduce("sum", inner, rest, term) if inner else term
+        body = times(*factors)
+        if inner:  # what has none of their indices is multiplied once, behind the sum
+            names = {i.name for i in inner}
+            outside = [f for f in factors if not free_indices(f) & names]
+            within = times(*(f for f in factors if free_indices(f) & names))
+            body = times(*outside, Reduce("sum", inner, rest, within))
         free = indices_of(body, {n: i for n, i in self.scope.items() if i not in inner})
         others = [i for i in free if i not in (*rows, chosen)]
         choice = self.tensor("if", [*rows, chosen], mask)
@@ -398,6 +404,19 @@ def _worth(rows: Rows, chosen: Index) -> bool:
                 if read.tensor in matrices and others & summed and others - summed:
                     return True
     return False
+
+
+def _as_one(node: Reduce) -> Reduce:
+    """`Σ_e Σ_F …` as `Σ_{e,F} …`."""
+    while isinstance(node.body, Reduce) and node.body.operator == "sum":
+        inner = node.body
+        if {i.name for i in inner.indices} & {i.name for i in node.indices}:
+            break
+        condition = both(node.condition, inner.condition)
+        node = replace(
+            node, indices=(*node.indices, *inner.indices), condition=condition, body=inner.body
+        )
+    return node
 
 
 def _swapped(body: Expression, old: Expression, new: Expression) -> Expression:
