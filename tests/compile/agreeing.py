@@ -16,6 +16,7 @@ from functools import cached_property, partial
 import numpy as np
 import torch
 
+from indicial.compile.emit.dispatch import Dispatch
 from indicial.compile.emit.source import Source, emit
 from indicial.compile.native.recurrence import Recurrence
 from indicial.compile.planned import Planned, planned
@@ -43,6 +44,8 @@ def no_kernels() -> Iterator[None]:
 def recurrences(plan: Plan) -> Iterator[Recurrence]:
     """What the kernels of a plan compute."""
     for call in plan.calls():
+        if isinstance(call.function, Dispatch):
+            continue
         assert isinstance(call.function, partial)
         yield call.function.args[0]
 

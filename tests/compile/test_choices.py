@@ -47,6 +47,14 @@ z[ℓ,t,e,f] = ReLU(U[ℓ,e,f,J] h[ℓ,t,J])
 h[ℓ+1,t,j] = h[ℓ,t,j] + p[ℓ,t,E] W[ℓ,E,j,F] z[ℓ,t,E,F]
 y[t,j] = h[L,t,j]
 """
+BY_LAYER = """
+input x[t,j]
+h_0[t,j] = x[t,j]
+g_{ℓ+1}[t,e] = C_{ℓ+1}[e,J] h_ℓ[t,J]
+z_{ℓ+1}[t,e,f] = ReLU(U_{ℓ+1}[e,f,J] h_ℓ[t,J])
+h_{ℓ+1}[t,j] = Σ_e top_k(g_{ℓ+1}[t,e], 1) g_{ℓ+1}[t,e] W_{ℓ+1}[e,j,F] z_{ℓ+1}[t,e,F]
+y[t,j] = h_L[t,j]
+"""
 TEXTS = {
     **{
         f"{gate}-{expert}": SCORES + GATES[gate] + "\n" + EXPERTS[expert]
@@ -55,6 +63,7 @@ TEXTS = {
     },
     **{f"gathered-{name}": SCORES + text for name, text in GATHERED.items()},
     "stacked": LAYERS,
+    "by-layer": BY_LAYER,
 }
 
 

@@ -25,7 +25,7 @@ from indicial.program.messages import columns
 WEIGHTS = {
     "answer": ["β", "α"],
     "bahdanau": ["α"], "captioning": ["α"], "captioning_features": ["α"], "cross_attention": ["α"],
-    "encoder": ["α"], "gpt2": ["α"],
+    "encoder": ["α"], "experts": ["α"], "gpt2": ["α"],
     "encoder_decoder": ["α^E", "α^Z", "α^X"], "encoder_decoder_prenorm": ["α^E", "α^Z", "α^X"],
     "merged_attention": ["α"], "positions_relative": ["α"], "selects": ["α"],
     "self_attention": ["α"], "synthesizer_dense": ["α"], "synthesizer_random": ["α"],

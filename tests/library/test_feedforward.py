@@ -364,3 +364,28 @@ def test_gpt2() -> None:
     close(result["P"][1:], scores[:-1].softmax(-1))
     close(result["P"][0], np.full(3, 1 / 3))
     assert result.loss == pytest.approx(F.cross_entropy(scores[:-1], w[1:]).item())
+
+
+# ---------------------------------------------------------------------- experts
+
+
+def test_experts() -> None:
+    program = model("experts")
+    drawn = draw(program, T=3, J=4, K=2, I=2, L=2, V=5, E=3, D=3)
+    p = {name: tensor(value) for name, value in drawn.parameters.items()}
+    w = torch.as_tensor(drawn.inputs["w"])
+    x = p["pos"].clone()
+    x[1:] += p["v"][w[:-1]]
+    for layer in range(2):
+        n = F.rms_norm(x, (4,), eps=1e-5)
+        q, k, u = (torch.einsum("kij,tj->kti", p[f"W^{name}"][layer], n) for name in "QKV")
+        heads = F.scaled_dot_product_attention(q, k, u, is_causal=True)
+        x = x + heads.transpose(0, 1).flatten(1) @ p["W^O"][layer].T
+        n = F.rms_norm(x, (4,), eps=1e-5)
+        scores, chosen = (n @ p["W^G"][layer].T).topk(2)
+        for t in range(3):
+            for share, e in zip(scores[t].softmax(-1), chosen[t], strict=True):
+                inside = F.relu(p["W^1"][layer, e] @ n[t])
+                x[t] = x[t] + share * (p["W^2"][layer, e] @ inside)
+    logits = F.rms_norm(x, (4,), eps=1e-5) @ p["v"].T
+    close(run(program, drawn)["loss"], F.cross_entropy(logits, w))

@@ -357,10 +357,14 @@ class _Apart:
                 raise Unsupported("other loops")
             return code
         (own,), (here,) = fixed, self.fixed
-        axes = [axis for axis, place in enumerate(old.left) if index_at(place) == own]
+        left = [(n, p.shift[1]) for n, p in enumerate(old.left) if isinstance(p, Affine)
+                if p.shift is not None and p.shift[0] == own]  # fmt: skip
         reads = [r for s in code.statements for r in s.reads() if r.tensor == name]
-        if len(axes) != 1 or any(index_at(read.places[axes[0]]) is None for read in reads):
-            raise Unsupported("it is read at another step")
+        ((axis, shift),) = left
+        for read in reads:
+            place = read.places[axis]
+            if not isinstance(place, Affine) or place.shift is None or place.shift[1] != shift:
+                raise Unsupported("it is read at another step")
         index = replace(self.scope[here], name=own)
         new = replace(old, indices=tuple(index if i.name == own else i for i in old.indices))
         return _exchanged(code, old, new)
