@@ -28,12 +28,12 @@ from indicial.designs.design import Design, design
 from indicial.designs.tasks import Task
 from indicial.designs.tasks import task as named_task
 from indicial.library.loading import load
+from indicial.notation.delimiters import fence
 from indicial.notation.literals import numbers
 from indicial.notation.notebooks import MAGIC, all_cells
 from indicial.notation.parse import parse_text
 from indicial.notation.source import Source
 from indicial.notation.syntax import Declaration, Equation
-from indicial.notation.verbatim import fence
 from indicial.program.messages import IndicialError
 from indicial.sheets.pieces import DESIGN
 

@@ -26,6 +26,7 @@ from pathlib import Path
 
 from indicial.exercises.gaps import Exercise, Gap, Kind, Line, Question, Unit
 from indicial.library.loading import strict
+from indicial.notation.delimiters import fence
 from indicial.notation.documents import Document, parse_document, read, read_text
 from indicial.notation.node import Expression
 from indicial.notation.parse import canonical_name
@@ -41,7 +42,6 @@ from indicial.notation.syntax import (
     Name,
     Statement,
 )
-from indicial.notation.verbatim import fence
 from indicial.program.messages import IndicialError
 from indicial.program.sections import Block, divide
 from indicial.sheets.pieces import DESIGN, MARK

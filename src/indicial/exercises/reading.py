@@ -17,24 +17,15 @@ from dataclasses import dataclass, replace
 
 from indicial.exercises.gaps import Gap, Line
 from indicial.exercises.vectors import free_letters, indexed
+from indicial.notation import syntax as s
 from indicial.notation.parse import parse_text
 from indicial.notation.printers import name_key, unicode
 from indicial.notation.source import Source, Span
-from indicial.notation.syntax import (
-    Call,
-    Claim,
-    Declaration,
-    Equation,
-    Expression,
-    Index,
-    Name,
-    Statement,
-)
 from indicial.program.ir import Code
 
 LONGEST = 4_000
 """Signs of an answer that are read."""
-HOLE = Name("gap")
+HOLE = s.Name("gap")
 TRUE = {"true", "holds", "yes", "right", "correct", "wahr", "t"}
 FALSE = {"false", "fails", "no", "wrong", "f", "not", "does not hold", "doesn't hold"}
 _DOLLARS = re.compile(r"^(?:\$\$|\$|\\\(|\\\[)(.*?)(?:\$\$|\$|\\\)|\\\])$", re.DOTALL)
@@ -50,8 +41,8 @@ class Unread(Exception):
 class Read:
     """An answer that reads: the statement that it makes."""
 
-    statement: Statement
-    answer: Expression
+    statement: s.Statement
+    answer: s.Expression
     source: Source
 
 
@@ -130,12 +121,12 @@ def _from_latex(text: str, code: Code | None) -> str:
     if parsed.faults or parsed.skipped or len(parsed.statements) != 1:
         return text
     statement = parsed.statements[0]
-    if not isinstance(statement, Equation) or len(statement.sides) != 2 or statement.guard:
+    if not isinstance(statement, s.Equation) or len(statement.sides) != 2 or statement.guard:
         return text
     return unicode(statement.sides[1])
 
 
-def with_hole(statement: Statement, gap: Gap, hole: Name) -> Statement:
+def with_hole(statement: s.Statement, gap: Gap, hole: s.Name) -> s.Statement:
     """The statement with a name in the place of the gap."""
     return taken(statement, gap, hole)[1] or statement
 
@@ -146,14 +137,14 @@ def _with_indices(text: str, gap: Gap, code: Code) -> str:
     if (
         parsed.faults
         or len(parsed.statements) != 1
-        or not isinstance(parsed.statements[0], Equation)
+        or not isinstance(parsed.statements[0], s.Equation)
     ):
         return text
     rest = taken(gap.statement, gap)[1]
-    other: Expression | None = None
-    if isinstance(rest, Equation):
+    other: s.Expression | None = None
+    if isinstance(rest, s.Equation):
         other = rest.sides[0]
-    elif isinstance(rest, Claim):
+    elif isinstance(rest, s.Claim):
         other = rest.comparison.operands[1 if gap.side == 0 else gap.side - 1]
     sides = parsed.statements[0].sides
     if other is None or len(sides) != 2:
@@ -163,11 +154,11 @@ def _with_indices(text: str, gap: Gap, code: Code) -> str:
 
 
 def taken(
-    statement: Statement | None, gap: Gap, hole: Name = HOLE
-) -> tuple[Expression | None, Statement | None]:
+    statement: s.Statement | None, gap: Gap, hole: s.Name = HOLE
+) -> tuple[s.Expression | None, s.Statement | None]:
     """What stands in the gap of a statement, and the statement with a hole there."""
     match statement, gap.kind:
-        case Claim(comparison=comparison), "value" | "bound":
+        case s.Claim(comparison=comparison), "value" | "bound":
             operands = list(comparison.operands)
             if gap.side >= len(operands):
                 return None, statement
@@ -175,20 +166,20 @@ def taken(
             return answer, replace(
                 statement, comparison=replace(comparison, operands=tuple(operands))
             )
-        case Equation(sides=sides), "definition":
+        case s.Equation(sides=sides), "definition":
             found = sides[-1] if len(sides) == 2 else sides[1]
             return found, replace(statement, sides=(sides[0], hole), relations=("=",))
-        case Declaration(value=value), "constant":
+        case s.Declaration(value=value), "constant":
             return value, replace(statement, value=hole)
     return None, statement
 
 
-def _without(statement: Statement | None) -> Statement | None:
+def _without(statement: s.Statement | None) -> s.Statement | None:
     """Labels take no part in what a statement says."""
-    return replace(statement, label="") if isinstance(statement, Equation) else statement
+    return replace(statement, label="") if isinstance(statement, s.Equation) else statement
 
 
-def _own(statement: Statement, source: Source) -> Statement:
+def _own(statement: s.Statement, source: Source) -> s.Statement:
     """The statement with a span in the answer, by which it is known."""
     return replace(statement, span=Span(source, 0, len(source.text)))
 
@@ -201,9 +192,9 @@ def _told(text: str, at: int, message: str, hint: str) -> str:
     return f"{said}\n  {text}\n  {' ' * at}^"
 
 
-def definitions(texts: Sequence[str], known: set[str]) -> tuple[list[Statement], list[str]]:
+def definitions(texts: Sequence[str], known: set[str]) -> tuple[list[s.Statement], list[str]]:
     """The lines that students add: new names are defined; names of the sheet are left alone, and told."""
-    kept: list[Statement] = []
+    kept: list[s.Statement] = []
     refused: list[str] = []
     for text in texts:
         short = cleaned(text)
@@ -211,7 +202,7 @@ def definitions(texts: Sequence[str], known: set[str]) -> tuple[list[Statement],
             continue
         latex = "\\" in short
         for statement in parse_text(short, "answer", latex).statements:
-            if not isinstance(statement, Equation) or statement.relations != ("=",):
+            if not isinstance(statement, s.Equation) or statement.relations != ("=",):
                 continue
             name = _name(statement.sides[0])
             if name is None:
@@ -225,7 +216,7 @@ def definitions(texts: Sequence[str], known: set[str]) -> tuple[list[Statement],
     return kept, refused
 
 
-def _name(node: Expression) -> str | None:
-    while isinstance(node, Index | Call):
-        node = node.base if isinstance(node, Index) else node.function
-    return name_key(node) if isinstance(node, Name) else None
+def _name(node: s.Expression) -> str | None:
+    while isinstance(node, s.Index | s.Call):
+        node = node.base if isinstance(node, s.Index) else node.function
+    return name_key(node) if isinstance(node, s.Name) else None

@@ -14,23 +14,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+from indicial.notation import syntax as s
 from indicial.notation.node import Expression
 from indicial.notation.parse import parse_name
 from indicial.notation.printers import name_key
-from indicial.notation.syntax import (
-    Add,
-    Call,
-    Fraction,
-    Group,
-    Hadamard,
-    Index,
-    Name,
-    Negative,
-    Power,
-    Product,
-    Reduction,
-    Transpose,
-)
 from indicial.program.ir import Code
 from indicial.program.meaning.functions import FUNCTIONS
 
@@ -44,11 +31,11 @@ class Value:
     """An expression with the indices that are open in it: none, one or two."""
 
     body: Expression
-    axes: tuple[Name, ...] = ()
+    axes: tuple[s.Name, ...] = ()
     row: bool = False
 
 
-def indexed(answer: Expression, left: Sequence[Name], code: Code) -> Expression | None:
+def indexed(answer: Expression, left: Sequence[s.Name], code: Code) -> Expression | None:
     """The answer with its indices; None if no name in it lacks any, or if it does not fit."""
     for outer in (False, True):
         writer = _Writer(code, list(left), outer)
@@ -72,18 +59,18 @@ def indexed(answer: Expression, left: Sequence[Name], code: Code) -> Expression 
 @dataclass
 class _Writer:
     code: Code
-    left: list[Name]
+    left: list[s.Name]
     outer_too: bool = False
     """Indices of the left side are left out as well: `G ⊙ h_{t-1}` for `G[t,j]`."""
     used: bool = False
-    taken: set[Name] = field(default_factory=set)
+    taken: set[s.Name] = field(default_factory=set)
 
-    def fresh(self, letter: str) -> Name:
+    def fresh(self, letter: str) -> s.Name:
         """A new index for an axis that the sheet calls by this letter: j, j', j'', …"""
         known = parse_name(letter)
         if known is None:
             raise Unfit
-        found = Name(known.base)
+        found = s.Name(known.base)
         while found in self.taken or found in self.left:
             found = replace(found, primes=found.primes + 1)
         self.taken.add(found)
@@ -91,49 +78,51 @@ class _Writer:
 
     def value(self, node: Expression) -> Value:
         match node:
-            case Name():
+            case s.Name():
                 return self.name(node)
-            case Group(body=body):
+            case s.Group(body=body):
                 inner = self.value(body)
-                return replace(inner, body=Group(inner.body))
-            case Call(function=Name() as matrix, arguments=(argument,), given=None) if (
+                return replace(inner, body=s.Group(inner.body))
+            case s.Call(function=s.Name() as matrix, arguments=(argument,), given=None) if (
                 name_key(matrix) in self.code.tensors
             ):
                 return self.product(self.value(matrix), self.value(argument))
-            case Transpose(
-                body=Call(function=Name() as matrix, arguments=(argument,), given=None)
+            case s.Transpose(
+                body=s.Call(function=s.Name() as matrix, arguments=(argument,), given=None)
             ) if name_key(matrix) in self.code.tensors:  # `A (B)^⊤`
                 return self.product(self.value(matrix), self.transposed(self.value(argument)))
-            case Transpose(body=body):
+            case s.Transpose(body=body):
                 return self.transposed(self.value(body))
-            case Negative(body=body):
+            case s.Negative(body=body):
                 inner = self.value(body)
-                return replace(inner, body=Negative(inner.body))
-            case Add(terms=terms):
-                return self.alike([self.value(term) for term in terms], Add)
-            case Hadamard(factors=factors):
-                return self.alike([self.value(factor) for factor in factors], Product)
-            case Product(factors=factors):
+                return replace(inner, body=s.Negative(inner.body))
+            case s.Add(terms=terms):
+                return self.alike([self.value(term) for term in terms], s.Add)
+            case s.Hadamard(factors=factors):
+                return self.alike([self.value(factor) for factor in factors], s.Product)
+            case s.Product(factors=factors):
                 found = self.value(factors[0])
                 for factor in factors[1:]:
                     found = self.product(found, self.value(factor))
                 return found
-            case Fraction(above=above, below=below):
+            case s.Fraction(above=above, below=below):
                 over = self.value(above)
-                return replace(over, body=Fraction(over.body, self.number(below)))
-            case Power(base=base, exponent=exponent):
-                return Value(Power(self.number(base), exponent))
-            case Call(function=Name() as function, arguments=(argument,), given=None) if (
+                return replace(over, body=s.Fraction(over.body, self.number(below)))
+            case s.Power(base=base, exponent=exponent):
+                return Value(s.Power(self.number(base), exponent))
+            case s.Call(function=s.Name() as function, arguments=(argument,), given=None) if (
                 name_key(function) in FUNCTIONS
             ):
                 inner = self.value(argument)
-                return replace(inner, body=Call(function, (inner.body,)))
-            case Reduction(operator="softmax", under=(), body=body):
+                return replace(inner, body=s.Call(function, (inner.body,)))
+            case s.Reduction(operator="softmax", under=(), body=body):
                 inner = self.value(body)
                 if not inner.axes:
                     raise Unfit
-                return replace(inner, body=Reduction("softmax", inner.axes[-1:], None, inner.body))
-            case Reduction(body=body):
+                return replace(
+                    inner, body=s.Reduction("softmax", inner.axes[-1:], None, inner.body)
+                )
+            case s.Reduction(body=body):
                 inner = self.value(body)
                 return replace(inner, body=replace(node, body=inner.body))
         return Value(node)
@@ -144,12 +133,12 @@ class _Writer:
             raise Unfit
         return found.body
 
-    def name(self, node: Name) -> Value:
+    def name(self, node: s.Name) -> Value:
         """A tensor of the sheet with the indices that it lacks, or a name as it is."""
         key = name_key(node)
         if key in self.code.tensors and not self.code.tensors[key].axes:
             return Value(node)
-        turned = bool(node.sup) and node.sup[-1:] == (Name("T"),) and key not in self.code.tensors
+        turned = bool(node.sup) and node.sup[-1:] == (s.Name("T"),) and key not in self.code.tensors
         plain = replace(node, sup=node.sup[:-1]) if turned else node
         for count in range(len(plain.sub), -1, -1):  # `G_{2,t}` is G_2 at t
             bare = replace(plain, sub=plain.sub[:count])
@@ -169,20 +158,20 @@ class _Writer:
             outer = [self.outer(letter) for letter in rest[: max(0, lacking - 2)]]
             axes = tuple(self.fresh(letter) for letter in rest[len(outer) :])
             self.used = self.used or bool(axes or outer or given)
-            found = Value(Index(bare, (*given, *outer, *axes)) if tensor.axes else bare, axes)
+            found = Value(s.Index(bare, (*given, *outer, *axes)) if tensor.axes else bare, axes)
             return self.transposed(found) if turned else found
         return Value(node)
 
     def place(self, item: Expression) -> Expression:
         """The `w_t` of `e_{w_t}` is `w[t]`."""
-        if isinstance(item, Name) and item.sub:
+        if isinstance(item, s.Name) and item.sub:
             bare = replace(item, sub=())
             tensor = self.code.tensors.get(name_key(bare))
             if tensor is not None and len(tensor.axes) == len(item.sub):
-                return Index(bare, item.sub)
+                return s.Index(bare, item.sub)
         return item
 
-    def outer(self, letter: str) -> Name:
+    def outer(self, letter: str) -> s.Name:
         """The index of the left side that is called so."""
         found = [name for name in self.left if name_key(name) == letter]
         if not found:
@@ -219,38 +208,38 @@ class _Writer:
             return replace(shaped, body=_times(a.body, b.body))
         columns = len(a.axes) == len(b.axes) == 1
         if columns and a.row == b.row:
-            return self.alike([a, b], Product)
+            return self.alike([a, b], s.Product)
         if columns and not a.row:  # a column times a row
             return Value(_times(a.body, b.body), (*a.axes, *b.axes))
         if (len(a.axes) == 1 and not a.row) or (len(b.axes) == 1 and b.row):
             raise Unfit
         summed = a.axes[-1]
-        body = Reduction(
+        body = s.Reduction(
             "sum", (summed,), None, _times(a.body, _renamed(b.body, b.axes[0], summed))
         )
         axes = (*a.axes[:-1], *b.axes[1:])
-        return Value(Group(body), axes, row=len(axes) == 1 and len(a.axes) == 1)
+        return Value(s.Group(body), axes, row=len(axes) == 1 and len(a.axes) == 1)
 
 
 def _times(a: Expression, b: Expression) -> Expression:
-    parts = [Group(x) if isinstance(x, Add | Negative) else x for x in (a, b)]
-    return Product(tuple(parts))
+    parts = [s.Group(x) if isinstance(x, s.Add | s.Negative) else x for x in (a, b)]
+    return s.Product(tuple(parts))
 
 
-def _renamed(node: Expression, old: Name, new: Expression) -> Expression:
+def _renamed(node: Expression, old: s.Name, new: Expression) -> Expression:
     """The expression with one index in the place of another."""
     if node == old:
         return new
     return node.rebuild(lambda child: _renamed(child, old, new))
 
 
-def free_letters(node: Expression, code: Code) -> list[Name]:
+def free_letters(node: Expression, code: Code) -> list[s.Name]:
     """The indices that stand in brackets, in their order, without those that are summed."""
-    found: dict[Name, None] = {}
-    for part in node.every(Index):
+    found: dict[s.Name, None] = {}
+    for part in node.every(s.Index):
         for item in part.items:
             if (
-                isinstance(item, Name)
+                isinstance(item, s.Name)
                 and item.base[:1].islower()
                 and name_key(item) not in code.tensors
             ):

@@ -23,21 +23,7 @@ from indicial.compile.passes.hoist import hoist
 from indicial.compile.passes.new_tensors import derived_name
 from indicial.compile.schedule.plan import Loop, Step
 from indicial.compile.schedule.schedule import schedule
-from indicial.program.ir import (
-    Affine,
-    Apply,
-    Axis,
-    Code,
-    Expression,
-    Index,
-    Join,
-    Read,
-    Reduce,
-    Select,
-    Softmax,
-    Statement,
-    Tensor,
-)
+from indicial.program import ir
 from indicial.program.rewrite import free_indices, rebuild
 
 ACTIVATIONS = ("tanh", "σ", "ReLU")
@@ -52,7 +38,7 @@ class Twin:
     Kernels are left out: a program that is looked into once is sooner run than compiled.
     """
 
-    def __init__(self, module: ProgramModule, code: Code, want: Sequence[str]) -> None:
+    def __init__(self, module: ProgramModule, code: ir.Code, want: Sequence[str]) -> None:
         self.module = module
         simple = simplified(code)
         lighter = hoist(simple, schedule(simple, want))
@@ -97,7 +83,7 @@ class Recurrence:
         return ", ".join(self.states)
 
 
-def recurrences(code: Code, want: Sequence[str]) -> list[Recurrence]:
+def recurrences(code: ir.Code, want: Sequence[str]) -> list[Recurrence]:
     """All loops that go along an input because the equations force them to."""
     return list(_recurrences(schedule(code, want).steps, ()))
 
@@ -112,7 +98,7 @@ def _recurrences(steps: Sequence[Step], around: tuple[Loop, ...]) -> Iterator[Re
             yield from _recurrences(step.steps, (*around, step))
 
 
-def cut(code: Code, found: Recurrence) -> tuple[Code, dict[str, str]]:
+def cut(code: ir.Code, found: Recurrence) -> tuple[ir.Code, dict[str, str]]:
     """The program with the state of earlier steps as an input; and what that is called."""
     before: dict[str, str] = {}
     tensors = dict(code.tensors)
@@ -121,9 +107,9 @@ def cut(code: Code, found: Recurrence) -> tuple[Code, dict[str, str]]:
         tensors[new] = replace(code.tensors[name], name=new, role="input")
     inside = {id(s) for s in found.loop.statements()}
 
-    def reads(statement: Statement) -> Statement:
-        def leaf(node: Expression) -> Expression:
-            if not isinstance(node, Read) or node.tensor not in before:
+    def reads(statement: ir.Statement) -> ir.Statement:
+        def leaf(node: ir.Expression) -> ir.Expression:
+            if not isinstance(node, ir.Read) or node.tensor not in before:
                 return node
             same = same_step(found.loop, statement, node)
             return node if same else replace(node, tensor=before[node.tensor])
@@ -137,7 +123,7 @@ def cut(code: Code, found: Recurrence) -> tuple[Code, dict[str, str]]:
 # ---------------------------------------------------------------------- gradients
 
 
-def nudged(code: Code, statements: Iterable[Statement]) -> tuple[Code, dict[str, str]]:
+def nudged(code: ir.Code, statements: Iterable[ir.Statement]) -> tuple[ir.Code, dict[str, str]]:
     """The program with something added to what some statements define; and what that is called."""
     chosen = {id(s) for s in statements}
     tensors = dict(code.tensors)
@@ -151,7 +137,7 @@ def nudged(code: Code, statements: Iterable[Statement]) -> tuple[Code, dict[str,
                 tensors[new] = replace(
                     code.tensors[name], name=new, role="input", probability=False
                 )
-            body = Apply("+", (statement.body, Read(nudges[name], statement.left)))
+            body = ir.Apply("+", (statement.body, ir.Read(nudges[name], statement.left)))
             statement = replace(statement, body=body)
         result.append(statement)
     return replace(code, tensors=tensors, statements=tuple(result)), nudges
@@ -171,7 +157,7 @@ class Activation:
     """Whether it is all of the right side."""
 
 
-def observed(code: Code) -> tuple[Code, list[Activation]]:
+def observed(code: ir.Code) -> tuple[ir.Code, list[Activation]]:
     """The program with each activation as a tensor of its own."""
     tensors = dict(code.tensors)
     statements = list(code.statements)
@@ -182,27 +168,27 @@ def observed(code: Code) -> tuple[Code, list[Activation]]:
             free = free_indices(node)
             indices = tuple(i for i in indices if i.name in free)
             name = derived_name(tensors, statement.target, "act")
-            axes = tuple(Axis(i.name, i.lower, i.extent) for i in indices)
-            tensors[name] = Tensor(name, axes, "defined")
-            left = tuple(Affine.of(i) for i in indices)
-            statements.append(Statement(name, left, indices, node, span=statement.span))
+            axes = tuple(ir.Axis(i.name, i.lower, i.extent) for i in indices)
+            tensors[name] = ir.Tensor(name, axes, "defined")
+            left = tuple(ir.Affine.of(i) for i in indices)
+            statements.append(ir.Statement(name, left, indices, node, span=statement.span))
             whole = node is statement.body
             found.append(Activation(name, statement.target, node.function, whole))
     return replace(code, tensors=tensors, statements=tuple(statements)), found
 
 
 def _activations(
-    node: Expression, binders: tuple[Index, ...]
-) -> Iterator[tuple[Apply, tuple[Index, ...]]]:
-    if isinstance(node, Apply) and node.function in ACTIVATIONS:
+    node: ir.Expression, binders: tuple[ir.Index, ...]
+) -> Iterator[tuple[ir.Apply, tuple[ir.Index, ...]]]:
+    if isinstance(node, ir.Apply) and node.function in ACTIVATIONS:
         yield node, binders
-    if isinstance(node, Reduce | Softmax):
+    if isinstance(node, ir.Reduce | ir.Softmax):
         # The index of a softmax is free outside as well: it is the statement's own.
-        inner = node.indices if isinstance(node, Reduce) else ()
+        inner = node.indices if isinstance(node, ir.Reduce) else ()
         yield from _activations(node.body, (*binders, *inner))
-    elif isinstance(node, Join):
+    elif isinstance(node, ir.Join):
         for part in node.parts:
             yield from _activations(part.body, (*binders, part.index))
-    elif isinstance(node, Apply | Select):
+    elif isinstance(node, ir.Apply | ir.Select):
         for child in node.children():
             yield from _activations(child, binders)

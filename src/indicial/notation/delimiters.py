@@ -1,7 +1,8 @@
-r"""Where a formula between dollars or brackets ends, and whether it is one.
+r"""Where a formula between dollars or brackets ends, or code in Markdown, and whether it is one.
 
     $$ … $$      \[ … \]      \( … \)      closing(text, "$$", start)
     it costs $5 or $6                       closing_dollar finds a $, and is_money says no
+    ```eq … ```, `$x = 1$`                  code, which hides what is in it; the language of a fence decides
 
 Each character is looked at a bounded number of times: a bracket that is never closed is looked for
 only up to where the next one opens.
@@ -10,6 +11,10 @@ only up to where the next one opens.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
+from dataclasses import dataclass
+
+from indicial.notation.source import Source
 
 _BLANK_LINE = r"\n[ \t\r]*\n"
 _DOLLAR = re.compile(rf"\\.|\$|{_BLANK_LINE}", re.DOTALL)
@@ -85,3 +90,59 @@ def _has_prose(text: str) -> bool:
         "\\" not in line and sum(len(word) > 1 and word.isalpha() for word in line.split()) >= 4
         for line in text.splitlines()
     )
+
+
+_BACKTICKS = re.compile(r"`+")
+_EMPTY_LINE = re.compile(r"\n[ \t\r]*\n")
+_DIRECTIVE_OPTION = re.compile(r"[ \t]*:[\w-]+:[^\n]*\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """A fenced block: its inside is `text[first:last]`, and all of it ends at `end`."""
+
+    language: str
+    first: int
+    last: int
+    end: int
+
+
+def fence(text: str, opening: str, behind: int, quoted: bool = False) -> Fence | None:
+    """The block whose opening line ends at `behind`; None if the line is only a code span.
+
+    A block that is never closed goes on to the end of the text, or of the quotation that it is in.
+    """
+    sign = opening[0]
+    length = len(opening) - len(opening.lstrip(sign))
+    if sign == "`" and "`" in opening[length:]:
+        return None
+    words = opening[length:].replace("{", " ").replace("}", " ").split(maxsplit=1)
+    language = words[0].strip(".,").lower() if words else ""
+    first = min(behind + 1, len(text))
+    closing = rf"{re.escape(sign) * length}{re.escape(sign)}*[ \t\r]*$"
+    ends = rf"^[ \t]*>[ \t>]*{closing}|^(?![ \t]*>)" if quoted else rf"^[ \t]*{closing}"
+    match = re.compile(ends, re.M).search(text, first)
+    last, end = (match.start(), match.end()) if match else (len(text), len(text))
+    while option := _DIRECTIVE_OPTION.match(text, first, last):
+        first = option.end()
+    return Fence(language, first, last, end)
+
+
+class CodeSpans:
+    """The code spans of a text, found with one pass over its backticks."""
+
+    def __init__(self, source: Source) -> None:
+        self._text = source.text
+        self._runs: dict[int, list[int]] | None = None
+
+    def end(self, start: int, length: int) -> int | None:
+        """The end of the span that `length` backticks open, in the same paragraph."""
+        if self._runs is None:
+            self._runs = {}
+            for match in _BACKTICKS.finditer(self._text):
+                self._runs.setdefault(len(match.group()), []).append(match.start())
+        runs = self._runs.get(length, [])
+        number = bisect_right(runs, start)
+        if number == len(runs) or _EMPTY_LINE.search(self._text, start, runs[number]):
+            return None
+        return runs[number] + length

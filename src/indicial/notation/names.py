@@ -7,26 +7,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from indicial.notation import syntax as s
 from indicial.notation.cursor import Grammar
 from indicial.notation.faults import Refusal
 from indicial.notation.signs import ACCENT_COMMANDS, MARKS, usual_word
-from indicial.notation.syntax import (
-    Add,
-    Expression,
-    Group,
-    ListLiteral,
-    Name,
-    Negative,
-    Number,
-    Product,
-    Star,
-)
 from indicial.notation.tokens import Token
 from indicial.notation.vocabulary import REDUCTIONS
 
 _REDUCTIONS = frozenset(REDUCTIONS)
 _NAME_KINDS = frozenset({"letter", "word", "sigma", "text"})
-_K = (Name("k"),)
+_K = (s.Name("k"),)
 _SCRIPT_SIGNS = frozenset("*+-")
 """Signs that stand alone in a script: `Φ^*`, `P^-_k`."""
 
@@ -43,7 +33,7 @@ class NameGrammar(Grammar):
             return "sum"
         return token.text if token.kind in ("word", "text") and token.text in _REDUCTIONS else ""
 
-    def base_name(self) -> Name:
+    def base_name(self) -> s.Name:
         """The name here without scripts: a letter, a word, `Δt`, `W.grad`, with its accents."""
         token = self.peek()
         if token.kind == "command":
@@ -72,7 +62,7 @@ class NameGrammar(Grammar):
         while self.peek().kind == "mark":
             accents.append(MARKS[self.peek().text])
             self.i += 1
-        return Name(base, tuple(accents), font=font_of(token), span=self.since(token))
+        return s.Name(base, tuple(accents), font=font_of(token), span=self.since(token))
 
     def merged(self, base: str) -> str:
         """In a script a run of letters is a word: `h_{in}`, `W^{FF1}`."""
@@ -84,7 +74,7 @@ class NameGrammar(Grammar):
             self.i += 1
         return usual_word("".join(pieces))
 
-    def accented(self, token: Token) -> Name:
+    def accented(self, token: Token) -> s.Name:
         """`\\tilde h`, `\\hat{W}`: the accent goes on the name that is its argument."""
         accent = ACCENT_COMMANDS.get(token.text)
         if accent is None:
@@ -93,14 +83,14 @@ class NameGrammar(Grammar):
         self.enter(token)
         body = self.argument()
         self.depth -= 1
-        while isinstance(body, Group):
+        while isinstance(body, s.Group):
             body = body.body
-        if not isinstance(body, Name):
+        if not isinstance(body, s.Name):
             raise Refusal("accent", f"`{token.text}` can only go over a name",
                           (self.since(token),))  # fmt: skip
         return replace(body, accents=(*body.accents, accent), span=self.since(token))
 
-    def decorate(self, name: Name, token: Token) -> tuple[Name, bool]:
+    def decorate(self, name: s.Name, token: Token) -> tuple[s.Name, bool]:
         """Adds the primes and scripts that follow; the flag says that it is transposed."""
         transposed = False
         while True:
@@ -143,12 +133,12 @@ class NameGrammar(Grammar):
             and (not word.space and not self.peek().space)
         )
 
-    def script(self) -> tuple[Expression, ...]:
+    def script(self) -> tuple[s.Expression, ...]:
         """`_…`: what stands below."""
         self.i += 1
         return tuple(index for item in self.braced_script() for index in _beside(item))
 
-    def superscript(self) -> tuple[tuple[Expression, ...], int, bool]:
+    def superscript(self) -> tuple[tuple[s.Expression, ...], int, bool]:
         """`^…`: the expressions above, the number of primes, and whether there is a ⊤."""
         self.i += 1
         braced = self.at("{")
@@ -180,7 +170,7 @@ class NameGrammar(Grammar):
 
     raised_top = False
 
-    def braced_script(self) -> tuple[Expression, ...]:
+    def braced_script(self) -> tuple[s.Expression, ...]:
         """A script or an argument in the type of a script: braces with a list, or one token."""
         if self.at("{"):
             self.i += 1
@@ -190,7 +180,7 @@ class NameGrammar(Grammar):
         self.script_depth -= 1
         return (item,)
 
-    def script_items(self) -> tuple[Expression, ...]:
+    def script_items(self) -> tuple[s.Expression, ...]:
         """The list in a script, after its opening brace, up to and with the closing one."""
         if self.at("}"):
             self.i += 1
@@ -202,7 +192,7 @@ class NameGrammar(Grammar):
             return stacked
         self.script_depth += 1
         self.bars.append("{")
-        items: tuple[Expression, ...] = ()
+        items: tuple[s.Expression, ...] = ()
         while True:
             token = self.peek()
             alone = any(self.ahead(sign, 1) for sign in ("}", ",", "⊤"))
@@ -222,7 +212,7 @@ class NameGrammar(Grammar):
         self.expect("}")
         return items
 
-    def argument(self) -> Expression:
+    def argument(self) -> s.Expression:
         """The argument of a command: a brace group, or one token."""
         if not self.at("{"):
             return self.single(script=False)
@@ -233,30 +223,34 @@ class NameGrammar(Grammar):
         self.expect("}")
         return body
 
-    def single(self, script: bool) -> Expression:
+    def single(self, script: bool) -> s.Expression:
         """One token as a script or an argument: `x_1`, `W^Q`, `\\frac12`, `\\tilde h`."""
         token = self.peek()
         if token.kind == "number":
             if self.latex and len(token.text) > 1 and token.text.isdigit():
                 # TeX takes one digit; the others stay on the line.
                 self.tokens[self.i] = replace(token, text=token.text[1:], space=False)
-                return Number(token.text[0], span=token.span)
+                return s.Number(token.text[0], span=token.span)
             self.i += 1
-            return Number(token.text, span=token.span)
+            return s.Number(token.text, span=token.span)
         if token.kind in _NAME_KINDS or (token.kind == "key" and script):
             self.i += 1
             if not script and token.text == "Δ":
                 self.i -= 1
                 return self.base_name()
             base = "Σ" if token.kind == "sigma" else token.text
-            name = Name(base, font=font_of(token), span=token.span)
+            name = s.Name(base, font=font_of(token), span=token.span)
             if not self.latex and self.peek().kind == "mark":
                 self.i -= 1
                 return self.base_name()
             return name
         if token.kind == "sign" and token.text in _SCRIPT_SIGNS and script:
             self.i += 1
-            return Star(span=token.span) if token.text == "*" else Name(token.text, span=token.span)
+            return (
+                s.Star(span=token.span)
+                if token.text == "*"
+                else s.Name(token.text, span=token.span)
+            )
         if token.kind == "command" and token.text in ACCENT_COMMANDS:
             return self.accented(token)
         if token.kind == "command" or (token.kind == "sign" and token.text in ("(", "[", "\\{")):
@@ -264,45 +258,51 @@ class NameGrammar(Grammar):
         raise self.unexpected(token, "an argument" if not script else "a script")
 
 
-def _raised(items: tuple[Expression, ...]) -> tuple[tuple[Expression, ...], bool]:
+def _raised(items: tuple[s.Expression, ...]) -> tuple[tuple[s.Expression, ...], bool]:
     """What stands above a name: `[L](i)` are two things, `[l] T` is one and a ⊤, `[1]` is no list."""
     turned = False
-    if len(items) == 1 and isinstance(items[0], Product):
+    if len(items) == 1 and isinstance(items[0], s.Product):
         *before, last = map(_numbered, items[0].factors)
-        if all(isinstance(f, Group) for f in before):
-            turned = last == Name("T")
-            if turned or isinstance(last, Group):
+        if all(isinstance(f, s.Group) for f in before):
+            turned = last == s.Name("T")
+            if turned or isinstance(last, s.Group):
                 items = tuple(before) if turned else (*before, last)
     return tuple(map(_numbered, items)), turned
 
 
-def _numbered(item: Expression) -> Expression:
+def _numbered(item: s.Expression) -> s.Expression:
     """The `[1]` of `W^{[1]}`, in brackets as it stands."""
-    if isinstance(item, ListLiteral) and len(item.items) == 1 and isinstance(item.items[0], Number):
-        return Group(item.items[0], "[", span=item.span)
+    if (
+        isinstance(item, s.ListLiteral)
+        and len(item.items) == 1
+        and isinstance(item.items[0], s.Number)
+    ):
+        return s.Group(item.items[0], "[", span=item.span)
     return item
 
 
-def _beside(item: Expression) -> tuple[Expression, ...]:
+def _beside(item: s.Expression) -> tuple[s.Expression, ...]:
     """The letters of `α_{i j}`, `α_{t' t}` and `α_{tt'}`, which no comma divides; the t-1 of `h_{(t-1)}`."""
     match item:
-        case Group(body=Add(terms=(Name(), Number() | Negative(body=Number())))):
+        case s.Group(body=s.Add(terms=(s.Name(), s.Number() | s.Negative(body=s.Number())))):
             return (item.body,)
     if (
-        isinstance(item, Name)
+        isinstance(item, s.Name)
         and item.primes
         and replace(item, primes=0).bare
         and len(item.base) == 2
     ):
-        first = Name(item.base[0], span=item.span)
-        return first, Name(item.base[1], primes=item.primes, span=item.span)
-    factors = item.factors if isinstance(item, Product) else ()
-    letters = [f for f in factors if isinstance(f, Name) and len(f.base) == 1 and f.base.islower()]
+        first = s.Name(item.base[0], span=item.span)
+        return first, s.Name(item.base[1], primes=item.primes, span=item.span)
+    factors = item.factors if isinstance(item, s.Product) else ()
+    letters = [
+        f for f in factors if isinstance(f, s.Name) and len(f.base) == 1 and f.base.islower()
+    ]
     plain = letters and len(letters) == len(factors) and not any(f.sub or f.sup for f in letters)
     return factors if plain and not _multiplied(item) else (item,)
 
 
-def _multiplied(item: Expression) -> bool:
+def _multiplied(item: s.Expression) -> bool:
     """Whether a sign stands between the factors: `x_{s · t}`."""
     return any(sign in item.span.text for sign in ("·", "*", "×", "\\cdot", "\\times"))
 

@@ -13,12 +13,12 @@ import re
 from collections.abc import Iterable, Iterator
 
 from indicial.notation import delimiters
+from indicial.notation.delimiters import CodeSpans, fence
 from indicial.notation.faults import Fault
 from indicial.notation.headings import SLIDE, Heading, plain_title, starts_program
 from indicial.notation.macros import DEFINITION, Braces, Macro, definition, definitions
 from indicial.notation.markup import Display, Input, Kind, Markup, Surface
 from indicial.notation.source import Source, Span
-from indicial.notation.verbatim import CodeSpans, fence
 
 _TEX = re.compile(r"\\(?:[A-Za-z@]+|.)|\$\$?|%[^\n]*", re.DOTALL)
 _PROSE = re.compile(

@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
+from indicial.notation.delimiters import fence
 from indicial.notation.scanner import PLAIN_FENCES
-from indicial.notation.verbatim import fence
 
 DESIGN = "design"
 """The language of blocks that hold the matrices of a design."""

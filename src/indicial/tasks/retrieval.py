@@ -25,20 +25,7 @@ from typing import Any, TypeVar
 import torch
 
 from indicial.compile.module.module import ProgramModule
-from indicial.program.ir import (
-    Affine,
-    Axis,
-    Code,
-    Expression,
-    Index,
-    Place,
-    Read,
-    Reduce,
-    SizeValue,
-    Softmax,
-    Statement,
-    Tensor,
-)
+from indicial.program import ir
 from indicial.program.meaning.differing import dependent
 from indicial.program.messages import IndicialError
 from indicial.program.rewrite import rebuild, tensors_read
@@ -51,9 +38,9 @@ Part = TypeVar("Part")
 class Candidates:
     """The inputs of a program that retrieves."""
 
-    answer: Tensor
+    answer: ir.Tensor
     """`n`, which numbers the candidates."""
-    given: tuple[Tensor, ...]
+    given: tuple[ir.Tensor, ...]
     """`d[n,s]`: what is there of each of them."""
 
     @property
@@ -62,7 +49,7 @@ class Candidates:
         return self.given[0].axes[0].extent.name
 
 
-def candidates(code: Code, found: Prediction | None) -> Candidates | None:
+def candidates(code: ir.Code, found: Prediction | None) -> Candidates | None:
     """What a program chooses among, if what it predicts numbers an axis of other inputs."""
     if found is None or found.token.axes or found.token.values is None:
         return None
@@ -72,7 +59,7 @@ def candidates(code: Code, found: Prediction | None) -> Candidates | None:
     return Candidates(found.token, given) if given else None
 
 
-def of_one(code: Code, found: Candidates) -> Code:
+def of_one(code: ir.Code, found: Candidates) -> ir.Code:
     """The program as the data see it: one candidate in each row, and no answer."""
     tensors = {n: t for n, t in code.tensors.items() if t is not found.answer}
     for tensor in found.given:
@@ -84,18 +71,18 @@ def of_one(code: Code, found: Candidates) -> Code:
 class Towers:
     """The two parts of a program that retrieves."""
 
-    rows: Code
-    top: Code
+    rows: ir.Code
+    top: ir.Code
     between: tuple[str, ...]
     """What the first part gives, and the second reads."""
 
     @staticmethod
-    def of(code: Code, found: Candidates) -> Towers:
+    def of(code: ir.Code, found: Candidates) -> Towers:
         return _Parting(code, found).towers()
 
 
 class _Parting:
-    def __init__(self, code: Code, found: Candidates) -> None:
+    def __init__(self, code: ir.Code, found: Candidates) -> None:
         self.code, self.found = code, found
         self.count = found.given[0].axes[0].extent
         inputs = {t.name for t in code.tensors.values() if t.role == "input"}
@@ -108,8 +95,8 @@ class _Parting:
         apart = self.theirs | self.ours
         self.below = [s for s in code.statements if s.target in apart or s.target not in theirs]
         self.top = [s for s in code.statements if s.target not in apart]
-        self.cuts: dict[tuple[str, tuple[Place, ...]], Tensor] = {}
-        self.statements: list[Statement] = []
+        self.cuts: dict[tuple[str, tuple[ir.Place, ...]], ir.Tensor] = {}
+        self.statements: list[ir.Statement] = []
 
     def _at(self, name: str) -> int | None:
         """The axis of a tensor that numbers candidates: the first, or behind that of the layers."""
@@ -141,51 +128,53 @@ class _Parting:
 
     # ------------------------------------------------------------------ row by row
 
-    def _single(self, statement: Statement) -> Statement:
+    def _single(self, statement: ir.Statement) -> ir.Statement:
         """Without the number of the candidate."""
         result = replace(statement, body=rebuild(statement.body, leaf=self._unnumbered))
         if statement.target not in self.theirs:
             return result
         left = self._without(statement.target, statement.left)
-        kept = {name for place in left if isinstance(place, Affine) for name, _ in place.terms}
+        kept = {name for place in left if isinstance(place, ir.Affine) for name, _ in place.terms}
         indices = tuple(i for i in statement.indices if i.name in kept)
         return replace(result, left=left, indices=indices)
 
-    def _unnumbered(self, node: Expression) -> Expression:
+    def _unnumbered(self, node: ir.Expression) -> ir.Expression:
         names = self.theirs | {t.name for t in self.found.given}
-        if isinstance(node, Read) and node.tensor in names:
+        if isinstance(node, ir.Read) and node.tensor in names:
             return replace(node, places=self._without(node.tensor, node.places))
         return node
 
     # ------------------------------------------------------------------ from row to row
 
-    def _top(self, statement: Statement) -> Statement:
+    def _top(self, statement: ir.Statement) -> ir.Statement:
         """Reads what the rows give instead of their tensors."""
         ranges = {i.name: i for i in statement.indices}
         for node in statement.body.walk():
-            if isinstance(node, Reduce | Softmax):
+            if isinstance(node, ir.Reduce | ir.Softmax):
                 ranges |= {i.name: i for i in node.indices}
 
-        def leaf(node: Expression) -> Expression:
-            if isinstance(node, Read) and node.tensor in self.theirs | self.ours:
+        def leaf(node: ir.Expression) -> ir.Expression:
+            if isinstance(node, ir.Read) and node.tensor in self.theirs | self.ours:
                 return self._cut(node, ranges)
             return node
 
         return replace(statement, body=rebuild(statement.body, leaf=leaf))
 
-    def _cut(self, node: Read, ranges: Mapping[str, Index]) -> Read:
+    def _cut(self, node: ir.Read, ranges: Mapping[str, ir.Index]) -> ir.Read:
         """`k[n,S-1,J]` → a tensor of the rows that is that, read at n and J."""
         places = node.places
-        if any(not isinstance(place, Affine) for place in places):
+        if any(not isinstance(place, ir.Affine) for place in places):
             raise IndicialError(f"{node.tensor} is read at a token where candidates are compared")
-        used = list(dict.fromkeys(n for p in places if isinstance(p, Affine) for n, _ in p.terms))
+        used = list(
+            dict.fromkeys(n for p in places if isinstance(p, ir.Affine) for n, _ in p.terms)
+        )
         # That of the candidates first, as the rows of a batch are.
         indices = sorted((ranges[n] for n in used), key=lambda i: i.extent != self.count)
         key = (node.tensor, places)
         if key not in self.cuts:
             name = f"{node.tensor}^{{({len(self.cuts) + 1})}}"
-            axes = tuple(Axis(i.name, i.lower, i.extent) for i in indices)
-            self.cuts[key] = Tensor(name, axes, "defined")
+            axes = tuple(ir.Axis(i.name, i.lower, i.extent) for i in indices)
+            self.cuts[key] = ir.Tensor(name, axes, "defined")
             theirs = node.tensor in self.theirs
             own = tuple(indices[1:] if theirs else indices)
             if theirs and (not indices or indices[0].extent != self.count):
@@ -193,13 +182,16 @@ class _Parting:
                     f"{node.tensor} is read at other than the number of a candidate"
                 )
             body = self._unnumbered(node)
-            self.statements.append(Statement(name, tuple(map(Affine.of, own)), own, body))
-        return replace(node, tensor=self.cuts[key].name, places=tuple(map(Affine.of, indices)))
+            self.statements.append(ir.Statement(name, tuple(map(ir.Affine.of, own)), own, body))
+        return replace(node, tensor=self.cuts[key].name, places=tuple(map(ir.Affine.of, indices)))
 
 
 def _program(
-    code: Code, tensors: Mapping[str, Tensor], statements: Sequence[Statement], loss: str | None
-) -> Code:
+    code: ir.Code,
+    tensors: Mapping[str, ir.Tensor],
+    statements: Sequence[ir.Statement],
+    loss: str | None,
+) -> ir.Code:
     """A program of its own: these statements, what they read, and the sizes of that."""
     named = {s.target for s in statements} | tensors_read(statements)
     kept = {n: t for n, t in tensors.items() if n in named}
@@ -210,7 +202,7 @@ def _program(
             sizes |= axis.lower.names | axis.extent.names
     for statement in statements:
         for node in statement.body.walk():
-            sizes |= node.size.names if isinstance(node, SizeValue) else set()
+            sizes |= node.size.names if isinstance(node, ir.SizeValue) else set()
     return replace(
         code,
         tensors=kept,
@@ -224,7 +216,7 @@ def _program(
     )
 
 
-def reduced(code: Code, want: Iterable[str]) -> Code:
+def reduced(code: ir.Code, want: Iterable[str]) -> ir.Code:
     """What a program computes of some tensors alone: it reads no other inputs than they need."""
     needed = set(want)
     while True:
@@ -235,7 +227,7 @@ def reduced(code: Code, want: Iterable[str]) -> Code:
         needed = more
 
 
-def sharing(module: ProgramModule, code: Code) -> ProgramModule:
+def sharing(module: ProgramModule, code: ir.Code) -> ProgramModule:
     """A part of the program of a module, with its parameters."""
     sizes = {n: v for n, v in module.sizes.known.items() if n in code.sizes}
     part = ProgramModule(code, sizes, title=module.title, device="meta")

@@ -18,22 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from indicial.compile.module.sizes import data_lengths
-from indicial.program.ir import (
-    Affine,
-    Apply,
-    Code,
-    Expression,
-    Flat,
-    Gather,
-    Index,
-    Join,
-    Place,
-    Read,
-    Reduce,
-    Select,
-    Softmax,
-    Tensor,
-)
+from indicial.program import ir
 from indicial.program.rewrite import free_indices
 from indicial.program.sizes import Size
 
@@ -66,7 +51,7 @@ class Matrix:
         return self == other or self == Matrix(other.stack, other.columns, other.rows)
 
 
-def matrices(code: Code) -> dict[str, Matrix]:
+def matrices(code: ir.Code) -> dict[str, Matrix]:
     """The parameters that are matrices wherever they are read, each with its axes."""
     parameters = {name: t for name, t in code.tensors.items() if t.role == "parameter"}
     uses: dict[str, list[Matrix | None]] = {}
@@ -87,7 +72,7 @@ def matrices(code: Code) -> dict[str, Matrix]:
     return found
 
 
-def _layers(code: Code) -> set[Size]:
+def _layers(code: ir.Code) -> set[Size]:
     """How many layers there are: the ranges of ℓ in `L_{ℓ+1}[t,j] = L_ℓ[t,j] + …`.
 
     The same may hold along t in a recurrence, but how long a text is belongs to the data.
@@ -95,39 +80,39 @@ def _layers(code: Code) -> set[Size]:
     lengths = set(data_lengths(code))
     found: set[Size] = set()
     for statement in code.statements:
-        left = dict(p.shift for p in statement.left if isinstance(p, Affine) and p.shift)
+        left = dict(p.shift for p in statement.left if isinstance(p, ir.Affine) and p.shift)
         for node in statement.body.walk():
-            if isinstance(node, Read) and code.tensors[node.tensor].role == "defined":
-                steps = [p.shift for p in node.places if isinstance(p, Affine) and p.shift]
+            if isinstance(node, ir.Read) and code.tensors[node.tensor].role == "defined":
+                steps = [p.shift for p in node.places if isinstance(p, ir.Affine) and p.shift]
                 moved = {name for name, by in steps if left.get(name, by) != by}
                 found |= {i.extent for i in statement.indices if i.name in moved}
     return {extent for extent in found if not extent.names & lengths}
 
 
 def _uses(
-    node: Expression, summed: tuple[Index, ...], parameters: Mapping[str, Tensor]
+    node: ir.Expression, summed: tuple[ir.Index, ...], parameters: Mapping[str, ir.Tensor]
 ) -> Iterator[tuple[str, Matrix | None]]:
     """Every parameter that an expression reads, as a matrix or not; `summed` is summed around it."""
     match node:
-        case Read():
+        case ir.Read():
             if node.tensor in parameters:
                 yield node.tensor, None
-            inside: tuple[Expression, ...] = node.children()
-        case Apply("*" | "/"):
+            inside: tuple[ir.Expression, ...] = node.children()
+        case ir.Apply("*" | "/"):
             yield from _product(node, summed, parameters)
             return
-        case Apply("neg" | "+"):
+        case ir.Apply("neg" | "+"):
             for term in node.arguments:
                 yield from _uses(term, summed, parameters)
             return
-        case Reduce("sum" | "mean", indices, _, body):
+        case ir.Reduce("sum" | "mean", indices, _, body):
             yield from _uses(body, (*summed, *indices), parameters)
             return
-        case Select():
+        case ir.Select():
             for value in (*(v for _, v in node.branches), node.otherwise):
                 yield from _uses(value, summed, parameters)
             inside = tuple(condition for condition, _ in node.branches)
-        case Softmax() | Join() | Reduce() | Apply():
+        case ir.Softmax() | ir.Join() | ir.Reduce() | ir.Apply():
             inside = node.children()
         case _:
             inside = ()
@@ -136,11 +121,11 @@ def _uses(
 
 
 def _product(
-    node: Apply, summed: tuple[Index, ...], parameters: Mapping[str, Tensor]
+    node: ir.Apply, summed: tuple[ir.Index, ...], parameters: Mapping[str, ir.Tensor]
 ) -> Iterator[tuple[str, Matrix | None]]:
     """Factors side by side: each parameter is a map from what it is summed with."""
     factors = list(_factors(node))
-    weights = [f for f in factors if isinstance(f, Read) and f.tensor in parameters]
+    weights = [f for f in factors if isinstance(f, ir.Read) and f.tensor in parameters]
     weights = [w for w in weights if not w.looks_up]
     data = [f for f in factors if f not in weights]
     names = {index.name for index in summed}
@@ -158,7 +143,7 @@ def _product(
         yield from _uses(factor, (), parameters)
 
 
-def _matrix(weight: Read, summed: set[str], beside: Sequence[set[str]]) -> Matrix | None:
+def _matrix(weight: ir.Read, summed: set[str], beside: Sequence[set[str]]) -> Matrix | None:
     """The axes of one read, beside factors with these free indices; None if it maps nothing."""
     data = set().union(*beside)
     stack, rows, columns = [], [], []
@@ -185,19 +170,19 @@ def _first(own: set[str], beside: Sequence[set[str]]) -> int:
     return next(number for number, indices in enumerate(beside) if own & indices)
 
 
-def _indices(place: Place) -> set[str]:
+def _indices(place: ir.Place) -> set[str]:
     match place:
-        case Affine(terms):
+        case ir.Affine(terms):
             return {name for name, _ in terms}
-        case Flat(indices):
+        case ir.Flat(indices):
             return {index.name for index in indices}
-        case Gather(read):
+        case ir.Gather(read):
             return free_indices(read)
 
 
-def _factors(node: Expression) -> Iterator[Expression]:
+def _factors(node: ir.Expression) -> Iterator[ir.Expression]:
     match node:
-        case Apply("*" | "/" | "neg"):
+        case ir.Apply("*" | "/" | "neg"):
             for argument in node.arguments:
                 yield from _factors(argument)
         case _:

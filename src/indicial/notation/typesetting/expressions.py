@@ -9,12 +9,11 @@ from __future__ import annotations
 from indicial.notation import syntax as s
 from indicial.notation.typesetting.arithmetic import ArithmeticTypesetter
 from indicial.notation.typesetting.base import AND, HADAMARD, INTERVAL, NOT, PRODUCT, SUM, TERM
-from indicial.notation.typesetting.brackets import BracketTypesetter
 from indicial.notation.typesetting.operators import OperatorTypesetter
 from indicial.notation.typesetting.reach import tail
 
 
-class Typesetter(BracketTypesetter, ArithmeticTypesetter, OperatorTypesetter):
+class Typesetter(ArithmeticTypesetter, OperatorTypesetter):
     """Prints expressions on one surface: the rule of each node."""
 
     def bare(self, node: s.Expression) -> str:

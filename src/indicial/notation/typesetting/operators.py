@@ -1,5 +1,6 @@
-"""Reductions, expectations, comparisons, cases, and what only claims speak of.
+"""Calls, groups, norms and lists; reductions, expectations, comparisons, cases, and what only claims speak of.
 
+P(y | x)      softmax(x)      ‖x‖_2      [[1, 2], [3, 4]]      \\left( \\frac{a}{b} \\right)
 Σ_t x[t]      E_{y ~ Pop} f(y)      t_2 ≤ t_1      cases { 1 if x > 0, 0 otherwise }      std of x
 """
 
@@ -9,10 +10,59 @@ from indicial.notation import syntax as s
 from indicial.notation.operators import TAKES_PRODUCT
 from indicial.notation.typesetting.base import FACTOR, INTERVAL, SUM, TERM
 from indicial.notation.typesetting.names import NameTypesetter
+from indicial.notation.typesetting.reach import reads_bare
 
 
 class OperatorTypesetter(NameTypesetter):
-    """Nodes that begin with an operator or a word."""
+    """Nodes that bring their brackets along, or begin with an operator or a word."""
+
+    def call(self, node: s.Call, brackets: bool = False) -> str:
+        function, arguments, given = node.function, node.arguments, node.given
+        bare = isinstance(function, s.Name) and function.bare and given is None
+        if bare and len(arguments) == 1 and isinstance(function, s.Name):
+            if self.latex and function.base == "sqrt":
+                return f"\\sqrt{{{self.show(arguments[0])}}}"
+            if self.latex and function.base == "abs":
+                return f"\\left| {self.show(arguments[0])} \\right|"
+            if reads_bare(node) and not brackets:
+                return f"{self.bare(function)} {self.bare(arguments[0])}"
+        inside = self.items(arguments)
+        if given is not None:
+            inside += f" {self.surface.mid} {self.items(given)}"
+        text = self.round(inside, *arguments, *(given or ()))
+        if bare and function == s.Name("σ") and self.surface.ascii:
+            return "sigmoid" + text
+        return (self.bare(function) if isinstance(function, s.Name) else self.base(function)) + text
+
+    def group(self, node: s.Group) -> str:
+        text = self.show(node.body)
+        if node.bracket == "(":
+            return self.round(text, node.body)
+        opener, closer = ("[", "]") if node.bracket == "[" else ("{", "}")
+        if self.latex and opener == "{":
+            opener, closer = "\\{", "\\}"
+        if self.is_tall(node):
+            return f"\\left{opener} {text} \\right{closer}"
+        return opener + text + closer
+
+    def norm(self, node: s.Norm) -> str:
+        body = self.show(node.body)
+        order = () if node.order is None else (node.order,)
+        if self.latex:
+            return f"\\left\\| {body} \\right\\|" + self.script("_", order)
+        if node.body.every(s.Norm):
+            return "norm" + self.script("_", order) + f"({body})"
+        bars = self.surface.norm
+        return bars + body + bars + self.script("_", order)
+
+    def literal_list(self, node: s.ListLiteral) -> str:
+        rows = [item.items for item in node.items if isinstance(item, s.ListLiteral)]
+        width = len(rows[0]) if rows else 0
+        square = len(rows) == len(node.items) and all(len(row) == width for row in rows)
+        if self.latex and square and width > 1:
+            lines = " \\\\ ".join(" & ".join(self.show(cell) for cell in row) for row in rows)
+            return f"\\begin{{bmatrix}} {lines} \\end{{bmatrix}}"
+        return f"[{self.items(node.items)}]"
 
     def reduction(self, node: s.Reduction) -> str:
         operator = self.surface.operators.get(node.operator, node.operator)
