@@ -153,3 +153,19 @@ def test_programs_of_a_document_are_told_apart() -> None:
     found = asked("read", text=text)
     assert [p["title"] for p in found["programs"]] == ["One", "Two"]
     assert asked("facts", text=text, program=1, sizes={})["title"] == "Two"
+
+
+def test_halves_of_characters_are_signs_of_their_own() -> None:
+    """JSON can hold them, an answer cannot; places stay as the browser counts them."""
+    text = "y[j] = x\ud800[j]\nz = y[\U0001d53c]\udfff"
+    asked = checked(protocol.ReadText, json.loads(json.dumps({"text": text})))
+    assert asked["text"] == "y[j] = x\ufffd[j]\nz = y[\U0001d53c]\ufffd"
+    json.dumps(answer("read", {"text": text}), ensure_ascii=False).encode()
+    json.dumps(answer("read", {"\ud800": text}), ensure_ascii=False).encode()
+
+
+@pytest.mark.parametrize("seed", [-1, 10**40])
+def test_any_seed_will_do(seed: int) -> None:
+    asked = {"text": "input x[i]\ny[j] = W[j,I] x[I]", "program": 0, "sizes": {}, "seed": seed}
+    assert "answer" in answer("try", asked)
+    assert "answer" in answer("claims", asked)

@@ -97,6 +97,7 @@ def test_a_picture_comes_with_where_words_look() -> None:
 def test_what_cannot_be_read_is_told(run: str, inputs: dict[str, str]) -> None:
     for name in ("answer", "attend"):
         assert "error" in answer(name, {"run": run, "inputs": inputs, "row": -1})
+        assert "error" in answer(name, {"run": run, "inputs": {}, "row": 10**9})
 
 
 def test_what_is_no_sentence_has_no_arcs() -> None:

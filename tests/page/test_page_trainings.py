@@ -28,6 +28,7 @@ def asked(**change: Any) -> Any:
         {"data": "book.txt"},
         {"data": "../book.txt"},
         {"data": "--out=/tmp/x"},
+        {"columns": {"x": "a\0b"}},
         {"sizes": {"J": 0}},
         {"sizes": {"J": 10**9}},
         {"sizes": {"--out /tmp/x": 3}},

@@ -248,7 +248,7 @@ def trial(question: protocol.AskTry) -> protocol.Trial:
         for name, value in question["sizes"].items()
         if name in code.sizes and code.sizes[name] is None
     }
-    ran = run(program, given, question["seed"])
+    ran = run(program, given, abs(question["seed"]))
     arrays: list[protocol.Array] = []
     left_out: list[str] = []
     room = MOST_NUMBERS
@@ -289,7 +289,7 @@ def claims(question: protocol.AskTry) -> protocol.Claims:
     programs = programs_of(question["text"])
     units = Units(question["text"])
     found: list[protocol.Verdict] = []
-    for verdict in try_claims(programs, sizes=question["sizes"], seed=question["seed"]):
+    for verdict in try_claims(programs, sizes=question["sizes"], seed=abs(question["seed"])):
         start, end = units.of(verdict.test.span)
         broken = verdict.broken
         lines = []

@@ -507,22 +507,27 @@ def checked(kind: Any, value: Any, where: str = "the question") -> Any:
             return [checked(parts[0], one, f"{where}[{n}]") for n, one in enumerate(value)]
     elif origin is dict:
         if isinstance(value, dict):
-            return {str(k): checked(parts[1], v, f"{where}.{k}") for k, v in value.items()}
+            return {whole(k): checked(parts[1], v, f"{where}.{whole(k)}") for k, v in value.items()}
     elif origin is NotRequired:
         return checked(parts[0], value, where)
     elif isinstance(kind, type) and issubclass(kind, dict):
         if isinstance(value, dict):
             return _fields(kind, value, where)
     elif isinstance(kind, type) and type(value) is kind:
-        return value
+        return whole(value) if isinstance(value, str) else value
     raise IndicialError(f"{where} is not {_shown(kind)}")
+
+
+def whole(text: str) -> str:
+    """The text with a sign of its own for each half of a character, which JSON can hold and UTF-8 cannot."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _fields(kind: type, value: dict[str, Any], where: str) -> dict[str, Any]:
     hints = get_type_hints(kind, include_extras=True)
     for name in value:
         if name not in hints:
-            raise IndicialError(f"{where} has a field {name} that means nothing here")
+            raise IndicialError(f"{where} has a field {whole(name)} that means nothing here")
     found = {}
     for name, hint in hints.items():
         if name in value:

@@ -37,6 +37,8 @@ LONGEST_PROMPT = 20_000
 MOST_WEIGHTS = 6_000_000
 """Of all heads together; more would take a browser seconds to read."""
 MOST_RUNS = 500
+LAST_ROW = 9999
+"""Of a world; they are made one after the other."""
 
 
 def is_run(folder: Path) -> bool:
@@ -273,6 +275,8 @@ def _cells(run: Run, question: protocol.AskLooks) -> dict[str, Any]:
     from indicial.inspect.columns import row_of
     from indicial.tasks.forms import form_of
 
+    if question["row"] > LAST_ROW:
+        raise IndicialError(f"rows are shown up to {LAST_ROW:,}")
     if not question["inputs"]:
         return row_of(run, max(0, question["row"]), form_of(run.program))
     codings, cells = run.codings(), {}

@@ -88,6 +88,8 @@ class Trainings:
                 raise IndicialError(f"the size {name} is from 1 to 1,024 here")
             sizes += ["--set", f"{name}={value}"]
         columns = [f"--column={name}={of}" for name, of in question["columns"].items()]
+        if not all(map(str.isprintable, columns)):
+            raise IndicialError("the name of a column is made of signs that can be read")
         self._check_free()
         self._text = tempfile.TemporaryDirectory()
         path = Path(self._text.name) / "lab.eq"
