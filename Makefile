@@ -74,7 +74,7 @@ web/node_modules/.package-lock.json: web/package.json web/package-lock.json
 	cd web && npm ci --silent --no-fund --no-audit --ignore-scripts
 
 page: $(STAMP) web/node_modules/.package-lock.json ## type-check, test and bundle the page of `indicial lab` (needs Node)
-	$(BIN)/python -m indicial.page.protocol > web/src/protocol.ts
+	$(BIN)/python -m indicial.page.wire > web/src/protocol.ts
 	cd web && npm run --silent types && node build.mjs --test && node build.mjs
 
 vscode/node_modules/.package-lock.json: vscode/package.json vscode/package-lock.json

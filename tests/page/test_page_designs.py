@@ -8,7 +8,8 @@ import pytest
 
 from indicial.designs.hand import hand
 from indicial.page.answers import answer
-from indicial.page.protocol import QUESTIONS, checked
+from indicial.page.protocol import QUESTIONS
+from indicial.page.wire import checked
 
 
 def asked(name: str, **question: object) -> Any:

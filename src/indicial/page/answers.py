@@ -10,7 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from indicial.page import designs, equations, runs
-from indicial.page.protocol import QUESTIONS, checked
+from indicial.page.protocol import QUESTIONS
+from indicial.page.wire import checked
 from indicial.program.messages import IndicialError
 
 ANSWERS: dict[str, Callable[[Any], Any]] = {

@@ -24,9 +24,10 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from indicial.page.protocol import QUESTIONS, Start, checked
+from indicial.page.protocol import QUESTIONS, Start
 from indicial.page.runs import found
 from indicial.page.trainings import Trainings
+from indicial.page.wire import checked
 from indicial.page.workers import Busy, Superseded, Workers
 from indicial.program.messages import IndicialError
 
