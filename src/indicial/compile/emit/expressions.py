@@ -113,9 +113,7 @@ class Evaluator:
         return self.index_value(node.place, env, FLOAT)
 
     def index_value(self, place: ir.Affine, env: Environment, kind: str) -> Value:
-        moved = env.place(place)
-        assert isinstance(moved, ir.Affine)
-        return self.elementwise.affine(moved, env, kind)
+        return self.elementwise.affine(env.affine(place), env, kind)
 
     def apply(self, node: ir.Apply, env: Environment) -> Value:
         match node:
@@ -161,8 +159,7 @@ class Evaluator:
             nodes.append(expanded(self.torch, value, dims, inner))
         joined = self.torch.cat(nodes, len(dims) - 1) if len(nodes) > 1 else nodes[0]
         bounds = [(env.ranges[d].lower, env.ranges[d].extent) for d in dims[:-1]]
-        place = env.place(node.place)
-        assert isinstance(place, ir.Affine)
+        place = env.affine(node.place)
         array = Array(joined, (*bounds, (Size(), joined.shape[-1])))
         return read(self.torch, array, [*map(ir.Affine.of, dims[:-1]), place], env)
 
@@ -285,12 +282,7 @@ class Definitions:
         for index in statement.indices:
             own = env.own[index.name]
             if self.ragged.varies(own.lower + own.extent, env):
-                at = env.place(ir.Affine.of(own))
-                assert isinstance(at, ir.Affine)
-                position = self.ragged.place(at, env)
-                env = self.evaluator.within(
-                    env, self.ragged.below(position, own.lower + own.extent, env)
-                )
+                env = self.evaluator.within(env, self.ragged.before_end(own, env))
         return env
 
     def owned(self, statement: ir.Statement, value: Value, env: Environment) -> Value:
@@ -304,8 +296,6 @@ class Definitions:
             upper = index.lower + index.extent
             end = at_letters(axis.lower + axis.extent, axes, statement.left)
             if upper + place.offset != env.size(end) and self.ragged.varies(upper, env):
-                at = env.place(ir.Affine.of(index))
-                assert isinstance(at, ir.Affine)
-                mask = self.ragged.below(self.ragged.place(at, env), upper, env)
+                mask = self.ragged.before_end(index, env)
                 value = choose(self.torch, mask, value, zero, env)
         return value

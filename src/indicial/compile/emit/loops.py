@@ -113,8 +113,7 @@ class Walks:
         fixed = {f.index: f.place for f in fixings(reading.reader, reading.loops) if f.index}
         if not isinstance(place, Affine):
             return None
-        moved = Environment(fixed=fixed).place(place)
-        assert isinstance(moved, Affine)
+        moved = Environment(fixed=fixed).affine(place)
         return None if moved.terms else moved.offset
 
     def local(self, name: str, loop: Loop) -> bool:

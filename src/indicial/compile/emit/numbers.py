@@ -75,7 +75,7 @@ class SizeTexts:
             for atom, power in monomial:
                 for _ in range(power):
                     piece = self.power(atom)
-                    product = piece if product is None else self._times(product, piece)
+                    product = piece if product is None else self.graph.binary("*", product, piece)
             assert product is not None
             total = self._plus(total, product, coefficient < 0, positive)
         assert total is not None
@@ -96,9 +96,6 @@ class SizeTexts:
         """`range(T)`, without the first number where it is 0."""
         ends = [end] if first.number == 0 else [first, end]
         return self.graph.number("range", *map(self.node, ends))
-
-    def _times(self, a: Node, b: Node) -> Node:
-        return self.graph.binary("*", a, b)
 
     def _plus(self, total: Node | None, term: Node, minus: bool, positive: bool) -> Node:
         if total is None and not minus:
@@ -139,9 +136,6 @@ class SizeTexts:
             if rising is None:
                 return False
             size = low if rising else high
-
-    def same(self, a: Size, b: Size) -> bool:
-        return (a - b).number == 0
 
 
 def strided(graph: Graph, base: Node, stride: int, depth: Node, shape: Sequence[Size] = ()) -> Node:

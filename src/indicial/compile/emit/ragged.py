@@ -147,6 +147,11 @@ class Ragged:
         """Where a place is below a size that varies."""
         return combined(self.torch, "<", place, self.value(upper, env), env, "inside")
 
+    def before_end(self, index: Index, env: Environment) -> Value:
+        """Where an index, be it fixed, is in its own range, which varies."""
+        at = self.place(env.affine(Affine.of(index)), env)
+        return self.below(at, index.lower + index.extent, env)
+
     def inside(
         self, position: Value, axis: Axis, starts: Sequence[Size], env: Environment
     ) -> Value | None:
@@ -213,8 +218,7 @@ def position(ragged: Ragged, place: Flat, env: Environment) -> Value:
     """`k T + t`, with each example's own T."""
     total: Value | None = None
     for index in place.indices:
-        at = env.place(Affine.of(index))
-        assert isinstance(at, Affine)
+        at = env.affine(Affine.of(index))
         digit = ragged.place(Affine(at.terms, at.offset - index.lower), env)
         if total is not None:
             above = ragged.binary("*", total, ragged.value(index.extent, env), env)

@@ -108,10 +108,13 @@ class Reductions:
         condition, bounds = node.condition, None
         if isinstance(found, convolution.Convolution) and found.slides:
             axis = found.windows[0].axis
-            place = env.place(found.data.places[axis])
+            place = found.data.places[axis]
             assert isinstance(place, Affine)
             bounds, condition = within(
-                place, self.tensors.bounds(found.data.tensor)[axis], condition, self.torch.sizes
+                env.affine(place),
+                self.tensors.bounds(found.data.tensor)[axis],
+                condition,
+                self.torch.sizes,
             )
         inner, mask = self.inside(node.indices, condition, env, gone)
         found = convolution.match(node, inner)

@@ -141,8 +141,7 @@ def _limit(side: ir.Expression, env: Environment) -> Size | None:
         case ir.SizeValue(size):
             return env.size(size)
         case ir.IndexValue(place):
-            moved = env.place(place)
-            return moved.offset if isinstance(moved, ir.Affine) and not moved.terms else None
+            return ir.number_at(env.affine(place))
         case _:
             return None
 

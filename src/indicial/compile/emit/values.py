@@ -18,7 +18,7 @@ from indicial.compile.emit.numbers import replaced
 from indicial.compile.emit.operations import Torch
 from indicial.program.ir import Affine, Flat, Gather, Index, Place
 from indicial.program.messages import IndicialError
-from indicial.program.moving import moved_place
+from indicial.program.moving import moved_affine
 from indicial.program.rewrite import size_indices
 from indicial.program.sizes import Size
 
@@ -56,11 +56,6 @@ class Environment:
             ranges[index.name] = Index(index.name, lower, _largest(extent, ranges))
         return Environment(ranges, fixed, own, mask)
 
-    def without(self, names: Iterable[str]) -> Environment:
-        gone = set(names)
-        ranges = {n: i for n, i in self.ranges.items() if n not in gone}
-        return replace(self, ranges=ranges)
-
     def where(self, mask: Value | None) -> Environment:
         return replace(self, mask=mask)
 
@@ -72,8 +67,11 @@ class Environment:
             return Flat(
                 tuple(Index(i.name, self.size(i.lower), self.size(i.extent)) for i in place.indices)
             )
-        moved = moved_place(place, self.fixed)
-        assert isinstance(moved, Affine)
+        return self.affine(place)
+
+    def affine(self, place: Affine) -> Affine:
+        """The same of index arithmetic."""
+        moved = moved_affine(place, self.fixed)
         return Affine(moved.terms, self.size(moved.offset))
 
     def size(self, size: Size) -> Size:

@@ -21,7 +21,7 @@ from indicial.compile.schedule.schedule import schedule
 from indicial.compile.stepping.codes import Stepping
 from indicial.compile.stepping.slots import Many
 from indicial.program.ir import Affine, Apply, Code, Join, Place, Read, Statement
-from indicial.program.moving import moved_place
+from indicial.program.moving import moved_affine
 from indicial.program.sizes import Size
 
 
@@ -129,9 +129,7 @@ def _append(statement: Statement, many: Many, loops: Around, own: _Own | None) -
 def _fixed(place: Place, fixed: dict[str, Affine]) -> Affine | None:
     """A place that loops fix, in terms of their variables; None for a whole axis."""
     if isinstance(place, Affine) and any(name in fixed for name, _ in place.terms):
-        moved = moved_place(place, fixed)
-        assert isinstance(moved, Affine)
-        return moved
+        return moved_affine(place, fixed)
     return None
 
 

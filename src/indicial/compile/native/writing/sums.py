@@ -32,7 +32,11 @@ class _Item:
 
     @property
     def counted(self) -> str:
-        return f"({self.condition} ? {self.value} : 0)" if self.condition else self.value
+        return self.otherwise("0")
+
+    def otherwise(self, nothing: str) -> str:
+        """The value; where it does not count, something else."""
+        return f"({self.condition} ? {self.value} : {nothing})" if self.condition else self.value
 
 
 def write_reduction(w: Writer, statement: Statement, form: Product | Reduction) -> None:
@@ -121,8 +125,7 @@ def _write_accumulated(
         return
     if operator not in _NOTHING:
         raise Unsupported(f"no kernel knows {operator}")
-    nothing = f"(real){_NOTHING[operator]}"
-    value = f"({item.condition} ? {item.value} : {nothing})" if item.condition else item.value
+    value = item.otherwise(f"(real){_NOTHING[operator]}")
     with w.loops(own, names):
         y = _write_lanes(w, form.indices, names, operator, value)
         w.line(f"{item.target} = {y}{f' * {item.scale}' if item.scale else ''};")
@@ -133,8 +136,7 @@ def _write_log_sum(
 ) -> None:
     """The largest, and the logarithm of the sum of what the exponentials are in its place."""
     top, y = w.fresh("y"), w.fresh("y")
-    low = "(real)-__builtin_inf()"
-    value = f"({item.condition} ? {item.value} : {low})" if item.condition else item.value
+    value = item.otherwise("(real)-__builtin_inf()")
     w.line(f"real {top} = {_write_lanes(w, indices, names, 'max', value)};")
     w.line(f"{top} = __builtin_isinf({top}) ? 0 : {top};")
     weight = f"exp_{w.real}({value} - {top})"
@@ -183,8 +185,7 @@ def _write_weights(
     w: Writer, inner: Sequence[Index], names: Mapping[str, str], item: _Item
 ) -> None:
     top, y = w.fresh("y"), w.fresh("y")
-    low = "(real)-__builtin_inf()"
-    value = f"({item.condition} ? {item.value} : {low})" if item.condition else item.value
+    value = item.otherwise("(real)-__builtin_inf()")
     w.line(f"const real {top} = {_write_lanes(w, inner, names, 'max', value)};")
     weight = f"exp_{w.real}({item.value} - {top})"
     weight = f"({item.condition} ? {weight} : 0)" if item.condition else weight
