@@ -29,7 +29,7 @@ MEMBERS = 3
 def scans(code: Code) -> Iterator[tuple[Code, list[str]]]:
     """Each recurrence as a program in normal form, and what it computes."""
     code = hoist(code, schedule(code))
-    for nest in nests(schedule(code).steps):
+    for nest in nests(schedule(code)):
         scan = extract(code, nest[:-1], nest[-1])
         yield normal(scan.code), list(scan.results)
 
@@ -41,7 +41,7 @@ def kernel_of(
     real: str = "double",
     ragged: frozenset[str] = frozenset(),
 ) -> Kernel:
-    (nest,) = nests(schedule(code).steps)
+    (nest,) = nests(schedule(code))
     walked = {n for t in code.tensors.values() for a in t.axes for n in a.extent.names if "T" in n}
     fixed = {name: size for name, size in sizes.items() if name not in walked}
     return build(code, nest[-1], unbatched(code), keep, fixed=fixed, real=real, ragged=ragged)

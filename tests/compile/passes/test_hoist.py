@@ -50,7 +50,7 @@ def test_keys_are_made_once_and_not_at_every_step() -> None:
 @pytest.mark.parametrize("name", library.names())
 def test_every_sum_that_stays_reads_the_state(name: str) -> None:
     code = hoisted(indicial.load(name).code)
-    for nest in nests(schedule(code).steps):
+    for nest in nests(schedule(code)):
         for statement in nest[-1].statements():
             for node in statement.body.walk():
                 if isinstance(node, Reduce):
