@@ -288,6 +288,16 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
         {"L": 0, "y": 1, "p": 1},
         1,
     ),
+    "words above with a hyphen": (
+        r"s_i = H^{(arc-head)} W h_i^{(arc-dep)}",
+        {"s": 2, "H^{(arc-head)}": 2, "W": 2, "h^{(arc-dep)}": 2},
+        2,
+    ),
+    "a vector for each pair": (
+        r"e_{ij} = \frac{x_i W^Q (x_j W^K + a_{ij}^K)^T}{\sqrt{d}}",
+        {"e": 2, "x": 2, "W^Q": 2, "W^K": 2, "a^K": 3},
+        3,
+    ),
     "a vector of ones": (r"\mathbf s = \mathbf X \mathbf 1", {"s": 1, "X": 2}, 1),
     "word vectors": (
         r"P(o | c) = \frac{\exp(u_o^\top v_c)}{\sum_{w \in V} \exp(u_w^\top v_c)}",
@@ -329,6 +339,7 @@ OUTSIDE: dict[str, tuple[str, str]] = {
     "a gradient, as a differential": (r"dZ = A - Y", "differentials"),
     "a convolution of two names": (r"y = x * K", "convolution"),
     "an indicator with its condition below": (r"h_l = W x \mathbb{I}_{\{l=1\}} + s_{l-1}", "indicator"),
+    "a function with an underscore": (r"h_l = \text{transformer\_block}(h_{l-1})", "nothing here defines"),
     "a loss of a prediction": (r"L = \sum_t \ell(y_t, \hat y_t)", "a function that nothing"),
     "a column of functions": (
         r"\begin{pmatrix} i \\ f \\ g \end{pmatrix} = \begin{pmatrix} \sigma \\ \sigma \\ \tanh \end{pmatrix} W h",

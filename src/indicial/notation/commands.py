@@ -406,7 +406,8 @@ class _Reader:
             elif (part.kind == "command" and len(part.text) > 2) or part.text in ("{", "}"):
                 continue
             else:
-                piece = " " if part.kind == "command" or part.text == "~" else part.text
+                blank = part.text == "~" or (part.kind == "command" and part.text != "\\_")
+                piece = " " if blank else part.text.removeprefix("\\")
                 words.append(" " + piece if part.space else piece)
         self.words(words, span, token)
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from indicial.notation import syntax as s
@@ -271,14 +272,18 @@ def _raised(items: tuple[s.Expression, ...]) -> tuple[tuple[s.Expression, ...], 
 
 
 def _numbered(item: s.Expression) -> s.Expression:
-    """The `[1]` of `W^{[1]}`, in brackets as it stands."""
-    if (
-        isinstance(item, s.ListLiteral)
-        and len(item.items) == 1
-        and isinstance(item.items[0], s.Number)
-    ):
-        return s.Group(item.items[0], "[", span=item.span)
+    """The `[1]` of `W^{[1]}`, in brackets as it stands; the words of `H^{(arc-head)}`, which no sign divides."""
+    match item:
+        case s.Group(body=s.Add() as words) if _worded(names := words.every(s.Name)):
+            joined = "-".join(name.base for name in names)
+            return s.Group(s.Name(joined, font="roman", span=item.span))
+        case s.ListLiteral(items=(s.Number() as number,)):
+            return s.Group(number, "[", span=item.span)
     return item
+
+
+def _worded(names: Sequence[s.Name]) -> bool:
+    return len(names) > 1 and all(len(name.base) > 1 for name in names)
 
 
 def _beside(item: s.Expression) -> tuple[s.Expression, ...]:

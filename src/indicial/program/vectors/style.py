@@ -83,7 +83,14 @@ def _weighs(statement: s.Statement) -> bool:
     factors = right.body.factors if isinstance(right.body, s.Product) else ()
     if len(factors) != 2 or not _is_greek(factors[0]):
         return False
+    if isinstance(factors[0], s.Name) and _two_letters(factors[0]):  # `ẑ_t = Σ_i α_{ti} a_i`
+        return isinstance(factors[1], s.Name) and len(factors[1].sub) == 1
     return all(isinstance(n, s.Name) and n.base in OFTEN_VECTORS for n in (left, factors[1]))
+
+
+def _two_letters(weight: s.Name) -> bool:
+    """`α_{ti}`, `α_{t,i}`: a weight for each place, at each step."""
+    return len([c for i in weight.sub if isinstance(i, s.Name) and i.bare for c in i.base]) == 2
 
 
 def _nodes(statements: Iterable[s.Statement]) -> Iterator[s.Node]:

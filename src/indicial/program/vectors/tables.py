@@ -301,7 +301,7 @@ class Tables:
         if self.kinds.in_bold and not leaf.base.font:
             return 0.5
         if len(leaf.use.reference.items) > 1:
-            return 0.5
+            return 2.2 if added else 0.5
         return 4 if leaf.capital else 2.5
 
     def _has_letters(self, node: s.Expression) -> bool:
