@@ -48,17 +48,20 @@ class Plan:
     doublings: int = 7
     each: int = 40
     """People whose facts come equally often."""
-    small: tuple[int, ...] = (8, 16)
+    small: tuple[int, ...] = (8,)
     """Widths of the models that are filled with facts."""
-    people: tuple[int, ...] = (200, 800)
-    reads: int = 40
-    """How often each of these is read."""
+    people: tuple[int, ...] = (800, 1600, 3200)
+    reads: int = 160
+    """How often each of these is read, in batches of `filling`."""
+    filling: int = 256
     rows: int = 64
     layers: int = 2
     seed: int = 0
 
 
-QUICK = Plan(widths=(8,), doublings=2, each=3, small=(8,), people=(6,), reads=2, rows=4, layers=1)
+QUICK = Plan(
+    widths=(8,), doublings=2, each=3, small=(8,), people=(6,), reads=2, filling=4, rows=4, layers=1
+)
 
 
 def people(number: int, seed: int) -> list[Pair]:
@@ -79,6 +82,7 @@ class Subject:
     folder: str
     width: int
     reads: tuple[tuple[int, tuple[Pair, ...]], ...]
+    batch: int
 
     @property
     def rows(self) -> list[Pair]:
@@ -105,12 +109,17 @@ class FactsStudy:
         groups = tuple(
             (2**n, tuple(every[n * plan.each : (n + 1) * plan.each])) for n in range(plan.doublings)
         )
-        return [Subject(f"often-{width}", width, groups) for width in plan.widths]
+        return [Subject(f"often-{width}", width, groups, plan.rows) for width in plan.widths]
 
     def many(self) -> list[Subject]:
         plan = self.plan
         return [
-            Subject(f"many-{width}-{n}", width, ((plan.reads, tuple(people(n, plan.seed))),))
+            Subject(
+                f"many-{width}-{n}",
+                width,
+                ((plan.reads, tuple(people(n, plan.seed))),),
+                plan.filling,
+            )
             for width in plan.small
             for n in plan.people
         ]
@@ -128,11 +137,11 @@ class FactsStudy:
         for path, rows in ((read, one.rows), (asked, one.pairs)):
             if not path.exists():
                 write_text(path, "".join(f"{question}\t{town}\n" for question, town in rows))
-        steps = max(1, len(one.rows) // self.plan.rows)
+        steps = max(1, len(one.rows) // one.batch)
         return Settings(
             model=("transformer",), set={"J": str(one.width), "L": str(self.plan.layers), "K": "2"},
             data=(str(read),), validation=(str(asked),), column=ASKED, tokens="bpe", vocabulary=700,
-            context=24, batch_size=self.plan.rows, max_steps=steps, eval_every=steps, seed=self.plan.seed,
+            context=24, batch_size=one.batch, max_steps=steps, eval_every=steps, seed=self.plan.seed,
             device="cpu", out=str(folder / one.folder),
         )  # fmt: skip
 
