@@ -46,8 +46,8 @@ class Cut:
     """Tokens of a vocabulary."""
 
     def vocabulary(self, characters: int) -> int:
-        """For so much text: 512 for 150,000 characters, 2,048 for two million, 4,096 for ten."""
-        fitting = 1 << round(math.log2(1.25 * math.sqrt(max(1, characters))))
+        """For so much text: 1,024 for 150,000 characters, 4,096 for two million, 8,192 for ten."""
+        fitting = 1 << round(math.log2(2.3 * math.sqrt(max(1, characters))))
         return min(max(fitting, LEAST), self.most)
 
 
