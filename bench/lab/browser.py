@@ -26,6 +26,8 @@ from playwright.sync_api import sync_playwright
 
 from bench.lab.serving import lab
 from indicial.cli import main as indicial_command
+from indicial.page.protocol import QUESTIONS
+from indicial.page.wire import checked
 
 PICTURES = Path(__file__).resolve().parents[2] / "docs" / "pictures"
 HEADS, TOKENS = 100, 200
@@ -125,11 +127,20 @@ def heads(page: Any) -> None:
         weights /= weights.sum(1, keepdims=True) + 1e-9
         packed = base64.b64encode((weights * 65535).astype("<u2").tobytes()).decode()
         looks.append({"name": "α", "layer": number // 10 + 1, "head": number % 10, "place": "",
-                      "rows": labels, "columns": labels, "says": "", "weights": packed})  # fmt: skip
+                      "rows": labels, "columns": labels, "says": "", "weights": packed,
+                      "links": []})  # fmt: skip
     told = {
-        "inputs": {"texts": ["text"], "rows": False, "writes": False},
-        "attend": {"looks": looks, "left_out": 0, "cut": 0},
+        "inputs": {
+            "texts": ["text"],
+            "targets": [],
+            "rows": False,
+            "writes": False,
+            "answers": False,
+        },
+        "attend": {"looks": looks, "left_out": 0, "cut": 0, "picture": ""},
     }
+    for name, answer in told.items():
+        checked(QUESTIONS[name][1], answer)
     for name, answer in told.items():
         page.route(f"**/ask/{name}", answering(json.dumps({"answer": answer})))
     page.get_by_role("link", name="Runs").click()
