@@ -62,6 +62,8 @@ def with_kernels(
                     result.append(_call(code, every, around, step, want, absorb, ragged))
                     gone |= {id(s) for s in absorb}
                 except (Unsupported, ScheduleError) as reason:
+                    if any(isinstance(inner, Loop) for inner in step.steps):
+                        step = replace(step, steps=tuple(handed(step.steps, (*around, step))))
                     refused.append((step, str(reason)))
                     result.append(step)
             else:
