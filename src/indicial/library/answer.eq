@@ -17,7 +17,7 @@ D[t,J] = layernorm(Z[t,J])
 β[k,t,t'] = softmax_{t' ≤ t} (W^Q[k,I,J] D[t,J]) (W^K[k,I,J] D[t',J]) / √I
 A[t,j] = Z[t,j] + W^O[j,K,I] β[K,t,T] (W^V[K,I,J] D[T,J])
 Y[t,J] = layernorm(A[t,J])
-α[t,r] = softmax_r (W^C[J,J'] Y[t,J']) X[r,J] + Σ_{o=1}^{3} (v^C[o,J] Y[t,J]) 1[x[r-o] = w[t-o]]
+α[t,r] = softmax_r X[r,J] (W^C[J,J'] Y[t,J']) + Σ_{o=1}^{3} (v^C[o,J] Y[t,J]) 1[x[r-o] = w[t-o]]
 h[t,j] = Σ_r α[t,r] X[r,j]
 γ[t] = σ(v^Y[J] Y[t,J] + v^h[J] h[t,J] - B^γ)
 κ[t,v] = Σ_r α[t,r] 1[x[r] = v]
