@@ -31,6 +31,7 @@ SECTIONS = {
     "matrices": "matrices",
     "convolutions": "convolutions",
     "experts": "experts",
+    "grids": "grids",
     "language": "language",
     "translation": "translation",
     "tokens": "tokens",

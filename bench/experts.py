@@ -1,6 +1,6 @@
 """One training step of a layer of 8 experts, beside a dispatch that sorts tokens by expert.
 
-switch    16×128×128   sorted dispatch   ours 29.3 ms   theirs 30.1 ms   1.03×
+switch    16×128×128   sorted dispatch   ours 24.0 ms   theirs 23.4 ms   0.98×
 """
 
 from __future__ import annotations
