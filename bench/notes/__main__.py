@@ -26,7 +26,9 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--notes", type=Path, default=NOTES, help=f"the folder ({NOTES})")
     commands = parser.add_subparsers(dest="command", required=True)
     score = commands.add_parser("score", help="what Indicial makes of the labelled displays")
-    score.add_argument("--set", default="dev", help="which labels: dev (default), final, latest")
+    score.add_argument(
+        "--set", default="dev", help="which labels: dev (default), final, latest, newest"
+    )
     score.add_argument("--verbose", action="store_true", help="show each that is not as meant")
     score.add_argument("--json", action="store_true", help="a verdict a line, for comparing")
     draw = commands.add_parser("draw", help="draw displays to be labelled")

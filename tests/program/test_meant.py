@@ -298,6 +298,11 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
         {"e": 2, "x": 2, "W^Q": 2, "W^K": 2, "a^K": 3},
         3,
     ),
+    "a sign": (
+        r"\mathbf s = \mathbf g \odot \mathop{\textrm{sgn}}(\mathbf g - \mathbf r)",
+        {"s": 1, "g": 1, "r": 1},
+        0,
+    ),
     "a vector of ones": (r"\mathbf s = \mathbf X \mathbf 1", {"s": 1, "X": 2}, 1),
     "word vectors": (
         r"P(o | c) = \frac{\exp(u_o^\top v_c)}{\sum_{w \in V} \exp(u_w^\top v_c)}",
@@ -340,6 +345,7 @@ OUTSIDE: dict[str, tuple[str, str]] = {
     "a convolution of two names": (r"y = x * K", "convolution"),
     "an indicator with its condition below": (r"h_l = W x \mathbb{I}_{\{l=1\}} + s_{l-1}", "indicator"),
     "a function with an underscore": (r"h_l = \text{transformer\_block}(h_{l-1})", "nothing here defines"),
+    "shapes": (r"x.\mathrm{grad}.\mathrm{shape} = x.\mathrm{shape}", "shapes"),
     "a loss of a prediction": (r"L = \sum_t \ell(y_t, \hat y_t)", "a function that nothing"),
     "a column of functions": (
         r"\begin{pmatrix} i \\ f \\ g \end{pmatrix} = \begin{pmatrix} \sigma \\ \sigma \\ \tanh \end{pmatrix} W h",

@@ -75,7 +75,9 @@ class OperatorGrammar(BracketGrammar):
             text = self.tokens[i].text
             depth += (text == "(") - (text == ")")
             i += 1
-        return self.starts_factor(self.tokens[i])
+        # In index notation a softmax is of all that follows: `softmax_w (a[t,J]) e[w,J]`.
+        places = any(token.text == "[" for token in self.tokens[self.i : i])
+        return not places and self.starts_factor(self.tokens[i])
 
     def softmax_of_brackets(
         self, token: Token, under: tuple[s.Expression, ...] = ()

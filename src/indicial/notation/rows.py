@@ -161,11 +161,13 @@ def _systems(tokens: list[Token]) -> tuple[list[Token], set[int]]:
     systems: set[int] = set()
     braces: set[int] = set()
     for i, token in enumerate(tokens):
+        if token.kind != "begin":
+            continue
         brace = i > 0 and _is(tokens[i - 1], {"\\{"})
         before = [t for t in tokens[: i - brace] if t.kind != "quad"][-1:]
         begins = all(t.kind in ("begin", "end", "row", "newline") for t in before)
         wanted = ("array", "aligned") if brace else ("cases", "dcases", "rcases")
-        if token.kind == "begin" and token.text in wanted and begins:
+        if token.text in wanted and begins:
             end = next((k for k in range(i, len(tokens)) if tokens[k].kind == "end"), None)
             if end is None or not _states_equations(tokens[i + 1 : end]):
                 continue

@@ -346,6 +346,8 @@ def _foreign_node(node: s.Node, outline: Outline) -> str:
             return f"{unicode(one)} * {unicode(two)} may be a convolution"
         case s.ListLiteral() if any(map(_is_function_name, node.items)):
             return "it lists functions"
+        case s.Name() if node.base.endswith((".shape", ".size", ".ndim")):
+            return "it is about shapes"
         case s.Name() if node.base == "𝔼":
             return "it holds an expectation"
         case s.Name() if node.base in OPERATORS and not _on_a_left_side(node, outline):

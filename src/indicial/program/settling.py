@@ -25,7 +25,7 @@ from indicial.program.vectors.implied import summed
 Make = Callable[[Part], Program]
 
 
-WHOLE = ("it does not read",)
+WHOLE = ("it does not read", "it uses an integral")
 """What a row is left out for that may change the meaning of the others: then none of them is read."""
 
 
