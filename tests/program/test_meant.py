@@ -576,6 +576,11 @@ def test_a_sum_that_einstein_leaves_out_refutes_no_step(tmp_path: Path) -> None:
     assert not found.mistakes
 
 
+def test_a_gate_alone_reads_a_state_of_elsewhere(tmp_path: Path) -> None:
+    (gate,) = readings(tmp_path, r"z_t = \sigma(W x_t + U h_{t-1})")
+    assert gate.axes["h"] == {2} and not gate.messages
+
+
 def test_scores_that_are_called_e(tmp_path: Path) -> None:
     scores, weights, context = readings(
         tmp_path,

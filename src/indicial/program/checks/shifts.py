@@ -55,6 +55,8 @@ def _inputs(context: Context, steps: list[Step], predicted: set[str]) -> None:
                     (off[0].span, where(off[0], family)), (even[0].span, f"at {family} here"),
                     hint=f"write {family} here too, unless a delay is intended",
                 )  # fmt: skip
+            elif context.document and key not in context.outline.declared:
+                continue  # the h of `z_t = σ(U h_{t-1})`, which another display defines
             elif not even and key not in predicted:
                 context.messages.warning(
                     "shifted-input", f"{key} is never read at {family} itself, only a step off",
