@@ -10,11 +10,11 @@ import math
 import torch
 
 from bench import same
-from bench.cells import EQUATIONS, Size
+from bench.cells import Size
 from bench.options import Options
-from bench.ours import load_weights, module
+from bench.ours import FromEquations
 from bench.peers.experts import SortedDispatch, Weights
-from bench.peers.layer import Layer, gradient
+from bench.peers.layer import Layer
 from bench.table import Line, Section, verdict_of_mean
 from bench.timing import Contender, run_race
 
@@ -24,30 +24,6 @@ MODELS = {"switch": 1, "gathered_switch": 1, "mixtral": 2}
 """How many experts a token has."""
 EXPERTS, INNER = 8, 4
 """How many there are, and how many times as wide as the layer they are inside."""
-
-
-class Compiled(Layer):
-    """The equations, compiled."""
-
-    def __init__(self, name: str, weights: Weights, x: torch.Tensor, slope: torch.Tensor) -> None:
-        units = x.shape[-1]
-        sizes = {"J": units, "E": EXPERTS, "F": INNER * units}
-        self.module = module(str(EQUATIONS / f"{name}.eq"), **sizes)
-        load_weights(self.module, weights)
-        self.names, self.x, self.slope = list(weights), x, slope
-
-    def run(self) -> None:
-        self._step()
-
-    def result(self) -> dict[str, torch.Tensor]:
-        h = self._step()
-        return {"h": h, **{n: gradient(self.module.parameter(n)) for n in self.names}}
-
-    def _step(self) -> torch.Tensor:
-        self.module.zero_grad()
-        h: torch.Tensor = self.module(x=self.x)["h"]
-        torch.autograd.backward(h, self.slope)
-        return h.detach()
 
 
 def problem(size: Size) -> tuple[Weights, torch.Tensor, torch.Tensor]:
@@ -64,13 +40,18 @@ def problem(size: Size) -> tuple[Weights, torch.Tensor, torch.Tensor]:
     return weights, x, torch.randn(b, t, j, generator=random) / (b * t)
 
 
+def compiled(name: str, weights: Weights, x: torch.Tensor, slope: torch.Tensor) -> FromEquations:
+    units = x.shape[-1]
+    return FromEquations(name, weights, x, slope, J=units, E=EXPERTS, F=INNER * units)
+
+
 def experts(options: Options) -> Section:
     """The likeliest expert of 8, by a gate and by gathered matrices, and the two likeliest."""
     section = Section("Experts")
     for name, chosen in MODELS.items():
         for size in SIZES[:2] if options.quick else SIZES:
             weights, x, slope = problem(size)
-            ours = Compiled(name, weights, x, slope)
+            ours = compiled(name, weights, x, slope)
             layers: dict[str, Layer] = {OURS: ours}
             layers[SORTED] = SortedDispatch(weights, x, slope, chosen)
             results = [layer.result() for layer in layers.values()]

@@ -10,42 +10,16 @@ import math
 import torch
 
 from bench import same
-from bench.cells import EQUATIONS
 from bench.options import Options
-from bench.ours import load_weights, module
+from bench.ours import FromEquations
 from bench.peers.grids import GridLoop
-from bench.peers.layer import Layer, gradient
+from bench.peers.layer import Layer
 from bench.table import Line, Section, verdict_of_mean
 from bench.timing import Contender, run_race
 
 NAME, OURS, LOOP = "grid_rnn", "ours", "loop"
 SIZES = ((16, 32, 32, 64), (4, 48, 48, 128))
 """Members, rows, columns, units."""
-
-
-class Compiled(Layer):
-    """The equations, compiled."""
-
-    def __init__(
-        self, weights: dict[str, torch.Tensor], x: torch.Tensor, slope: torch.Tensor
-    ) -> None:
-        units = x.shape[-1]
-        self.module = module(str(EQUATIONS / f"{NAME}.eq"), J=units, K=units)
-        load_weights(self.module, weights)
-        self.names, self.x, self.slope = list(weights), x, slope
-
-    def run(self) -> None:
-        self._step()
-
-    def result(self) -> dict[str, torch.Tensor]:
-        h = self._step()
-        return {"h": h, **{n: gradient(self.module.parameter(n)) for n in self.names}}
-
-    def _step(self) -> torch.Tensor:
-        self.module.zero_grad()
-        h: torch.Tensor = self.module(x=self.x)["h"]
-        torch.autograd.backward(h, self.slope)
-        return h.detach()
 
 
 def grids(options: Options) -> Section:
@@ -60,7 +34,7 @@ def grids(options: Options) -> Section:
         }
         x = torch.randn(size, generator=random)
         slope = torch.randn(size, generator=random) / math.prod(size[:-1])
-        layers: dict[str, Layer] = {OURS: Compiled(weights, x, slope)}
+        layers: dict[str, Layer] = {OURS: FromEquations(NAME, weights, x, slope, J=units, K=units)}
         layers[LOOP] = GridLoop(weights, x, slope)
         results = [layer.result() for layer in layers.values()]
         same.check(results[0], results[1], f"{NAME} and {LOOP}", set(results[0]))

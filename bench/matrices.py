@@ -11,10 +11,10 @@ import math
 import torch
 
 from bench import same
-from bench.cells import EQUATIONS, Size
+from bench.cells import Size
 from bench.options import Options
-from bench.ours import NotThere, load_weights, module
-from bench.peers.layer import Layer, gradient
+from bench.ours import FromEquations, NotThere
+from bench.peers.layer import Layer
 from bench.peers.matrix_states import Chunked, HoistedLoop, MatrixLayer, Weights
 from bench.table import Line, Section, verdict_of_mean
 from bench.timing import Contender, Spread, run_race
@@ -25,30 +25,6 @@ INNER = 16
 """The N of Mamba."""
 MODELS = ("retnet", "gla", "mlstm", "mamba", "deltanet")
 IN_CHUNKS = ("retnet", "gla", "mlstm")
-
-
-class Compiled(Layer):
-    """The equations, compiled."""
-
-    def __init__(self, name: str, weights: Weights, x: torch.Tensor, slope: torch.Tensor) -> None:
-        units = x.shape[-1]
-        others = {"N": INNER} if name == "mamba" else {"K": units, "I": units}
-        self.module = module(str(EQUATIONS / f"{name}.eq"), J=units, **others)
-        load_weights(self.module, weights)
-        self.names, self.x, self.slope = list(weights), x, slope
-
-    def run(self) -> None:
-        self._step()
-
-    def result(self) -> dict[str, torch.Tensor]:
-        h = self._step()
-        return {"h": h, **{n: gradient(self.module.parameter(n)) for n in self.names}}
-
-    def _step(self) -> torch.Tensor:
-        self.module.zero_grad()
-        h: torch.Tensor = self.module(x=self.x)["h"]
-        torch.autograd.backward(h, self.slope)
-        return h.detach()
 
 
 def problem(name: str, size: Size, seed: int = 0) -> tuple[Weights, torch.Tensor, torch.Tensor]:
@@ -73,6 +49,12 @@ def problem(name: str, size: Size, seed: int = 0) -> tuple[Weights, torch.Tensor
         weights |= {"b": drawn(j, around=-2), "A": rates, "D": torch.ones(j)}
     x = torch.randn(b, t, j, generator=random)
     return weights, x, torch.randn(b, t, j, generator=random) / (b * t)
+
+
+def compiled(name: str, weights: Weights, x: torch.Tensor, slope: torch.Tensor) -> FromEquations:
+    units = x.shape[-1]
+    others = {"N": INNER} if name == "mamba" else {"K": units, "I": units}
+    return FromEquations(name, weights, x, slope, J=units, **others)
 
 
 def matrices(options: Options) -> Section:
@@ -105,7 +87,7 @@ def _lines(name: str, size: Size, options: Options) -> list[Line]:
     if name in IN_CHUNKS:
         peers[CHUNKED] = Chunked(name, weights, x, slope)
     try:
-        ours = Compiled(name, weights, x, slope)
+        ours = compiled(name, weights, x, slope)
         if name in IN_CHUNKS:
             check(name, ours, peers[CHUNKED])
     except (NotThere, same.Different) as reason:

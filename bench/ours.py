@@ -13,8 +13,8 @@ from typing import Any
 import torch
 
 import indicial
-from bench.cells import Problem
-from bench.peers.layer import TorchLayer, gradient
+from bench.cells import EQUATIONS, Problem
+from bench.peers.layer import Layer, TorchLayer, gradient
 from bench.table import NOT_THERE
 
 
@@ -39,6 +39,35 @@ def compile_program(program: Any, **sizes: int) -> Any:
 def explain(error: Exception) -> str:
     text = str(error).strip() or type(error).__name__
     return f"fails: {text.splitlines()[0]}"
+
+
+class FromEquations(Layer):
+    """A layer that gives h of x, from its equations: the gradients of all its weights."""
+
+    def __init__(
+        self,
+        name: str,
+        weights: dict[str, torch.Tensor],
+        x: torch.Tensor,
+        slope: torch.Tensor,
+        **sizes: int,
+    ) -> None:
+        self.module = module(str(EQUATIONS / f"{name}.eq"), **sizes)
+        load_weights(self.module, weights)
+        self.names, self.x, self.slope = list(weights), x, slope
+
+    def run(self) -> None:
+        self._step()
+
+    def result(self) -> dict[str, torch.Tensor]:
+        h = self._step()
+        return {"h": h, **{n: gradient(self.module.parameter(n)) for n in self.names}}
+
+    def _step(self) -> torch.Tensor:
+        self.module.zero_grad()
+        h: torch.Tensor = self.module(x=self.x)["h"]
+        torch.autograd.backward(h, self.slope)
+        return h.detach()
 
 
 class Compiled(TorchLayer):

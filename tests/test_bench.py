@@ -13,9 +13,10 @@ import pytest
 import torch
 
 import indicial
-from bench import cells, document, machine, matrices, same, translation
+from bench import cells, document, experts, machine, matrices, same, translation
 from bench.__main__ import arguments
 from bench.cells import Problem, Size
+from bench.peers.experts import SortedDispatch
 from bench.peers.layer import TorchLayer
 from bench.peers.loops import HoistedLoop, NaiveLoop
 from bench.peers.matrix_states import Chunked
@@ -266,10 +267,17 @@ def test_the_table_of_tiny_shakespeare_has_medians_and_every_seed() -> None:
 @pytest.mark.parametrize("name", matrices.MODELS)
 def test_layers_whose_state_is_a_matrix_compute_the_same(name: str) -> None:
     given = matrices.problem(name, Size(2, 70, 5))  # more steps than a chunk has
-    ours = matrices.Compiled(name, *given)
+    ours = matrices.compiled(name, *given)
     matrices.check(name, ours, MatrixLoop(name, *given))
     if name in matrices.IN_CHUNKS:
         matrices.check(name, ours, Chunked(name, *given))
+
+
+@pytest.mark.parametrize("name", experts.MODELS)
+def test_experts_compute_the_same(name: str) -> None:
+    given = experts.problem(Size(2, 7, 4))
+    theirs = SortedDispatch(*given, experts.MODELS[name]).result()
+    same.check(experts.compiled(name, *given).result(), theirs, name, set(theirs))
 
 
 @pytest.mark.parametrize("name", ["bahdanau", "encoder_decoder_prenorm"])
