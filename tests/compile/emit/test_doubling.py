@@ -161,7 +161,7 @@ def test_factors_whose_product_is_too_large(
     small: float, seen: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The state stays small where the product of all factors has no number: 4^100 in float32."""
-    monkeypatch.setattr(doubling, "_unseen", lambda values: not seen)
+    monkeypatch.setattr(doubling, "unseen", lambda values: not seen)
     a = torch.full((2, 100), 4.0, requires_grad=True)
     b = torch.full((2, 100), small)
     b[:, 60:] = torch.linspace(-1, 1, 40)
