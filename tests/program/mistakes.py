@@ -84,6 +84,7 @@ TIMES = {
     "two-steps": (
         "input x[t,k]\nG[t,j] = σ(W[j,I] h[t-1,I] + V[j,K] x[t,K])\nh[t,j] = G[t-1,j] h[t-1,j]"
     ),
+    "cell-of-numbers": "h[t] = tanh(W h[t-1] + U x[t] + b)",
     "shifted-input": "input x[t,k]\nR[t,j] = W[j,K] x[t,K]\ny[t,j] = R[t,j] + V[j,K] x[t-1,K]",
     "shifted-parameter": "input w[t] in V\nparameter p[t,j]\ny[t,j] = e[w[t],j] + p[t-1,j]",
     "shifted-left": "input x[t,k]\ny[t+1,j] = W[j,K] x[t,K]",

@@ -60,6 +60,7 @@ def suspect(context: Context, lowering: Lowering, sequence: set[int]) -> None:
     if first_layers(context):
         return
     _shared_by_layers(context)
+    _cells_of_numbers(context, over)
     numbers(context)
     order(context)
     weights(context)
@@ -71,6 +72,35 @@ def suspect(context: Context, lowering: Lowering, sequence: set[int]) -> None:
     }
     predicted |= {reference.key for reference, _, _ in context.outline.generated}
     suspect_times(context, predicted)
+
+
+def _cells_of_numbers(context: Context, over: set[str]) -> None:
+    """`h[t] = tanh(W h[t-1] + U x[t])`: brackets hold all indices, so that each of these is a number."""
+    if context.document:
+        return
+    for number, statement in enumerate(context.statements):
+        target = context.tensors[statement.target]
+        steps = [axis for axis in statement.variables if axis.family in over]
+        if len(statement.left) != 1 or len(steps) != 1:
+            continue
+        weights = [
+            (span, "a number")
+            for info in context.tensors.values()
+            if info.key[:1] in WEIGHTS and info.guess and not info.axes
+            for span, _, at in info.reads if at == number
+        ]  # fmt: skip
+        if weights:
+            letter = steps[0].name
+            context.messages.warning(
+                "cell-of-numbers", f"{target.key} is one number at each {letter}, and so are its weights",
+                (statement.left_span, f"{target.key} has the index {letter} and no other"), *weights,
+                hint=f"write {target.key}[{letter},j] and W[j,I] for a vector of units, or leave out the brackets: "
+                f"{target.key}_{letter} = W {target.key}_{{{letter}-1}}",
+            )  # fmt: skip
+
+
+WEIGHTS = frozenset("WUV")
+"""Letters that people keep for matrices."""
 
 
 def _touched(sites: list[Span], statements: list[RawStatement]) -> set[Span]:
