@@ -1,6 +1,5 @@
 # captioning: the points of an image into words, each word with an attention over places
-# after Xu et al. 2015, §3, arXiv:1502.03044, with a small image network of its own, whose places look at each other: so
-# each knows how many there are of what it shows
+# after Xu et al. 2015, §3, arXiv:1502.03044; a small image network, whose places look at each other
 input I[x,y,c]
 input w[t] in V
 parameter pos[x,y,k]

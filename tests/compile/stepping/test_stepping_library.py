@@ -12,7 +12,7 @@ from tests.compile.module.modules import compiled, inputs, random, small
 
 MODELS = [
     "answer", "bahdanau", "captioning", "captioning_features", "causal_cnn", "cross_attention", "encoder_decoder",
-    "encoder_decoder_prenorm", "gpt2", "gru", "language_model", "language_model_stack", "layer_norm",
+    "encoder_decoder_prenorm", "experts", "gpt2", "gru", "language_model", "language_model_stack", "layer_norm",
     "log_loss", "lstm", "masked", "mlp", "random_synthesizer",
     "positions_concatenated", "positions_learned", "positions_sinusoidal", "residual", "rms_norm",
     "rnn", "rnn_lm", "stacked", "temperature", "thought_vector", "transformer", "transformer_bilinear",
