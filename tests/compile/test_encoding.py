@@ -22,6 +22,7 @@ from indicial.program.sizes import Size
         0, -7, 10**30, 0.1, -0.0, float("inf"), True, None, "", "h̄\n\0\ud800", (), [], {},
         (1, True, 1.0, "1"), {"a": [1, (2,)], ("b", 1): None}, {1, 2}, frozenset("ab"),
         Fraction(1, 3), Size.of("J") * 2 + 1, ir.Affine.of("t", -1),
+        ir.Gather(ir.Read("w", (ir.Affine.of("t", 0),))), ir.Flat(()),
     ],
 )  # fmt: skip
 def test_values_are_read_as_they_were(value: object) -> None:

@@ -17,6 +17,7 @@ import functools
 import importlib
 import json
 from collections.abc import Callable, Iterable
+from dataclasses import fields
 from fractions import Fraction
 from types import MethodType
 from typing import Any, Generic, TypeVar
@@ -191,7 +192,7 @@ def _method(parts: list[Any]) -> MethodType:
 def _fields(kind: str) -> tuple[str, ...]:
     """The fields that are kept: those of the class, unless it says itself which (`STORED`)."""
     own = _class(kind)
-    return tuple(getattr(own, "STORED", None) or own.__dataclass_fields__)
+    return tuple(getattr(own, "STORED", None) or (field.name for field in fields(own)))
 
 
 @functools.cache
