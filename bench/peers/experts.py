@@ -5,32 +5,18 @@ from __future__ import annotations
 import torch
 from torch.nn import functional as nn
 
-from bench.peers.layer import Layer, gradient
+from bench.peers.layer import TrainedLayer
 
 Tensor = torch.Tensor
 Weights = dict[str, Tensor]
 
 
-class SortedDispatch(Layer):
+class SortedDispatch(TrainedLayer):
     """One training step of a feed-forward layer of which each token has its best `chosen` experts."""
 
     def __init__(self, weights: Weights, x: Tensor, slope: Tensor, chosen: int) -> None:
-        self.x, self.slope, self.chosen = x, slope, chosen
-        self.weights = {n: w.clone().requires_grad_() for n, w in weights.items()}
-
-    def run(self) -> None:
-        self._step()
-
-    def result(self) -> dict[str, Tensor]:
-        h = self._step()
-        return {"h": h, **{name: gradient(w) for name, w in self.weights.items()}}
-
-    def _step(self) -> Tensor:
-        for weight in self.weights.values():
-            weight.grad = None
-        h = self.forward()
-        torch.autograd.backward(h, self.slope)
-        return h.detach()
+        super().__init__(weights, x, slope)
+        self.chosen = chosen
 
     def forward(self) -> Tensor:
         tokens = self.x.flatten(0, 1)

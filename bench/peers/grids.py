@@ -5,31 +5,13 @@ from __future__ import annotations
 import torch
 from torch.nn import functional as nn
 
-from bench.peers.layer import Layer, gradient
+from bench.peers.layer import TrainedLayer
 
 Tensor = torch.Tensor
 
 
-class GridLoop(Layer):
+class GridLoop(TrainedLayer):
     """One training step."""
-
-    def __init__(self, weights: dict[str, Tensor], x: Tensor, slope: Tensor) -> None:
-        self.x, self.slope = x, slope
-        self.weights = {n: w.clone().requires_grad_() for n, w in weights.items()}
-
-    def run(self) -> None:
-        self._step()
-
-    def result(self) -> dict[str, Tensor]:
-        h = self._step()
-        return {"h": h, **{name: gradient(w) for name, w in self.weights.items()}}
-
-    def _step(self) -> Tensor:
-        for weight in self.weights.values():
-            weight.grad = None
-        h = self.forward()
-        torch.autograd.backward(h, self.slope)
-        return h.detach()
 
     def forward(self) -> Tensor:
         turned = self.weights["V"].t()

@@ -65,6 +65,34 @@ class TorchLayer(Layer):
         return h.detach()
 
 
+class TrainedLayer(Layer):
+    """One of weights and an input that stays: subclasses give `forward`."""
+
+    def __init__(
+        self, weights: dict[str, torch.Tensor], x: torch.Tensor, slope: torch.Tensor
+    ) -> None:
+        self.x, self.slope = x, slope
+        self.weights = {n: w.clone().requires_grad_() for n, w in weights.items()}
+
+    @abstractmethod
+    def forward(self) -> torch.Tensor:
+        """`h`, from the weights."""
+
+    def run(self) -> None:
+        self._step()
+
+    def result(self) -> dict[str, torch.Tensor]:
+        h = self._step()
+        return {"h": h, **{name: gradient(w) for name, w in self.weights.items()}}
+
+    def _step(self) -> torch.Tensor:
+        for weight in self.weights.values():
+            weight.grad = None
+        h = self.forward()
+        torch.autograd.backward(h, self.slope)
+        return h.detach()
+
+
 def gradient(leaf: torch.Tensor) -> torch.Tensor:
     assert leaf.grad is not None
     return leaf.grad

@@ -14,7 +14,7 @@ from collections.abc import Callable
 import torch
 from torch.nn import functional as nn
 
-from bench.peers.layer import Layer, gradient
+from bench.peers.layer import TrainedLayer
 
 DECAY = 0.97
 CHUNK = 64
@@ -24,26 +24,15 @@ Tensor = torch.Tensor
 Weights = dict[str, Tensor]
 
 
-class MatrixLayer(Layer):
+class MatrixLayer(TrainedLayer):
     """One training step: `forward` from the weights, and the gradients of all of them."""
 
     def __init__(self, name: str, weights: Weights, x: Tensor, slope: Tensor) -> None:
-        self.name, self.x, self.slope = name, x, slope
-        self.weights = {n: w.clone().requires_grad_() for n, w in weights.items()}
+        super().__init__(weights, x, slope)
+        self.name = name
 
-    def run(self) -> None:
-        self._step()
-
-    def result(self) -> dict[str, Tensor]:
-        h = self._step()
-        return {"h": h, **{name: gradient(w) for name, w in self.weights.items()}}
-
-    def _step(self) -> Tensor:
-        for weight in self.weights.values():
-            weight.grad = None
-        h = FORWARD[self.name](self.weights, self.x, self.state)
-        torch.autograd.backward(h, self.slope)
-        return h.detach()
+    def forward(self) -> Tensor:
+        return FORWARD[self.name](self.weights, self.x, self.state)
 
     def state(self, q: Tensor, k: Tensor, v: Tensor, log_decay: Tensor) -> Tensor:
         """`Σ_i q[t,i] S[t,i,j]`; the decays' logarithms are (B or 1, T) or (B, T, I)."""

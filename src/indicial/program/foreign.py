@@ -323,6 +323,7 @@ def _convolved(one: s.Name, two: s.Name) -> bool:
 
 
 KERNELS = frozenset("Kkw")
+"""Letters of what something is convolved with."""
 
 
 def _is_function_name(node: s.Expression) -> bool:

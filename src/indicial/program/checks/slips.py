@@ -480,6 +480,7 @@ def _below(name: s.Name) -> str:
 
 
 COUNTED = frozenset("ijkmn")
+"""Letters that number things and are no time."""
 
 
 def _index_letters(name: s.Name) -> list[str]:

@@ -27,7 +27,7 @@ from indicial.program.checks.spelling import suspect_names
 from indicial.program.checks.timing import expanded
 from indicial.program.lowering.context import Context, RawStatement, TensorInfo, Variable
 from indicial.program.lowering.lower import Lowering
-from indicial.program.names.letters import capital
+from indicial.program.names.letters import MATRICES, capital
 from indicial.program.names.occurrences import recurrences
 from indicial.program.rewrite import free_indices
 
@@ -86,7 +86,7 @@ def _cells_of_numbers(context: Context, over: set[str]) -> None:
         weights = [
             (span, "a number")
             for info in context.tensors.values()
-            if info.key[:1] in WEIGHTS and info.guess and not info.axes
+            if info.key[:1] in MATRICES and info.guess and not info.axes
             for span, _, at in info.reads if at == number
         ]  # fmt: skip
         if weights:
@@ -97,10 +97,6 @@ def _cells_of_numbers(context: Context, over: set[str]) -> None:
                 hint=f"write {target.key}[{letter},j] and W[j,I] for a vector of units, or leave out the brackets: "
                 f"{target.key}_{letter} = W {target.key}_{{{letter}-1}}",
             )  # fmt: skip
-
-
-WEIGHTS = frozenset("WUV")
-"""Letters that people keep for matrices."""
 
 
 def _touched(sites: list[Span], statements: list[RawStatement]) -> set[Span]:

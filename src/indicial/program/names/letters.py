@@ -149,6 +149,8 @@ def is_step(item: s.Expression) -> bool:
     return found is not None and found[1] != 0 and found[0].bare and found[0].base in COUNTING
 
 
+MATRICES = frozenset("WUV")
+"""Letters that people keep for matrices."""
 LAST = frozenset("TNLM")
 """What may stand for the last element: the T of `y = h_T`."""
 COUNTING = frozenset("ijklmnstτℓ")

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from indicial.notation import syntax as s
 from indicial.notation.printers import name_key
 from indicial.program.messages import Messages
-from indicial.program.names.letters import index_name, is_capital, is_letter, live_letters
+from indicial.program.names.letters import MATRICES, index_name, is_capital, is_letter, live_letters
 from indicial.program.names.sorting import outline
 from indicial.program.vectors.leaves import in_scripts
 from indicial.program.vectors.regular import (
@@ -30,7 +30,6 @@ from indicial.program.vectors.regular import (
 )
 
 COUNTING = frozenset("dnmND")
-WEIGHTS = frozenset("WUV")
 DEEPEST = 8
 """How often functions that call functions are written out."""
 
@@ -129,7 +128,7 @@ def _starred(node: s.Product) -> s.Expression:
         return node
     parts: list[list[s.Expression]] = [[node.factors[0]]]
     for one, two in zip(node.factors, node.factors[1:], strict=False):
-        weighs = isinstance(one, s.Name) and one.base in WEIGHTS  # `W * x` is what `W x` is
+        weighs = isinstance(one, s.Name) and one.base in MATRICES  # `W * x` is what `W x` is
         if (
             starred(one, two)
             and not weighs
@@ -163,7 +162,7 @@ def _steps(node: s.Expression) -> bool:
     """`f_t`, `(1 - z_t)`: something at a step, and no weight."""
     if isinstance(node, s.Group):
         return any(map(_steps, node.body.every(s.Name)))
-    if not isinstance(node, s.Name) or node.base in WEIGHTS | frozenset("QKAB"):
+    if not isinstance(node, s.Name) or node.base in MATRICES | frozenset("QKAB"):
         return False
     return bool(node.sub or node.sup)
 

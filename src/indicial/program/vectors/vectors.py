@@ -23,6 +23,7 @@ from indicial.notation.printers import unicode
 from indicial.notation.vocabulary import SPACE
 from indicial.program.messages import Message, Messages
 from indicial.program.names import inverses
+from indicial.program.names.letters import MATRICES
 from indicial.program.names.outline import DISTRIBUTIONS
 from indicial.program.names.sorting import outline
 from indicial.program.vectors import regular
@@ -53,10 +54,6 @@ _RELATIONS = re.compile(
     re.IGNORECASE,
 )
 """Words for what a step with vectors may use and no equation says."""
-
-
-MATRICES = frozenset("WUV")
-"""Letters of weights."""
 
 
 @dataclass(frozen=True)
