@@ -91,16 +91,16 @@ def test_it_learns_looks_and_saves(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("what", "optimizer", "accumulate"),
+    ("what", "changes"),
     [
-        ("gpt2", "adamw", 2),
-        ("ugrnn", "muon", 1),
-        pytest.param("encoder", "muon", 1, marks=pytest.mark.long),
+        ("gpt2", {"optimizer": "adamw", "accumulate": 2}),
+        ("ugrnn", {"average": 4}),
+        pytest.param("encoder", {}, marks=pytest.mark.long),
     ],
 )
-def test_it_goes_on_bit_for_bit(tmp_path: Path, what: str, optimizer: str, accumulate: int) -> None:
+def test_it_goes_on_bit_for_bit(tmp_path: Path, what: str, changes: dict[str, Any]) -> None:
     """gpt2 and the encoder have dropout, the encoder blanks."""
-    choices = dataclasses.replace(CHOICES, optimizer=optimizer, accumulate=accumulate)
+    choices = dataclasses.replace(CHOICES, **changes)
     whole, parts = Notes(), []
     task, module, run = begin(tmp_path / "whole", what, choices=choices)
     train(task, module, choices, run, [whole, Metrics(run.metrics)])
@@ -132,6 +132,30 @@ def test_it_goes_on_bit_for_bit(tmp_path: Path, what: str, optimizer: str, accum
     assert all(torch.equal(value, found[name]) for name, value in expected.items())
     looks = {step: s.nats for p in parts for step, s in p.scores.items()}
     assert looks == {step: s.nats for step, s in whole.scores.items()}
+
+
+def test_the_mean_of_the_weights_is_what_is_looked_at_and_kept() -> None:
+    """Training is the same with it and without; the mean is that of the definition."""
+    choices = dataclasses.replace(CHOICES, average=4)
+    task = small_task("ugrnn", data=DATA)
+    plain, averaged = (Training(task, small_module(task), one) for one in (CHOICES, choices))
+    mean = {key: p.detach().clone() for key, p in plain.optimizer.parameters.items()}
+    for number in range(1, 21):
+        assert plain.step() == averaged.step()
+        for key, p in plain.optimizer.parameters.items():
+            mean[key] += max(1 / 4, 9 / (9 + number)) * (p.detach() - mean[key])
+    kept = averaged.checkpoint()
+    for key, p in plain.optimizer.parameters.items():
+        assert torch.equal(kept.part("trained")[key], p)
+        torch.testing.assert_close(kept.part("model")[key], mean[key])
+        p.data.copy_(kept.part("model")[key])
+    assert plain.validate() == averaged.validate()
+    assert averaged.checkpoint().part("trained").keys() == mean.keys()
+    without = Training(task, small_module(task, seed=9), CHOICES)  # who drops the mean has the rest
+    without.load(kept)
+    assert all(
+        torch.equal(kept.part("trained")[k], v) for k, v in without.optimizer.parameters.items()
+    )
 
 
 def test_batches_that_are_accumulated_are_one_large_batch() -> None:

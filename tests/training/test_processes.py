@@ -31,7 +31,8 @@ QUICK = ["--max-steps", "6", "--context", "16", "--batch-size", "4", "--eval-eve
          "--save-every", "3", "--learning-rate", "0.05"]  # fmt: skip
 UGRNN = ["ugrnn", "--data", "text.txt", "--set", "J=8", *QUICK]
 FOCUS = ["transformer", "focus", "--data", "text.txt", "--set", "J=8", "--set", "L=1", "--set", "D=9",
-         "--accumulate", "2", "--clip", "0.1", "--clip-each", "--eval-tokens", "100", *QUICK]  # fmt: skip
+         "--accumulate", "2", "--clip", "0.1", "--clip-each", "--average", "3", "--eval-tokens", "100",
+         *QUICK]  # fmt: skip
 BLANK = ["encoder", "--data", "text.txt", "--set", "p=0", "--set", "J=8", "--set", "L=1",
          "--accumulate", "2", *QUICK]  # fmt: skip
 EXPLODES = [*UGRNN, "--learning-rate", "1e30"]

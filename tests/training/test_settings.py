@@ -41,7 +41,7 @@ def test_values_as_typed() -> None:
         ("lr", "3", "no setting lr; did you mean learning-rate?"),
         ("block_size", "3", "did you mean context?"),
         ("n_embd", "3", "did you mean set?"),
-        ("qwertz", "3", "there are accumulate, batch-size"),
+        ("qwertz", "3", "there are accumulate, average, batch-size"),
         ("batch_size", "3.5", "--batch-size takes a whole number; got 3.5"),
         ("batch_size", "0", "--batch-size takes a number of at least 1; got 0"),
         ("batch_size", "many", "--batch-size takes a number; got many"),

@@ -35,6 +35,8 @@ class Choices:
     clip: float = 1.0
     """0 clips nothing."""
     clip_each: bool = False
+    average: int = 0
+    """Steps whose weights are averaged; 0: none."""
     eval_every: int | None = 100
     """None: at the marks; so does `save_every`."""
     eval_tokens: int | None = None

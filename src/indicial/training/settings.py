@@ -61,6 +61,7 @@ class Settings:
     weight_decay: float | None = None
     clip: float | None = None
     clip_each: bool | None = None
+    average: int | None = None
 
     eval_every: int | None = None
     eval_tokens: int | None = None

@@ -308,6 +308,7 @@ def _choices(
         weight_decay=_said(settings.weight_decay, 0.1),
         clip=_said(settings.clip, 1.0),
         clip_each=bool(settings.clip_each),
+        average=settings.average or 0,
         patience=settings.patience,
         seed=settings.seed or 0,
         device=device,

@@ -19,6 +19,7 @@ from torch import Tensor
 from indicial.compile.module.module import ProgramModule
 from indicial.program.messages import IndicialError
 from indicial.tasks.task import Batch, Scores, Task
+from indicial.training.averages import Average
 from indicial.training.checkpoints import Checkpoint
 from indicial.training.choices import BFLOAT16, Choices
 from indicial.training.clipping import clip_by_norm
@@ -81,6 +82,7 @@ class Training:
         unused = processes.connected and not self._all_used()
         self.replica = processes.wrap(module, unused, choices.compile)
         self.optimizer = Optimizer(module, choices.optimizer, weight_decay=choices.weight_decay)
+        self.average = Average(self.optimizer.parameters, choices.average)
         steps = choices.max_steps
         self.schedule = Schedule(choices.learning_rate, steps, min(choices.warmup, steps))
         self.progress = Progress()
@@ -112,6 +114,7 @@ class Training:
             raise NotFinite(loss, progress.step * choices.accumulate)
         self.optimizer.step(rate)
         progress.step += 1
+        self.average.follow(progress.step)
         progress.tokens += count
         progress.clipped += clipped
         progress.weight = SMOOTHING * progress.weight + (1 - SMOOTHING)
@@ -180,9 +183,9 @@ class Training:
         """A look at the validation part, which changes nothing, not even what is drawn later."""
         torch.manual_seed(self.choices.seed)
         processes, most = self.processes, self.choices.eval_tokens
-        if not processes.connected:
-            return self.task.validate(self.module, most)
-        with processes.whole(self.module):
+        with self.average.used(), processes.whole(self.module):
+            if not processes.connected:
+                return self.task.validate(self.module, most)
             part = self.task.validate(self.module, most, processes.rank, processes.of)
         nats, count, *tally = processes.sum([part.nats, part.count, *part.tally])
         return self.task.scores(nats, int(count), tuple(tally))
@@ -192,20 +195,23 @@ class Training:
         torch.manual_seed(self.choices.seed)
         step, module = self.progress.step, self.module.eval()
         rate = self.schedule.at(self.stretch.at(step - 1))
-        with self.processes.whole(module):
+        with self.average.used(), self.processes.whole(module):
             batch = self.task.nan_in_validation(module)
             return not_finite(module, batch, "the validation loss is nan", step, kept, rate)
 
     # ------------------------------------------------------------------ keeping
 
     def checkpoint(self) -> Checkpoint:
-        keys = self.module.state_keys.values()
-        tensors = {f"model/{key}": whole(self.module.get_parameter(key).detach()) for key in keys}
+        own = {key: whole(p.detach()) for key, p in self.optimizer.parameters.items()}
+        means = {key: whole(mean) for key, mean in self.average.means.items()}
+        tensors = {f"model/{key}": value for key, value in (means or own).items()}
+        tensors |= {f"trained/{key}": value for key, value in own.items() if means}
         tensors |= {f"optimizer/{name}": v for name, v in self.optimizer.tensors().items()}
         return Checkpoint(self.progress.step, tensors, asdict(self.progress))
 
     def load(self, checkpoint: Checkpoint) -> None:
         load_weights(self.module, checkpoint)
+        self.average.load(checkpoint.part("trained"))
         self.optimizer.load(checkpoint.part("optimizer"))
         self.progress = Progress(**checkpoint.facts)
         if self.choices.seconds is None:  # the number of steps was said since
