@@ -20,6 +20,8 @@ from indicial.tasks.forms import form_of
 from indicial.tasks.predictions import Measure
 from indicial.training.front import train
 from indicial.training.run import Run
+from indicial.training.settings import Settings
+from indicial.training.starting import begin
 
 torch.set_num_threads(1)
 SMALL = """
@@ -171,3 +173,31 @@ def test_the_library_answers_from_a_folder_of_ones_own(
     assert main(["train", "answer", *f"{files} {sizes} --out own".split()]) == 0
     assert main(["generate", "own", "--prompt", "Where is Moritz from?", "--show-source"]) == 0
     assert "Moritz is a painter from Bari ." in capsys.readouterr().out.splitlines()[-1]
+
+
+def test_pages_stay_whole_when_a_run_is_gone_on_with(people: Path) -> None:
+    # The positions of answers are learned, and how many there are says nothing of how long a page is.
+    text = SMALL.replace("e[w[t-1],j] +", "e[w[t-1],j] + pos[t,j] +") + "parameter pos[t,j]\n"
+    Path("answer.eq").write_text(text, encoding="utf-8")
+    long = " and was seen in many other towns and ports of the north" * 4
+    Path("pages.txt").write_text("".join(f"{page[:-2]}{long} .\n" for page in PAGES))
+    first = trained()
+    places = first.description.sizes["T"]
+    assert places < first.number("context")
+    Path("qa.tsv").write_text("Where is Ann Ott from, do you know that?\tLund\n" * 5)
+    said: list[str] = []
+    ready = begin(
+        Settings.read({
+            "from": "run", "data": ["pages.txt", "qa.tsv"], "column": ASKED, "validation": ["qa.tsv"],
+            "documents": "lines", "max_steps": 1, "batch_size": 5, "out": "more",
+        }),
+        said.append,
+    )  # fmt: skip
+    assert not any("cut" in text for text in said)
+    pages = ready.task.batch(0).lengths["R"]
+    assert int(pages.max()) == first.number("context")
+    # There are more positions than before; those that there were are as they were.
+    pos, before = ready.module.parameter("pos"), first.module("best").parameter("pos")
+    assert len(pos) > len(before) == places
+    assert torch.equal(pos[:places], before)
+    assert any("tensors" in text and "anew" not in text for text in said)

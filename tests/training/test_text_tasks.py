@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,8 @@ from indicial.tasks.programs import trainable
 from indicial.tasks.texts import Texts
 from indicial.training.front import train
 from indicial.training.run import Run
+from indicial.training.settings import Settings
+from indicial.training.starting import begin
 from indicial.training.watchers import Report, Watcher
 
 PLACES = ["Lund", "Rome", "Oslo"]
@@ -94,6 +97,42 @@ def test_batches_have_one_objective_and_every_document_as_often(people: Path) ->
     assert asked == 20
     often = [n for text, n in seen.items() if MARK not in text]
     assert len(often) == 15 and sum(often) == 120 and max(often) - min(often) <= 1
+
+
+def test_each_file_comes_as_often_as_its_share_says(people: Path) -> None:
+    rows = Path("asked.tsv").read_text().splitlines(keepends=True)
+    Path("few.tsv").write_text("".join(rows[:3]))
+    Path("many.tsv").write_text("".join(rows[3:]))
+    said = {
+        "model": "transformer", "data": ["many.tsv", "wiki.txt", "few.tsv"], "shares": [1, 1, 3], "set": SMALL,
+        "column": ASKED, "validation": ["dev.tsv"], "batch_size": 4, "max_steps": 2, "tokens": "characters",
+        "documents": "lines",
+    }  # fmt: skip
+    task = begin(Settings.read({**said, "out": "run"})).task
+    assert isinstance(task, Texts) and task.objective == {"language": 1.0, "question": 4.0}
+    seen: Counter[str] = Counter()
+    for step in range(40):  # as many as are drawn together
+        batch = task.batch(step)
+        for row in batch.inputs["w"].tolist():
+            seen[task.data.tokenizer.decode(row).split("<EOS>")[0]] += 1
+    for name, share in (("few.tsv", 3), ("many.tsv", 1), ("wiki.txt", 1)):
+        often = [seen[row.replace("\t", MARK)] for row in Path(name).read_text().splitlines()]
+        assert sum(often) == share * 40 * 4 // 5
+        assert max(often) - min(often) <= 1
+    for wrong in (["1", "2"], ["1", "1", "-1"], ["1", "1", "x"]):
+        with pytest.raises(
+            IndicialError, match="a number above 0 for each of the 3 names of --data"
+        ):
+            begin(Settings.read({**said, "shares": wrong, "out": "no"}))
+    # Texts alone have shares too, and the run is gone on with.
+    Path("more.txt").write_text("Xi came from Oslo .\n" * 3)
+    terms = {"data": ["wiki.txt", "more.txt"], "shares": [1, 2], "set": SMALL, "quiet": True}
+    more = {"documents": "lines", "tokens": "characters", "max_steps": 4, "batch_size": 4}
+    whole = train("transformer", out="whole", **terms, **more)
+    half = train("transformer", out="half", watchers=[StopAt(2)], **terms, **more)
+    rest = train(resume=half, quiet=True)
+    one, other = (run.checkpoint("last").part("model") for run in (whole, rest))
+    assert all(torch.equal(one[name], other[name]) for name in one)
 
 
 def test_the_loss_is_that_of_the_answers_alone(people: Path) -> None:

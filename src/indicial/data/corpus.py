@@ -38,6 +38,8 @@ class Corpus:
     """How many characters the tokenizer did not know (validation only, tokens = characters)."""
     digest: str
     """SHA-256 of tokens and starts: a run keeps it, to notice on resume that its data changed."""
+    items: tuple[int, ...] = ()
+    """How many documents each file or folder has that was named; they stand in this order."""
 
     def __len__(self) -> int:
         return len(self.tokens)

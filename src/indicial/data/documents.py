@@ -46,6 +46,8 @@ class Piece(NamedTuple):
 
     text: str
     ends: bool
+    item: int = 0
+    """Of the files and folders that were named, the number of the one that it stands in."""
 
 
 def kind_of(file: File, field: str | None) -> str:

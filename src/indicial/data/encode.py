@@ -3,7 +3,8 @@
     write_tokens(folder, "train", source.pieces(), tokenizer)
         →  folder/train.tokens   uint16 or uint32, `<EOS>` after each document
            folder/train.starts   int64, where each document starts
-           and counts: {"documents": …, "tokens": …, "characters": …, "words": …, "bytes": …}
+           and counts: {"documents": …, "tokens": …, "characters": …, "words": …, "bytes": …}; documents
+           of each name that was given stand together, and "items" says how many there are
 
 About a million tokens are held at a time, however long the text is.
 """
@@ -35,17 +36,19 @@ def write_tokens(
 ) -> dict[str, Any]:
     """Write the two files of a part; returns what was counted on the way."""
     counts = {"documents": 0, "tokens": 0, "characters": 0, "words": 0, "bytes": 0}
+    items: dict[int, int] = {}
     with (
         (folder / f"{part}.tokens").open("wb") as tokens,
         (folder / f"{part}.starts").open("wb") as starts,
     ):
         written = _Written(tokens, starts, tokenizer)
         begins = True
-        for text, ends in pieces:
+        for text, ends, item in pieces:
             numbers = tokenizer.numbers(text, begins)
             if begins:
                 written.starts.append(counts["tokens"])
                 counts["documents"] += 1
+                items[item] = items.get(item, 0) + 1
             written.add(numbers, ends)
             begins = ends
             counts["tokens"] += len(numbers) + ends
@@ -53,7 +56,8 @@ def write_tokens(
             counts["words"] += len(text.split())
             counts["bytes"] += _bytes(text)
         written.flush()
-    return {**counts, "unknown": written.unknown}
+    each = [items.get(item, 0) for item in range(max(items, default=0) + 1)]
+    return {**counts, "unknown": written.unknown, "items": each}
 
 
 class _Written:

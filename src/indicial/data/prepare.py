@@ -32,7 +32,7 @@ WORLD_SIZE = 100_000
 FRACTION = 0.1
 """How much is kept back for validation."""
 
-FORMAT = 2
+FORMAT = 3
 """Of what is stored: to be raised when the same data would be stored differently."""
 
 
@@ -134,7 +134,7 @@ def _described(data: Data, parts: Parts, cut: Cut) -> Data:
     told["cut"] = asdict(cut)
     for part, corpus in (("train", data.train), ("validation", data.validation)):
         told[part] = {
-            **counts[part],
+            **{name: count for name, count in counts[part].items() if name != "items"},
             "tokens_per_document": len(corpus) / corpus.documents,
             "digest": corpus.digest,
         }
@@ -157,6 +157,7 @@ def _corpus(folder: Path, part: str, counts: dict[str, Any], tokenizer: Tokenize
         words=counts["words"],
         unknown=counts["unknown"],
         digest=hashlib.sha256(both.encode()).hexdigest(),
+        items=tuple(counts["items"]),
     )
 
 

@@ -11,7 +11,7 @@ the first line of a table has no names.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from indicial.data.columns.binding import Row, Strand, open_by
@@ -33,6 +33,8 @@ class Questions(Source):
     """Rows of tables, one after the other."""
 
     strand: Strand
+    before: int = 0
+    """How many names of texts there are, whose documents come first."""
 
     @property
     def name(self) -> str:
@@ -44,8 +46,9 @@ class Questions(Source):
             yield _cell(row, QUESTION), _cell(row, ANSWER)
 
     def pieces(self) -> Iterator[Piece]:
-        for question, answer in self.rows():
-            yield Piece(f"{question}{MARK}{answer}", True)
+        for number, table in enumerate(self.strand.tables, self.before):
+            for question, answer in Questions(replace(self.strand, tables=(table,))).rows():
+                yield Piece(f"{question}{MARK}{answer}", True, number)
 
     def stamp(self) -> object:
         return self.strand.stamp()
@@ -107,16 +110,24 @@ def open_together(
 ) -> Together:
     """Files with rows hold questions, all others are texts."""
     named = {name: columns.get(name, name) for name in NAMES}
-    is_table = [kind_of(File(Path(name), name), None) != "text" for name in what]
-    tables = [name for name, table in zip(what, is_table, strict=True) if table]
-    others = [name for name, table in zip(what, is_table, strict=True) if not table]
+    tables = [name for name in what if _is_table(name)]
+    others = [name for name in what if not _is_table(name)]
     texts = open_source(others, field, documents, raw) if others else None
     if isinstance(texts, World):
         raise IndicialError(f"{texts.name} is a built-in world, which cannot be joined with files")
     return Together(
         texts.settled() if isinstance(texts, Files) else None,
-        Questions(_strand(tables, named)) if tables else None,
+        Questions(_strand(tables, named), len(others)) if tables else None,
     )
+
+
+def _is_table(name: str) -> bool:
+    return kind_of(File(Path(name), name), None) != "text"
+
+
+def as_read(what: Sequence[str], asked: bool) -> list[int]:
+    """The numbers of the names in the order in which their documents are read: of tables with questions, last."""
+    return sorted(range(len(what)), key=lambda number: asked and _is_table(what[number]))
 
 
 def _strand(names: Sequence[str], columns: Mapping[str, str]) -> Strand:

@@ -36,6 +36,8 @@ class File:
     name: str
     checksum: str = ""
     """Of the content, where it is known."""
+    item: int = 0
+    """Of the names that were given, the number of the one that it was found by."""
 
     def stamp(self) -> list[object]:
         """What changes when the file does: path, size, time, and a checksum of both ends."""

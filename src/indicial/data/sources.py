@@ -53,7 +53,7 @@ class Source(ABC):
     def documents(self) -> Iterator[str]:
         """The documents one by one, each whole."""
         parts: list[str] = []
-        for text, ends in self.pieces():
+        for text, ends, _ in self.pieces():
             parts.append(text)
             if ends:
                 yield "".join(parts)
@@ -81,10 +81,13 @@ class Files(Source):
 
     def pieces(self) -> Iterator[Piece]:
         for file in self.files:
-            yield from pieces(file, self.field, self.unit, self.raw)
+            found = pieces(file, self.field, self.unit, self.raw)
+            yield from (p._replace(item=file.item) for p in found) if file.item else found
 
     def stamp(self) -> object:
-        return [[file.stamp() for file in self.files], self.field, self.unit, self.raw]
+        items = [file.item for file in self.files]
+        stamps = [file.stamp() for file in self.files]
+        return [stamps, self.field, self.unit, self.raw, *([items] if any(items) else [])]
 
     def without(self, other: Files) -> Files:
         """These files but those of `other`, which are kept back for validation."""
@@ -180,10 +183,10 @@ def open_source(
         )
     files: list[File] = []
     left_out = 0
-    for name in names:
+    for number, name in enumerate(names):
         found = _files(name, raw)
         left_out += found.count(None)
-        files += [file for file in found if file is not None]
+        files += [replace(file, item=number) for file in found if file is not None]
     kept, again = _each_once(files)
     notes = (*_said(left_out), *_repeated(again))
     source = Files(tuple(kept), field, documents, raw, notes)

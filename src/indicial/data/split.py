@@ -46,7 +46,7 @@ def survey(pieces: Iterable[Piece], seed: int = 0) -> Survey:
     sizes: list[int] = []
     documents = characters = size = 0
     lowest, highest = MARKS, -1
-    for text, ends in pieces:
+    for text, ends, _ in pieces:
         if not size:
             here = mark(text, seed)
             lowest, highest = min(lowest, here), max(highest, here)
@@ -146,17 +146,20 @@ class Cut(Source):
     def pieces(self) -> Iterator[Piece]:
         document = place = 0
         found = False
-        for text, ends in self.source.pieces():
+        for piece in self.source.pieces():
+            text, ends, item = piece
             cut = self.cuts[document % len(self.cuts)] - place
             if found:
                 if self.after:
-                    yield Piece(text, ends)
+                    yield piece
             elif cut < len(text):
                 found = True
                 cut = _boundary(text, max(cut, 0))
-                yield Piece(text[cut:], ends) if self.after else Piece(text[:cut], True)
+                yield (
+                    Piece(text[cut:], ends, item) if self.after else Piece(text[:cut], True, item)
+                )
             elif not self.after:
-                yield Piece(text, ends)
+                yield piece
             place += len(text)
             if ends:
                 document, place, found = document + 1, 0, False

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
 
 from indicial.data.columns.parts import Columns
 from indicial.data.columns.varying import ASIS, Variation
@@ -31,13 +32,14 @@ def make_task(
     seed: int = 0,
     variation: Variation = ASIS,
     objective: str | None = None,
+    shares: Sequence[float] = (),
 ) -> Task:
     """A task on data; the program is one that `programs.trainable` gave."""
     rows = {"context": context, "batch_size": batch_size, "seed": seed}
     if isinstance(data, Columns):
         return ColumnTask(program, data, **rows, variation=variation)
     if name == Texts.name:
-        return Texts(program, data, **rows, objective=objective)
+        return Texts(program, data, **rows, objective=objective, shares=shares)
     return text_task(name, program, data, **rows)
 
 

@@ -6,14 +6,15 @@
 (torch.Size([32, 24]), torch.Size([32, 24]))
 
 What is minimised is -ln P of the tokens that count, divided by how many these are (`objectives.py`). Each step has
-one objective, as often as its share says. Validation looks at questions where there are some: how many answers the
+one objective, as often as its share says, and so are its
+rows drawn from the files (`--shares`). Validation looks at questions where there are some: how many answers the
 likeliest tokens spell exactly, which is what greedy answers would be.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -29,10 +30,11 @@ from indicial.tasks.objectives import LANGUAGE, MAKERS, QUESTION, Made, shares
 from indicial.tasks.predictions import SURPRISE, Measure
 from indicial.tasks.task import About, Batch, Scores
 
+Key = TypeVar("Key")
 POOL = 8
 """Batches whose rows are drawn together and sorted by their lengths."""
 CYCLE = 60
-"""Steps in which each objective comes as often as its share says."""
+"""Turns in which each objective, or file, comes as often as its share says."""
 STEP = 8
 """Rows are filled up to a multiple of this, so that there are few lengths."""
 
@@ -53,7 +55,9 @@ class Texts(Language):
         batch_size: int,
         seed: int = 0,
         objective: str | None = None,
+        shares: Sequence[float] = (),
     ) -> None:
+        """`shares`: how often each of the files and folders comes, in the order of their documents."""
         super().__init__(program, data, context=context, batch_size=batch_size, seed=seed)
         if self.prediction is None or self.terms:
             what = "adds other terms to it" if self.terms else "says no probability of a word"
@@ -66,6 +70,9 @@ class Texts(Language):
             part: self._with_sign(corpus)
             for part, corpus in (("train", data.train), ("validation", data.validation))
         }
+        counts = data.train.items if shares else [data.train.documents]
+        self._shares = np.array(shares or [1.0])
+        self._item = np.repeat(np.arange(len(counts)), counts)
         self.objective = self._objective(objective)
         self._order = _schedule(self.objective)
         self._pools: dict[str, tuple[int, list[list[Made]]]] = {}
@@ -84,10 +91,15 @@ class Texts(Language):
 
     def _objective(self, said: str | None) -> dict[str, float]:
         """What was said, where there are documents for it; else all there are documents for."""
-        asked, texts = self._marked["train"].any(), (~self._marked["train"]).any()
-        if said is None:
-            return {n: 1.0 for n, there in ((LANGUAGE, texts), (QUESTION, asked)) if there}
-        return shares(said)
+        if said is not None:
+            return shares(said)
+        found = {LANGUAGE: self._from(LANGUAGE), QUESTION: self._from(QUESTION)}
+        return {name: sum(items.values()) for name, items in found.items() if items}
+
+    def _from(self, objective: str) -> dict[int, float]:
+        """The shares of those that have documents for an objective."""
+        own = np.unique(self._item[self._marked["train"] == (objective == QUESTION)])
+        return dict(zip(own.tolist(), self._shares[own].tolist(), strict=True))
 
     @property
     def about(self) -> About:
@@ -111,9 +123,7 @@ class Texts(Language):
     # ------------------------------------------------------------------ batches
 
     def batch(self, step: int, rank: int = 0, of: int = 1) -> Batch:
-        round_, place = divmod(step, len(self._order))
-        name = self._order[place]
-        number = round_ * self._order.count(name) + self._order[:place].count(name)
+        name, number = _turn(self._order, step)
         rows = self._pool(name, number // POOL)[number % POOL]
         first, last = (n * self.batch_size // of for n in (rank, rank + 1))
         return self._filled(rows[first:last])
@@ -122,11 +132,10 @@ class Texts(Language):
         """The rows of some batches of an objective, a function of the seed and their number alone."""
         if self._pools.get(name, (-1, []))[0] != group:
             random = np.random.default_rng([self.seed, list(MAKERS).index(name), group])
-            own = np.flatnonzero(self._marked["train"] == (name == QUESTION))
-            numbers = np.arange(POOL * self.batch_size) + group * POOL * self.batch_size
+            size = POOL * self.batch_size
             made = [
                 MAKERS[name](self._document(self.data.train, d), self.most, self.mark, random)
-                for d in self._shuffled(own, numbers, name).tolist()
+                for d in self._drawn(name, range(group * size, (group + 1) * size))
             ]
             made.sort(key=lambda one: len(one.tokens))
             size = self.batch_size
@@ -134,11 +143,24 @@ class Texts(Language):
             self._pools[name] = group, [batches[n] for n in random.permutation(POOL)]
         return self._pools[name][1]
 
-    def _shuffled(self, own: Ints, numbers: Ints, name: str) -> Ints:
-        """Every document once, in an order of its own each time."""
-        if not len(own):
+    def _drawn(self, name: str, rows: range) -> list[int]:
+        """The documents of some rows of an objective: from each file as often as its share says."""
+        order = _schedule(self._from(name))
+        if not order:
             what = "questions" if name == QUESTION else "texts"
             raise IndicialError(f"--objective {name}: there are no {what} in {self.data.name}")
+        turns = np.array([_turn(order, row) for row in rows])
+        found = np.empty(len(rows), np.int64)
+        for item in dict.fromkeys(order):
+            fits = (self._marked["train"] == (name == QUESTION)) & (self._item == item)
+            here = turns[:, 0] == item
+            # The order of the first is that of a single file.
+            drawn_by = f"{name} {item}" if item != order[0] else name
+            found[here] = self._shuffled(np.flatnonzero(fits), turns[here, 1], drawn_by)
+        return found.tolist()
+
+    def _shuffled(self, own: Ints, numbers: Ints, name: str) -> Ints:
+        """Every document once, in an order of its own each time."""
         found = np.empty_like(numbers)
         for epoch in set((numbers // len(own)).tolist()):
             here = numbers // len(own) == epoch
@@ -236,15 +258,22 @@ class Texts(Language):
         return Scores(nats, count, figures=figures, tally=tally)
 
 
-def _schedule(objective: dict[str, float]) -> list[str]:
-    """The objectives of the steps, over and over: each comes when it has waited longest for its share."""
-    total = sum(objective.values())
-    due = dict.fromkeys(objective, 0.0)
-    order: list[str] = []
-    for _ in range(1 if len(objective) == 1 else CYCLE):
-        for name, share in objective.items():
+def _schedule(shares: Mapping[Key, float]) -> list[Key]:
+    """Whose turn it is, over and over: each comes when it has waited longest for its share."""
+    total = sum(shares.values())
+    due = dict.fromkeys(shares, 0.0)
+    order: list[Key] = []
+    for _ in range(len(shares) if len(shares) < 2 else CYCLE):
+        for name, share in shares.items():
             due[name] += share / total
         name = max(due, key=lambda one: due[one])
         due[name] -= 1
         order.append(name)
     return order
+
+
+def _turn(order: Sequence[Key], number: int) -> tuple[Key, int]:
+    """Whose turn one is, and how many turns it has had before."""
+    rounds, place = divmod(number, len(order))
+    name = order[place]
+    return name, rounds * order.count(name) + order[:place].count(name)

@@ -143,6 +143,10 @@ DATA = [
         "column", PAIRS, "the column of a table that an input reads; may be repeated", "INPUT=COLUMN",
         example="x=german",
     ),
+    Option(
+        "shares", WORDS, "how often each of the files and folders of --data comes, in their order, such as 1 3 "
+        "(by what is in them)", "X",
+    ),
     Option("field", WORD, "the field of .jsonl or .csv that holds the text", "NAME"),
     Option("tokens", WORD, "what a token is (by data and time)", choices=("auto", "bytes", "characters", "bpe")),
     Option(

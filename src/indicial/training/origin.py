@@ -4,19 +4,22 @@
 >>> origin.fill(module)
 'from runs/ugrnn-people-1, step 2310: 7 of 7 tensors'
 
-The tokens are those of the other run, and so are the equations, the sizes and (where positions are
+The tokens are those of the other run, and so are the equations, the sizes and (of one text, where positions are
 learned) the context that nobody says. A tensor is taken if
-the equations call it the same and it has the same shape; the others begin anew, and are told.
+the equations call it the same and it has the same shape, but for how many positions there are: those that both have
+are taken. The others begin anew, and are told.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import torch
 
 from indicial.compile.module.module import ProgramModule
 from indicial.compile.module.sizes import parameters, size_names
+from indicial.program.ir import Code
 from indicial.program.messages import IndicialError
 from indicial.program.program import Program
 from indicial.tasks.predictions import text_lengths
@@ -56,7 +59,10 @@ class Origin:
         return {n: known[n] for n in program.code.sizes if n in known and n not in lengths}
 
     def context(self, program: Program) -> int | None:
-        """How long a text was there, where the program has learned positions and so had the run."""
+        """How long the text was there, where the program has learned positions and so had the run. Several texts
+        are as long as the data has them: how long one was says nothing of another."""
+        if len(text_lengths(program.code)) != 1:
+            return None
         sizes = {name for tensor in parameters(program.code) for name in size_names(tensor.axes)}
         known = self.run.description.sizes
         found = [known[n] for n in text_lengths(program.code) if n in sizes and n in known]
@@ -78,7 +84,11 @@ class Origin:
         checkpoint = self.run.checkpoint("best")
         weights = checkpoint.part("model")
         own = {key: module.get_parameter(key) for key in module.state_keys.values()}
-        taken = [k for k in own if k in weights and weights[k].shape == own[k].shape]
+        taken = [
+            key
+            for name, key in module.state_keys.items()
+            if key in weights and self._fits(module.code, name, weights[key].shape, own[key].shape)
+        ]
         if not taken:
             raise IndicialError(
                 f"none of the tensors of {self.run.folder} is called the same and has the same "
@@ -86,7 +96,17 @@ class Origin:
             )
         with torch.no_grad():
             for key in taken:
-                own[key].copy_(weights[key])
+                both = tuple(map(slice, map(min, weights[key].shape, own[key].shape)))
+                own[key][both].copy_(weights[key][both])
         text = f"from {self.run.folder}, step {checkpoint.step}: {len(taken)} of {len(own)} tensors"
         fresh = [name for name, key in module.state_keys.items() if key not in taken]
         return f"{text}; anew: {', '.join(fresh)}" if fresh else text
+
+    @staticmethod
+    def _fits(code: Code, name: str, there: Sequence[int], here: Sequence[int]) -> bool:
+        """Whether two shapes of a tensor are the same, but for lengths of texts."""
+        lengths = {*text_lengths(code)}
+        return len(there) == len(here) and all(
+            a == b or not lengths.isdisjoint(size_names([axis]))
+            for a, b, axis in zip(there, here, code.tensors[name].axes, strict=True)
+        )

@@ -27,7 +27,7 @@ from indicial.training.rehearsal import FEW, rehearse
 from indicial.training.run import Description, Run
 from indicial.training.settings import Settings
 from indicial.training.shared_data import Tell, read_run_columns, read_run_data
-from indicial.training.starting import Ready, variation_of
+from indicial.training.starting import Ready, shares_of, variation_of
 
 
 def resume(
@@ -81,6 +81,7 @@ def resume(
         seed=choices.seed,
         variation=variation_of(kept),
         objective=kept.objective,
+        shares=shares_of(kept),
     )
     torch.manual_seed(choices.seed)
     device = processes.device(choices.device)

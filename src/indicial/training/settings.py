@@ -39,6 +39,7 @@ class Settings:
 
     data: tuple[str, ...] = ()
     column: dict[str, str] = field(default_factory=dict)
+    shares: tuple[str, ...] | None = None
     field: str | None = None
     documents: str | None = None
     tokens: str | None = None

@@ -22,6 +22,7 @@ from indicial.data.columns.varying import Variation
 from indicial.data.corpus import Data
 from indicial.data.making import Cut
 from indicial.data.questions import NAMES as QUESTIONS
+from indicial.data.questions import as_read
 from indicial.notation.parse import canonical_name
 from indicial.program.messages import IndicialError
 from indicial.program.program import Program
@@ -93,10 +94,11 @@ def begin(
     if found.task != "columns":
         found = _with_objectives(settings, found, processes)
         settings = _of_one_text(settings, found)
-    elif settings.objective is not None:
+    elif said := settings.objective or settings.shares:
+        name = "objective" if settings.objective else "shares"
         raise IndicialError(
-            f"--objective {settings.objective} is for equations that read one text; these say themselves "
-            "what they predict from several inputs"
+            f"--{name} {said if isinstance(said, str) else ' '.join(said)} is for equations that read one "
+            "text; these say themselves what they predict from several inputs"
         )
     given = found.sizes
     device = best_device(settings.device, processes.of)
@@ -155,7 +157,7 @@ def _with_objectives(settings: Settings, found: Trainable, processes: Processes)
     asked = settings.column.keys() & {*QUESTIONS}
     if found.task == "blank" and settings.objective == "blank" and not asked:
         return found
-    if settings.objective is None and not asked:
+    if settings.objective is None and not asked and not settings.shares:
         return found
     if found.task == "blank":
         raise IndicialError(
@@ -218,12 +220,30 @@ def _task(
         seed=settings.seed or 0,
         variation=variation_of(settings),
         objective=settings.objective,
+        shares=shares_of(settings),
     )
 
 
 def variation_of(settings: Settings) -> Variation:
     """How the pictures of a batch are changed."""
     return Variation(bool(settings.mirror), settings.shift or 0)
+
+
+def shares_of(settings: Settings) -> list[float]:
+    """How often each name of `--data` comes, in the order in which documents are read."""
+    said, given = settings.data, settings.shares
+    if given is None:
+        return []
+    try:
+        found = [float(share) for share in given]
+    except ValueError:
+        found = []
+    if len(found) != len(said) or not all(0 < share < 1e6 for share in found):
+        raise IndicialError(
+            f"--shares {' '.join(given)}: give a number above 0 for each of the {len(said)} names of --data "
+            f"({', '.join(said)}), such as --shares {' '.join('1' for _ in said)}"
+        )
+    return [found[number] for number in as_read(said, bool(settings.column))]
 
 
 def _check_known(data: Data, settings: Settings) -> None:
