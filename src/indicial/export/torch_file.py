@@ -17,14 +17,14 @@ from pathlib import Path
 
 from indicial.compile.emit.printing import quoted
 from indicial.compile.module.module import ProgramModule
-from indicial.compile.module.sizes import Formula, attribute_names
+from indicial.compile.module.sizes import attribute_names
 from indicial.compile.schedule.schedule import needed
 from indicial.export.functions import joined, plain
 from indicial.export.stepping import STEPS, Steps, steps_of
 from indicial.program.messages import IndicialError
 from indicial.program.outputs import MADE, write_text, written
 from indicial.program.rewrite import tensors_read
-from indicial.program.sizes import Atom
+from indicial.program.sizes import Atom, Size
 
 MEMBERS = '''\
 def _members(value, batch):
@@ -273,11 +273,11 @@ def _identifier(name: str) -> str:
     return next(iter(attribute_names([name], taken=()).values()))
 
 
-def _formula(formula: Formula) -> str:
+def _formula(size: Size) -> str:
     """A size as Python: `n["T"] + 1`."""
     terms = []
-    for coefficient, atoms in formula.terms:
-        factors = [_factor(atom) for atom in atoms]
+    for monomial, coefficient in size.terms:
+        factors = [_factor(atom) for atom, power in monomial for _ in range(power)]
         if coefficient != 1 or not factors:
             factors.insert(0, str(coefficient))
         terms.append(" * ".join(factors))

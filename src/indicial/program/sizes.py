@@ -33,7 +33,8 @@ class Strided:
         if self.index:
             start = indices[self.index] if self.index in indices else sizes[self.index]
         depth = max(0, start + self.offset)
-        return int(-(-sizes[self.base] // self.stride**depth))
+        by: int = self.stride**depth
+        return -(-sizes[self.base] // by)
 
     def __str__(self) -> str:
         if not self.index:
@@ -88,19 +89,23 @@ class Size:
         return {a if isinstance(a, str) else a.base for a in self.atoms}
 
     def value(self, sizes: Mapping[str, int], indices: Mapping[str, int] | None = None) -> int:
-        """The number at these sizes; a fraction is an error of whoever made the formula."""
+        """The number at these sizes, which may be a tracer's symbols: nothing is asked of them.
+
+        A fraction is an error of whoever made the formula.
+        """
         result: Coefficient = 0
         for monomial, coefficient in self.terms:
             factor = coefficient
             for atom, power in monomial:
-                base = (
-                    atom.value(sizes, indices or {}) if isinstance(atom, Strided) else sizes[atom]
-                )
-                factor *= base**power
-            result += factor
-        if result.denominator != 1:
-            raise ValueError(f"{self} is {result} at these sizes, not a whole number")
-        return int(result)
+                value = sizes[atom] if isinstance(atom, str) else atom.value(sizes, indices or {})
+                for _ in range(power):
+                    factor = factor * value
+            result = result + factor
+        if isinstance(result, Fraction):
+            if result.denominator != 1:
+                raise ValueError(f"{self} is {result} at these sizes, not a whole number")
+            return int(result)
+        return result
 
     def substitute(self, values: Mapping[str, Sizeable]) -> Size:
         """The formula with some names replaced."""

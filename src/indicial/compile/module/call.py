@@ -37,12 +37,13 @@ import torch
 from indicial.compile.emit.running import followed
 from indicial.compile.ground.torch_inside import register_container
 from indicial.compile.module import checks
-from indicial.compile.module.sizes import Formula, Sizes, resolve
+from indicial.compile.module.sizes import Sizes, resolve
 from indicial.notation.parse import canonical_name
 from indicial.program.ir import Code, Draw
 from indicial.program.meaning.arrays import InterpretError, stored_extents, writes_batch
 from indicial.program.meaning.interpret import evaluate
 from indicial.program.messages import IndicialError
+from indicial.program.sizes import Size
 
 Lengths = Mapping[str, Any] | Sequence[int] | torch.Tensor
 
@@ -201,7 +202,7 @@ class Drawn:
     name: str
     distribution: str
     arguments: tuple[float, ...]
-    extents: tuple[Formula, ...]
+    extents: tuple[Size, ...]
 
     @property
     def idle(self) -> bool:
@@ -209,7 +210,7 @@ class Drawn:
         return self.distribution == "dropout" and self.arguments == (0.0,)
 
     def shape(self, sizes: Mapping[str, int], batch: tuple[int, ...]) -> tuple[int, ...]:
-        return (*batch, *(extent.at(sizes) for extent in self.extents))
+        return (*batch, *(extent.value(sizes) for extent in self.extents))
 
     def values(
         self, sizes: Mapping[str, int], batch: tuple[int, ...], like: torch.Tensor
@@ -242,7 +243,7 @@ def drawn_tensors(code: Code, sizes: Mapping[str, int]) -> list[Drawn]:
             draw.tensor,
             draw.distribution,
             _arguments(code, draw, sizes),
-            tuple(Formula(extent) for extent in stored_extents(code.tensors[draw.tensor])),
+            tuple(stored_extents(code.tensors[draw.tensor])),
         )
         for draw in code.draws
         if code.tensors[draw.tensor].role == "draw"

@@ -40,7 +40,7 @@ from indicial.program.meaning.arrays import (
 )
 from indicial.program.messages import IndicialError, Message
 from indicial.program.rewrite import size_indices
-from indicial.program.sizes import Size, Strided
+from indicial.program.sizes import Size
 
 if TYPE_CHECKING:
     from torch import Tensor as Values
@@ -300,46 +300,15 @@ class Room:
     """
 
     def __init__(self, sizes: Sizes, tensor: Tensor) -> None:
-        self.axes: list[tuple[int, Formula, Formula]] = []
+        self.axes: list[tuple[int, Size, Size]] = []
         for number, (axis, extent) in enumerate(
             zip(tensor.axes, stored_extents(tensor), strict=True)
         ):
             if (axis.lower.names | extent.names) & sizes.longest.keys():
                 stored = axis.lower.value(sizes.known)
-                self.axes.append((number, Formula(axis.lower - stored), Formula(extent)))
+                self.axes.append((number, axis.lower - stored, extent))
 
     def cut(self, values: Values, sizes: Mapping[str, int]) -> Values:
         for axis, start, extent in self.axes:
-            values = values.narrow(axis, start.at(sizes), extent.at(sizes))
+            values = values.narrow(axis, start.value(sizes), extent.value(sizes))
         return values
-
-
-class Formula:
-    """A size as plain tuples: quick, and simple enough for a tracer to follow with unknown sizes."""
-
-    def __init__(self, size: Size) -> None:
-        terms = []
-        for monomial, coefficient in size.terms:
-            atoms = tuple(atom for atom, power in monomial for _ in range(power))
-            if coefficient != int(coefficient):
-                raise IndicialError(
-                    f"a parameter along an axis of {size} elements is not supported"
-                )
-            terms.append((int(coefficient), atoms))
-        self.terms = tuple(terms)
-
-    def at(self, sizes: Mapping[str, int]) -> int:
-        total = 0
-        for coefficient, atoms in self.terms:
-            value = coefficient
-            for atom in atoms:
-                value = value * (sizes[atom] if isinstance(atom, str) else _left(atom, sizes))
-            total = total + value
-        return total
-
-
-def _left(atom: Strided, sizes: Mapping[str, int]) -> int:
-    """What strides leave, without a call that a tracer could not follow."""
-    depth = atom.offset + (sizes[atom.index] if atom.index else 0)
-    by: int = atom.stride**depth
-    return -(-sizes[atom.base] // by)

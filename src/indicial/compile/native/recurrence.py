@@ -20,7 +20,6 @@ from indicial.compile.ground.stored import stored
 from indicial.compile.native.routine import Routine
 from indicial.compile.passes.scan import Members, Scan, Unsupported
 from indicial.program.ir import Code
-from indicial.program.sizes import Size
 
 if TYPE_CHECKING:
     from indicial.compile.emit.doubling import Alone, Doubling
@@ -94,7 +93,7 @@ class Recurrence:
 
     def shape(self, name: str, sizes: Mapping[str, int]) -> list[int]:
         """The shape of a result of one member."""
-        return [_value(axis.extent, sizes) for axis in self.code.tensors[name].axes]
+        return [axis.extent.value(sizes) for axis in self.code.tensors[name].axes]
 
     @functools.cached_property
     def differentiable(self) -> tuple[str, ...]:
@@ -220,16 +219,3 @@ def register(recurrence: Recurrence) -> Recurrence:
 
 def registered(key: str) -> Recurrence:
     return _known[key]
-
-
-def _value(size: Size, sizes: Mapping[str, int]) -> int:
-    """A size without `int`, which a tracer's symbols would not survive."""
-    total = 0
-    for monomial, coefficient in size.terms:
-        factor = int(coefficient)
-        for atom, power in monomial:
-            assert isinstance(atom, str)
-            for _ in range(power):
-                factor = factor * sizes[atom]
-        total = total + factor
-    return total
