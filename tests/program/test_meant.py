@@ -315,6 +315,68 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
         {"P": 2, "u": 2, "v": 2},
         3,
     ),
+    "counts of counts": (
+        r"p_k = \frac{(k+1) N_{k+1}}{M N_k}",
+        {"p": 1, "N": 1, "M": 0},
+        0,
+    ),
+    "plain gates and biases beside bold states": (
+        r"f_t = \sigma(W_f \mathbf x_t + b_f) \\ \mathbf c_t = f_t \odot \mathbf c_{t-1}",
+        {"f": 2, "W_f": 2, "x": 2, "b_f": 1, "c": 2},
+        1,
+    ),
+    "a deviation that is called σ": (
+        r"\sigma(x) = \sqrt{\frac1n \sum_i (x_i - \mu)^2}, \quad y = \frac{x - \mu}{\sigma(x)}",
+        {"σ": 0, "x": 1, "μ": 0, "y": 1},
+        1,
+    ),
+    "a softmax that is called σ": (
+        r"\sigma(z)_i = \frac{e^{z_i}}{\sum_j e^{z_j}}, \quad y = \sigma(W h)",
+        {"z": 1, "y": 1, "W": 2, "h": 1},
+        2,
+    ),
+    "a sigmoid that is defined, of vectors": (
+        r"\sigma(z) = \frac{1}{1 + e^{-z}}, \quad h_t = \sigma(W h_{t-1} + U x_t)",
+        {"h": 2, "W": 2, "U": 2, "x": 2},
+        2,
+    ),
+    "a logistic regression": (
+        r"y = \frac{1}{1 + \exp(-(w^\top x + b))}",
+        {"y": 0, "w": 1, "x": 1, "b": 0},
+        1,
+    ),
+    "vectors above an e": (
+        r"y = \frac{1}{1 + e^{-(W x + b)}}",
+        {"y": 1, "W": 2, "x": 1, "b": 1},
+        1,
+    ),
+    "a row that ends with where": (
+        r"h_t = o_t \odot c_t \text{, where} \\ o_t = \sigma(W x_t)",
+        {"h": 2, "o": 2, "c": 2, "W": 2, "x": 2},
+        1,
+    ),
+    "a box around equations": (
+        r"\boxed{\begin{aligned} h_t &= W x_t & \text{(state)} \\ y_t &= V h_t \end{aligned}}",
+        {"h": 2, "W": 2, "x": 2, "y": 2, "V": 2},
+        2,
+    ),
+    "a query and a key": (r"a_i = q \cdot k_i", {"a": 1, "q": 1, "k": 2}, 1),
+    "states at two places": (r"e_{ij} = s_i \cdot h_j", {"e": 2, "s": 2, "h": 2}, 1),
+    "a gate beside a state": (
+        r"c_t = f_t c_{t-1} + i_t \tilde c_t",
+        {"c": 2, "f": 2, "i": 2, "c̃": 2},
+        0,
+    ),
+    "words that are predicted": (
+        r"P(w_t | w_{<t}) = \mathrm{softmax}(W h_t + b)",
+        {"P": 2, "W": 2, "h": 2, "b": 1},
+        1,
+    ),
+    "words up to a place": (
+        r"P(w_{t+1} | w_{1:t}) = \mathrm{softmax}(W h_t)",
+        {"P": 2, "W": 2, "h": 2},
+        1,
+    ),
 }
 
 OUTSIDE: dict[str, tuple[str, str]] = {
@@ -356,6 +418,8 @@ OUTSIDE: dict[str, tuple[str, str]] = {
     "a step in place": (r"x \leftarrow x - \mu", "itself"),
     "a place or a label": (r"z_L = \alpha^L c", "place"),
     "a determinant": (r"s = \log |\Sigma| + x^\top \Sigma^{-1} x", "determinant"),
+    "a sigmoid of a label": (r"p(y | x) = \sigma(w^\top x + b)", "one value of y"),
+    "many steps at once": (r"h_t = f(x_{<t})", "many steps"),
     "an index that has indices": (r"\eta(t) = \eta_i \text{ if } t_i \leq t \leq t_{i+1}", "indices"),
 }  # fmt: skip
 
@@ -620,3 +684,19 @@ def test_losses_that_nothing_defines_refute_no_step(tmp_path: Path) -> None:
         r" \frac{\partial h_t}{\partial h_k} \frac{\partial h_k}{\partial W}",
     )
     assert not any(display.mistakes for display in found)
+
+
+def test_a_display_in_a_quotation(tmp_path: Path) -> None:
+    path = tmp_path / "notes.md"
+    text = "> A cell:\n> $$\n> h_t = W x_t\n> $$\n> and more\n"
+    path.write_text(text, encoding="utf-8")
+    found = reading(load_document(path), 0, len(text), str(path))
+    assert not found.skipped and found.axes == {"h": {2}, "W": {2}, "x": {2}}
+
+
+def test_a_chain_of_what_is_not_defined_is_left_open(tmp_path: Path) -> None:
+    (found,) = readings(
+        tmp_path,
+        r"\frac{\partial L}{\partial W[i,j]} = \frac{\partial L}{\partial s[j]} \frac{\partial s[j]}{\partial W[i,j]}",
+    )
+    assert not found.mistakes

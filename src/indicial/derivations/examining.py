@@ -20,6 +20,7 @@ from indicial.notation.printers import name_key
 from indicial.notation.reasoning import Clause, Limit
 from indicial.notation.syntax import Call, Equation, Index, Name, Number, Statement
 from indicial.program.sections import Block
+from indicial.program.vectors.spelling import softmaxes
 
 _WIDE = re.compile(r"(\\;\s*){3}|\\q?quad")
 """So much space stands between equations, and not inside them."""
@@ -35,9 +36,10 @@ def examine(blocks: Sequence[Block]) -> list[Finding]:
     before: list[Statement] = []
     for _, group in groupby(blocks, key=lambda block: (block.title, block.level)):
         section = list(group)
-        statements = [s for block in section for s in joined(block.statements)]
+        statements = [s for block in section for s in softmaxes(joined(block.statements))]
         prose = [b for b in section if not b.strict]
-        chains = [s for b in prose for s in joined(b.statements) if isinstance(s, Equation)]
+        read = [s for b in prose for s in softmaxes(joined(b.statements))]
+        chains = [s for s in read if isinstance(s, Equation)]
         todo = [step for chain in chains for step in steps(chain)]
         reasoned = [list(c) for b in prose for c in (s.reasoned for s in b.skipped) if c]
         said = [e for row in reasoned for c in row for e in (c.equation, *c.premises)]

@@ -201,8 +201,8 @@ def _on_one_side(way: Way, outcome: _Outcome, budget: Budget) -> set[str]:
 def _guessed_apart(way: Way) -> list[str]:
     """What is differentiated and nowhere defined, and is several things: L and L_t, or L and h."""
     slopes = [n for side in way.sides for n in side.every(Derivative)]
-    names = [n.above for n in slopes if isinstance(n.above, Name)]
-    keys = {(way.scope.naming.read(n).key, len(way.scope.naming.read(n).items)) for n in names}
+    read = [r for n in slopes if (r := way.scope.read(n.above)) is not None]
+    keys = {(reference.key, len(reference.items)) for reference in read}
     guessed = {key for key in keys if not way.scope.rules.get(key[0])}
     return sorted({key for key, _ in guessed}) if len(guessed) > 1 else []
 

@@ -91,7 +91,21 @@ def interpret_commands(
 
     `words` are runs of letters that were names before.
     """
-    return _Reader(_fractions(tokens) if latex else tokens, latex, words).run()
+    return _Reader(_fractions(_unboxed(tokens)) if latex else tokens, latex, words).run()
+
+
+def _unboxed(tokens: Sequence[Token]) -> Sequence[Token]:
+    r"""Without the frame of `\boxed{a = b}`, which is around an equation, or several."""
+    frames: list[tuple[int, bool]] = []  # where a brace opens, and whether it is a frame
+    gone: set[int] = set()
+    for i, token in enumerate(tokens):
+        if token.text == "{":
+            frames.append((i, i > 0 and tokens[i - 1].text == "\\boxed"))
+        elif token.text == "}" and frames:
+            start, frame = frames.pop()
+            if frame and any(t.text in ("=", "\\begin") for t in tokens[start:i]):
+                gone |= {start - 1, start, i}
+    return [t for i, t in enumerate(tokens) if i not in gone] if gone else tokens
 
 
 def _fractions(tokens: Sequence[Token]) -> Sequence[Token]:

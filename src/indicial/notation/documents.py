@@ -40,7 +40,7 @@ from indicial.notation.scanner import inputs, scan
 from indicial.notation.silences import Silences, find_silences, silenced
 from indicial.notation.source import Source, Span
 from indicial.notation.syntax import Declaration
-from indicial.notation.tokens import Token, tokenize
+from indicial.notation.tokens import Token, tokenize, unquoted
 from indicial.notation.vocabulary import GIVEN, KEYWORDS, SPACE
 
 __all__ = ["Display", "Document", "Section", "parse_document", "parse_inline", "read", "read_text"]
@@ -213,7 +213,7 @@ def _parse(document: Document) -> Iterator[tuple[Display, Parsed]]:
             macros.define(item)
             continue
         body, latex = item.body, item.surface == "latex"
-        found = tokenize(body.source, body.start, body.end, latex=latex)
+        found = unquoted(tokenize(body.source, body.start, body.end, latex=latex), item.span)
         wrong: list[Fault] = []
         if latex and document.macros:
             found, wrong = expand(_without(found, inside), macros)

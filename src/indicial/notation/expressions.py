@@ -24,6 +24,7 @@ from indicial.notation import syntax as s
 from indicial.notation.conditions import ConditionGrammar
 from indicial.notation.faults import Refusal
 from indicial.notation.lookahead import holds_condition
+from indicial.notation.names import spread
 from indicial.notation.operators import EXPECTED, without_brackets, without_fraction_brackets
 from indicial.notation.tokens import Token
 from indicial.notation.vocabulary import FUNCTIONS
@@ -252,7 +253,8 @@ class ExpressionParser(ConditionGrammar):
         given = None
         if self.at("|") or self.at("mid"):
             self.i += 1
-            given = () if self.at(")") else self.items((")",))
+            listed = () if self.at(")") else self.items((")",))
+            given = tuple(one for item in listed for one in spread(item))
         self.bars.pop()
         self.expect(")")
         return s.Call(function, arguments, given, span=self.since(token))

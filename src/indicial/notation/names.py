@@ -200,7 +200,15 @@ class NameGrammar(Grammar):
             if alone and token.kind == "sign" and token.text in _SCRIPT_SIGNS:
                 items += (self.single(script=True),)
             else:
-                items += (self.expression(),)
+                items += (self.stretch() or self.expression(),)
+            if self.latex and self.at(":") and isinstance(items[-1], s.Number | s.Name):
+                colon = self.i
+                self.i += 1
+                ends = items[-1], self.sum()
+                if self.at("}"):
+                    items = (*items[:-1], s.Comparison(ends, (":",), span=self.since(token)))
+                else:
+                    self.i = colon  # `Σ_{y: y[i] = c}`: a condition
             if self.at(",") or self.peek().kind == "row":
                 self.i += 1
                 continue
@@ -212,6 +220,18 @@ class NameGrammar(Grammar):
             self.raised_top = True
         self.expect("}")
         return items
+
+    def stretch(self) -> s.Expression | None:
+        """The `<t` of `w_{<t}`: all before t. None for the `<t>` of `h^{<t>}`."""
+        token = self.peek()
+        if not self.latex or token.kind != "sign" or token.text not in ("<", "≤"):
+            return None
+        behind = (t.text for t in self.tokens[self.i + 1 :])
+        if next((sign for sign in behind if sign in (">", "}")), "") == ">":
+            return None
+        self.i += 1
+        operands = s.Dots(span=token.span), self.sum()
+        return s.Comparison(operands, (token.text,), span=self.since(token))
 
     def argument(self) -> s.Expression:
         """The argument of a command: a brace group, or one token."""
@@ -315,3 +335,23 @@ def _multiplied(item: s.Expression) -> bool:
 def font_of(token: Token) -> str:
     """What the letters of a name are set in; the words of `\\text` are roman."""
     return token.font or ("roman" if token.kind == "text" else "")
+
+
+def stretch(name: s.Name) -> s.Comparison | None:
+    """The `<t` of `w_{<t}`, the `1:t` of `w_{1:t}`: the name stands for many of w at once."""
+    last = name.sub[-1] if name.sub else None
+    if not isinstance(last, s.Comparison):
+        return None
+    return last if last.operators == (":",) or isinstance(last.operands[0], s.Dots) else None
+
+
+def spread(item: s.Expression) -> tuple[s.Expression, ...]:
+    """What a name stands for, one by one: `w_{<t}` → `…, w_{t-1}`, `w_{1:t}` → `w_1, …, w_t`."""
+    if not isinstance(item, s.Name) or (found := stretch(item)) is None:
+        return (item,)
+    first, last = found.operands
+    if found.operators == ("<",):
+        last = s.Add((last, s.Negative(s.Number("1"))), span=last.span)
+    ends = [replace(item, sub=(*item.sub[:-1], end)) for end in (first, last)]
+    dots = s.Dots(span=item.span)
+    return (dots, ends[1]) if isinstance(first, s.Dots) else (ends[0], dots, ends[1])

@@ -31,6 +31,7 @@ from indicial.notation.lookahead import (
     without_number,
     without_words,
 )
+from indicial.notation.names import stretch
 from indicial.notation.reasoning import clauses
 from indicial.notation.rows import Row
 from indicial.notation.signs import EQUATION_SIGNS
@@ -297,6 +298,9 @@ class RowParser:
             sides.append(parser.expression(conditions=False))
         span = parser.since(start)
         guard = self.guard(parser)
+        for name in (n for side in sides for n in side.every(s.Name) if stretch(n) is not None):
+            text = f"{name.span.text} stands for many steps at once"
+            raise Refusal("syntax", text, (name.span,), skip=True)
         if not relations:
             raise Refusal("syntax", "this part has no relation", (span,),
                           "a comma outside brackets separates equations")  # fmt: skip
@@ -340,6 +344,8 @@ class RowParser:
             return None
         while begins_guard(parser.peek()) and not parser.done():
             parser.i += 1
+        if self.latex and parser.done():
+            return None  # `…, where` at the end of a row: it goes on in the next
         condition = parser.condition(commas=True)
         if not parser.done():
             raise parser.unexpected(parser.peek(), "the end of the condition")

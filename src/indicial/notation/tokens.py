@@ -95,6 +95,18 @@ def tokenize(source: Source, start: int, end: int, latex: bool) -> list[Token]:
     return tokens
 
 
+def unquoted(tokens: list[Token], display: Span) -> list[Token]:
+    """Without the `>` at the beginnings of lines, if the display stands in a quotation of Markdown."""
+    text = display.source.text
+
+    def before(position: int) -> str:
+        return text[text.rfind("\n", 0, position) + 1 : position].strip()
+
+    if not before(display.start).startswith(">"):
+        return tokens
+    return [t for t in tokens if t.text != ">" or before(t.span.start).strip("> \t")]
+
+
 def _split(character: str, span: Span, space: bool, latex: bool) -> list[Token]:
     """A character that holds several tokens: `ĥ` is `h` with a hat, `²` is `^2`."""
     if character in MARKS:

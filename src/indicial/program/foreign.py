@@ -592,6 +592,11 @@ def _density(equation: s.Equation, outline: Outline) -> str:
     use = outline.use(equation.sides[0])
     if use is None or use.kind != "probability" or use.call is None:
         return ""
+    right = s.inner(equation.sides[-1])
+    asked = {n.stem for a in use.call.arguments for n in a.every(s.Name)}
+    if not isinstance(right, s.Reduction) and not any(n.stem in asked for n in right.every(s.Name)):
+        # `p(y | x) = σ(w^⊤ x)`, of a y that is 0 or 1
+        return f"it gives the probability of one value of {unicode(use.call.arguments[0])}"
     for argument in use.call.arguments:
         name = argument.base if isinstance(argument, s.Index) else argument
         if not isinstance(name, s.Name):

@@ -61,6 +61,8 @@ class Seen:
     """How many indices it has where it has most."""
     above: bool = False
     """One of them stands above it: the l of `h_i^l`."""
+    divisor: bool = False
+    """It divides, alone or as a factor: the M and the N_k of `N_{k+1} / (M N_k)`."""
 
 
 class Kinds(Leaves):
@@ -145,6 +147,16 @@ class Kinds(Leaves):
             for turned in side.every(s.Transpose):
                 if seen := self._seen(turned.body):
                     seen.transposed = True
+            for fraction in side.every(s.Fraction):
+                self._divides(fraction.below)
+
+    def _divides(self, below: s.Expression) -> None:
+        below = s.inner(below)
+        factors = below.factors if isinstance(below, s.Product) else (below,)
+        names = [self._seen(f) for f in factors if not isinstance(f, s.Number)]
+        if None not in names:
+            for seen in filter(None, names):
+                seen.divisor = True
 
     def _seen(self, node: s.Expression) -> Seen | None:
         leaf = self.leaf(node)
@@ -185,6 +197,8 @@ class Kinds(Leaves):
             return self.declared[variable]
         seen = self.seen[variable]
         row = 0.0 if rows else 3.0
+        if seen.divisor and seen.capital and not (seen.bold or seen.transposed):
+            return {NUMBER: 0, COLUMN: 4, ROW: 4 + row, MATRIX: 5}
         if seen.bold and seen.capital and seen.most > 1 and not seen.steps:  # an element
             return {NUMBER: 0.3, MATRIX: 2.5, COLUMN: 3, ROW: 3 + row}
         if variable.startswith("bold part"):

@@ -438,8 +438,9 @@ def heads(statements: list[s.Statement]) -> list[s.Statement]:
         left = statement.left
         if not isinstance(left, s.Call) or not isinstance(left.function, s.Name) or _opaque(left):
             continue
-        if left.function.base in BUILT_IN | MATRIX_FUNCTIONS:
-            continue  # `cos(θ) = …` says something of θ
+        spread = left.function.base == "σ" and bool(statement.every(s.Reduction))
+        if left.function.base in BUILT_IN | MATRIX_FUNCTIONS and not spread:
+            continue  # `cos(θ) = …` says something of θ; `σ(x) = sqrt(Σ_i …)` is no sigmoid
         written = [a for a in left.arguments if isinstance(a, s.Name)]
         others = [n for st in statements for n in st.every(s.Name) if id(n) not in asked]
         values = all(

@@ -6,6 +6,8 @@ W_f [h_{t-1}, x_t]       →  W_f · [h_{t-1}, x_t]   brackets that hold values 
 f(z) = tanh(W z + b)     →  tanh(W x + b)          at every f(x)
 δ_{ij}                   →  1 if i = j, else 0     where both are indices
 \\mathbf y, y             →  𝐲, y                   two names, if neither has an index
+σ(z)_i = e^{z_i} / Σ_j e^{z_j}      →  softmax(z)_i, and softmax at every σ(x)
+P(y_t | …) = softmax(W h_t)         →  softmax(W h_t)_{y_t}: a vector with an element for every word
 """
 
 from __future__ import annotations
@@ -16,9 +18,11 @@ from dataclasses import dataclass, replace
 
 from indicial.notation import syntax as s
 from indicial.notation.printers import name_key
+from indicial.notation.source import Span
 from indicial.program.messages import Messages
 from indicial.program.names.letters import MATRICES, index_name, is_capital, is_letter, live_letters
 from indicial.program.names.sorting import outline
+from indicial.program.names.uses import PROBABILITY
 from indicial.program.vectors.leaves import in_scripts
 from indicial.program.vectors.regular import (
     Change,
@@ -32,6 +36,82 @@ from indicial.program.vectors.regular import (
 COUNTING = frozenset("dnmND")
 DEEPEST = 8
 """How often functions that call functions are written out."""
+
+
+def softmaxes(statements: list[s.Statement]) -> list[s.Statement]:
+    """`σ(z)_i = e^{z_i} / Σ_j e^{z_j}`: σ is a softmax here; `softmax(z_i)` is its element i."""
+    named: set[s.Expression] = set()
+    result: list[s.Statement] = []
+    for statement in statements:
+        if isinstance(statement, s.Equation) and (found := _softmax(statement)) is not None:
+            called, element = found
+            named |= {called} if called is not None else set()
+            statement = replace(statement, sides=(element, *statement.sides[1:]))
+        result.append(statement)
+
+    def change(node: s.Expression) -> s.Expression:
+        new = rebuilt(node, change)
+        if isinstance(new, s.Call) and new.function in named and len(new.arguments) == 1:
+            return _of_all(new.arguments[0], new.span)
+        return new
+
+    return [changed(statement, change) for statement in result] if named else result
+
+
+def _softmax(equation: s.Equation) -> tuple[s.Expression | None, s.Expression] | None:
+    """The letter that a softmax is called by, and its element that an equation defines."""
+    left, right = equation.sides[:2]
+    if not isinstance(right, s.Fraction) or not isinstance(right.below, s.Reduction):
+        return None
+    one, other = _exponent(right.above), _exponent(right.below.body)
+    if right.below.operator != "sum" or one is None or other is None or one == other:
+        return None
+    if len(one.sub) != 1 or replace(one, sub=()) != replace(other, sub=()):
+        return None
+    whole, item = replace(one, sub=()), one.sub[0]
+    element = s.Index(_of_all(whole, left.span), (item,), span=left.span)
+    if isinstance(left, s.Reduction) and left.operator == "softmax" and not left.under:
+        return (None, element) if s.inner(left.body) == one else None
+    inner = left.base if isinstance(left, s.Index) and left.items == (item,) else left
+    if not isinstance(inner, s.Call) or not isinstance(inner.function, s.Name):
+        return None
+    wanted = one if inner is left else whole
+    single = is_letter(inner.function.base) and inner.arguments == (wanted,)
+    return (inner.function, element) if single and inner.given is None else None
+
+
+def _exponent(node: s.Expression) -> s.Name | None:
+    """The z_i of `e^{z_i}`, `exp(z_i)`."""
+    inner: s.Expression | None = None
+    if isinstance(node, s.Call) and node.word == "exp" and len(node.arguments) == 1:
+        inner = node.arguments[0]
+    elif isinstance(node, s.Name) and node.base == "e" and len(node.sup) == 1 and not node.sub:
+        inner = node.sup[0]
+    inner = s.inner(inner) if inner is not None else None
+    return inner if isinstance(inner, s.Name) and not inner.sup else None
+
+
+def _of_all(body: s.Expression, span: Span) -> s.Expression:
+    return s.Reduction("softmax", (), None, s.Group(body, span=body.span), span=span)
+
+
+def distributions(statements: list[s.Statement]) -> list[s.Statement]:
+    """`P(y_t | …) = softmax(W h_t)`: of the vector on the right, the element of the word."""
+    return [_at_word(st) if isinstance(st, s.Equation) else st for st in statements]
+
+
+def _at_word(equation: s.Equation) -> s.Equation:
+    left, right = equation.left, s.inner(equation.sides[-1])
+    if not isinstance(left, s.Call) or left.word not in PROBABILITY or len(left.arguments) != 1:
+        return equation
+    word = left.arguments[0]
+    bare = isinstance(right, s.Reduction) and right.operator == "softmax" and not right.under
+    if left.given is None or not isinstance(word, s.Name) or not bare:
+        return equation
+    if any(n.stem == word.stem for n in right.every(s.Name)):
+        return equation  # its words are written
+    element = s.Index(right, (word,), span=right.span)
+    return replace(equation, sides=(*equation.sides[:-1], element))
 
 
 def spelt_alike(statements: list[s.Statement]) -> list[s.Statement]:

@@ -9,6 +9,7 @@ L = K T                        sizes: not touched
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeGuard
 
 from indicial.notation import syntax as s
 from indicial.notation.vocabulary import SPACE
@@ -19,7 +20,7 @@ from indicial.program.vectors.kinds import GREEK_MATRICES, is_greek
 from indicial.program.vectors.leaves import JOINING, MATRIX_FUNCTIONS, is_element
 from indicial.program.vectors.regular import OFTEN_VECTORS, joined_parts, side_by_side
 from indicial.program.vectors.spelling import starred
-from indicial.program.vectors.tables import NORMALISED, inverts
+from indicial.program.vectors.tables import NORMALISED, dotted, inverts
 
 SIZES = frozenset("TNLIJ")
 """Capitals that are sizes if nothing says otherwise."""
@@ -151,9 +152,10 @@ def _shows(node: s.Node, indexed: frozenset[str]) -> bool:
     if isinstance(node, s.Index):  # `W [h_{t-1}, x_t]`
         return _matrix(node.base, indexed) and side_by_side(joined_parts(node), indexed)
     if isinstance(node, s.Product):
-        return any(
+        return any(_dotted(node, n) for n in dotted(node)) or any(
             (_matrix(one, indexed) and (_beside(two, indexed) or _listed(two, indexed)))
             or (starred(a, b) and _is_value(one) and _is_state(two))
+            or (_is_gate(one) and _is_state(two) and isinstance(two.scripts[0], s.Add))
             for a, b in zip(node.factors, node.factors[1:], strict=False)
             for one, two in ((a, b), (b, a))
         )
@@ -183,6 +185,17 @@ def _shows(node: s.Node, indexed: frozenset[str]) -> bool:
             and node.given is None
         )
     return False
+
+
+def _dotted(node: s.Product, number: int) -> bool:
+    """`q · k_i`, `s_t · h_i`: a query and a key, or two states at two places, are vectors."""
+    one, two = node.factors[number - 1 : number + 1]
+    if not isinstance(one, s.Name) or not isinstance(two, s.Name):
+        return False
+    if {one.base, two.base} == {"q", "k"}:
+        return True
+    states = all(n.base in OFTEN_VECTORS | {"s"} and len(n.sub) == 1 for n in (one, two))
+    return states and one.sub != two.sub
 
 
 def _values(node: s.Expression) -> Iterator[s.Expression]:
@@ -227,7 +240,21 @@ def _is_element(node: s.Name, indexed: frozenset[str]) -> bool:
     return len(letters) > 1 and any(c in indexed for c in letters)
 
 
-def _is_state(node: s.Expression) -> bool:
+def _is_gate(node: s.Expression) -> bool:
+    """`z_t`, `(1 - z_t)`: what a state is multiplied with at each step."""
+    node = s.inner(node)
+    if isinstance(node, s.Add):
+        names = [t for t in map(s.unsigned, node.terms) if not isinstance(t, s.Number)]
+        return len(names) == 1 and _is_gate(names[0])
+    return _is_value(node) and isinstance(node, s.Name) and node.base.islower() and _is_step(node)
+
+
+def _is_step(name: s.Name) -> bool:
+    (script,) = name.scripts if len(name.scripts) == 1 else (None,)
+    return isinstance(script, s.Name) and is_letter(script.base)
+
+
+def _is_state(node: s.Expression) -> TypeGuard[s.Name]:
     """`h_{t-1}`: whoever writes `z_t * h_{t-1}` multiplies vectors."""
     return isinstance(node, s.Name) and node.base in STATES and bool(node.sub or node.sup)
 

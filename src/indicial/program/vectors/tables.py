@@ -318,17 +318,19 @@ class Tables:
             beside = capital or self._capital(factor)
             # A row and a column that one Σ numbers, `Σ_i f_i P_i`: numbers, more likely than not.
             odd = 1.5 if self._numbered(factors[number - 1]) and self._numbered(factor) else 0.0
+            # `s_i · h_j` are no numbers, more likely than not.
+            apart = 2.0 if dot and _at_two(factors[number - 1], factor) else 0.0
 
             def rule(
                 a: Shape, b: Shape, first: float = weight, second: float = here, odd: float = odd,
-                dot: bool = dot, gain: bool = gain, beside: bool = beside,
+                dot: bool = dot, gain: bool = gain, beside: bool = beside, apart: float = apart,
             ) -> tuple[Shape, float] | None:  # fmt: skip
                 shape = times(a, b, dot, gain)
                 if shape is None:
                     return None
                 if a == b == NUMBER:
                     # A capital times something is no number unless something shows it.
-                    return shape, 3 if beside and min(first, second) >= 2 else 0
+                    return shape, 3 if beside and min(first, second) >= 2 else apart
                 if a == NUMBER:
                     return shape, 0.7 * first
                 if b == NUMBER:
@@ -433,10 +435,18 @@ def merged(one: Given, two: Given) -> Given | None:
 
 
 def fits_all(node: s.Expression) -> bool:
-    """`0`, `0/β^2`: a plain number can be of any shape."""
+    """`0`, `1/2`, `0/β^2`: a plain number can be of any shape; `1/(1 + e^{-x})` is none."""
     if isinstance(node, s.Group | s.Negative):
         return fits_all(node.body)
-    return isinstance(node, s.Number) or (isinstance(node, s.Fraction) and fits_all(node.above))
+    if isinstance(node, s.Fraction):
+        return fits_all(node.above) and (fits_all(node.below) or node.above == s.Number("0"))
+    return isinstance(node, s.Number)
+
+
+def _at_two(one: s.Expression, two: s.Expression) -> bool:
+    """Whether two names stand at two places, `s_i` and `h_j`."""
+    names = [n for n in (one, two) if isinstance(n, s.Name) and len(n.sub) == 1]
+    return len(names) == 2 and names[0].sub != names[1].sub
 
 
 def ones(node: s.Expression) -> tuple[Shape, ...]:
@@ -464,11 +474,15 @@ def gains(node: s.Product) -> set[int]:
 
 
 def divides(below: s.Expression, kinds: Kinds) -> bool:
-    """`√v + ε` divides element by element, a bold letter too; a plain vector below a bar is a slip."""
+    """`√v + ε` divides element by element, a bold letter too; a plain vector below a bar is a slip.
+
+    So is a product of plain letters, the `M N_k` of `N_{k+1} / (M N_k)`.
+    """
     below = s.inner(below)
-    leaf = kinds.leaf(below)
-    if leaf is not None:
-        return leaf.base.font == "bold"
+    factors = below.factors if isinstance(below, s.Product) else (below,)
+    leaves = [leaf for factor in factors if (leaf := kinds.leaf(factor)) is not None]
+    if len(leaves) == len(factors):
+        return any(leaf.base.font == "bold" for leaf in leaves)
     terms = s.terms(below)
     return not all(_plain_capital(kinds.leaf(term)) for term in terms)  # `P R / (P + R)`
 

@@ -19,8 +19,8 @@ from indicial.program.vectors.regular import changed, rebuilt
 
 
 def spelt_out(statements: list[s.Statement]) -> list[s.Statement]:
-    """The statements with all of these."""
-    return juxtaposed(exponentials(grouped(elements_below(elements_above(statements)))))
+    """The statements with all of these but the last, which is done before: it may show vectors."""
+    return juxtaposed(grouped(elements_below(elements_above(statements))))
 
 
 def _nodes(statements: Sequence[s.Statement]) -> Iterator[s.Node]:

@@ -43,10 +43,17 @@ from indicial.program.vectors.matrices import (
 )
 from indicial.program.vectors.search import Reading, solve
 from indicial.program.vectors.shapes import COLUMN, KINDS, MATRIX, NUMBER, ROW, Mismatch, Shape
-from indicial.program.vectors.spelling import kronecker, spelt_alike, told_apart, unfolded
+from indicial.program.vectors.spelling import (
+    distributions,
+    kronecker,
+    softmaxes,
+    spelt_alike,
+    told_apart,
+    unfolded,
+)
 from indicial.program.vectors.style import in_vector_style
 from indicial.program.vectors.tables import IMPOSSIBLE
-from indicial.program.vectors.unwritten import juxtaposed, spelt_out
+from indicial.program.vectors.unwritten import exponentials, juxtaposed, spelt_out
 
 _RELATIONS = re.compile(
     r"orthogonal|orthonormal|unit (?:vector|norm|length)|length (?:1|one)|symmetric|diagonal|"
@@ -81,8 +88,8 @@ def rewrite(
     statements: list[s.Statement], messages: Messages, document: bool, skipped: list[Skipped]
 ) -> Rewritten:
     """The statements in index notation; what cannot be said in it is skipped or reported."""
-    statements = kronecker([summed(st) for st in listed(regular.lists(statements))])
-    turned = regular.transposed(statements)
+    statements = kronecker([summed(st) for st in listed(regular.lists(softmaxes(statements)))])
+    turned = regular.transposed(exponentials(distributions(statements)))
     if not in_vector_style(turned):
         statements = regular.counted(statements) if document else statements
         plain = [st for st in statements if not _is_space(st)]
@@ -145,6 +152,9 @@ class _Rewriting:
         """The best reading; if names of one letter cannot all be alike, one where they need not."""
         self.kinds.survey()
         reading = solve(self.kinds, equations)
+        if self._mixed(reading):
+            self.kinds.in_bold = False
+            reading = solve(self.kinds, equations)
         if reading.cost < IMPOSSIBLE and self._holds(reading, equations):
             return reading
         self.kinds.apart = {seen.letter for seen in self.kinds.seen.values()}
@@ -155,6 +165,17 @@ class _Rewriting:
         self.kinds.apart = set()
         self.kinds.survey()
         return reading
+
+    def _mixed(self, reading: Reading) -> bool:
+        """Whether vectors are set plain beside bold ones: `f_t ⊙ \\mathbf c_{t-1}`.
+
+        Then a plain letter may be a vector anywhere, as the b_f of `W \\mathbf x_t + b_f`.
+        """
+        return self.kinds.in_bold and any(
+            reading.given.get(variable) in (COLUMN, ROW)
+            for variable, seen in self.kinds.seen.items()
+            if variable not in self.kinds.declared and not seen.bold and seen.capital is False
+        )
 
     def _holds(self, reading: Reading, equations: list[list[s.Expression]]) -> bool:
         """Whether every equation fits a reading."""
