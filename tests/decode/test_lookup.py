@@ -13,7 +13,7 @@ from indicial.cli import main
 from indicial.data.columns.codings import Text
 from indicial.data.columns.pages import Index, Paged, between, looked_up, opened, parted
 from indicial.data.columns.parts import load_codings
-from indicial.decode.lookup import Librarian
+from indicial.decode.lookup import Librarian, Said, is_broken
 from indicial.library.loading import load
 from indicial.program.messages import IndicialError
 from indicial.tasks.forms import form_of
@@ -173,6 +173,28 @@ def test_the_library_answers_from_a_folder_of_ones_own(
     assert main(["train", "answer", *f"{files} {sizes} --out own".split()]) == 0
     assert main(["generate", "own", "--prompt", "Where is Moritz from?", "--show-source"]) == 0
     assert "Moritz is a painter from Bari ." in capsys.readouterr().out.splitlines()[-1]
+
+
+def test_an_answer_is_no_part_of_a_word(people: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert is_broken("Sacramen", "Born in Sacramento .") and is_broken("etnam", "(1965 Vietnam)")
+    assert not is_broken("Rome", "Romeo is from Rome.") and not is_broken("Oslo", "from Rome")
+    assert not is_broken("Stoke-on-Trent", "(Stoke-on-Trent, 1970)")
+    librarian, searched = Librarian.of(trained()), []
+
+    def said(pages: list[str], questions: list[str], beams: int = 1) -> list[list[Said]]:
+        searched.append((len(pages), beams))
+        first = {"Ann": ("Lun", 0.9), "Bo": ("Rome", 0.9), "Cy": ("from", 0.4), "Di": ("Di", 0.2)}
+        more = {"Ann": ("Lund", 0.05), "Cy": ("Oslo", 0.5), "Di": ("Lun", 0.3), "Bo": ("", 0)}
+        names = [question.split()[2] for question in questions]
+        every = [[Said(q, *first[n]), Said(q, *more[n])] for q, n in zip(questions, names)]  # noqa: B905
+        best = [sorted(several, key=lambda one: -one.probability) for several in every]
+        return best if beams > 1 else [several[:1] for several in every]
+
+    monkeypatch.setattr(librarian, "_said", said)
+    found = librarian._read(PAGES[:4], [f"Where is {name} from?" for name in list(PEOPLE)[:4]])
+    # Of Rome it is sure; the others are searched, and the likeliest of whole words is taken.
+    assert [one.answer for one in found] == ["Lund", "Rome", "Oslo", "Di"]
+    assert searched == [(4, 1), (3, 4)]
 
 
 def test_pages_stay_whole_when_a_run_is_gone_on_with(people: Path) -> None:

@@ -15,10 +15,11 @@ with, read anew from their files, or others: who edits a page gets another answe
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
 
 TOGETHER = 32
 """Questions or pages that are taken side by side."""
+BEAMS = 4
+"""Answers that are looked at where none has most of the probability."""
 ROOM = 24
 """Tokens of an answer, where nobody says how many."""
 
@@ -59,6 +62,14 @@ class Found:
     """That this is the page, of all there are."""
     others: tuple[int, ...] = ()
     """The numbers of the likeliest pages, this one first."""
+
+
+class Said(NamedTuple):
+    """A question, an answer, and the probability of what was said of them."""
+
+    question: str
+    answer: str
+    probability: float
 
 
 class Librarian:
@@ -214,12 +225,12 @@ class Librarian:
             if progress is not None:
                 progress(min(first + TOGETHER, len(questions)), len(questions))
 
-    def asked(
-        self, pages: Sequence[str], progress: Progress | None = None
-    ) -> Iterator[tuple[str, str, float]]:
+    def asked(self, pages: Sequence[str], progress: Progress | None = None) -> Iterator[Said]:
         """What one would ask of each page, what the page says to that, and how sure that is."""
         for first in range(0, len(pages), TOGETHER):
-            yield from self._read(pages[first : first + TOGETHER], None)
+            some = pages[first : first + TOGETHER]
+            made = self._said(some, [""] * len(some))
+            yield from self._read(some, [several[0].question for several in made])
             if progress is not None:
                 progress(min(first + TOGETHER, len(pages)), len(pages))
 
@@ -233,10 +244,30 @@ class Librarian:
         made = self.asked([p for n, p in enumerate(self.pages) if n not in taken], progress)
         return {q: a for q, a, _ in made if q and a and "\t" not in q + a and q not in known}
 
-    def _read(
-        self, pages: Sequence[str], questions: Sequence[str] | None
-    ) -> list[tuple[str, str, float]]:
-        """Question, answer and how likely what was made is."""
+    def _read(self, pages: Sequence[str], questions: Sequence[str]) -> list[Said]:
+        """Each question with its answer, the likeliest that is no part of a word.
+
+        What has more than half of all probability is the likeliest; for others a search looks at several.
+        """
+        found = [several[0] for several in self._said(pages, questions)]
+        doubtful = [
+            n
+            for n, (said, page) in enumerate(zip(found, pages, strict=True))
+            if said.probability <= 0.5 or is_broken(said.answer, page)
+        ]
+        if doubtful:
+            some = [pages[n] for n in doubtful]
+            tried = self._said(some, [questions[n] for n in doubtful], BEAMS)
+            for n, page, several in zip(doubtful, some, tried, strict=True):
+                whole = (one for one in several if not is_broken(one.answer, page))
+                found[n] = next(whole, several[0])
+        return found
+
+    def _said(
+        self, pages: Sequence[str], questions: Sequence[str], beams: int = 1
+    ) -> list[list[Said]]:
+        """What the reader says to each question, several answers if they are searched for; where there is no
+        question, one with its answer."""
         found = self.form.read
         assert found is not None
         coding = self.codings[found.token.name]
@@ -249,18 +280,28 @@ class Librarian:
                 want=[found.distribution.name],
                 along=found.token.axes[0].letter,
             )
-        starts = [
-            coding.tokenizer.encode(between(q)) if q else [] for q in questions or [""] * len(pages)
-        ]
+        starts = [coding.tokenizer.encode(between(q)) if q else [] for q in questions]
         room = self.reader.sizes.known.get(found.length or "", self.context)
-        most = ROOM if questions is not None else room
-        settings = Decoding(temperature=0, max_new_tokens=max(1, min(most, room)))
+        settings = Decoding(
+            do_sample=False, num_beams=beams, num_return_sequences=beams, length_penalty=0.0,
+            max_new_tokens=max(1, min(ROOM, room) if any(questions) else room),
+        )  # fmt: skip
         made = generate_tokens(self.reader, starts, EOS, settings, begun=begun)
-        result = []
-        for start, (one, *_) in zip(starts, made, strict=True):
-            question, answer = parted(coding.show(np.array(start + one.tokens)))
-            result.append((question, answer, math.exp(one.log_probability)))
-        return result
+        return [
+            [
+                Said(
+                    *parted(coding.show(np.array(start + one.tokens))),
+                    math.exp(one.log_probability),
+                )
+                for one in several
+            ]
+            for start, several in zip(starts, made, strict=True)
+        ]
+
+
+def is_broken(answer: str, page: str) -> bool:
+    """Whether an answer stands on a page, but nowhere as whole words: `Sacramen` of `Sacramento`."""
+    return answer in page and not re.search(rf"(?<!\w){re.escape(answer)}(?!\w)", page)
 
 
 def open_pages(run: Run, names: Sequence[str] | None) -> list[str]:
