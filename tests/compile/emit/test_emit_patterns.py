@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from indicial import library
-from indicial.compile.emit.helpers import slide
 from indicial.compile.emit.patterns.pattern import Finding
+from indicial.compile.emit.running import slide
 from indicial.compile.emit.source import Source, emit
 from indicial.compile.schedule.schedule import schedule
 from indicial.program.ir import Code

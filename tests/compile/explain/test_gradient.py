@@ -79,6 +79,7 @@ def shown(text: str) -> str:
         "y[t,j] = cases { x[t,j] if t > 0, 2 otherwise }",
         "y[t,j] = 1/sqrt(J) tanh(x[t,j] x[t,0])",
         "y[t] = Σ_j x[t,j]^2",
+        "y[t,j] = -(U[j,I] x[t,I]) x[t,j] (V[j,I] x[t,I])",
     ],
 )
 def test_what_is_written_reads_as_it_was(line: str) -> None:

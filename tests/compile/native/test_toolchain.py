@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from indicial.compile.ground import private
-from indicial.compile.native import cache, toolchain
+from indicial.compile.native import toolchain
 from indicial.compile.native.toolchain import NativeError
 
 TWICE = "double twice(double x) { return 2 * x; }\n"
@@ -81,7 +81,7 @@ def test_damage_is_noticed(store: Path, monkeypatch: pytest.MonkeyPatch, damage:
     outputs = count_compilations(monkeypatch)
     assert twice(toolchain.load(TWICE)) == 42
     assert len(outputs) == 1
-    assert [cache._checksum(path) for path in store.glob("*/*.so")] == [
+    assert [toolchain._checksum(path) for path in store.glob("*/*.so")] == [
         path.stem for path in store.glob("*/*.so")
     ]
 
@@ -112,18 +112,18 @@ def test_a_cache_that_cannot_be_written_to(tmp_path: Path, monkeypatch: pytest.M
 
 def test_a_folder_without_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may write anywhere
-    path = cache.library("key", lambda output: output.write_text("content") and None, tmp_path)
+    path = toolchain.library("key", lambda output: output.write_text("content") and None, tmp_path)
     assert path.parent.parent == private.temporary()
     assert path.read_text() == "content"
 
 
 def test_old_kernels_make_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache, "KEPT", 8)
+    monkeypatch.setattr(toolchain, "KEPT", 8)
     for number in range(8):
-        cache.library(f"key{number}", lambda output: output.write_text("x") and None, tmp_path)
+        toolchain.library(f"key{number}", lambda output: output.write_text("x") and None, tmp_path)
         os.utime(tmp_path / f"key{number}", (number, number))
-    cache.library("key0", pytest.fail, tmp_path)  # used, so no longer the oldest
-    cache.library("key8", lambda output: output.write_text("x") and None, tmp_path)
+    toolchain.library("key0", pytest.fail, tmp_path)  # used, so no longer the oldest
+    toolchain.library("key8", lambda output: output.write_text("x") and None, tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {f"key{n}" for n in (0, 4, 5, 6, 7, 8)}
 
 

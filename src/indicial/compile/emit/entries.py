@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from indicial.compile.emit.left import bounds_of
 from indicial.compile.emit.nodes import (
     EACH,
     FLOAT,
@@ -24,7 +23,7 @@ from indicial.compile.emit.nodes import (
 )
 from indicial.compile.emit.numbers import replaced
 from indicial.compile.emit.operations import Torch
-from indicial.compile.emit.reads import Array, Bounds, Where
+from indicial.compile.emit.reads import Array, Bounds, Where, bounds_of
 from indicial.compile.emit.storage import Definition, Store, Walked, hull, merge
 from indicial.compile.emit.values import Environment, NotEmitted
 from indicial.program.ir import Affine, Code

@@ -13,12 +13,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from indicial.compile.emit.elementwise import Elementwise, singular
-from indicial.compile.emit.left import covered, shaped
-from indicial.compile.emit.logs import log_name
+from indicial.compile.emit.lift import log_name
 from indicial.compile.emit.nodes import BOOL, FLOAT, INT, NUMBER
 from indicial.compile.emit.picks import Pick, choose
 from indicial.compile.emit.ragged import at_letters, moved_together, varies
-from indicial.compile.emit.reads import Array, Where, read
+from indicial.compile.emit.reads import Array, Where, covered, read, shaped
 from indicial.compile.emit.reductions import Reductions
 from indicial.compile.emit.storage import Definition, Store
 from indicial.compile.emit.tensors import Tensors

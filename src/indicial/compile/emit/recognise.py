@@ -34,11 +34,9 @@ from dataclasses import replace
 from indicial.compile.emit.convolution import CONVOLUTION
 from indicial.compile.emit.nodes import INDEXED, NUMBER, Graph, Listed, Node
 from indicial.compile.emit.operations import Torch
-from indicial.compile.emit.patterns.attention import ATTENTION
-from indicial.compile.emit.patterns.layer_norm import LAYER_NORM
+from indicial.compile.emit.patterns.attention import ATTENTION, CROSS_ENTROPY, EMBEDDING
 from indicial.compile.emit.patterns.pattern import Finding, Found, Pattern, Surroundings, only
-from indicial.compile.emit.patterns.tokens import CROSS_ENTROPY, EMBEDDING
-from indicial.compile.emit.patterns.units import BIAS, GELU
+from indicial.compile.emit.patterns.units import BIAS, GELU, LAYER_NORM
 from indicial.compile.emit.printing import WIDTH, Assign, Block, Line, Return, live_uses, roots
 from indicial.program.sizes import Size
 

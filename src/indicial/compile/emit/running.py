@@ -12,6 +12,10 @@ Calls that are fast but not to be seen through, and who has to see through them.
 
 A kernel, or a fused call, computes values and one gradient. A second gradient, a gradient in forward
 mode or a transform of `torch.func` is of the same equations written out in PyTorch.
+
+Functions that a text brings along where it needs them: short, and plain PyTorch.
+
+They are here so that they can be checked and tested; `Source.text` holds those that it calls.
 """
 
 from __future__ import annotations
@@ -25,15 +29,167 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.nn.functional as F
+from torch import Tensor
 from torch.autograd import forward_ad
 from torch.utils.checkpoint import CheckpointError
 
-from indicial.compile.emit.helpers import masked_softmax
 from indicial.compile.ground import torch_inside
 from indicial.program.messages import IndicialError
 
 if TYPE_CHECKING:
     from indicial.compile.emit.patterns.pattern import Finding
+
+
+def embedding(w: Tensor, e: Tensor) -> Tensor:
+    """The rows of e at the tokens w; zeros where there is no token."""
+    return F.embedding(w.clamp(min=0), e).masked_fill_((w < 0).unsqueeze(-1), 0)
+
+
+def linear_relu(x: Tensor, W: Tensor, b: Tensor | None = None) -> Tensor:
+    """The ReLU of a linear map, in its memory: of rows, as autograd would copy a view."""
+    return F.linear(x.flatten(0, -2), W, b).relu_().view(*x.shape[:-1], W.shape[0])
+
+
+def log_likelihood(scores: Tensor, w: Tensor) -> Tensor:
+    """The logarithm of the softmax of the scores at the tokens w; 0 where there is no token."""
+    losses = F.cross_entropy(
+        scores.flatten(0, -2), w.clamp(min=-1).flatten(), ignore_index=-1, reduction="none"
+    )
+    return -losses.reshape(w.shape)
+
+
+def slide(x: Tensor, w: Tensor, first: int, count: int) -> Tensor:
+    """`Σ_s x[t - s] w[s]` along the last axis, for t from `first` on; by FFT if w is long."""
+    places, span = x.shape[-1], w.shape[-1]
+    end = size = places + span - 1
+    if places < 1:
+        found = F.pad(x, (0, end)) * w[..., :1]
+    elif span < 32:
+        found = F.pad(x, (span - 1, span - 1)).unfold(-1, span, 1) * w.flip(-1).unsqueeze(-2)
+        found = found.sum(-1)
+    else:
+        # What is wrapped around must not be where it is asked for.
+        least = max(end - max(first, 0), min(first + count, end), 32)
+        power = (least - 1).bit_length()
+        size = min(n << power - k for n, k in ((1, 0), (3, 2), (5, 3)) if n << power - k >= least)
+        kind = torch.promote_types(x.dtype, torch.float32)  # there is no transform of bfloat16
+        spectrum = torch.fft.rfft(x.to(kind), size) * torch.fft.rfft(w.to(kind), size)
+        found = torch.fft.irfft(spectrum, size).to(x.dtype)
+    start, stop = min(max(first, 0), size), max(min(first + count, size), 0)
+    if stop <= start:
+        return found.new_zeros(*found.shape[:-1], count)
+    found = found[..., start:stop]
+    if stop - start == count:
+        return found
+    return F.pad(found, (start - first, first + count - stop))
+
+
+def window(x: Tensor, dim: int, start: int, length: int) -> Tensor:
+    """`x[start : start + length]` along an axis; what lies outside is 0, or no token."""
+    before, after = max(0, -start), max(0, start + length - x.shape[dim])
+    if before or after:
+        fill = 0 if x.is_floating_point() else -1
+        x = F.pad(x, [0, 0] * (x.dim() - 1 - dim) + [before, after], value=fill)
+    return x.narrow(dim, start + before, length)
+
+
+def element(x: Tensor, dim: int, place: int) -> Tensor:
+    """`x[place]` along an axis; what lies outside is 0, or no token."""
+    if 0 <= place < x.shape[dim]:
+        return x.select(dim, place)
+    shape = x.shape[:dim] + x.shape[dim + 1 :]
+    return x.new_full(shape, 0 if x.is_floating_point() else -1)
+
+
+def take(x: Tensor, dim: int, places: Tensor) -> Tensor:
+    """x at places along an axis; what lies outside is 0, or no token."""
+    inside = (places >= 0) & (places < x.shape[dim])
+    near = places.clamp(0, x.shape[dim] - 1).flatten()
+    found = x.index_select(dim, near)
+    found = found.reshape(x.shape[:dim] + places.shape + x.shape[dim + 1 :])
+    inside = inside.reshape(places.shape + (1,) * (x.dim() - dim - 1))
+    return torch.where(inside, found, 0 if x.is_floating_point() else -1)
+
+
+def masked_softmax(x: Tensor, mask: Tensor, dim: int) -> Tensor:
+    """The softmax over the places where the mask holds; elsewhere 0, also if it holds nowhere."""
+    low = torch.finfo(x.dtype).min
+    return x.masked_fill(~mask, low).softmax(dim).masked_fill(~mask, 0)
+
+
+def masked_log_softmax(x: Tensor, mask: Tensor, dim: int) -> Tensor:
+    """The logarithm of the softmax over the places where the mask holds; elsewhere -∞."""
+    low = torch.finfo(x.dtype).min
+    return x.masked_fill(~mask, low).log_softmax(dim).masked_fill(~mask, -torch.inf)
+
+
+def log_sum_exp(x: Tensor, dims: list[int]) -> Tensor:
+    """The logarithm of the sum of exponentials over some axes; of nothing, or all -∞, it is -∞, and then
+    its slopes are 0."""
+    if any(x.shape[d] == 0 for d in dims):
+        return x.sum(dims) - torch.inf
+    top = x.detach().amax(dims, keepdim=True)
+    top = torch.where(top.isfinite(), top, 0)
+    total = (x - top).exp().sum(dims, keepdim=True)
+    logarithm = torch.where(total == 0, 1, total).log().masked_fill(total == 0, -torch.inf)
+    return (logarithm + top).sum(dims)
+
+
+def largest(x: Tensor, dims: list[int]) -> Tensor:
+    """The maximum over some axes; of nothing it is -∞."""
+    if any(x.shape[d] == 0 for d in dims):
+        return x.sum(dims) - torch.inf
+    return x.amax(dims)
+
+
+def smallest(x: Tensor, dims: list[int]) -> Tensor:
+    """The minimum over some axes; of nothing it is ∞."""
+    if any(x.shape[d] == 0 for d in dims):
+        return x.sum(dims) + torch.inf
+    return x.amin(dims)
+
+
+def largest_place(x: Tensor, mask: Tensor, dim: int) -> Tensor:
+    """Where x is largest among the places at which the mask holds; a nan is, as for `amax`."""
+    most = torch.where(mask, x, -torch.inf).amax(dim, True)
+    return (mask & torch.where(most.isnan(), x.isnan(), x == most)).byte().argmax(dim)
+
+
+def smallest_place(x: Tensor, mask: Tensor, dim: int) -> Tensor:
+    """Where x is smallest among the places at which the mask holds; a nan is, as for `amin`."""
+    least = torch.where(mask, x, torch.inf).amin(dim, True)
+    return (mask & torch.where(least.isnan(), x.isnan(), x == least)).byte().argmax(dim)
+
+
+def stack(steps: dict[int, Tensor], first: int, count: int, outside: Tensor, dim: int) -> Tensor:
+    """Steps one after the other along a new axis; those that are not there are as outside."""
+    if count == 0:
+        return outside.unsqueeze(dim).narrow(dim, 0, 0)
+    return torch.stack([steps.get(t, outside) for t in range(first, first + count)], dim)
+
+
+def batched(x: Tensor, members: int, rank: int) -> Tensor:
+    """A draw with the batch in front, the same for all members if it was drawn once."""
+    return x if x.dim() == rank else x.expand(members, *x.shape)
+
+
+def settled(x: Tensor, dim: int, lengths: Tensor, member: int = 0) -> Tensor:
+    """Each example with its last element repeated beyond its length: nothing there can do harm."""
+    lengths = lengths.reshape([-1 if d == member else 1 for d in range(x.dim())])
+    places = torch.arange(x.shape[dim], device=x.device)
+    places = places.reshape([-1 if d == dim else 1 for d in range(x.dim())])
+    found = x.take_along_dim(places.minimum(lengths - 1).clamp(min=0), dim)
+    return torch.where(lengths > 0, found, 0)
+
+
+HELPERS = {
+    function.__name__: function
+    for function in (
+        embedding, linear_relu, log_likelihood, slide, window, element, take, masked_softmax,
+        masked_log_softmax, log_sum_exp, largest, smallest, largest_place, smallest_place,
+        stack, batched, settled,
+    )
+}  # fmt: skip
 
 
 Function = Callable[..., dict[str, torch.Tensor]]
@@ -85,9 +241,6 @@ def empty_sizes(sizes: Mapping[str, int]) -> frozenset[str]:
     if torch.compiler.is_compiling():
         return frozenset()
     return frozenset(name for name, size in sizes.items() if size == 0)
-
-
-Tensor = torch.Tensor
 
 
 def followed(tensor: Tensor) -> bool:

@@ -19,16 +19,14 @@ import inspect
 from collections.abc import Collection, Sequence
 
 from indicial.compile.emit.convolution import CONVOLUTION
-from indicial.compile.emit.helpers import HELPERS
 from indicial.compile.emit.identifiers import Identifiers
-from indicial.compile.emit.lift import MEMBER, lift
-from indicial.compile.emit.logs import with_logs
+from indicial.compile.emit.lift import MEMBER, lift, with_logs
 from indicial.compile.emit.nodes import ALL, INDEXED, Node
 from indicial.compile.emit.patterns.pattern import Finding
 from indicial.compile.emit.printing import WIDTH, Line, Printer, Return, quoted
 from indicial.compile.emit.program import Emission
 from indicial.compile.emit.recognise import IN_PLACE, MERGED, NAMES, in_place, merged, recognise
-from indicial.compile.emit.running import Source
+from indicial.compile.emit.running import HELPERS, Source
 from indicial.compile.emit.values import Environment
 from indicial.compile.schedule.plan import Plan
 from indicial.program.ir import Code, Index

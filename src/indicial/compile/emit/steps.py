@@ -10,17 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from indicial.compile.emit.conditions import Conditions
-from indicial.compile.emit.left import bounds_of
 from indicial.compile.emit.loops import fixings
 from indicial.compile.emit.nodes import ALL, Node
 from indicial.compile.emit.numbers import replaced
 from indicial.compile.emit.operations import Item
 from indicial.compile.emit.printing import Assign, Line
-from indicial.compile.emit.reads import Array, Bounds, read
+from indicial.compile.emit.reads import Array, Bounds, bounds_of, read
 from indicial.compile.emit.storage import Definition, Store, Walked, hull, merge, placed
 from indicial.compile.emit.values import Environment
-from indicial.compile.emit.writing import Writing
+from indicial.compile.emit.writing import Conditions, Writing
 from indicial.compile.schedule.plan import Loop
 from indicial.program.ir import Affine, Gather, Index, Statement
 from indicial.program.sizes import Size, Strided

@@ -13,7 +13,7 @@ import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction as Ratio
 
-from indicial.compile.passes.algebra import ZERO
+from indicial.compile.passes.algebra import ZERO, flat, signed
 from indicial.compile.passes.new_tensors import index_name
 from indicial.notation import syntax
 from indicial.notation.syntax import Name, Number
@@ -133,6 +133,8 @@ class _Writer:
     def apply(
         self, function: str, arguments: tuple[ir.Expression, ...], letters: Letters
     ) -> syntax.Expression:
+        if function == "*":
+            return self.product(flat("*", arguments), letters)
         written = tuple(self.write(a, letters) for a in arguments)
         if function in ir.COMPARISONS:
             return syntax.Group(syntax.Comparison(written, (function,)), "[")
@@ -145,8 +147,6 @@ class _Writer:
                 return syntax.Group(syntax.Conjunction(inside), "[")
             case "+", _:
                 return syntax.Add(written)
-            case "*", _:
-                return _product(written)
             case "/", (above, below):
                 return syntax.Fraction(above, below)
             case "^", (base, exponent):
@@ -154,6 +154,14 @@ class _Writer:
             case "neg", (body,):
                 return syntax.Negative(body)
         return syntax.Call(Name(function), written)
+
+    def product(self, factors: Sequence[ir.Expression], letters: Letters) -> syntax.Expression:
+        """Factors side by side; sums without a sign are kept apart: `(U[d,J] x[J]) (V[d,J] x[J])`."""
+        written = [self.write(factor, letters) for factor in factors]
+        sums = [n for n, factor in enumerate(factors) if _without_sign(factor, written[n])]
+        for n in sums if len(sums) > 1 else ():
+            written[n] = syntax.Group(written[n], "(")
+        return _product(written)
 
     def select(
         self,
@@ -213,6 +221,12 @@ class _Writer:
         if condition is not None:
             under = (*under, self.condition(condition, letters))
         return syntax.Reduction(operator, under, None, self.write(body, letters))
+
+
+def _without_sign(factor: ir.Expression, written: syntax.Expression) -> bool:
+    """Whether it is a sum of which only the factors are written, be it with a minus in front."""
+    _, rest = signed(factor)
+    return isinstance(rest, ir.Reduce) and isinstance(written, syntax.Product | syntax.Negative)
 
 
 def _repeated(name: str, body: ir.Expression) -> bool:

@@ -12,7 +12,9 @@ Where: `$INDICIAL_CACHE`, else `$XDG_CACHE_HOME/indicial`, else `~/.cache/indici
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shutil
 import stat
 import sys
 import tempfile
@@ -88,6 +90,25 @@ def closed(path: Path) -> str | None:
         return None if os.access(path, os.W_OK | os.X_OK) else ""
     except OSError:
         return ""
+
+
+def written(path: Path, content: bytes) -> None:
+    """A file, written beside its place and renamed: nobody ever sees half of it."""
+    handle, name = tempfile.mkstemp(suffix=".writing", dir=path.parent)
+    with open(handle, "wb") as file:
+        file.write(content)
+    Path(name).replace(path)
+
+
+def trim(folder: Path, most: int) -> None:
+    """Remove what was made or used longest ago, down to three quarters of `most`."""
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        ages = sorted((entry.stat().st_mtime, entry.path) for entry in entries)
+        for _, path in ages[: len(ages) - 3 * most // 4] if len(ages) > most else ():
+            if os.path.isdir(path):
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                Path(path).unlink(missing_ok=True)
 
 
 def ours(path: str | os.PathLike[str]) -> bool:

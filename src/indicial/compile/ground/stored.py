@@ -19,7 +19,6 @@ import functools
 import hashlib
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -91,20 +90,8 @@ def _write(path: Path, value: object) -> None:
         return
     with contextlib.suppress(OSError, TypeError, AttributeError):
         content = encoded(value).encode()
-        handle, name = tempfile.mkstemp(suffix=".writing", dir=path.parent)
-        with open(handle, "wb") as file:
-            file.write(hashlib.sha256(content).digest() + content)
-        Path(name).replace(path)
-        _trim(path.parent)
-
-
-def _trim(folder: Path) -> None:
-    """Remove the oldest files, down to three quarters of `KEPT`."""
-    with os.scandir(folder) as entries:
-        names = [entry.path for entry in entries]
-    if len(names) > KEPT:
-        for path in sorted(names, key=os.path.getmtime)[: len(names) - 3 * KEPT // 4]:
-            Path(path).unlink(missing_ok=True)
+        private.written(path, hashlib.sha256(content).digest() + content)
+        private.trim(path.parent, KEPT)
 
 
 @functools.cache

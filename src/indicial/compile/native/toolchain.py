@@ -8,7 +8,7 @@
     >>> start(other)                            in the background; `load(other)` waits for it
 
 `load(source)` compiles once for each text, compiler and processor, whatever the number of
-processes (`cache`); a second `load` of a text in one process returns the same library. ctypes lets
+processes; a second `load` of a text in one process returns the same library. ctypes lets
 go of Python's lock during a call.
 
 The text may `#include "vector_math.h"` and the other headers of this folder. They are put in
@@ -23,10 +23,24 @@ them switch the whole process to flushing denormals when they are loaded, and co
 them does not see nan. What is passed lets loops vectorise all the same: no errno, no traps, and
 `a*b+c` may become one operation. Sums are vectorised where the text says so:
 `#pragma omp simd reduction(+:s)`.
+
+**Compiled kernels stay on disk**, found by what they were made from.
+
+    library(key, build)  →  ~/.cache/indicial/native/3f…c0/91…ab.so
+
+`key` stands for everything that decides what the compiler makes (`_key`). The folder is
+named by the key, the file in it by the SHA-256 of its own content. So one rename
+stores a kernel together with its checksum: a file that was cut short or changed does not bear its
+own name, is removed, and is built again. Processes that build the same kernel at once each write a
+file of their own and rename it; whichever comes last, every file with the right name is good.
+A file is never written in place, because another process may have it mapped.
+
+The folder is one that nobody else can write to (`private.py`).
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import hashlib
@@ -35,12 +49,14 @@ import re
 import shlex
 import shutil
 import subprocess
+import tempfile
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from indicial.compile.ground import private
-from indicial.compile.native import cache
+from indicial.compile.ground.stored import stored
 
 HEADERS = Path(__file__).parent
 
@@ -123,7 +139,7 @@ def find_compiler() -> Compiler:
     if os.environ.get("INDICIAL_NATIVE", "") == "0":
         raise NativeError("native kernels are switched off by INDICIAL_NATIVE=0")
     try:
-        cache.directory()
+        directory()
     except OSError as error:
         raise NativeError(f"there is no folder for kernels: {error}") from error
     chosen = os.environ.get("CC", "").strip()
@@ -244,9 +260,8 @@ def _identity(command: tuple[str, ...], flags: tuple[str, ...], file: str) -> st
     if not processor:
         return asked()
     state = os.stat(file)
-    parts = (*command, *flags, os.path.realpath(file), str(state.st_mtime_ns), str(state.st_size))
-    key = hashlib.sha256("\0".join((*parts, processor)).encode()).hexdigest()[:40]
-    return cache.note(f"compiler-{key}", asked)
+    made = os.path.realpath(file), state.st_mtime_ns, state.st_size
+    return stored(("compiler", *command, *flags, *made, processor), asked)
 
 
 @functools.cache
@@ -281,10 +296,67 @@ def _load(compiler: Compiler, text: str, key: str) -> ctypes.CDLL:
         compiler.compile(text, output)
 
     try:
-        return ctypes.CDLL(str(cache.library(key, build)))
+        return ctypes.CDLL(str(library(key, build)))
     except OSError:  # the cache may lie on a file system that nothing is run from
-        path = cache.library(key, build, private.temporary())
+        path = library(key, build, private.temporary())
     try:
         return ctypes.CDLL(str(path))
     except OSError as error:
         raise NativeError(f"a compiled kernel does not load: {error}") from error
+
+
+KEPT = 2000
+"""How many kernels stay; those that were not used for longest make room."""
+
+
+def directory() -> Path:
+    """Where kernels are kept: `~/.cache/indicial/native`, or a folder of this process."""
+    return private.folder("native")
+
+
+def library(key: str, build: Callable[[Path], None], root: Path | None = None) -> Path:
+    """The file for `key`; `build(path)` makes it where it is missing or damaged.
+
+    `root` is where to look and store, `directory()` unless given. An exception of `build` passes
+    through, and nothing is stored.
+    """
+    root = root or directory()
+    try:
+        folder = root / key
+        folder.mkdir(mode=0o700, exist_ok=True)
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise PermissionError(folder)
+    except OSError:
+        folder = private.temporary() / key
+        folder.mkdir(mode=0o700, exist_ok=True)
+    return _kept(folder) or _store(folder, build)
+
+
+def _kept(folder: Path) -> Path | None:
+    """The file in `folder` whose content is what its name says; others are removed."""
+    for path in sorted(folder.glob("*.so")):
+        with contextlib.suppress(OSError):
+            if private.ours(path) and _checksum(path) == path.stem:
+                os.utime(folder)  # used now: `trim` goes by this
+                return path
+            path.unlink()
+    return None
+
+
+def _store(folder: Path, build: Callable[[Path], None]) -> Path:
+    """Build next to the final place and rename, so that nobody ever sees half a file."""
+    handle, name = tempfile.mkstemp(suffix=".building", dir=folder)
+    os.close(handle)
+    building = Path(name)
+    try:
+        build(building)
+        path = folder / f"{_checksum(building)}.so"
+        building.replace(path)
+    finally:
+        building.unlink(missing_ok=True)
+    private.trim(folder.parent, KEPT)
+    return path
+
+
+def _checksum(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()

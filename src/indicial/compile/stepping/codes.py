@@ -19,11 +19,9 @@ from functools import cached_property
 
 from indicial.compile.emit.lift import simplified
 from indicial.compile.passes.new_tensors import over
-from indicial.compile.stepping.causal import Causal, causal, unknown_end, with_keys
-from indicial.compile.stepping.moment import Moment
-from indicial.compile.stepping.slots import Ago, Many, Slots, long_axis, without
+from indicial.compile.stepping.causal import Causal, Walk, causal, unknown_end, with_keys
+from indicial.compile.stepping.moment import Ago, Many, Moment, Slots, long_axis, without
 from indicial.compile.stepping.support import with_support
-from indicial.compile.stepping.walked import Walk
 from indicial.program import ir
 from indicial.program.logs import through
 from indicial.program.meaning.differing import dependent

@@ -23,10 +23,9 @@ from indicial.compile.module.around import own_precision
 from indicial.compile.passes.new_tensors import over
 from indicial.compile.planned import planned
 from indicial.compile.schedule.schedule import ScheduleError, needed
-from indicial.compile.stepping import slots
 from indicial.compile.stepping.codes import Stepping
 from indicial.compile.stepping.given import ManySteps
-from indicial.compile.stepping.slots import without
+from indicial.compile.stepping.moment import Many, without
 from indicial.compile.stepping.state import Buffer, Cache, State
 from indicial.program.ir import Affine, Code, Read, Statement
 from indicial.program.rewrite import tensors_read
@@ -143,7 +142,7 @@ class Prefill:
                 found[many.past] = _last(both, axis, many.reach, steps, count)
         return found
 
-    def filled(self, cache: Cache, many: slots.Many, values: torch.Tensor, steps: int) -> Cache:
+    def filled(self, cache: Cache, many: Many, values: torch.Tensor, steps: int) -> Cache:
         base, axis = self.stepping.base(many), self.axis(many.tensor)
         if differentiating():
             return Cache(Buffer(torch.cat((cache.first(base), values), axis)), axis)

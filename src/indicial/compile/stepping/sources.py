@@ -19,7 +19,7 @@ from indicial.compile.planned import planned
 from indicial.compile.schedule.plan import Around, Call, Loop, Piece, Plan, Run, Step
 from indicial.compile.schedule.schedule import schedule
 from indicial.compile.stepping.codes import Stepping
-from indicial.compile.stepping.slots import Many
+from indicial.compile.stepping.moment import Many
 from indicial.program.ir import Affine, Apply, Code, Join, Place, Read, Statement
 from indicial.program.moving import moved_affine
 from indicial.program.sizes import Size

@@ -20,15 +20,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from indicial.compile.passes.solving import indices_at
-from indicial.compile.stepping.walked import Walk
 from indicial.program import ir
 from indicial.program.cost.conditions import add, conjuncts, constraints, joined, negation
 from indicial.program.meaning.functions import FUNCTIONS
 from indicial.program.moving import moved, moved_place
 from indicial.program.rewrite import free_indices, rebuild
 from indicial.program.sizes import Size
+
+if TYPE_CHECKING:
+    from indicial.compile.stepping.causal import Walk
 
 
 def with_support(code: ir.Code, walk: Walk) -> ir.Code:

@@ -9,6 +9,10 @@ The Gaussian error linear unit, written out, is `F.gelu`.
 
 x (1 + erf(x/√2))/2                             F.gelu(x)
 x (1 + tanh(√(2/π) (x + 0.044715 x³)))/2        F.gelu(x, approximate="tanh")
+
+`g (x - mean x) / √(variance + ε) + b` is `F.layer_norm`.
+
+The mean and the variance are over the last axis; gain and offset are there or not.
 """
 
 from __future__ import annotations
@@ -24,7 +28,9 @@ from indicial.compile.emit.patterns.pattern import (
     Missed,
     Pattern,
     Surroundings,
+    mean_of,
     only,
+    over_last_axis,
     quotient,
     sides,
 )
@@ -98,7 +104,7 @@ CUBE = 0.044715
 
 
 def gelu(node: Node, around: Surroundings) -> Found | Missed | None:
-    factor, tensors, inside = _scaled(node)
+    factor, tensors, inside = _as_product(node)
     if factor is None or len(tensors) != 2:
         return None
     for x, other in (tensors, tensors[::-1]):
@@ -118,7 +124,7 @@ def gelu(node: Node, around: Surroundings) -> Found | Missed | None:
     return None
 
 
-def _scaled(node: Node) -> tuple[float | None, list[Node], list[Node]]:
+def _as_product(node: Node) -> tuple[float | None, list[Node], list[Node]]:
     """A product as a number and tensors; None for a number that is not known."""
     parts = quotient(node)
     factor: float | None = 1.0
@@ -140,16 +146,16 @@ def _plus_one(node: Node) -> Node | None:
 
 
 def _erf(x: Node, inner: Node) -> dict[str, Operand] | None:
-    factor, tensors, _ = _scaled(inner)
+    factor, tensors, _ = _as_product(inner)
     fits = factor is not None and math.isclose(factor, math.sqrt(0.5), rel_tol=1e-12)
     return {} if fits and len(tensors) == 1 and tensors[0] is x else None
 
 
 def _tanh(x: Node, inner: Node, around: Surroundings) -> dict[str, Operand] | Missed | None:
-    factor, tensors, inside = _scaled(inner)
+    factor, tensors, inside = _as_product(inner)
     pair = sides("+", tensors[0]) if len(tensors) == 1 else None
     for linear, cubic in (pair, pair[::-1]) if pair is not None else ():
-        weight, cubes, _ = _scaled(cubic)
+        weight, cubes, _ = _as_product(cubic)
         power = sides("**", cubes[0]) if len(cubes) == 1 else None
         if linear is not x or power is None or power[0] is not x or power[1].value != 3:
             continue
@@ -171,3 +177,87 @@ def _found(x: Node, options: dict[str, Operand], around: Surroundings) -> Found:
 
 
 GELU = Pattern("GELU", "gelu", gelu)
+
+
+@dataclass(frozen=True)
+class _Norm:
+    x: Node
+    epsilon: Node
+    gain: Node | None = None
+    offset: Node | None = None
+
+
+def layer_norm(node: Node, around: Surroundings) -> Found | Missed | None:
+    norm = _with_offset(node, around) or _with_gain(node, around)
+    if norm is None:
+        return _almost(node)
+    return Found(lambda become: _normed(norm, around, become))
+
+
+def _with_offset(node: Node, around: Surroundings) -> _Norm | None:
+    total = sides("+", node)
+    if total is None:
+        return None
+    for scaled, offset in (total, total[::-1]):
+        norm = _with_gain(scaled, around) if around.once(scaled) else None
+        if norm is not None and norm.gain is not None and offset.shape == norm.x.shape[-1:]:
+            return _Norm(norm.x, norm.epsilon, norm.gain, offset)
+    return None
+
+
+def _with_gain(node: Node, around: Surroundings) -> _Norm | None:
+    parts = quotient(node)
+    if len(parts.below) != 1 or len(parts.above) > 2 or not all(map(around.once, parts.inside)):
+        return None
+    for centred in parts.above:
+        norm = _centred(centred, parts.below[0], around)
+        others = [n for n in parts.above if n is not centred]
+        if norm is not None and all(n.shape == norm.x.shape[-1:] for n in others):
+            return _Norm(norm.x, norm.epsilon, others[0] if others else None)
+    return None
+
+
+def _centred(centred: Node, root: Node, around: Surroundings) -> _Norm | None:
+    difference = sides("-", centred)
+    inside = only("torch.sqrt", root)
+    if difference is None or inside is None:
+        return None
+    total = sides("+", inside)
+    if total is None or total[1].kind != NUMBER:
+        return None
+    x, mean = difference
+    square = mean_of(around.torch, total[0])
+    power = sides("**", square) if square is not None else None
+    if power is None or power[0] is not centred or power[1].value != 2:
+        return None
+    if mean_of(around.torch, mean) is not x:
+        return None
+    return _Norm(x, total[1])
+
+
+def _almost(node: Node) -> Missed | None:
+    parts = sides("/", node)
+    if parts is None:
+        return None
+    difference, inside = sides("-", parts[0]), only("torch.sqrt", parts[1])
+    if difference is None or inside is None:
+        return None
+    mean = difference[1]
+    if mean.operation != ".mean" or not mean.options:
+        return None
+    if not over_last_axis(".mean", mean):
+        return Missed("the mean is not over the last axis")
+    return Missed("what is under the root is not the variance and a number")
+
+
+def _normed(norm: _Norm, around: Surroundings, become: Callable[[Node], Node]) -> Node:
+    torch = around.torch
+    weights = [become(w) for w in (norm.gain, norm.offset) if w is not None]
+    return torch.graph.make(
+        "F.layer_norm", become(norm.x), (torch.sizes.node(norm.x.shape[-1]),), *weights,
+        options={} if norm.epsilon.value == 1e-5 else {"eps": norm.epsilon},
+        shape=norm.x.shape, hint="normed",
+    )  # fmt: skip
+
+
+LAYER_NORM = Pattern("layer norm", "layer_norm", layer_norm)
