@@ -1,0 +1,210 @@
+"""What a kernel does, in words: before its loop, in each step, and what it keeps.
+
+before      one product for all steps: x by W^{x,R}, W^{x,G}
+each step   one product: h[t-1] by W^{h,R}, W^{h,G}
+            one loop over j: R, G, h
+kept        R, G for the gradient
+
+Which library calls were recognised in a program, and which nearly, with their equations.
+
+library calls
+  attention: F.scaled_dot_product_attention
+    α[t_1,t_2] = softmax_{t_2} Query[t_1,I] Key[t_2,I]
+    h̃[t,i] = α[t,T] Value[T,i]
+near misses
+  attention: the weights are wanted, so they are computed
+    α[t_1,t_2] = softmax_{t_2} Query[t_1,I] Key[t_2,I]
+    h̃[t,i] = α[t,T] Value[T,i]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from indicial.compile.emit.patterns.attention import ATTENTION, CROSS_ENTROPY, EMBEDDING
+from indicial.compile.emit.patterns.pattern import Finding
+from indicial.compile.explain.blackboard import equation, letters
+from indicial.compile.explain.gradient import folded, sentence
+from indicial.compile.native.body import Body, body, needs_history
+from indicial.compile.native.projections import Gathered, Projection
+from indicial.compile.native.recurrence import Recurrence
+from indicial.compile.native.routine import Native, Part, Stretch, Tiled
+from indicial.compile.native.stages import Fused, Matmul, Output, Single, Stage, stages
+from indicial.compile.native.tiles import tiling
+from indicial.compile.passes.forms import Distribution, Reduction
+from indicial.compile.schedule.plan import Plan
+from indicial.compile.schedule.schedule import schedule
+from indicial.program.ir import Affine, Index, Read, Softmax, Statement
+
+
+def kernel_rows(recurrence: Recurrence, letter: str) -> Iterator[tuple[str, list[str]]]:
+    """Labels with sentences on the forward pass of a recurrence that walks the index `letter`."""
+    rows = list(_rows(recurrence, letter))
+    yield from rows
+    said = {word.strip(",;()") for _, texts in rows for text in texts for word in text.split()}
+    names = {word.split("[")[0] for word in said} - recurrence.scan.code.tensors.keys()
+    if made := [equation(s) for s in recurrence.code.statements if s.target in names]:
+        yield "where", list(dict.fromkeys(made))
+
+
+def _rows(recurrence: Recurrence, letter: str) -> Iterator[tuple[str, list[str]]]:
+    label = "before"
+    at_once: list[str] = []
+    for part in recurrence.forward.parts:
+        if isinstance(part, Native | Tiled):
+            if at_once:
+                yield label, at_once
+            if isinstance(part, Native):
+                yield "each step", list(_steps(part, letter))
+            else:
+                yield "tiles", list(_tiles(part, recurrence))
+            label, at_once = "after", []
+        else:
+            at_once += _all_steps(part, recurrence)
+    if at_once:
+        yield label, at_once
+    more = [name for name in recurrence.kept if name not in recurrence.outputs]
+    if more:
+        yield "kept", [f"{', '.join(more)} for the gradient"]
+
+
+def _tiles(part: Tiled, recurrence: Recurrence) -> Iterator[str]:
+    """How a state that is a matrix goes through time."""
+    code, want, number = part.packed.value
+    tile = tiling(code, schedule(code, want), want).tiles[number]
+    (sweep,) = tile.sweeps
+    states = [item for item in sweep.items if item.kind == "state"]
+    letters = dict(
+        zip(states[0].left, (a.letter for a in code.tensors[states[0].target].axes), strict=True)
+    )
+    names = ", ".join(item.target for item in states)
+    sums = ", ".join(item.target for item in sweep.items if item.kind == "sum")
+    row, vec = letters[tile.row], letters[tile.vec]
+    if tile.coupled:
+        yield f"all {row} and some {vec} of {names} at a time, in the cache, through all steps: {sums}"
+    else:
+        yield f"some {row} and {vec} of {names} at a time, in registers, through all steps: {sums}"
+    if recurrence.again:
+        yield f"{names} is stored for no step; the gradient computes it again, from checkpoints"
+
+
+def _all_steps(part: Part, recurrence: Recurrence) -> Iterator[str]:
+    """A part that runs outside the loop. A layer of a tensor is called by the tensor's name."""
+    outside = {name: piece.tensor for name, piece in recurrence.scan.arguments.items()}
+    match part:
+        case Projection(outputs):
+            operand = outside.get(outputs[0].operand, outputs[0].operand)
+            weights = _beside([outside.get(o.weight, o.weight) for o in outputs])
+            yield f"one product for all steps: {operand} by {weights}"
+        case Gathered(_, terms):
+            factors = [f"{outside.get(t.operand, t.operand)} by {t.weight}" for t in terms]
+            yield f"one product for all steps: {' + '.join(factors)}"
+        case Stretch():
+            yield f"PyTorch for all steps: {', '.join(part.want)}"
+
+
+def _steps(part: Native, letter: str) -> Iterator[str]:
+    walked = body(part.code, part.loop, part.same)
+    kept = {*part.keep, *needs_history(walked)} & part.loop.axes.keys()
+    for stage in stages(walked, kept):
+        yield _stage(walked, stage, letter)
+
+
+def _stage(walked: Body, stage: Stage, letter: str) -> str:
+    match stage:
+        case Matmul(_, outputs):
+            return f"one product: {_product(walked, outputs, letter)}"
+        case Fused(statements):
+            indices = walked.inner_indices(statements[0])
+            over = f"one loop over {_letters(indices)}" if indices else "numbers"
+            return f"{over}: {', '.join(dict.fromkeys(s.target for s in statements))}"
+        case Single(statement, Distribution(indices)):
+            return f"a softmax over {_letters(indices)}: {statement.target}"
+        case Single(statement, Reduction(operator, indices)):
+            name = "log-sum-exp" if operator == "lse" else operator
+            return f"a {name} over {_letters(indices)}: {statement.target}"
+        case Single(statement, form):
+            assert not isinstance(form, Distribution | Reduction)
+            factors = dict.fromkeys(_operand(walked, f, None, letter) for f in form.factors)
+            over = f" over {_letters(form.indices)}" if form.indices else ""
+            return f"a sum{over}: {statement.target}, of {' times '.join(factors)}"
+
+
+def _product(walked: Body, outputs: tuple[Output, ...], letter: str) -> str:
+    """`h[t-1] by W^{h,R}, W^{h,G}`; operands side by side are joined by `;`."""
+    first = outputs[0]
+    operands = [_operand(walked, t.operand, first, letter) for t in first.terms]
+    weights = [[t.weight.tensor for t in output.terms] for output in outputs]
+    if len(operands) == 1:
+        return f"{operands[0]} by {_beside([w for some in weights for w in some])}"
+    joined = [f"({'; '.join(some)})" for some in (operands, *weights)]
+    return f"{joined[0]} by {_beside(joined[1:])}"
+
+
+def _operand(walked: Body, read: Read, output: Output | None, letter: str) -> str:
+    """`h[t-1]`: the tensor and its step, seen from what is computed."""
+    if read.tensor not in walked.axes:
+        return read.tensor
+    place = read.places[walked.axes[read.tensor]]
+    if not isinstance(place, Affine) or place.terms != ((walked.variable, 1),):
+        return read.tensor
+    own = Affine()
+    if output is not None:
+        left = output.statement.left[walked.axes[output.statement.target]]
+        assert isinstance(left, Affine)
+        own = left
+    return f"{read.tensor}[{Affine(((letter, 1),), place.offset - own.offset)}]"
+
+
+def _letters(indices: Iterable[Index]) -> str:
+    return ", ".join(letters(tuple(indices)))
+
+
+def _beside(names: Sequence[str]) -> str:
+    return ", ".join(names) + " side by side" * (len(names) > 1)
+
+
+def finding_lines(findings: Iterable[Finding], plan: Plan, width: int) -> Iterator[str]:
+    """Two sections; nothing where nothing was found."""
+    statements = list(plan.statements())
+    groups: dict[bool, dict[str, list[Finding]]] = {True: {}, False: {}}
+    for finding in findings:
+        what = f"F.{finding.call}" if finding.recognised else finding.reason
+        group = groups[finding.recognised]
+        group.setdefault(f"{finding.pattern}: {what}", []).append(finding)
+    for title, recognised in (("library calls", True), ("near misses", False)):
+        if groups[recognised]:
+            yield from ("", title)
+        for what, some in groups[recognised].items():
+            yield from (f"  {line}" for line in sentence(what, width - 2))
+            found = [equation(s) for finding in some for s in _stands_for(finding, statements)]
+            for text in dict.fromkeys(found):
+                yield from (f"  {line}" for line in folded(text, width - 2))
+
+
+def _stands_for(finding: Finding, statements: Sequence[Statement]) -> list[Statement]:
+    """The equations that a call stands for."""
+    statement = _statement(finding, statements)
+    if statement is None:
+        return []
+    return [*_softmaxes(finding, statement, statements), statement]
+
+
+def _softmaxes(
+    finding: Finding, statement: Statement, statements: Sequence[Statement]
+) -> list[Statement]:
+    """The distributions that a call computes along with what reads them."""
+    if finding.pattern not in (ATTENTION.name, CROSS_ENTROPY.name):
+        return []
+    read = statement.body.tensors()
+    return [s for s in statements if s.target in read and isinstance(s.body, Softmax)]
+
+
+def _statement(finding: Finding, statements: Sequence[Statement]) -> Statement | None:
+    """The equation in which something was found: of several for one tensor, the one that fits."""
+    own = [s for s in statements if s.target == finding.tensor]
+    gathers = [s for s in own if any(read.looks_up for read in s.body.every(Read))]
+    if finding.pattern == EMBEDDING.name:
+        return gathers[0] if gathers else None
+    rest = [s for s in own if s not in gathers] or own
+    return rest[-1] if rest else None
