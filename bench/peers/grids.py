@@ -1,4 +1,4 @@
-"""An RNN along rows and columns in PyTorch: what a row needs of the row above in one product, then step by step."""
+"""Loops inside loops in PyTorch: what does not depend on the state is taken out, the rest goes step by step."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Tensor = torch.Tensor
 
 
 class GridLoop(TrainedLayer):
-    """One training step."""
+    """An RNN along rows and columns; what a row needs of the row above is one product."""
 
     def forward(self) -> Tensor:
         turned = self.weights["V"].t()
@@ -27,3 +27,23 @@ class GridLoop(TrainedLayer):
                 new.append(left)
             rows.append(torch.stack(new, 1))
         return torch.stack(rows, 1)
+
+
+class HighwayLoop(TrainedLayer):
+    """A recurrent highway network; both products of a layer are one."""
+
+    def forward(self) -> Tensor:
+        own = self.weights
+        inputs = nn.linear(self.x, torch.cat([own["W^H"], own["W^G"]]))
+        weights = torch.cat([own["R^H"], own["R^G"]], 1).transpose(1, 2).unbind(0)
+        biases = torch.cat([own["B^H"], own["B^G"]], 1).unbind(0)
+        units = self.x.shape[2]
+        state = self.x.new_zeros(self.x.shape[0], units)
+        states = []
+        for step in (inputs - biases[0]).unbind(1):
+            for number, (weight, bias) in enumerate(zip(weights, biases, strict=True)):
+                new = torch.addmm(step if number == 0 else -bias, state, weight)
+                candidate, gate = torch.tanh(new[:, :units]), torch.sigmoid(new[:, units:])
+                state = torch.lerp(state, candidate, gate)
+            states.append(state)
+        return torch.stack(states, 1)

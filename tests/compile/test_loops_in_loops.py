@@ -1,4 +1,4 @@
-"""A loop over time inside another: the inner one has a kernel, beside the interpreter."""
+"""Loops inside loops: one kernel runs them all, beside the interpreter and a loop of PyTorch."""
 
 from __future__ import annotations
 
@@ -7,39 +7,59 @@ import pytest
 import torch
 
 import indicial
-from indicial.compile.planned import planned
+from indicial.compile.schedule.plan import Loop
+from tests.compile.agreeing import Ways
 
-GRIDS = {
-    "forward": "h[m,n,j] = tanh(W[j,K] x[m,n,K] + U[j,I] h[m-1,n,I] + V[j,I] h[m,n-1,I])",
-    "backward": "h[m,n,j] = tanh(W[j,K] x[m,n,K] + U[j,I] h[m+1,n,I] + V[j,I] h[m,n+1,I])",
-    "gates": "G[m,n,j] = σ(U[j,I] h[m-1,n,I] + V[j,I] h[m,n-1,I])\n"
-    "h[m,n,j] = G[m,n,j] h[m-1,n,j] + (1 - G[m,n,j]) h[m,n-1,j] + W[j,K] x[m,n,K]",
+GRID = "input x[m,n,k]\n"
+STEP = "input x[t,k]\n"
+NESTS = {
+    "forward": GRID + "h[m,n,j] = tanh(W[j,K] x[m,n,K] + U[j,I] h[m-1,n,I] + V[j,I] h[m,n-1,I])",
+    "backward": GRID + "h[m,n,j] = tanh(W[j,K] x[m,n,K] + U[j,I] h[m+1,n,I] + V[j,I] h[m,n+1,I])",
+    "both ways": GRID + "h[m,n,j] = tanh(W[j,K] x[m,n,K] + U[j,I] h[m+1,n,I] + V[j,I] h[m,n-1,I])",
+    "gates": GRID
+    + "G[m,n,j] = σ(U[j,I] h[m-1,n,I] + V[j,I] h[m,n-1,I])\n"
+    + "h[m,n,j] = G[m,n,j] h[m-1,n,j] + (1 - G[m,n,j]) h[m,n-1,j] + W[j,K] x[m,n,K]",
+    "a start": GRID
+    + "h[-1,n,j] = s[j]\n"
+    + "h[m,n,j] = tanh(W[j,K] x[m,n,K] + U[j,I] h[m-1,n,I] + V[j,I] h[m,n-1,I])",
+    "far": GRID + "h[m,n,j] = tanh(x[m,n,j] + U[j,I] h[m-2,n+1,I] + V[j,I] h[m,n-2,I])",
+    "warped": "input c[i,j]\n"
+    + "D[i,j] = c[i,j] - ln(exp(-D[i-1,j]) + exp(-D[i,j-1]) + exp(-D[i-1,j-1]))",
+    "a row at once": GRID
+    + "a[m,n] = softmax_n x[m,n,K] s[m-1,N-1,K]\n"
+    + "s[m,n,k] = tanh(s[m,n-1,k] + a[m,n] x[m,n,k])",
+    "highway": STEP
+    + "s[t,0,j] = s[t-1,L,j]\n"
+    + "H[t,ℓ+1,j] = tanh(R^H[ℓ,j,I] s[t,ℓ,I] + 1[ℓ = 0] W^H[j,K] x[t,K] - B^H[ℓ,j])\n"
+    + "G[t,ℓ+1,j] = σ(R^G[ℓ,j,I] s[t,ℓ,I] + 1[ℓ = 0] W^G[j,K] x[t,K] - B^G[ℓ,j])\n"
+    + "s[t,ℓ+1,j] = G[t,ℓ+1,j] H[t,ℓ+1,j] + (1 - G[t,ℓ+1,j]) s[t,ℓ,j]\n"
+    + "h[t,j] = s[t,L,j]",
+    "what follows the inner loop": STEP
+    + "s[t,0,j] = tanh(U[j,I] h[t-1,I] + W[j,K] x[t,K])\n"
+    + "s[t,ℓ+1,j] = tanh(R[j,I] s[t,ℓ,I] + B[ℓ,j])\n"
+    + "h[t,j] = tanh(V[j,I] s[t,L,I] + s[t,0,j])",
+    "layers around": STEP
+    + "y[0,t,k] = x[t,k]\n"
+    + "y[l+1,t,k] = y[l,t,k] + s[l+1,t,D,k]\n"
+    + "s[l+1,t,0,k] = s[l+1,t-1,D,k] + y[l,t,k]\n"
+    + "s[l+1,t,d+1,k] = tanh(R[l,d,k,I] s[l+1,t,d,I])",
 }
+SIZES = {"T": 4, "M": 3, "N": 4, "I": 3, "J": 2, "K": 2, "L": 3, "D": 2}
 
 
-@pytest.mark.parametrize("line", GRIDS.values(), ids=GRIDS)
-def test_recurrences_over_a_grid(line: str) -> None:
-    program = indicial.load(f"input x[m,n,k]\n{line}")
-    torch.manual_seed(0)
-    module = program.compile(J=2, K=3, dtype=torch.float64)
-    (call,) = planned(program.code, ["h"]).plan.calls()
-    assert call.loop.letter == "n"
-    x = torch.randn(2, 3, 4, 3, dtype=torch.float64)
-    parameters = {name: p.detach().numpy() for name, p in module.named_parameters()}
-    expected = np.stack([program.interpret({"x": one.numpy()}, parameters)["h"] for one in x])
-    np.testing.assert_allclose(module(x=x)["h"].detach().numpy(), expected, rtol=1e-9, atol=1e-12)
-    names, values = zip(*module.named_parameters(), strict=True)
-
-    def h(x: torch.Tensor, *values: torch.Tensor) -> torch.Tensor:
-        given = dict(zip(names, values, strict=True))
-        return torch.func.functional_call(module, given, (), {"x": x})["h"]  # type: ignore[no-any-return]
-
-    leaves = [v.detach().clone().requires_grad_() for v in (x, *values)]
-    assert torch.autograd.gradcheck(h, leaves, fast_mode=True)
+@pytest.mark.parametrize("text", NESTS.values(), ids=NESTS)
+def test_nests_agree(text: str) -> None:
+    code = indicial.load(text).code
+    ways = Ways(code)
+    (call,) = ways.ready.plan.calls()
+    assert any(isinstance(step, Loop) for step in call.loop.steps)
+    sizes = {name: SIZES[name] for name in code.sizes}
+    for changed in ({}, {"T": 1, "M": 1, "L": 1, "D": 1}, {"N": 1}):
+        ways.agree({**sizes, **{n: v for n, v in changed.items() if n in sizes}}, members=3)
 
 
 def test_examples_of_different_widths() -> None:
-    program = indicial.load(f"input x[m,n,k]\n{GRIDS['backward']}")
+    program = indicial.load(NESTS["backward"])
     torch.manual_seed(0)
     module = program.compile(J=2, K=3, dtype=torch.float64)
     x = torch.randn(2, 3, 4, 3, dtype=torch.float64)

@@ -15,6 +15,7 @@ With `INDICIAL_VERIFY=1` each of these codes is looked at, and those of recurren
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
@@ -56,7 +57,32 @@ def planned(
     `told` are the sizes of data, where the inputs have others besides.
     """
     simple = verified(simplified(verified(through(code)), draws))
-    lighter = verified(hoist(simple, schedule(simple, want, told)))
+    whole = schedule(simple, want, told)
+    if any(_is_nested(loop) for loop in whole.loops()) and not _no_kernels(code):
+        with contextlib.suppress(_NotWhole):
+            return _from(code, simple, whole, True, want, ragged, told)
+    return _from(code, simple, whole, False, want, ragged, told)
+
+
+class _NotWhole(Exception):
+    """A loop with loops inside has no kernel."""
+
+
+def _is_nested(loop: Loop) -> bool:
+    return loop.kind == "scanned" and any(isinstance(step, Loop) for step in loop.steps)
+
+
+def _from(
+    code: Code,
+    simple: Code,
+    first: Plan,
+    whole: bool,
+    want: Sequence[str],
+    ragged: Collection[str],
+    told: Collection[str] | None,
+) -> Planned:
+    """The passes from `hoist` on; `whole` loops have kernels together with those inside them."""
+    lighter = verified(hoist(simple, first, whole))
     plan = schedule(lighter, want, told)
     choices: tuple[Choice, ...] = ()
     if not writes_batch(code):
@@ -79,6 +105,8 @@ def planned(
         lighter = apart
         plan = with_dispatch(apart, schedule(apart, want, told), choices, ragged)
     plan, refused = with_kernels(lighter, plan, want, ragged)
+    if whole and any(_is_nested(loop) for loop, _ in refused):
+        raise _NotWhole
     return Planned(lighter, with_doubling(lighter, plan, want, ragged), refused)
 
 

@@ -21,6 +21,11 @@ Golden = Callable[[str, str], None]
 
 kernels = pytest.mark.skipif(not toolchain.available(), reason="no C compiler")
 
+CUBE = """
+input x[r,s,t]
+h[r,s,t] = tanh(w_1 h[r-1,s,t] + w_2 h[r,s-1,t] + w_3 h[r,s,t-1] + x[r,s,t])
+"""
+
 GRID = """
 input x[s,t]
 h[s,t] = tanh(w_1 h[s-1,t] + w_2 h[s,t-1] + x[s,t])
@@ -46,8 +51,13 @@ def test_golden(name: str, golden: Golden) -> None:
 
 
 @kernels
-def test_a_loop_that_no_kernel_runs(golden: Golden) -> None:
+def test_a_loop_inside_a_loop(golden: Golden) -> None:
     golden("schedule_grid.txt", schedule_page(Program.of_text(GRID.strip())))
+
+
+@kernels
+def test_a_loop_that_no_kernel_runs(golden: Golden) -> None:
+    golden("schedule_cube.txt", schedule_page(Program.of_text(CUBE.strip())))
 
 
 @kernels

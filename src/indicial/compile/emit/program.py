@@ -132,7 +132,7 @@ class Emission:
     def called(self, step: Call, piece: Piece, name: str) -> None:
         """A result, where reads look for it."""
         code = self.code
-        statement = next(s for s in step.loop.statements() if s.target == piece.tensor)
+        statement, *more = (s for s in step.loop.statements() if s.target == piece.tensor)
         fixed = fixings(statement, self.writing.loops)
         store = self.steps.current(piece.tensor, len(fixed))
         bounds = tuple(
@@ -144,7 +144,9 @@ class Emission:
             name, [e for _, e in bounds], FLOAT, self.writing.block.scope
         )
         order = code.of(piece.tensor).index(statement)
-        merging = bool(fixed) and self.steps.conflicts(statement, store)
+        merging = bool(fixed) and self.steps.conflicts(
+            statement, store, more and [statement, *more]
+        )
         definition = Definition(order, Array(node, bounds))
         self.keep(statement, store, definition, fixed, self.conditions.tests(fixed), merging)
 

@@ -53,11 +53,15 @@ class Steps:
             above = above.walk.current
         return above
 
-    def conflicts(self, statement: Statement, store: Store) -> bool:
-        """Whether another statement defines elements of the same step."""
+    def conflicts(
+        self, statement: Statement, store: Store, together: Sequence[Statement] = ()
+    ) -> bool:
+        """Whether another statement defines elements of the same step, than those `together`."""
         name, loop = store.target, self.writing.loops[-1]
         if store.walk is not None or name not in loop.axes:
             return False
+        if len(together) == sum(s.target == name for s in loop.statements()):
+            return bool(store.definitions)
         keys = self.writing.walks.keys(loop, name)
         return bool(store.definitions) or statement.guard is not None or len(keys) > 1
 

@@ -29,12 +29,13 @@ from indicial.compile.native.body import Body, body, needs_history
 from indicial.compile.native.projections import Gathered, Projection
 from indicial.compile.native.recurrence import Recurrence
 from indicial.compile.native.routine import Native, Part, Stretch, Tiled
-from indicial.compile.native.stages import Fused, Matmul, Output, Single, Stage, stages
+from indicial.compile.native.stages import Fused, Matmul, Nested, Output, Single, flat, stages
 from indicial.compile.native.tiles import tiling
 from indicial.compile.passes.forms import Distribution, Reduction
 from indicial.compile.schedule.plan import Plan
 from indicial.compile.schedule.schedule import schedule
 from indicial.program.ir import Affine, Index, Read, Softmax, Statement
+from indicial.program.sizes import Size
 
 
 def kernel_rows(recurrence: Recurrence, letter: str) -> Iterator[tuple[str, list[str]]]:
@@ -107,10 +108,14 @@ def _steps(part: Native, letter: str) -> Iterator[str]:
     walked = body(part.code, part.loop, part.same)
     kept = {*part.keep, *needs_history(walked)} & part.loop.axes.keys()
     for stage in stages(walked, kept):
-        yield _stage(walked, stage, letter)
+        if isinstance(stage, Nested):
+            rounds = f"each {stage.loop.letter} {'down' if stage.loop.direction < 0 else 'up'}wards"
+            yield f"{rounds}: {'; '.join(_stage(walked, s, letter) for s in flat(stage.stages))}"
+        else:
+            yield _stage(walked, stage, letter)
 
 
-def _stage(walked: Body, stage: Stage, letter: str) -> str:
+def _stage(walked: Body, stage: Matmul | Fused | Single, letter: str) -> str:
     match stage:
         case Matmul(_, outputs):
             return f"one product: {_product(walked, outputs, letter)}"
@@ -142,18 +147,23 @@ def _product(walked: Body, outputs: tuple[Output, ...], letter: str) -> str:
 
 
 def _operand(walked: Body, read: Read, output: Output | None, letter: str) -> str:
-    """`h[t-1]`: the tensor and its step, seen from what is computed."""
+    """`h[t-1]`: the tensor and its step, seen from what is computed; with that of a loop inside."""
     if read.tensor not in walked.axes:
         return read.tensor
-    place = read.places[walked.axes[read.tensor]]
-    if not isinstance(place, Affine) or place.terms != ((walked.variable, 1),):
-        return read.tensor
-    own = Affine()
-    if output is not None:
-        left = output.statement.left[walked.axes[output.statement.target]]
-        assert isinstance(left, Affine)
-        own = left
-    return f"{read.tensor}[{Affine(((letter, 1),), place.offset - own.offset)}]"
+    left = output.statement.left if output is not None else ()
+    there = walked.walked(output.statement.target) if output is not None else []
+    called = {loop.variable: loop.letter for loop, _ in walked.parts if loop}
+    called[walked.variable] = letter
+    places = []
+    for number, axis in enumerate(walked.walked(read.tensor)):
+        place = read.places[axis]
+        if not isinstance(place, Affine) or not place.terms or place.terms[0][0] not in called:
+            break
+        own = left[there[number]] if number < len(there) else Affine()
+        assert isinstance(own, Affine)
+        shift = own.offset if own.terms == place.terms else Size()
+        places.append(str(Affine(((called[place.terms[0][0]], 1),), place.offset - shift)))
+    return f"{read.tensor}[{','.join(places)}]" if places else read.tensor
 
 
 def _letters(indices: Iterable[Index]) -> str:

@@ -123,7 +123,7 @@ class _Writer:
         recurrence = _recurrence(call)
         yield from self.together(recurrence.scan.absorbed, around)
         yield from self.say(f"{_walk(call.loop)}: one kernel in C", len(around))
-        yield from self.together(call.loop.statements(), (*around, call.loop))
+        yield from self.steps(call.loop.steps, (*around, call.loop))
         yield from self.rows(kernel_rows(recurrence, call.loop.letter), depth)
         if recurrence.linear is not None:
             linear = _linear(recurrence.linear, call.loop)

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 
 from indicial.compile.passes.forms import is_pointwise
 from indicial.compile.passes.scan import Unsupported
-from indicial.compile.schedule.needs import needs
+from indicial.compile.schedule.needs import Need, needs
 from indicial.compile.schedule.plan import Loop
 from indicial.program import ir
 from indicial.program.cost.conditions import joined
@@ -39,21 +39,39 @@ class Body:
     axes: dict[str, int]
     """For each tensor that the loop computes, the axis that it walks."""
     unbatched: frozenset[str]
-    now: frozenset[tuple[str, str]]
-    """Who reads what within a step: `("h", "G")`."""
+    now: frozenset[tuple[str, str, str]]
+    """Who reads what within a step, and in which loop inside: `("", "h", "G")`."""
+    parts: tuple[tuple[Loop | None, tuple[ir.Statement, ...]], ...] = ()
+    """The statements in the order of a step, those of each loop inside it together."""
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """What the variables of the loop, and of those inside it, are called in C."""
+        return {self.variable: "v", **{loop.variable: "u" for loop, _ in self.parts if loop}}
 
     def inner_indices(self, statement: ir.Statement) -> list[ir.Index]:
-        """The indices of the left side, in its order, without the one that the loop walks."""
-        known = statement.scope
+        """The indices of the left side, in its order, without those that loops walk."""
+        known, walked = statement.scope, self.variables
         result: list[ir.Index] = []
-        for axis, place in enumerate(statement.left):
-            if axis == self.axes[statement.target]:
-                continue
+        for place in statement.left:
             if isinstance(place, ir.Flat):
                 result += place.indices
-            elif place.terms:
+            elif place.terms and place.terms[0][0] not in walked:
                 result.append(known[place.terms[0][0]])
         return result
+
+    def inside(self, statement: ir.Statement) -> tuple[Loop, ir.Index] | None:
+        """The loop inside the step that a statement runs in, and its index of that loop."""
+        for loop, _ in self.parts:
+            for index in statement.indices:
+                if loop is not None and index.name == loop.variable:
+                    return loop, index
+        return None
+
+    def walked(self, name: str) -> list[int]:
+        """The axes of a tensor that loops walk."""
+        loops = [loop for loop, _ in self.parts if loop is not None and name in loop.axes]
+        return [self.axes[name], *(loop.axes[name] for loop in loops)]
 
     def left_place(self, name: str) -> ir.Affine:
         """Where a tensor is written at this step: `v+1`."""
@@ -66,16 +84,24 @@ class Body:
 
     def is_now(self, read: ir.Read) -> bool:
         """Whether a read is of what this very step computes."""
-        axis = self.axes.get(read.tensor)
-        return axis is not None and read.places[axis] == self.left_place(read.tensor)
+        if read.tensor not in self.axes:
+            return False
+        axes = self.walked(read.tensor)
+        lefts = (s.left for s in self.statements if s.target == read.tensor)
+        return any(all(left[n] == read.places[n] for n in axes) for left in lefts)
 
     def is_earlier(self, read: ir.Read) -> bool:
         """Whether a read of the loop's own tensors is of one other step, which is finished."""
         there = read.places[self.axes[read.tensor]]
-        if not isinstance(there, ir.Affine):
+        if not isinstance(there, ir.Affine) or there.terms != ((self.variable, 1),):
             return False
-        here = self.left_place(read.tensor)
-        return there.terms == ((self.variable, 1),) and there.offset != here.offset
+        if there.offset != self.left_place(read.tensor).offset:
+            return True
+        places = [read.places[n] for n in self.walked(read.tensor)[1:]]
+        within = any(
+            isinstance(p, ir.Affine) and self.variables.keys() & dict(p.terms) for p in places
+        )
+        return within and not self.is_now(read)
 
 
 def body(code: ir.Code, loop: Loop, unbatched: frozenset[str]) -> Body:
@@ -95,9 +121,47 @@ def body(code: ir.Code, loop: Loop, unbatched: frozenset[str]) -> Body:
         if code.tensors[name].values is not None:
             # What a kernel writes are fractions, and a token is read as a whole number.
             raise Unsupported(f"{name} holds tokens")
-    statements = _merged([_walked(s, loop) for s in code.statements if id(s) in both])
-    now = frozenset(_within_a_step(code, loop))
-    return Body(code, loop.variable, tuple(statements), dict(loop.axes), unbatched, now)
+    within = {
+        id(s): step for step in loop.steps if isinstance(step, Loop) for s in step.statements()
+    }
+    if any(isinstance(step, Loop) for inner in within.values() for step in inner.steps):
+        raise Unsupported("there is a loop inside the loop inside the loop")
+    walked = {id(s): _walked(s, loop, within.get(id(s))) for s in code.statements if id(s) in both}
+    statements = _merged(list(walked.values()))
+    now = frozenset(_within_a_step(code, loop, within))
+    parts: list[tuple[Loop | None, tuple[ir.Statement, ...]]] = [(None, tuple(statements))]
+    if within:
+        parts = list(_in_parts(code, loop, others, walked, statements))
+    return Body(
+        code, loop.variable, tuple(statements), dict(loop.axes), unbatched, now, tuple(parts)
+    )
+
+
+def _in_parts(
+    code: ir.Code,
+    loop: Loop,
+    others: Sequence[ir.Statement],
+    walked: Mapping[int, ir.Statement],
+    merged: Sequence[ir.Statement],
+) -> Iterator[tuple[Loop | None, tuple[ir.Statement, ...]]]:
+    """What stands before a loop inside the loop, in it, and behind it."""
+    if {id(s) for s in merged} != {id(s) for s in walked.values()}:
+        raise Unsupported("cases of a tensor are in a loop inside the loop")
+    for statement in merged:
+        axes = code.tensors[statement.target].axes
+        for place, axis in zip(statement.left, axes, strict=True):
+            number = ir.number_at(place)
+            if number is not None and axis.beyond(number):
+                raise Unsupported(f"{statement.target} begins along two indices")
+    own: list[ir.Statement] = list(others)
+    for step in loop.steps:
+        if isinstance(step, Loop):
+            yield None, tuple(walked[id(s)] for s in own)
+            yield step, tuple(walked[id(s)] for s in step.statements())
+            own = []
+        else:
+            own += step.statements()
+    yield None, tuple(walked[id(s)] for s in own)
 
 
 def needs_history(body: Body) -> set[str]:
@@ -112,18 +176,30 @@ def needs_history(body: Body) -> set[str]:
     return found
 
 
-def _within_a_step(code: ir.Code, loop: Loop) -> Iterator[tuple[str, str]]:
+def _within_a_step(
+    code: ir.Code, loop: Loop, within: Mapping[int, Loop]
+) -> Iterator[tuple[str, str, str]]:
+    def meets(need: Need, loop: Loop) -> bool:
+        here, there = need.edge.ends
+        low, high = need.edge.distance(loop.axes[here], loop.axes[there])
+        shift = loop.offsets.get(there, 0) - loop.offsets.get(here, 0)
+        return (high + shift if loop.direction > 0 else -(low + shift)) >= 0
+
     for need in needs(code):
         here, there = need.edge.ends
-        if here in loop.axes and there in loop.axes:
-            low, high = need.edge.distance(loop.axes[here], loop.axes[there])
-            shift = loop.offsets.get(there, 0) - loop.offsets.get(here, 0)
-            lag = high + shift if loop.direction > 0 else -(low + shift)
-            if lag >= 0:
-                yield here, there
+        inner = within.get(id(need.reader))
+        if here not in loop.axes or there not in loop.axes:
+            continue
+        if inner is within.get(id(need.definer)) and meets(need, loop):
+            if inner is None:
+                yield "", here, there
+            elif meets(need, inner):
+                yield inner.variable, here, there
 
 
-def _walked(statement: ir.Statement, loop: Loop) -> ir.Statement:
+def _walked(statement: ir.Statement, loop: Loop, inner: Loop | None = None) -> ir.Statement:
+    if inner is not None:
+        statement = _walked(statement, inner)
     found = loop.fixed(statement)
     if found is None:
         raise Unsupported(f"{statement.target} is defined at one step only")
@@ -216,6 +292,11 @@ def _cases(same: Sequence[ir.Statement]) -> ir.Statement:
 
 Starts = Mapping[str, Sequence[tuple[Size, str]]]
 """For each tensor: at which places it begins, and the argument that holds its values there."""
+
+
+def begun_with(starts: Starts) -> set[str]:
+    """The arguments that hold starts. They lie without gaps, so that a step can be read in their place."""
+    return {name for pairs in starts.values() for _, name in pairs}
 
 
 def starts(code: ir.Code, loop: Loop) -> Starts:

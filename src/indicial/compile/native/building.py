@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from indicial.compile.native.body import Body, Starts, body, needs_history, starts
+from indicial.compile.native.body import Body, Starts, begun_with, body, needs_history, starts
 from indicial.compile.native.kernel import Kernel
 from indicial.compile.native.stages import Stage, stages
 from indicial.compile.native.tiles import TIME, tiling
@@ -71,7 +71,8 @@ def build(
             loop.extent, sizes, real, constants, within or {},
         )
     )  # fmt: skip
-    return _kernel(code, text, real, unbatched, arguments, own.kept, sizes)
+    gapless = unbatched | begun_with(own.starts)
+    return _kernel(code, text, real, gapless, arguments, own.kept, sizes)
 
 
 def build_tile(
@@ -99,14 +100,14 @@ def _kernel(
     code: Code,
     text: str,
     real: str,
-    same: frozenset[str],
+    gapless: frozenset[str],
     arguments: Sequence[str],
     kept: Sequence[str],
     sizes: CSizes,
 ) -> Kernel:
     shapes = {n: tuple(a.extent for a in code.tensors[n].axes) for n in kept}
     return Kernel(
-        text, real, same, tuple(arguments), tuple(kept), shapes, tuple(sizes.names),
+        text, real, gapless, tuple(arguments), tuple(kept), shapes, tuple(sizes.names),
         dict(sizes.fixed), tuple(sorted(sizes.ragged)),
     )  # fmt: skip
 
@@ -116,5 +117,5 @@ def _ordered(code: Code, names: Collection[str]) -> list[str]:
 
 
 def _arguments(code: Code, statements: Sequence[Statement], loop: Loop, begin: Starts) -> list[str]:
-    found = {name for pairs in begin.values() for _, name in pairs} | tensors_read(statements)
+    found = begun_with(begin) | tensors_read(statements)
     return _ordered(code, found - loop.axes.keys() - code.constants.keys())

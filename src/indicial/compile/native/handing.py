@@ -1,7 +1,7 @@
 """A plan with its loops over time handed to kernels, and why where one is not.
 
 plan, refused = with_kernels(code, schedule(code), want=["h"])
-refused                             [(loop, "there is a loop inside the loop")]
+refused                             [(loop, "no kernel knows the function arctan")]
 
 The sums that alone read a matrix-valued state: they are computed with it, and it is never stored.
 

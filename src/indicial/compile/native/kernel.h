@@ -33,13 +33,13 @@ static inline long packed_size(const struct call *call, long k, long n) {
   return padded((n + panel - 1) / panel * panel * k);
 }
 
-/* p[members,n] = a[members,k] w[k,n] */
-static inline void multiply(const struct call *call, long members, long n, long k, const real *a,
+/* p[rows,n] = a[rows,k] w[k,n] */
+static inline void multiply(const struct call *call, long rows, long n, long k, const real *a,
                             const real *w, real *p) {
-  if (call->team)
+  if (call->team && rows == 1)
     team_product(call->team, n, k, a, w, p);
   else
-    call->products->product(p, n, a, k, w, members, n, k, 0);
+    call->products->product(p, n, a, k, w, rows, n, k, 0);
 }
 
 /* `pack` puts the weights into order, `part` takes some members through all steps. Who calls often

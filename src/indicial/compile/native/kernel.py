@@ -62,7 +62,7 @@ class Kernel:
 
     text: str
     real: str
-    same: frozenset[str]
+    gapless: frozenset[str]
     arguments: tuple[str, ...]
     kept: tuple[str, ...]
     shapes: dict[str, tuple[Size, ...]]
@@ -140,7 +140,7 @@ class Kernel:
 
     def in_rows(self, name: str, tensor: torch.Tensor) -> torch.Tensor:
         """The tensor itself, if what follows its first axis has no gaps; else a copy."""
-        if name in self.same or tensor.dim() < 3 or tensor.numel() == 0:
+        if name in self.gapless or tensor.dim() < 3 or tensor.numel() == 0:
             return tensor.contiguous()
         whole = tensor.stride(0) == tensor.shape[1] * tensor.stride(1)
         return tensor if whole and tensor[0, 0].is_contiguous() else tensor.contiguous()

@@ -22,23 +22,29 @@ The second is what the adjoint of the first looks like.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from indicial.compile.native.body import Body
 from indicial.compile.passes.forms import Distribution, Form, Pointwise, Product, Reduction, form
 from indicial.compile.passes.scan import Unsupported
-from indicial.program.ir import Affine, Apply, Expression, Index, Read, Statement, index_at
+from indicial.compile.schedule.plan import Loop
+from indicial.program.ir import Affine, Apply, Axis, Expression, Index, Read, Statement, index_at
 from indicial.program.rewrite import tensors_read
+from indicial.program.sizes import Size, nonnegative
 
 
 @dataclass(frozen=True)
 class Term:
-    """`scale * Σ_{summed} weight * operand`: the operand differs between members, the weight not."""
+    """`scale * Σ_{summed} weight * operand`: the operand differs between members, the weight not.
+
+    Of the indices on the left those of the operand are `rows`: `Σ_i U[j,i] h[m-1,n,i]` has one for each n.
+    """
 
     operand: Read
     weight: Read
     summed: tuple[Index, ...]
+    rows: tuple[Index, ...]
     scale: Expression
 
 
@@ -56,6 +62,9 @@ class Matmul:
 
     operands: tuple[Read, ...]
     outputs: tuple[Output, ...]
+
+    def made(self) -> Iterator[Statement]:
+        return (output.statement for output in self.outputs)
 
 
 ProductTerms = dict[str, tuple[Term, ...]]
@@ -92,42 +101,66 @@ def _term(body: Body, statement: Statement, product: Product) -> Term | None:
         return None
     summed = {i.name: i for i in product.indices}
     outer = {i.name: i for i in body.inner_indices(statement)}
-    in_weight = _plain(body, weights[0], summed | outer)
-    in_operand = _plain(body, operands[0], summed)
+    in_weight = _plain(body, statement, weights[0], summed | outer)
+    in_operand = _plain(body, statement, operands[0], summed | outer)
     if in_weight is None or in_operand is None:
         return None
-    if set(in_operand) != set(summed) or set(in_weight) != set(summed) | set(outer):
+    order = tuple(summed[name] for name in in_operand if name in summed)
+    rows = tuple(outer[name] for name in in_operand if name in outer)
+    columns = outer.keys() - in_operand
+    if len(order) < len(summed) or set(in_weight) != set(summed) | columns:
         return None
-    order = tuple(summed[name] for name in in_operand)
-    return Term(operands[0], weights[0], order, product.scale)
+    if rows and not (columns and _over_all(body, statement, rows)):
+        return None
+    return Term(operands[0], weights[0], order, rows, product.scale)
 
 
-def _plain(body: Body, read: Read, indices: dict[str, Index]) -> list[str] | None:
+def _over_all(body: Body, statement: Statement, indices: Sequence[Index]) -> bool:
+    """Whether some indices on the left go along the whole of their axes."""
+    axes = body.code.tensors[statement.target].axes
+    whole = {index_at(p): a.range for a, p in zip(axes, statement.left, strict=True)}
+    return all(whole.get(index.name) == index.range for index in indices)
+
+
+def _plain(
+    body: Body, statement: Statement, read: Read, indices: dict[str, Index]
+) -> list[str] | None:
     """The indices at a read's places, each once and over the whole axis; the step does not count."""
     names = []
     for place, axis in zip(read.places, body.code.tensors[read.tensor].axes, strict=True):
         if not isinstance(place, Affine):
             return None
-        if not place.terms or place.terms == ((body.variable, 1),):
-            continue  # a number, or the step
+        if body.variables.keys() & dict(place.terms):
+            if read.tensor in body.unbatched and not _each_has_one(body, statement, place, axis):
+                return None  # a weight of its own at each step is no weight
+            if len(place.terms) == 1 and place.terms[0][1] == 1:
+                continue  # the step
+        if not place.terms:
+            continue  # a number
         index = indices.get(index_at(place) or "")
         if index is None or index.range != axis.range or index.name in names:
             return None
         names.append(index.name)
-    if read.tensor in body.unbatched and body.variable in {
-        n for p in read.places if isinstance(p, Affine) for n, _ in p.terms
-    }:
-        return None  # a weight of its own at each step is no weight
     return names
 
 
+def _each_has_one(body: Body, statement: Statement, place: Affine, axis: Axis) -> bool:
+    """Whether there is a weight for each round of a loop inside the step: `R[ℓ-1,j,i]`."""
+    inside = body.inside(statement)
+    if inside is None or place.terms != ((inside[1].name, 1),):
+        return False
+    first = inside[1].lower + place.offset - axis.lower
+    return nonnegative(first) and nonnegative(axis.extent - inside[1].extent - first)
+
+
 def summed(
-    body: Body, products: ProductTerms, kept: Collection[str]
+    body: Body, own: Sequence[Statement], products: ProductTerms, kept: Collection[str]
 ) -> tuple[list[Statement], ProductTerms]:
     """`p[t,i] + q[t,i]`, both products that nothing else reads, become one of two operands."""
     products = dict(products)
     uses = Counter(n.tensor for s in body.statements for n in s.body.every(Read))
-    loose = {n for n in products if uses[n] == 1 and n not in kept}
+    steps = {s.target: _steps(body, s) for s in own}
+    loose = {n for n in products if uses[n] == 1 and n not in kept and n in steps}
     gone: set[str] = set()
 
     def merged(node: Expression, statement: Statement) -> Expression:
@@ -140,6 +173,7 @@ def summed(
                 for a in arguments
                 if isinstance(a, Read) and a.tensor in loose and a.places == statement.left
             ]
+            here = [a for a in here if steps[a.tensor] == steps[here[0].tensor]]
             for other in here[1:]:
                 products[here[0].tensor] += products.pop(other.tensor)
                 gone.add(other.tensor)
@@ -148,16 +182,18 @@ def summed(
                 return arguments[0]
         return replace(node, arguments=arguments)
 
-    statements = [replace(s, body=merged(s.body, s)) for s in body.statements]
+    statements = [replace(s, body=merged(s.body, s)) for s in own]
     return [s for s in statements if s.target not in gone], products
 
 
-def side_by_side(ready: Sequence[Statement], products: ProductTerms) -> Iterator[Matmul]:
+def side_by_side(
+    body: Body, ready: Sequence[Statement], products: ProductTerms
+) -> Iterator[Matmul]:
     """One product for all that have the same operands."""
     groups: dict[tuple[object, ...], list[Output]] = {}
     for statement in ready:
         terms = products[statement.target]
-        key = tuple(_key(term) for term in terms)
+        key = (*(_key(term) for term in terms), _steps(body, statement))
         groups.setdefault(key, []).append(Output(statement, terms))
     for outputs in groups.values():
         yield Matmul(tuple(t.operand for t in outputs[0].terms), tuple(outputs))
@@ -165,13 +201,13 @@ def side_by_side(ready: Sequence[Statement], products: ProductTerms) -> Iterator
 
 def _key(term: Term) -> object:
     """An operand without the names of its indices."""
-    names = {index.name: f"k{number}" for number, index in enumerate(term.summed)}
+    names = {index.name: f"k{number}" for number, index in enumerate((*term.rows, *term.summed))}
     places = tuple(
         (tuple((names.get(n, n), f) for n, f in p.terms), p.offset)
         for p in term.operand.places
         if isinstance(p, Affine)
     )
-    return term.operand.tensor, places
+    return term.operand.tensor, places, len(term.rows)
 
 
 @dataclass(frozen=True)
@@ -179,6 +215,9 @@ class Fused:
     """Pointwise statements over one space, in one loop."""
 
     statements: tuple[Statement, ...]
+
+    def made(self) -> Iterator[Statement]:
+        return iter(self.statements)
 
 
 @dataclass(frozen=True)
@@ -188,14 +227,39 @@ class Single:
     statement: Statement
     form: Product | Reduction | Distribution
 
+    def made(self) -> Iterator[Statement]:
+        return iter((self.statement,))
 
-Stage = Matmul | Fused | Single
+
+@dataclass(frozen=True)
+class Nested:
+    """A loop inside the step."""
+
+    loop: Loop
+    stages: tuple[Stage, ...]
+
+
+Stage = Matmul | Fused | Single | Nested
 
 
 def stages(body: Body, kept: Collection[str]) -> list[Stage]:
     """The statements in stages; those whose values somebody needs (`kept`) stay themselves."""
-    statements, products = summed(body, find_products(body), kept)
-    return list(_in_order(body, statements, products))
+    products = find_products(body)
+    result: list[Stage] = []
+    for loop, own in body.parts:
+        statements, products = summed(body, own, products, kept)
+        found = _in_order(body, statements, products)
+        result += found if loop is None else [Nested(loop, tuple(found))]
+    return result
+
+
+def flat(found: Iterable[Stage]) -> Iterator[Matmul | Fused | Single]:
+    """All stages, those of loops inside the step too."""
+    for stage in found:
+        if isinstance(stage, Nested):
+            yield from flat(stage.stages)
+        else:
+            yield stage
 
 
 def _in_order(
@@ -205,6 +269,7 @@ def _in_order(
     waiting = list(statements)
     done: set[str] = set()
     times = Counter(s.target for s in statements)
+    own = set(times)
 
     def finish(group: Sequence[Statement]) -> None:
         for statement in group:
@@ -214,12 +279,12 @@ def _in_order(
                 done.add(statement.target)
 
     def ready(statement: Statement) -> bool:
-        return _needs_now(body, statement, products) <= done
+        return _needs_now(body, statement, products) & own <= done
 
     while waiting:
         multiply = [s for s in waiting if s.target in products and ready(s)]
         if multiply:
-            yield from side_by_side(multiply, products)
+            yield from side_by_side(body, multiply, products)
             finish(multiply)
             continue
         for statement in waiting:
@@ -229,7 +294,8 @@ def _in_order(
                 finish([statement])
                 break
         else:
-            group = _fusible(body, waiting, done, products)
+            others = {s.target for s in body.statements} - own
+            group = _fusible(body, waiting, done | others, products)
             if not group:
                 names = ", ".join(s.target for s in waiting)
                 raise Unsupported(f"no order within a step for {names}")
@@ -242,14 +308,24 @@ def _needs_now(body: Body, statement: Statement, products: ProductTerms) -> set[
     if statement.target in products:
         operands = [term.operand for term in products[statement.target]]
         return {o.tensor for o in operands if o.tensor in body.axes and not body.is_earlier(o)}
-    return {name for name in tensors_read([statement]) if (statement.target, name) in body.now}
+    inside = body.inside(statement)
+    level = inside[1].name if inside else ""
+    read = tensors_read([statement])
+    return {name for name in read if (level, statement.target, name) in body.now}
 
 
 def _space(body: Body, statement: Statement) -> tuple[object, ...]:
     """What two statements must have in common to share a loop: the ranges, the step's too."""
     step = next(i for i in statement.indices if i.name == body.variable)
     inner = tuple(i.range for i in body.inner_indices(statement))
-    return (step.lower, step.extent, inner, statement.left[body.axes[statement.target]])
+    places = [statement.left[axis] for axis in body.walked(statement.target)]
+    return (step.lower, step.extent, inner, _steps(body, statement), *places)
+
+
+def _steps(body: Body, statement: Statement) -> tuple[Size, Size] | None:
+    """The rounds of a loop inside the step in which a statement runs."""
+    inside = body.inside(statement)
+    return inside[1].range if inside else None
 
 
 def _fusible(

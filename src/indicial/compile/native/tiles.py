@@ -99,6 +99,8 @@ class Tiling:
 
 def wide_states(code: ir.Code, loop: Loop, fixed: int = 0) -> list[str]:
     """The tensors of a loop that are matrices at each step, besides what outer loops fix."""
+    if any(isinstance(step, Loop) for step in loop.steps):
+        return []
     ranks = {name: len(code.tensors[name].axes) - 1 - fixed for name in loop.axes}
     most = max(ranks.values())
     return [name for name, rank in ranks.items() if rank == most] if most >= 2 else []

@@ -21,9 +21,17 @@ from indicial.program.cost.conditions import add
 from indicial.program.rewrite import Scope, free_indices, inside, size_indices
 
 
-def hoist(code: ir.Code, plan: Plan) -> ir.Code:
-    """The program with the work of its scanned loops reduced to what the state takes part in."""
-    nest_of = {id(s): nest for nest in nests(plan) for s in _own(nest[-1])}
+def hoist(code: ir.Code, plan: Plan, whole: bool = False) -> ir.Code:
+    """The program with the work of its scanned loops reduced to what the state takes part in.
+
+    With `whole`, loops inside a loop go with it: what leaves them leaves it too.
+    """
+    nest_of: dict[int, Nest] = {}
+    for nest in nests(plan):
+        if whole and not any(loop.kind == "scanned" for loop in nest[:-1]):
+            nest_of |= {id(s): nest for s in nest[-1].statements()}
+        elif not whole:
+            nest_of |= {id(s): nest for s in _own(nest[-1])}
     tensors = dict(code.tensors)
     statements: list[ir.Statement] = []
     for statement in code.statements:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from indicial.compile.passes.new_tensors import derived_name, over
 from indicial.compile.schedule.needs import needs
-from indicial.compile.schedule.plan import Loop, Piece, Run
+from indicial.compile.schedule.plan import Loop, Piece
 from indicial.program.ir import (
     Affine,
     Code,
@@ -120,8 +120,6 @@ def extract(
     `absorb` are statements that nobody but the loop needs, `readers` those that alone need its
     state; they become part of its program.
     """
-    if not all(isinstance(step, Run) for step in loop.steps):
-        raise Unsupported("there is a loop inside the loop")
     return _Extraction(code, outer, loop, absorb, ragged, readers).scan()
 
 

@@ -26,8 +26,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from indicial.compile.native.body import Body, Starts, is_inside
-from indicial.compile.native.stages import Fused, Matmul, Stage
+from indicial.compile.native.body import Body, Starts, begun_with, is_inside
+from indicial.compile.native.stages import Fused, Matmul, Stage, flat
 from indicial.compile.native.writing.c import CSizes
 from indicial.compile.passes.scan import Unsupported
 from indicial.program.ir import Affine, Read, Statement, Tensor
@@ -69,7 +69,7 @@ class KernelPlan:
         if name in self.kept:
             return True
         inside = {id(s) for s in group}
-        for stage in self.stages:
+        for stage in flat(self.stages):
             if isinstance(stage, Matmul):
                 if any(operand.tensor == name for operand in stage.operands):
                     return True
@@ -94,6 +94,11 @@ class KernelPlan:
                         raise Unsupported(f"{name} is read at steps that differ, and not kept")
                     furthest = max(furthest, abs(int(number)))
         return furthest
+
+    def only_now(self, name: str) -> bool:
+        """Whether a tensor is read only where, and when, it is computed."""
+        reads = (n for s in self.body.statements for n in s.body.every(Read) if n.tensor == name)
+        return all(self.body.is_now(n) for n in reads)
 
     def outer_starts(self, name: str) -> list[tuple[Size, str]]:
         """The starts of a tensor that lie outside its range: `h[-1,j]`."""
@@ -180,26 +185,35 @@ def argument(pointer: str, tensor: Tensor, sizes: CSizes, batched: bool, row: st
 
 def ring(pointer: str, tensor: Tensor, sizes: CSizes, walked: int, slots: int) -> Memory:
     """The last steps of a tensor that nobody else needs."""
-    strides, width = _without_steps(tensor, sizes, walked)
+    strides, width = _without_steps(tensor, sizes, [walked])
     return Memory(pointer, "m", width, strides, slots, times("members", width))
 
 
 def column(
-    pointer: str, offset: str, width: str, tensor: Tensor, sizes: CSizes, walked: int
+    pointer: str,
+    offset: str,
+    width: str,
+    tensor: Tensor,
+    sizes: CSizes,
+    walked: Sequence[int],
+    rows: Sequence[int],
 ) -> Memory:
-    """A tensor that is some columns of a product's result."""
-    strides, _ = _without_steps(tensor, sizes, walked)
+    """A tensor that is some columns of a product's result; `rows` are axes that are not in the columns."""
+    strides = list(_without_steps(tensor, sizes, [*walked, *rows])[0])
+    extents = [sizes.c(tensor.axes[n].extent) for n in rows]
+    for n, stride in zip(rows, row_major(extents), strict=True):
+        strides[n] = times(stride, width)
     place = pointer if offset == "0" else f"({pointer} + {offset})"
-    return Memory(place, "m", width, strides)
+    return Memory(place, "m", times(*extents, width), tuple(strides))
 
 
 def _without_steps(
-    tensor: Tensor, sizes: CSizes, walked: int
+    tensor: Tensor, sizes: CSizes, walked: Sequence[int]
 ) -> tuple[tuple[str | None, ...], str]:
     """The strides of what one member has at one step, and how many elements that is."""
-    extents = [sizes.c(a.extent) for n, a in enumerate(tensor.axes) if n != walked]
+    extents = [sizes.c(a.extent) for n, a in enumerate(tensor.axes) if n not in walked]
     inner = iter(row_major(extents))
-    strides = tuple(None if n == walked else next(inner) for n in range(len(tensor.axes)))
+    strides = tuple(None if n in walked else next(inner) for n in range(len(tensor.axes)))
     return strides, times(*extents)
 
 
@@ -209,7 +223,7 @@ def place_tensors(plan: KernelPlan) -> tuple[dict[str, Memory], list[tuple[str, 
     scratch: list[tuple[str, str]] = []
     multiplied = {
         output.statement.target
-        for stage in plan.stages
+        for stage in flat(plan.stages)
         if isinstance(stage, Matmul)
         for output in stage.outputs
     }
@@ -218,7 +232,7 @@ def place_tensors(plan: KernelPlan) -> tuple[dict[str, Memory], list[tuple[str, 
         if name in stores:
             continue
         slots = plan.reach(name) + 1
-        if name not in multiplied or slots > 1:
+        if name not in multiplied or not plan.only_now(name):
             pointer, tensor = f"s{len(scratch)}", plan.body.code.tensors[name]
             store = ring(pointer, tensor, plan.sizes, plan.body.axes[name], slots)
             scratch.append((pointer, times("members", str(slots), store.member_stride)))
@@ -229,10 +243,11 @@ def place_tensors(plan: KernelPlan) -> tuple[dict[str, Memory], list[tuple[str, 
 def _given(plan: KernelPlan) -> dict[str, Memory]:
     """The tensors in memory that the kernel is given."""
     stores: dict[str, Memory] = {}
+    begun = begun_with(plan.starts)
     for number, name in enumerate((*plan.arguments, *plan.kept)):
         batched = name not in plan.body.unbatched
         tensor = plan.body.code.tensors[name]
-        row = f"q{number}" if batched and len(tensor.axes) > 1 else ""
+        row = f"q{number}" if batched and len(tensor.axes) > 1 and name not in begun else ""
         stores[name] = argument(f"t{number}", tensor, plan.sizes, batched, row)
     for name, place in plan.within.items():
         stores[place.argument], stores[name] = _growing(plan, place)

@@ -30,7 +30,7 @@ from indicial.program.ir import Affine, Axis, Flat, Gather, Index, Read, Stateme
 
 def scope(w: Writer, names: Mapping[str, str]) -> CScope:
     """How expressions are written here; rows that they read are found by lines before."""
-    known = {w.body.variable: "v", **names}
+    known = {**w.body.variables, **names}
     return CScope(w.real, w.sizes, known, lambda n: read(w, n, known), w.plan.constants)
 
 
@@ -83,7 +83,7 @@ def _row(w: Writer, node: Read) -> tuple[str, list[int]]:
             continue
         if not isinstance(place, Affine):
             raise Unsupported(f"{node.tensor} is read at several indices in one place")
-        if any(name != w.body.variable for name, _ in place.terms):
+        if any(name not in w.body.variables for name, _ in place.terms):
             inner.append(number)
             continue
         text, counted, inside = _fixed_place(w, place, axis)
@@ -116,7 +116,7 @@ def _token(w: Writer, read: Read) -> str:
     axes = w.body.code.tensors[read.tensor].axes
     outer, guards = [], []
     for number, (place, axis) in enumerate(zip(read.places, axes, strict=True)):
-        if not isinstance(place, Affine) or {n for n, _ in place.terms} - {w.body.variable}:
+        if not isinstance(place, Affine) or dict(place.terms).keys() - w.body.variables:
             raise Unsupported(f"{read.tensor} is read at a place that varies")
         _, counted, inside = _fixed_place(w, place, axis)
         outer.append((number, counted))
@@ -175,10 +175,27 @@ def members(w: Writer, *writes: Statement) -> Iterator[None]:
 def _when(w: Writer, statement: Statement) -> str | None:
     """When a statement runs, if that is not at every step and for every member."""
     index = next(i for i in statement.indices if i.name == w.body.variable)
-    whole = index.range == (w.plan.lower, w.plan.extent)
-    if whole and not w.sizes.varies(index.lower + index.extent):
-        return None
-    return w.in_range("v", index.lower, index.extent)
+    found = [("v", index, (w.plan.lower, w.plan.extent))]
+    if inside := w.body.inside(statement):
+        found.append(("u", inside[1], inside[1].range))  # other rounds leave it out (`rounds`)
+    tests = [
+        w.in_range(name, index.lower, index.extent)
+        for name, index, whole in found
+        if index.range != whole or w.sizes.varies(index.lower + index.extent)
+    ]
+    return " && ".join(tests) or None
+
+
+@contextmanager
+def rounds(w: Writer, statement: Statement) -> Iterator[None]:
+    """Only in those rounds of a loop inside the step that a statement has."""
+    inside = w.body.inside(statement)
+    if inside is None or inside[1].range == (inside[0].lower, inside[0].extent):
+        yield
+        return
+    low, high = (w.c(size) for size in (inside[1].lower, inside[1].lower + inside[1].extent))
+    with w.block(f"if (u >= {low} && u < {high})"):
+        yield
 
 
 def _blank(w: Writer, statement: Statement) -> None:
@@ -207,13 +224,14 @@ def target_row(w: Writer, statement: Statement) -> str:
 def target_place(w: Writer, statement: Statement, names: Mapping[str, str]) -> str:
     """The element of that row."""
     parts = []
+    known = {**w.body.variables, **names}
     axes = w.body.code.tensors[statement.target].axes
     for number, (place, axis) in enumerate(zip(statement.left, axes, strict=True)):
         if number != w.body.axes[statement.target]:
             if isinstance(place, Flat):
                 text = f"({w.flat(place.indices, names)})"
             else:
-                text = w.from_first(w.sizes.place(place, names), axis.lower)
+                text = w.from_first(w.sizes.place(place, known), axis.lower)
             parts.append(times(text, w.stride(statement.target, number)))
     return total(parts)
 

@@ -31,12 +31,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from indicial.compile.native.stages import Fused, Matmul, Output, Single, Stage, Term
+from indicial.compile.native.stages import Fused, Matmul, Nested, Output, Single, Stage, Term
 from indicial.compile.native.writing import kernel_plan
 from indicial.compile.native.writing.c import declarations, size_declarations
 from indicial.compile.native.writing.kernel_plan import KernelPlan, times, total
 from indicial.compile.native.writing.rows import (
     members,
+    rounds,
     rows_first,
     scope,
     target_place,
@@ -48,7 +49,8 @@ from indicial.compile.native.writing.sums import write_reduction, write_softmax
 from indicial.compile.native.writing.writer import Writer
 from indicial.compile.passes.forms import Distribution
 from indicial.compile.passes.scan import Unsupported
-from indicial.program.ir import Affine, Read, Statement
+from indicial.compile.schedule.plan import Loop
+from indicial.program.ir import Affine, Index, Read, Statement, index_at
 
 
 def write(plan: KernelPlan) -> str:
@@ -56,44 +58,53 @@ def write(plan: KernelPlan) -> str:
     for name in sorted(plan.sizes.ragged):
         plan.sizes.variable(name)
     w = Writer(plan)
-    first = w.c(plan.lower)
-    last = w.c(plan.lower + plan.extent - 1)
-    forward = f"for (long v = {first}; v <= {last}; v++)"
-    backward = f"for (long v = {last}; v >= {first}; v--)"
+    if len(plan.body.parts) > 1 and plan.inner_starts():
+        raise Unsupported("a loop with a loop inside starts inside its range")
     write_starts(w)
-    with w.block(forward if plan.direction > 0 else backward):
+    with w.block(_each(w, "v", plan)):
         for stage in plan.stages:
             _write_stage(w, stage)
     head = [f"typedef {plan.real} real;", '#include "kernel.h"']
     return "\n".join([*head, "", *_pack(w), "", *_part(w), "", "KERNEL(weights, pack, part)", ""])
 
 
+def _each(w: Writer, name: str, loop: KernelPlan | Loop) -> str:
+    first, last = w.c(loop.lower), w.c(loop.lower + loop.extent - 1)
+    if loop.direction > 0:
+        return f"for (long {name} = {first}; {name} <= {last}; {name}++)"
+    return f"for (long {name} = {last}; {name} >= {first}; {name}--)"
+
+
 def _write_stage(w: Writer, stage: Stage) -> None:
+    if isinstance(stage, Nested):
+        with w.block(_each(w, "u", stage.loop)):
+            for inner in stage.stages:
+                _write_stage(w, inner)
+        return
     begun = {name for name, _, _ in w.plan.inner_starts()}
-    if not isinstance(stage, Fused):
-        outputs = stage.outputs if isinstance(stage, Matmul) else [stage]
-        if begun & {output.statement.target for output in outputs}:
-            raise Unsupported(f"{', '.join(begun)} starts inside its range, and is a sum")
-    match stage:
-        case Matmul():
-            write_matmul(w, stage)
-        case Fused():
-            write_fused(w, stage)
-        case Single(statement, Distribution() as form):
-            write_softmax(w, statement, form)
-        case Single(statement, form):
-            assert not isinstance(form, Distribution)
-            write_reduction(w, statement, form)
+    if not isinstance(stage, Fused) and begun & {s.target for s in stage.made()}:
+        raise Unsupported(f"{', '.join(begun)} starts inside its range, and is a sum")
+    with rounds(w, next(stage.made())):
+        match stage:
+            case Matmul():
+                write_matmul(w, stage)
+            case Fused():
+                write_fused(w, stage)
+            case Single(statement, Distribution() as form):
+                write_softmax(w, statement, form)
+            case Single(statement, form):
+                assert not isinstance(form, Distribution)
+                write_reduction(w, statement, form)
 
 
 def _pack(w: Writer) -> list[str]:
     """The weights of all products, each in the order in which the product reads it."""
     lengths = [f"  (void)lengths_{w.sizes.variable(name)};" for name in sorted(w.sizes.ragged)]
-    plain = [f"  if ({k} * {n} > most) most = {k} * {n};" for _, k, n in w.packed]
+    plain = [f"  if ({k} * {n} > most) most = {k} * {n};" for _, k, n, _ in w.packed]
     return [
         "static long weights(const struct call *call) {",
         *size_declarations(w.sizes),
-        f"  return {total([f'packed_size(call, {k}, {n})' for _, k, n in w.packed])};",
+        f"  return {total([times(f'packed_size(call, {k}, {n})', count) for _, k, n, count in w.packed])};",
         "}",
         "",
         "static real *pack(const struct call *call) {",
@@ -127,8 +138,9 @@ def _part(w: Writer) -> list[str]:
         "  for (long i = 0; i < empty; i++) scratch[need + i] = 0;",
     ]
     lines += [f"  real *{name} = scratch + at_{name};" for name, _ in w.scratch]
-    for name, k, n in w.packed:
-        lines += [f"  const real *{name} = w;", f"  w += packed_size(call, {k}, {n});"]
+    for name, k, n, count in w.packed:
+        size = times(f"packed_size(call, {k}, {n})", count)
+        lines += [f"  const real *{name} = w;", f"  w += {size};"]
     return [*lines, *w.lines, "  free(scratch);", "}"]
 
 
@@ -169,47 +181,64 @@ def write_matmul(w: Writer, stage: Matmul) -> None:
     operands = " ".join(o.tensor for o in stage.operands)
     w.comment(f"[{operands}] . [{' '.join(o.statement.target for o in stage.outputs)}]")
     widths = [times(*(w.c(i.extent) for i in t.summed)) for t in stage.outputs[0].terms]
-    heights = [
-        times(*(w.c(i.extent) for i in w.body.inner_indices(o.statement))) for o in stage.outputs
-    ]
+    heights = [times(*(w.c(i.extent) for i in _columns(w, o))) for o in stage.outputs]
+    rows = stage.outputs[0].terms[0].rows
+    every = times("members", *(w.c(i.extent) for i in rows))
     k, n = f"({total(widths)})", f"({total(heights)})"
     operand, result, weights = w.fresh("a"), w.fresh("p"), w.fresh("w")
-    w.scratch += [(operand, times("members", k)), (result, times("members", n))]
+    w.scratch += [(operand, times(every, k)), (result, times(every, n))]
     elsewhere = []
     for output, column in zip(stage.outputs, _starts(heights), strict=True):
         name = output.statement.target
         if name in w.stores:  # kept, or read at another step, when these columns are overwritten
-            elsewhere.append((output.statement, f"{result}[m * {n} + {column}"))
+            elsewhere.append((output, result, f"{n} + {column}"))
             continue
-        tensor, walked = w.body.code.tensors[name], w.body.axes[name]
-        w.stores[name] = kernel_plan.column(result, column, n, tensor, w.sizes, walked)
-    _packed(w, stage, weights, (k, n), widths, heights)
+        tensor, walked = w.body.code.tensors[name], w.body.walked(name)
+        left = [index_at(place) for place in output.statement.left]
+        across = [left.index(i.name) for i in output.terms[0].rows]
+        w.stores[name] = kernel_plan.column(result, column, n, tensor, w.sizes, walked, across)
+    weights = _packed(w, stage, weights, (k, n), widths, heights)
     with members(w):
         for term, at in zip(stage.outputs[0].terms, _starts(widths), strict=True):
-            _copy_operand(w, stage.outputs[0].statement, term, f"{operand}[m * {k} + {at}")
-    w.line(f"multiply(call, members, {n}, {k}, {operand}, {weights}, {result});")
-    for statement, source in elsewhere:
-        _copy_out(w, statement, source)
+            _copy_operand(w, stage.outputs[0].statement, term, operand, f"{k} + {at}")
+    w.line(f"multiply(call, {every}, {n}, {k}, {operand}, {weights}, {result});")
+    for output, source, at in elsewhere:
+        _copy_out(w, output, source, at)
 
 
-def _copy_operand(w: Writer, statement: Statement, term: Term, target: str) -> None:
+def _columns(w: Writer, output: Output) -> list[Index]:
+    """The indices of the left side that go along the columns of the product."""
+    return [i for i in w.body.inner_indices(output.statement) if i not in output.terms[0].rows]
+
+
+def _at(w: Writer, rows: Sequence[Index], names: Mapping[str, str], width: str) -> str:
+    """A place in a row of a product: `m * 64`, or `(m * n0 + i3) * 64`."""
+    count = times(*(w.c(i.extent) for i in rows))
+    row = f"({times('m', count)} + {w.flat(rows, names)})" if rows else "m"
+    return f"{row} * {width}"
+
+
+def _copy_operand(w: Writer, statement: Statement, term: Term, target: str, width: str) -> None:
     w.bound = (*statement.indices, *term.summed)
-    names = {i.name: w.fresh("i") for i in term.summed}
+    names = {i.name: w.fresh("i") for i in (*term.rows, *term.summed)}
 
     def copy() -> None:
         value = scope(w, names).read(term.operand)
-        w.line(f"{target} + {w.flat(term.summed, names)}] = {value};")
+        place = f"{_at(w, term.rows, names, width)} + {w.flat(term.summed, names)}"
+        w.line(f"{target}[{place}] = {value};")
 
-    w.nest(term.summed, names, rows_first(w, copy))
+    w.nest((*term.rows, *term.summed), names, rows_first(w, copy))
 
 
-def _copy_out(w: Writer, statement: Statement, source: str) -> None:
+def _copy_out(w: Writer, output: Output, source: str, width: str) -> None:
+    statement = output.statement
     own = w.body.inner_indices(statement)
     with members(w, statement):
         row = target_row(w, statement)
         names = {i.name: w.fresh("i") for i in own}
         place = target_place(w, statement, names)
-        w.nest(own, names, [f"{row}[{place}] = {source} + {w.flat(own, names)}];"])
+        at = f"{_at(w, output.terms[0].rows, names, width)} + {w.flat(_columns(w, output), names)}"
+        w.nest(own, names, [f"{row}[{place}] = {source}[{at}];"])
 
 
 def _packed(
@@ -219,22 +248,35 @@ def _packed(
     shape: tuple[str, str],
     widths: Sequence[str],
     heights: Sequence[str],
-) -> None:
+) -> str:
+    """Have the weights packed; where they are. Those that a loop inside walks lie one after the other."""
     k, n = shape
-    w.packed.append((weights, k, n))
+    inside = w.body.inside(stage.outputs[0].statement)
+    places = [p for o in stage.outputs for t in o.terms for p in t.weight.places]
+    if inside and not any(
+        isinstance(p, Affine) and inside[1].name in dict(p.terms) for p in places
+    ):
+        inside = None
+    count = w.c(inside[1].extent) if inside else "1"
+    w.packed.append((weights, k, n, count))
     with w.aside(1) as lines:
         for output, column in zip(stage.outputs, _starts(heights), strict=True):
             for term, row in zip(output.terms, _starts(widths), strict=True):
                 _pack_weight(w, output, term, row, column, n)
-    w.packing += [
-        *lines,
+    lines += [
         f"  call->products->pack(packed + at, w, {k}, {n}, {n}, 1);",
         f"  at += packed_size(call, {k}, {n});",
     ]
+    if inside is None:
+        w.packing += lines
+        return weights
+    first = w.c(inside[1].lower)
+    w.packing += [f"  for (long u = {first}; u < {first} + {count}; u++) {{", *lines, "  }"]
+    return f"{weights} + (u - {first}) * packed_size(call, {k}, {n})"
 
 
 def _pack_weight(w: Writer, output: Output, term: Term, row: str, column: str, n: str) -> None:
-    left = w.body.inner_indices(output.statement)
+    left = _columns(w, output)
     names = {i.name: w.fresh("i") for i in (*term.summed, *left)}
     here = scope(w, names)
     store = w.stores[term.weight.tensor]

@@ -36,8 +36,8 @@ class Writer(Lines):
         self.zeros: list[str] = ["1"]
         """How long the row of zeros must be: each of these at least."""
         self.packing: list[str] = []
-        self.packed: list[tuple[str, str, str]] = []
-        """The weights of each product: a name, how many rows, how many columns."""
+        self.packed: list[tuple[str, str, str, str]] = []
+        """The weights of each product: a name, how many rows, how many columns, how many of these."""
         self.known: dict[str, str] = {}
         """What has been found for this member: the variable of each address or token."""
         self.registers: dict[str, str] = {}
@@ -101,7 +101,7 @@ class Writer(Lines):
 
     def step_place(self, place: Affine) -> str:
         """A place that no index but the loop's own moves: `t-1` → `v - 1`."""
-        return self.sizes.place(place, {self.body.variable: "v"})
+        return self.sizes.place(place, self.body.variables)
 
     def from_first(self, text: str, lower: Size, member: bool = True) -> str:
         """A place, counted from the first one of its range."""
