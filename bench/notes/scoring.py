@@ -16,11 +16,11 @@ from pathlib import Path
 
 from bench.notes.displays import Display
 from bench.notes.labels import Label, Slip, fold, is_element, spellings
+from bench.notes.reading import Reading, reading
 from indicial import Program, load_document
 from indicial.notation.documents import parse_document, read
 from indicial.notation.source import Span
 from indicial.notation.syntax import Statement
-from indicial.program.explain.stretch import Reading, reading
 from indicial.program.messages import Message
 
 OUTCOMES = ("right", "wrong", "refused", "outside")

@@ -404,10 +404,3 @@ def test_order() -> None:
     assert order(T * T * J + 3 * T * L + L + 5, {"T", "L"}) == "O(L T + T²)"
     assert order(J, {"T"}) == "O(1)"
     assert order(Size.of(Strided("T", 2, "", 1)) * J, {"T"}) == "O(T)"
-
-
-def test_json() -> None:
-    import json
-
-    text = json.dumps(cost(stack()).to_json(), ensure_ascii=False)
-    assert '"order": "O(L + T)"' in text

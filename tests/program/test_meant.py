@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from bench.notes.reading import Reading, reading
 from indicial import load_document
-from indicial.program.explain.stretch import Reading, reading
 
 
 def readings(folder: Path, *displays: str) -> list[Reading]:

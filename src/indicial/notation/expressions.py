@@ -25,7 +25,7 @@ from indicial.notation.conditions import ConditionGrammar
 from indicial.notation.faults import Refusal
 from indicial.notation.lookahead import holds_condition
 from indicial.notation.names import spread
-from indicial.notation.operators import EXPECTED, without_brackets, without_fraction_brackets
+from indicial.notation.operators import EXPECTED, without_fraction_brackets
 from indicial.notation.tokens import Token
 from indicial.notation.vocabulary import FUNCTIONS
 
@@ -133,7 +133,7 @@ class ExpressionParser(ConditionGrammar):
                 self.below = self.peek()
                 below = self.signed(self.factor)
                 span = self.since(start)
-                factors = [s.Fraction(without_brackets(above), without_brackets(below), span=span)]
+                factors = [s.Fraction(s.inner(above), s.inner(below), span=span)]
             elif self.starts_factor(token):
                 factors.append(self.factor())
             else:

@@ -114,8 +114,8 @@ class OperatorGrammar(BracketGrammar):
         text = token.text
         if text in ("\\frac", "\\dfrac", "\\tfrac", "\\cfrac"):
             self.i += 1
-            above = without_brackets(self.argument())
-            below = without_brackets(self.argument())
+            # Above and below a fraction no bracket is needed: the bar is one.
+            above, below = s.inner(self.argument()), s.inner(self.argument())
             return self.postfix(s.Fraction(above, below, span=self.since(token)), token)
         if text == "\\sqrt":
             return self.postfix(self.root(token), token)
@@ -166,12 +166,6 @@ class OperatorGrammar(BracketGrammar):
         below = token.text == "\\underset"
         body = replace(body, sub=items) if below else replace(body, sup=items)
         return self.after_name(body, token)
-
-
-def without_brackets(expression: s.Expression) -> s.Expression:
-    """Above and below a fraction no bracket is needed: the bar is one."""
-    expression = s.inner(expression)
-    return expression
 
 
 def without_fraction_brackets(factor: s.Expression) -> s.Expression:

@@ -73,6 +73,11 @@ class Span:
             return self
         return Span(self.source, min(self.start, other.start), max(self.end, other.end))
 
+    def between(self, other: Span) -> str | None:
+        """What stands between this one and a later one; None if they are not one after the other."""
+        apart = other.source is self.source and self.end <= other.start
+        return self.source.text[self.end : other.start] if apart else None
+
     def within(self, outer: Span) -> bool:
         """Whether all of it is a part of the other."""
         return self.source is outer.source and outer.start <= self.start and self.end <= outer.end

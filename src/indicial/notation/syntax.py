@@ -36,9 +36,10 @@ Every node carries the span of the source that it came from; spans take no part 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from indicial.notation.kept import Kind
 from indicial.notation.node import Expression as Expression
 from indicial.notation.node import Node as Node
 
@@ -270,6 +271,12 @@ def factors(node: Expression) -> tuple[Expression, ...]:
     return node.factors if isinstance(node, Product) else (node,)
 
 
+def flat(product: Product) -> Product:
+    """`a (b c)` as `a b c`."""
+    parts = tuple(inner for factor in product.factors for inner in factors(factor))
+    return product if len(parts) == len(product.factors) else replace(product, factors=parts)
+
+
 def terms(node: Expression) -> tuple[Expression, ...]:
     """Those of a sum; anything else is one."""
     return node.terms if isinstance(node, Add) else (node,)
@@ -389,12 +396,32 @@ class Equation(Statement):
     def left(self) -> Expression:
         return self.sides[0]
 
+    @property
+    def draws(self) -> bool:
+        """`k ~ N(0, 1)`."""
+        return self.relations == ("~",)
+
     def only(self, kept: Sequence[int]) -> Equation:
         """The same with some of its sides, each with the relation that stands before it."""
         if len(kept) == len(self.sides):
             return self
         sides = tuple(self.sides[n] for n in kept)
         return replace(self, sides=sides, relations=tuple(self.relations[n - 1] for n in kept[1:]))
+
+
+def every(statements: Iterable[Node], *kinds: type[Kind]) -> Iterator[Kind]:
+    """All nodes of some kinds that stand in several statements, in the order of writing."""
+    return (node for statement in statements for node in statement.every(*kinds))
+
+
+def with_sides(
+    statements: Iterable[Statement], change: Callable[[Expression], Expression]
+) -> list[Statement]:
+    """The statements with every side of an equation changed."""
+    return [
+        replace(st, sides=tuple(map(change, st.sides))) if isinstance(st, Equation) else st
+        for st in statements
+    ]
 
 
 @dataclass(frozen=True)

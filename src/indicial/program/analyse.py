@@ -41,7 +41,6 @@ class Analysis:
     outline: Outline
     notes: list[Note] = field(default_factory=list)
     holes: dict[str, Span] = field(default_factory=dict)
-    windows: dict[str, int] = field(default_factory=dict)
 
 
 def analyse(
@@ -89,11 +88,9 @@ def _survey(lowering: Lowering, statements: Sequence[s.Statement]) -> None:
     for statement in statements:
         for product in statement.every(s.Product):
             lowering.index_keys |= _met(product)
-        for reduction in statement.every(s.Reduction):
-            for under in reduction.under:
-                for name in under.every(s.Name):
-                    if index_name(name) is not None:
-                        lowering.index_keys.add(name_key(name))
+        below = (under for node in statement.every(s.Reduction) for under in node.under)
+        names = s.every(below, s.Name)
+        lowering.index_keys |= {name_key(name) for name in names if index_name(name) is not None}
 
 
 def _met(product: s.Product) -> set[str]:

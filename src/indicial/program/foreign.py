@@ -67,8 +67,8 @@ def without_arguments(statement: s.Statement, outline: Outline) -> s.Statement:
         or left.given is not None
     ):
         return statement
-    function, nodes = left.function, [n for st in outline.statements for n in st.walk()]
-    called = sum(isinstance(n, s.Call) and n.function == function for n in nodes)
+    function = left.function
+    called = sum(call.function == function for call in s.every(outline.statements, s.Call))
     if not isinstance(function, s.Name) or function.base in PROBABILITY | BUILT_IN or called > 1:
         return statement
     elements = {
@@ -230,19 +230,15 @@ def _named_element(call: s.Call) -> str:
 
 def _is_called_only(name: s.Name, outline: Outline) -> bool:
     """The X of `H(X) = …`: a random variable, which stands in round brackets alone."""
-    nodes = [n for statement in outline.statements for n in statement.walk()]
-    held = sum(n.arguments.count(name) for n in nodes if isinstance(n, s.Call))
-    return held == sum(n == name for n in nodes)
+    held = sum(call.arguments.count(name) for call in s.every(outline.statements, s.Call))
+    return held == list(s.every(outline.statements, s.Name)).count(name)
 
 
 def _raised_to(left: s.Name, equation: s.Equation) -> str:
     """The L of `z_L = a^L z_0`."""
     last = {n.base for n in left.sub if isinstance(n, s.Name) and n.bare} & LAST
-    powers = {
-        n.base
-        for name in equation.every(s.Name)
-        for script in name.sup for n in script.walk() if isinstance(n, s.Name)
-    }  # fmt: skip
+    above = (script for name in equation.every(s.Name) for script in name.sup)
+    powers = {n.base for n in s.every(above, s.Name)}
     return next(iter(last & powers), "")
 
 
@@ -276,7 +272,7 @@ def _spelt(left: s.Product, outline: Outline) -> str:
     near = pairwise(names)
     if len(names) < max(3, len(left.factors)) or any(a.span.end != b.span.start for a, b in near):
         return ""
-    every = [n.base for statement in outline.statements for n in statement.every(s.Name)]
+    every = [n.base for n in s.every(outline.statements, s.Name)]
     alone = any(every.count(name.base) == 1 for name in names)
     return "".join(name.base for name in names) if alone else ""
 
@@ -294,26 +290,16 @@ def _plain_letters(equation: s.Equation, outline: Outline) -> bool:
 
 def _numbering(outline: Outline) -> set[s.Expression]:
     """What stands in square brackets, below a name or below a Σ: the indices."""
-    found: set[s.Expression] = set()
-    for node in (n for statement in outline.statements for n in statement.walk()):
-        items: Sequence[s.Expression] = ()
-        if isinstance(node, s.Index):
-            items = node.items
-        elif isinstance(node, s.Name):
-            items = node.scripts
-        elif isinstance(node, s.Reduction):
-            items = node.under
-        found.update(n for i in items for n in i.every(s.Name))
-    return found
+    places = [i for n in s.every(outline.statements, s.Index) for i in n.items]
+    places += [i for n in s.every(outline.statements, s.Name) for i in n.scripts]
+    places += [i for n in s.every(outline.statements, s.Reduction) for i in n.under]
+    return set(s.every(places, s.Name))
 
 
 def _exponents(nodes: Iterable[s.Node]) -> set[int]:
     """What stands above Euler's number: no label, but a value."""
-    return {
-        id(inner)
-        for node in nodes if isinstance(node, s.Name) and node.base == "e" and not node.sub
-        for script in node.sup for inner in script.walk()
-    }  # fmt: skip
+    names = (n for n in nodes if isinstance(n, s.Name) and n.base == "e" and not n.sub)
+    return s.ids(script for name in names for script in name.sup)
 
 
 def _convolved(one: s.Name, two: s.Name) -> bool:
@@ -396,8 +382,7 @@ def _is_distribution(item: s.Expression, outline: Outline) -> bool:
     """The P of `H[P]`, beside `P(j)`."""
     if not isinstance(item, s.Name) or item.base not in PROBABILITY:
         return False
-    nodes = (n for statement in outline.statements for n in statement.walk())
-    return any(isinstance(n, s.Call) and n.function == item for n in nodes)
+    return any(call.function == item for call in s.every(outline.statements, s.Call))
 
 
 def _on_a_left_side(name: s.Name, outline: Outline) -> bool:
@@ -441,7 +426,7 @@ def _is_exponent(name: s.Name, power: s.Name, outline: Outline) -> bool:
     if not is_capital(name.base) or not power.bare or power.font or power.base not in "kmnprt":
         return False
     bare = replace(name, sup=())
-    return any(n == bare for statement in outline.statements for n in statement.walk())
+    return bare in s.every(outline.statements, s.Name)
 
 
 def _half_indices(word: s.Name, outline: Outline) -> bool:
@@ -463,9 +448,7 @@ def _first(part: s.Expression) -> str:
 
 def _is_differential(node: s.Product) -> bool:
     """`η g dt`: a d before a letter, which is no factor."""
-    return any(
-        a == s.Name("d") and isinstance(b, s.Name) for a, b in zip(node.factors, node.factors[1:], strict=False)
-    )  # fmt: skip
+    return any(a == s.Name("d") and isinstance(b, s.Name) for a, b in pairwise(node.factors))
 
 
 def _is_moment(argument: s.Expression) -> bool:
@@ -508,11 +491,8 @@ def _embeds(node: s.Node, outline: Outline) -> bool:
     """`E y_{t-1}` beside `W s_{t-1}`: one matrix among others that are multiplied with vectors."""
 
     own = _map(node)
-    return own is not None and any(
-        _map(other) not in (None, own)
-        for statement in outline.statements
-        for other in statement.every(s.Product)
-    )
+    products = s.every(outline.statements, s.Product)
+    return own is not None and any(_map(other) not in (None, own) for other in products)
 
 
 def _map(node: s.Node) -> s.Name | None:
@@ -540,8 +520,7 @@ def _known_e(outline: Outline) -> bool:
         and node.base.base == "E"
         and len(node.items) > 1
         and all(map(index_expression, node.items))
-        for statement in outline.statements
-        for node in statement.every(s.Index)
+        for node in s.every(outline.statements, s.Index)
     )
     defined = any(
         d.key == "E" and all((n := index_name(i)) and not is_capital(n.base) for i in d.items)
@@ -605,16 +584,14 @@ def _density(equation: s.Equation, outline: Outline) -> str:
             # `p(y_i | x_i) = exp(-(y_i - w x_i)^2)`: y_i is a number, and i is no value of it.
             if isinstance(argument, s.Index) or name.sub:
                 return "it is a density of numbers that have indices"
-        elif name is argument and name.accents and name in _indexed_names(outline):
+        elif name is argument and name.accents and name in _bases(outline):
             return f"{unicode(name)} is a structure"
         elif name is argument and name.bare and name.base not in outline.naming.bound:
             for side in equation.sides[1:]:
                 for inner in uses(outline, side):
                     key = inner.reference.key
-                    if key in (
-                        "e",
-                        *outline.defined,
-                    ):  # the vector of a word is e, whoever learns it
+                    # The vector of a word is e, whoever learns it.
+                    if key == "e" or key in outline.defined:
                         continue
                     # `u_o` is that of the word o; `s(o)` may be anything.
                     if inner.reference.items == (name,) and not inner.reference.scripts:
@@ -622,10 +599,9 @@ def _density(equation: s.Equation, outline: Outline) -> str:
     return ""
 
 
-def _indexed_names(outline: Outline) -> set[s.Expression]:
-    """The names that have square brackets somewhere."""
-    nodes = (n for statement in outline.statements for n in statement.walk())
-    return {n.base for n in nodes if isinstance(n, s.Index)}
+def _bases(outline: Outline) -> set[s.Expression]:
+    """What square brackets stand behind."""
+    return {node.base for node in s.every(outline.statements, s.Index)}
 
 
 def _computed(call: s.Call, outline: Outline) -> bool:

@@ -13,7 +13,7 @@ together, errors before warnings of the same line.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -232,16 +232,6 @@ class Messages:
 
     def note(self, code: str, text: str, *sites: Span | tuple[Span, str], hint: str = "") -> None:
         self.add("note", code, text, *sites, hint=hint)
-
-
-def silenced(message: Message, silences: Mapping[tuple[Source, int], frozenset[str]]) -> bool:
-    """Whether a comment on the message's line, or on the line before, silences it."""
-    span = message.span
-    for line in (span.line, span.line - 1, 0):
-        codes = silences.get((span.source, line), frozenset())
-        if "*" in codes or message.code in codes:
-            return True
-    return False
 
 
 def in_order(messages: Iterable[Message]) -> list[Message]:

@@ -113,7 +113,7 @@ def _without_lost_displays(parts: list[Part], foreign_statements: set[Statement]
 
     Neither is one that repeats a row that is not read, nor what is drawn for rows that are not.
     """
-    lost = {at for part in parts for at in part.lost}
+    lost = dict.fromkeys(at for part in parts for at in part.lost)
     blocks = {id(b): b for part in parts for b in part.home.values() if not b.strict}
     for at, block in blocks.items():
         rows = [st for st in block.statements if not says_what(st)]
@@ -122,7 +122,7 @@ def _without_lost_displays(parts: list[Part], foreign_statements: set[Statement]
         # Rows in brackets say what they mean by themselves, and their slips are certain.
         beside = (beside and not all(map(indexed, rows))) or _of_slopes(rows)
         if again or (beside and rows) or (block.skipped and rows and all(map(_draws, rows))):
-            lost.add(at)
+            lost[at] = None
     if not lost:
         return parts
     held = {id(st) for part in parts for st in part.statements}
@@ -144,7 +144,7 @@ def _of_slopes(rows: list[Statement]) -> bool:
 
 
 def _draws(statement: Statement) -> bool:
-    return isinstance(statement, Equation) and statement.relations == ("~",)
+    return isinstance(statement, Equation) and statement.draws
 
 
 def _without_foreign(part: Part, found: set[Statement]) -> Part:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from indicial.program import ir
 from indicial.program.cost.conditions import Count, Domain, add, negation, sign
@@ -56,39 +55,6 @@ class Cost:
     def backward_parallel_time(self) -> Size:
         """The gradient walks the same chains, the other way."""
         return self.parallel_time
-
-    def to_json(self) -> dict[str, Any]:
-        """Formulas as text."""
-
-        def table(sizes: dict[str, Size]) -> dict[str, str]:
-            return {name: str(size) for name, size in sizes.items()}
-
-        return {
-            "parameters": {
-                "total": str(self.parameters),
-                "by_tensor": table(self.parameters_by_tensor),
-            },
-            "work": {
-                "total": str(self.work),
-                "by_tensor": table(self.work_by_tensor),
-                "exact": self.work_exact,
-            },
-            "memory": {
-                "total": str(self.memory),
-                "by_tensor": table(self.memory_by_tensor),
-                "exact": self.memory_exact,
-                "state": table(self.state),
-            },
-            "parallel_time": {
-                "steps": str(self.parallel_time),
-                "order": order(self.parallel_time),
-                "exact": self.parallel_time_exact,
-            },
-            "backward": {
-                "work": str(self.backward_work),
-                "parallel_time": order(self.backward_parallel_time),
-            },
-        }
 
 
 def cost(code: ir.Code) -> Cost:

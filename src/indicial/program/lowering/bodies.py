@@ -26,7 +26,7 @@ def lower_body(lowering: Lowering, definition: Definition, scope: Scope, number:
         at = [p for p, n in axis.left if n == number]
         left.append(at[-1] if at else ir.Affine())
     if isinstance(definition.body, s.ListLiteral):
-        literal = literal_value(definition.body, lowering)
+        literal = literal_value(definition.body)
         if literal is not None:
             _literal_definition(lowering, definition, info, literal)
             return

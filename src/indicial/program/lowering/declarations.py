@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from indicial.notation import syntax as s
+from indicial.notation.literals import numbers
 from indicial.notation.printers import name_key
 from indicial.program.lowering.context import Variable
 from indicial.program.lowering.lower import Lowering
@@ -48,7 +49,7 @@ def declare(lowering: Lowering) -> None:
             info.values = vocabularies[key]
     for reference, value in outline.constants.values():
         info = context.tensors[reference.key]
-        info.literal = literal_value(value, lowering)
+        info.literal = literal_value(value)
         shape = literal_shape(info.literal)
         if info.literal is None or shape is None or len(shape) != len(info.axes):
             lowering.messages.error(
@@ -65,25 +66,12 @@ def declare(lowering: Lowering) -> None:
             context.classes.bind(one.size, Size.of(length), value.span)
 
 
-def literal_value(node: s.Expression, lowering: Lowering) -> object:
-    """A number, or nested tuples of numbers; None with a message if it is neither."""
-    if isinstance(node, s.Number):
-        try:
-            return float(node.text)
-        except ValueError:
-            return float("inf")
-    if isinstance(node, s.Negative):
-        inner = literal_value(node.body, lowering)
-        return -inner if isinstance(inner, float) else None
-    if isinstance(node, s.Fraction):
-        above, below = literal_value(node.above, lowering), literal_value(node.below, lowering)
-        if isinstance(above, float) and isinstance(below, float) and below:
-            return above / below
-    if isinstance(node, s.ListLiteral):
-        items = tuple(literal_value(i, lowering) for i in node.items)
-        if not any(i is None for i in items):
-            return items
-    return None
+def literal_value(node: s.Expression) -> object:
+    """A number, or nested tuples of numbers; None if it is neither."""
+    try:
+        return numbers(node)
+    except TypeError:
+        return None
 
 
 def literal_shape(value: object) -> list[int] | None:

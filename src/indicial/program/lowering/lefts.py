@@ -118,7 +118,7 @@ def _left_count(lowering: Lowering, definition: Definition) -> int:
         return len(token[0].items) + 1 if token is not None else 1
     if not definition.items:
         shape = (
-            literal_shape(literal_value(definition.body, lowering))
+            literal_shape(literal_value(definition.body))
             if isinstance(definition.body, s.ListLiteral)
             else []
         )

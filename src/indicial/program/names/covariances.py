@@ -43,7 +43,7 @@ def independent(statements: Sequence[s.Statement]) -> list[s.Statement]:
 
 def _covariance(statement: s.Statement) -> tuple[s.Index, s.Expression, s.Expression, str] | None:
     """The left side of a draw, its mean, its covariance, and the letter of the second index of that."""
-    if not isinstance(statement, s.Equation) or statement.relations != ("~",):
+    if not isinstance(statement, s.Equation) or not statement.draws:
         return None
     left, right = statement.sides
     if not isinstance(left, s.Index) or not isinstance(right, s.Call) or len(right.arguments) != 2:

@@ -151,11 +151,8 @@ class Networks:
                 return replace(new, arguments=(s.Group(joined, span=new.span),))
             return new
 
-        found: list[s.Statement] = [
-            replace(st, sides=tuple(map(change, st.sides))) if isinstance(st, s.Equation) else st
-            for st in statements
-        ]
-        return [*(_renamed(key, head) for key, head in self.heads.items()), *found]
+        made = (_renamed(key, head) for key, head in self.heads.items())
+        return [*made, *s.with_sides(statements, change)]
 
 
 def _network(model: str, resolve: Resolver) -> s.Equation | None:
@@ -211,10 +208,7 @@ def _with_functions(statements: list[s.Statement]) -> list[s.Statement]:
         st for st in statements
         if not (isinstance(st, s.Equation) and len(st.sides) == 2 and known.get(st.sides[0]) is st.sides[1])
     ]  # fmt: skip
-    return [
-        replace(st, sides=tuple(map(change, st.sides))) if isinstance(st, s.Equation) else st
-        for st in kept
-    ]
+    return s.with_sides(kept, change)
 
 
 def overridden(
@@ -282,22 +276,17 @@ def _fills(statement: s.Statement, holes: Collection[str]) -> bool:
 
 
 def _called(statements: Iterable[s.Statement]) -> set[str]:
-    return {
-        node.function.base
-        for statement in statements
-        for node in statement.every(s.Call)
-        if isinstance(node.function, s.Name)
-    }
+    return {call.word for call in s.every(statements, s.Call)} - {""}
 
 
 def _check_called(statements: Sequence[s.Statement], sketch: Outline, messages: Messages) -> None:
     """`CEL = ugrnn` beside `CELL(…)`: what is filled is not what is called."""
     called = _called(statements)
     open_calls = [
-        (node.function.base, node.function.span) for statement in statements for node in statement.every(s.Call)
-        if isinstance(node.function, s.Name)
-        and node.function.base not in sketch.fills and is_hole(node.function)
-    ]  # fmt: skip
+        (call.word, call.function.span)
+        for call in s.every(statements, s.Call)
+        if call.word not in sketch.fills and is_hole(call.function)
+    ]
     for name, at in open_calls:
         near = difflib.get_close_matches(name, [k for k in sketch.fills if k in called], 1, 0.6)
         if near:

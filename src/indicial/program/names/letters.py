@@ -6,7 +6,7 @@ live_letters(y[i] = Σ_j W[i,j] x[j])    →    {i, j}
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from indicial.notation import syntax as s
@@ -206,6 +206,11 @@ def bound_letters(statement: s.Statement) -> frozenset[str]:
         for under in node.under
         for letter in _letters(under)
     )
+
+
+def letters_bound(statements: Iterable[s.Statement]) -> set[str]:
+    """The same of several statements."""
+    return set[str]().union(*map(bound_letters, statements))
 
 
 def _letters(node: s.Expression) -> Iterator[str]:

@@ -24,10 +24,10 @@ from indicial.notation.source import Span
 from indicial.program.names.letters import (
     GROUPS,
     WORDS,
-    bound_letters,
     index_name,
     is_capital,
     is_letter,
+    letters_bound,
     live_letters,
     shifted,
     token_letters,
@@ -109,7 +109,7 @@ class Naming:
     def __init__(self, statements: Iterable[s.Statement]) -> None:
         statements = list(statements)
         self.live = set[str]().union(*map(live_letters, statements))
-        self.bound = set[str]().union(*map(bound_letters, statements))
+        self.bound = letters_bound(statements)
         """The letters that stand below a Σ, capitals too."""
         self.placed = {
             item

@@ -119,7 +119,7 @@ def _equation(equation: s.Equation, result: Outline, messages: Messages) -> None
     group = left if isinstance(left, s.Name) and left.base in GROUPS else None
     if isinstance(left, s.Dots):
         _continue(equation, result, messages)
-    elif equation.relations == ("~",):
+    elif equation.draws:
         _drawn(equation, result, messages)
     elif group is not None and isinstance(right, s.Reduction) and right.operator == "argmin":
         _objective(equation, result)

@@ -137,7 +137,4 @@ def outset(statements: Sequence[s.Statement]) -> list[s.Statement]:
             return replace(node, sub=(s.Name("0", span=node.sub[0].span),))
         return node.rebuild(change)
 
-    return [
-        replace(st, sides=tuple(map(change, st.sides))) if isinstance(st, s.Equation) else st
-        for st in statements
-    ]
+    return s.with_sides(statements, change)

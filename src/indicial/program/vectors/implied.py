@@ -43,10 +43,12 @@ def summed(equation: s.Statement) -> s.Statement:
 
 
 def _product(product: s.Product, left: set[str], bound: frozenset[str]) -> s.Expression:
-    factors = [set(_letters(f)) for f in product.factors if isinstance(f, s.Name)]
+    factors = [dict.fromkeys(_letters(f)) for f in product.factors if isinstance(f, s.Name)]
     count = Counter(letter for letters in factors for letter in letters)
     twice = [x for x, times in count.items() if times == 2 and x not in left and x not in bound]
-    pairs = [letters for letters in factors if len(letters) >= SHORTEST and letters & {*twice}]
+    pairs = [
+        {*letters} for letters in factors if len(letters) >= SHORTEST and {*letters} & {*twice}
+    ]
     if not pairs or any(not letters <= left | {*twice} for letters in pairs):
         return product
     under = tuple(s.Name(letter, span=product.span) for letter in twice)

@@ -13,9 +13,9 @@ variable a shape; `costs` says how unlikely each shape is before any product or 
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from indicial.notation import syntax as s
 from indicial.notation.printers import name_key
@@ -82,19 +82,13 @@ class Kinds(Leaves):
         self.apart: set[str] = set()
         """Letters whose names are not read alike."""
         self.seen: dict[str, Seen] = {}
-        self.sizes = {
-            name_key(n.upper)
-            for st in statements for n in st.every(s.Reduction)
-            if isinstance(n.upper, s.Name)
-        }  # fmt: skip
+        ends = (n.upper for n in s.every(statements, s.Reduction))
+        self.sizes = {name_key(end) for end in ends if isinstance(end, s.Name)}
         self.sizes |= set(outline.sizes) | set(outline.labels) | index_letters(list(statements))
-        self.in_bold = any(n.font == "bold" for st in statements for n in st.every(s.Name))
+        bold = [n for n in s.every(statements, s.Name) if n.font == "bold"]
+        self.in_bold = bool(bold)
         self.steps = set(_steps(statements))
-        self.whole = {
-            n.stem
-            for st in statements for n in st.every(s.Name)
-            if n.font == "bold" and not n.sub
-        }  # fmt: skip
+        self.whole = {n.stem for n in bold if not n.sub}
         """The letters that stand in bold type without anything below them."""
 
     def leaves(self, *statements: s.Statement) -> Iterator[tuple[Leaf, s.Expression]]:
@@ -269,7 +263,7 @@ def values_of(statement: s.Statement) -> Iterator[s.Expression]:
     """The expressions of a statement that have values: sides, operands, what is drawn from."""
     if isinstance(statement, s.Claim):
         yield from statement.comparison.operands
-    elif isinstance(statement, s.Equation) and statement.relations == ("~",):
+    elif isinstance(statement, s.Equation) and statement.draws:
         right = statement.sides[1]
         yield statement.sides[0]
         yield from right.arguments if isinstance(right, s.Call) else ()
@@ -283,17 +277,13 @@ def is_greek(letter: str) -> bool:
 
 def _steps(statements: Sequence[s.Statement]) -> Iterator[str]:
     """The letters that are shifted in scripts: the t of `h_{t-1}`, the l of `h^{(l+1)}`."""
-    shifted: dict[str, int] = defaultdict(int)
-    for statement in statements:
-        for node in statement.every(s.Name):
-            for script in node.scripts:
-                inner = script.body if isinstance(script, s.Group) else script
-                if isinstance(inner, s.Add) and (name := index_name(inner.terms[0])) is not None:
-                    rest = (t.body if isinstance(t, s.Negative) else t for t in inner.terms[1:])
-                    if all(isinstance(t, s.Number) for t in rest):  # not the i of `R_{i-j}`
-                        shifted[name.base] += 1
-    yield from shifted
     yield from ("t", "τ")
+    for script in (script for node in s.every(statements, s.Name) for script in node.scripts):
+        inner = script.body if isinstance(script, s.Group) else script
+        if isinstance(inner, s.Add) and (name := index_name(inner.terms[0])) is not None:
+            rest = (t.body if isinstance(t, s.Negative) else t for t in inner.terms[1:])
+            if all(isinstance(t, s.Number) for t in rest):  # not the i of `R_{i-j}`
+                yield name.base
 
 
 ONE = s.Number("1")
@@ -318,11 +308,10 @@ def _split(item: s.Expression) -> list[s.Expression]:
     if not isinstance(item, s.Product):
         return [item]
     found: list[list[s.Expression]] = [[item.factors[0]]]
-    for one, two in zip(item.factors, item.factors[1:], strict=False):
-        between = "×"
-        if one.span.source is two.span.source and one.span.end <= two.span.start:
-            between = one.span.source.text[one.span.end : two.span.start]
-        if any(sign in between for sign in ("×", "\\times", "·", "\\cdot", "*", "x")):
+    for one, two in pairwise(item.factors):
+        between = one.span.between(two.span)
+        signs = ("×", "\\times", "·", "\\cdot", "*", "x")
+        if between is None or any(sign in between for sign in signs):
             found.append([two])
         else:
             found[-1].append(two)

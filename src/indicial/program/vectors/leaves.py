@@ -136,11 +136,7 @@ def numbered(parts: tuple[s.Expression, ...]) -> tuple[s.Name, s.Name] | None:
 
 def in_scripts(statement: s.Statement) -> set[int]:
     """The nodes above and below names: the z of `d_z` is a word, and no value."""
-    return {
-        id(inner)
-        for node in statement.every(s.Name)
-        for script in node.scripts for inner in script.walk()
-    }  # fmt: skip
+    return s.ids(script for node in statement.every(s.Name) for script in node.scripts)
 
 
 def labelled(name: s.Name, leaf: Leaf) -> s.Name:

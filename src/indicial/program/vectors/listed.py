@@ -23,10 +23,9 @@ def listed(statements: list[s.Statement]) -> list[s.Statement]:
     if not given:
         return statements
     stepped: dict[s.Name, list[s.Expression]] = defaultdict(list)
-    for statement in statements:
-        for name in statement.every(s.Name):
-            if len(name.sub) == 1 and not isinstance(name.sub[0], s.Number) and not name.sup:
-                stepped[name.stem].append(name.sub[0])
+    for name in s.every(statements, s.Name):
+        if len(name.sub) == 1 and not isinstance(name.sub[0], s.Number) and not name.sup:
+            stepped[name.stem].append(name.sub[0])
     found: list[_Listed] = []
     numbered: dict[s.Name, list[s.Equation]] = defaultdict(list)
     for equation in given:

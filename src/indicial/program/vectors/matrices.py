@@ -41,7 +41,7 @@ def drawn_one_by_one(statements: list[s.Statement], sketch: Outline) -> list[s.S
 
 def draws_with_identity(statement: s.Statement) -> bool:
     """`ε ~ N(0, I)`."""
-    if not isinstance(statement, s.Equation) or statement.relations != ("~",):
+    if not isinstance(statement, s.Equation) or not statement.draws:
         return False
     right = statement.sides[1]
     return isinstance(right, s.Call) and any(map(multiple, right.arguments))
@@ -94,11 +94,6 @@ def _bare_matrices(equation: s.Equation, statements: list[s.Statement]) -> bool:
         return False
     if not all(n.bare and is_capital(n.base) for n in names):
         return False
-    inside = {id(n) for n in names}
-    elsewhere = {
-        node.base
-        for statement in statements
-        for node in statement.every(s.Name)
-        if id(node) not in inside
-    }
+    inside = set(map(id, names))
+    elsewhere = {n.base for n in s.every(statements, s.Name) if id(n) not in inside}
     return not elsewhere & {n.base for n in names}

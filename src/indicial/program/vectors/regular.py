@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from itertools import pairwise
 
 from indicial.notation import syntax as s
 from indicial.notation.printers import name_key
@@ -25,6 +25,7 @@ from indicial.program.names.letters import (
     is_capital,
     is_letter,
     is_step,
+    letters_bound,
 )
 from indicial.program.names.naming import activates
 from indicial.program.names.sorting import outline
@@ -32,56 +33,30 @@ from indicial.program.names.uses import BUILT_IN, PROBABILITY
 from indicial.program.vectors.leaves import MATRIX_FUNCTIONS, is_element
 
 Change = Callable[[s.Expression], s.Expression]
-Node = TypeVar("Node", bound=s.Node)
+_ASIDE = ("under", "upper", "function", "given", "draws", "order")
+"""What stands in a node and is no value."""
 
 
 def rebuilt(node: s.Expression, change: Change) -> s.Expression:
     """The node with the values directly below it changed; indices and binders stay."""
-
-    def value(v: Any) -> Any:
-        if isinstance(v, s.Expression):
-            return change(v)
-        return _same(v, tuple(value(i) for i in v)) if isinstance(v, tuple) else v
-
     if is_element(node):
-        return _replaced(node, base=change(node.base))
-    if isinstance(node, s.Name | s.Number | s.Index):
+        return node.rebuild(change, keep=("items",))
+    if isinstance(node, s.Name | s.Number | s.Index) or _opaque(node):
         return node
-    if isinstance(node, s.Call) and _opaque(node):
-        return node
-    kept = ("span", "under", "upper", "function", "given", "draws", "order")
-    fields = [f for f in node.__dataclass_fields__ if f not in kept]
-    new = {f: value(getattr(node, f)) for f in fields}
-    return _replaced(node, **new)
+    return node.rebuild(change, keep=_ASIDE)
 
 
-def _same(old: tuple[Any, ...], new: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The old one, if nothing in it was exchanged."""
-    return old if all(a is b for a, b in zip(old, new, strict=True)) else new
-
-
-def _replaced(node: Node, **new: Any) -> Node:
-    """The node itself, if nothing is new: what is known of it then stays known."""
-    if all(getattr(node, name) is value for name, value in new.items()):
-        return node
-    return replace(node, **new)
-
-
-def _opaque(call: s.Call) -> bool:
+def _opaque(node: s.Expression) -> bool:
     """`P(w_t | …)`: no values in there."""
-    return call.given is not None or call.word in PROBABILITY
+    return isinstance(node, s.Call) and (node.given is not None or node.word in PROBABILITY)
 
 
 def changed(statement: s.Statement, change: Change) -> s.Statement:
     """A statement with every side changed."""
     if isinstance(statement, s.Equation):
-        guard = change(statement.guard) if statement.guard is not None else None
-        sides = _same(statement.sides, tuple(change(x) for x in statement.sides))
-        return _replaced(statement, sides=sides, guard=guard)
+        return statement.rebuild(change)
     if isinstance(statement, s.Claim):
-        old = statement.comparison.operands
-        operands = _same(old, tuple(change(x) for x in old))
-        return _replaced(statement, comparison=_replaced(statement.comparison, operands=operands))
+        return statement.rebuild(lambda sides: sides.rebuild(change), keep=("tolerance", "guard"))
     return statement
 
 
@@ -118,10 +93,8 @@ def transposed(statements: list[s.Statement]) -> list[s.Statement]:
             beside.update(map(id, node.factors))
         elif isinstance(node, s.Index | s.Call):
             bracketed.add(node.base if isinstance(node, s.Index) else node.function)
-    free = not any(
-        isinstance(node, s.Name) and node.base in ("T", "t") and id(node) not in scripts
-        for statement in statements for node in statement.walk()
-    )  # fmt: skip
+    times = [n for n in s.every(statements, s.Name) if n.base in ("T", "t")]
+    free = all(id(name) in scripts for name in times)
     top = s.Name("T")
     primed = _primes_transpose(statements)
 
@@ -153,15 +126,14 @@ def transposed(statements: list[s.Statement]) -> list[s.Statement]:
 
 def _primes_transpose(statements: list[s.Statement]) -> bool:
     """`(X'X)^{-1} X'y`: a prime is a ⊤ for an author who writes `X'X`, and defines nothing with a prime."""
-    names = [n for st in statements for n in st.every(s.Name) if n.primes]
+    names = [n for n in s.every(statements, s.Name) if n.primes]
     defined = {n for st in statements if isinstance(st, s.Equation) for n in st.sides[0].walk()}
     if not names or defined & set(names) or any(n.primes > 1 for n in names):
         return False
-    products = [n for st in statements for n in st.every(s.Product)]
     return any(
         is_capital(one.base) and replace(one, primes=0) == two
-        for product in products
-        for one, two in zip(product.factors, product.factors[1:], strict=False)
+        for product in s.every(statements, s.Product)
+        for one, two in pairwise(product.factors)
         if isinstance(one, s.Name) and one.primes == 1
     )
 
@@ -176,13 +148,7 @@ def _inverted(name: s.Name) -> s.Name:
 
 def counted(statements: list[s.Statement]) -> list[s.Statement]:
     """`Σ_i y^{(i)} log a^{[L](i)}`: what a Σ binds above a name, in brackets, is an index of it."""
-    bound = {
-        n.base
-        for st in statements
-        for r in st.every(s.Reduction)
-        for u in r.under
-        for n in u.every(s.Name)
-    }
+    bound = letters_bound(statements)
     if not bound:
         return statements
 
@@ -193,7 +159,7 @@ def counted(statements: list[s.Statement]) -> list[s.Statement]:
         above = [i for i in groups if _letter((i,)) in bound and not isinstance(i.body, s.Add)]
         letters = [i.body for i in above]
         rest = tuple(i for i in node.sup if i not in above)
-        return _replaced(node, sub=(*letters, *node.sub), sup=rest) if letters else node
+        return replace(node, sub=(*letters, *node.sub), sup=rest) if letters else node
 
     return [changed(statement, change) for statement in statements]
 
@@ -211,22 +177,10 @@ def raised(statements: list[s.Statement]) -> list[s.Statement]:
             continue
         sides = [set(_above(side, shifted)) for side in statement.sides]
         both |= sides[0] & set[str]().union(*sides[1:])
-    bound = {
-        n.base
-        for st in statements for r in st.every(s.Reduction)
-        for u in r.under for n in u.walk() if isinstance(n, s.Name)
-    }  # fmt: skip
-    found = shifted | both | bound | _shifted_below(statements)
-    lettered = {
-        node.stem
-        for statement in statements for node in statement.every(s.Name)
-        if any(not isinstance(i, s.Number) for i in node.sub)
-    }  # fmt: skip
-    above = {
-        node.stem
-        for statement in statements for node in statement.every(s.Name)
-        if (letter := _letter(node.sup)) is not None and letter in found
-    }  # fmt: skip
+    found = shifted | both | letters_bound(statements) | _shifted_below(statements)
+    names = list(s.every(statements, s.Name))
+    lettered = {n.stem for n in names if any(not isinstance(i, s.Number) for i in n.sub)}
+    above = {n.stem for n in names if _letter(n.sup) in found}
     if not above:
         return statements
     indices = {n[:1] for n in index_letters(statements)} | _shifted_below(statements)
@@ -249,9 +203,7 @@ def raised(statements: list[s.Statement]) -> list[s.Statement]:
             # What brackets hold may be vectors, `W [h^{(t-1)}, x^{(t)}]`.
             return replace(node, base=change(node.base), items=tuple(map(change, node.items)))
         if isinstance(node, s.Call) and isinstance(node.function, s.Name) and not _opaque(node):
-            inner = rebuilt(node, change)
-            assert isinstance(inner, s.Call)
-            return _replaced(inner, function=change(node.function))
+            return node.rebuild(change)
         return rebuilt(node, change)
 
     return [changed(statement, change) for statement in statements]
@@ -286,7 +238,7 @@ def _shifted_below(statements: list[s.Statement]) -> set[str]:
     """The l of `x_{l+1}`: then `W^{(l)}` has that index."""
     return {
         name.base
-        for statement in statements for node in statement.every(s.Name)
+        for node in s.every(statements, s.Name)
         for script in node.sub if isinstance(script, s.Add)
         if (name := index_name(script.terms[0])) is not None and not is_capital(name.base)
     }  # fmt: skip
@@ -307,11 +259,7 @@ def factors(statements: list[s.Statement]) -> list[s.Statement]:
     """`V(u_d + u_b)` is a product: what is in the brackets is a value elsewhere, and no index."""
     sketch = outline(statements, Messages(), document=True)
     bound = index_letters(statements)
-    drawn = {
-        id(statement.sides[1])
-        for statement in statements
-        if isinstance(statement, s.Equation) and statement.relations == ("~",)
-    }
+    drawn = {id(st.sides[1]) for st in statements if isinstance(st, s.Equation) and st.draws}
     values: set[str] = set()
     bare: set[str] = set()
     inside: set[int] = set()
@@ -338,8 +286,8 @@ def factors(statements: list[s.Statement]) -> list[s.Statement]:
         if name.base in BUILT_IN or sketch.is_function(name_key(name)) or id(call) in drawn:
             return False
         use = sketch.use(call)
-        held = list(call.arguments[0].every(s.Name))
-        scripts = {id(i) for n in held for script in n.scripts for i in script.walk()}
+        held = call.arguments[0].every(s.Name)
+        scripts = s.ids(script for n in held for script in n.scripts)
         leaves = [n for n in held if id(n) not in scripts]
         value = any(n.base in values and name_key(n) not in bound for n in leaves)
         if use is not None and use.kind == "factor":
@@ -369,8 +317,7 @@ def factors(statements: list[s.Statement]) -> list[s.Statement]:
                 return s.Product((call.function, raised), span=node.span)
         result = rebuilt(node, change)
         if isinstance(result, s.Product):
-            flat = [i for f in result.factors for i in s.factors(f)]
-            return _replaced(result, factors=_same(result.factors, tuple(flat)))
+            return s.flat(result)
         return result
 
     return [changed(statement, change) for statement in statements]
@@ -428,11 +375,11 @@ def lettered(statements: list[s.Statement]) -> list[s.Statement]:
 
 def heads(statements: list[s.Statement]) -> list[s.Statement]:
     """`score(h_t, s_i) = h_t^⊤ s_i`, always with these arguments: it is `score_{t,i}`."""
-    calls = [n for st in statements for n in st.every(s.Call)]
+    calls = list(s.every(statements, s.Call))
     indices = index_letters(statements)
     # The t of `y(t) = C h(t) + D u(t-1)`, which stands nowhere else, is no value.
     inside = [a for c in calls if c.word not in BUILT_IN for a in c.arguments]
-    asked = {id(n) for a in inside if _lone(a) or is_step(a) for n in a.every(s.Name)}
+    asked = s.ids(a for a in inside if _lone(a) or is_step(a))
     new: dict[s.Call, s.Name] = {}
     for statement in statements:
         left = statement.left
@@ -442,7 +389,7 @@ def heads(statements: list[s.Statement]) -> list[s.Statement]:
         if left.function.base in BUILT_IN | MATRIX_FUNCTIONS and not spread:
             continue  # `cos(θ) = …` says something of θ; `σ(x) = sqrt(Σ_i …)` is no sigmoid
         written = [a for a in left.arguments if isinstance(a, s.Name)]
-        others = [n for st in statements for n in st.every(s.Name) if id(n) not in asked]
+        others = [n for n in s.every(statements, s.Name) if id(n) not in asked]
         values = all(
             (
                 name_key(a) not in indices
@@ -520,13 +467,10 @@ def index_letters(statements: list[s.Statement]) -> set[str]:
                 places += node.items
             elif isinstance(node, s.Reduction):
                 places += node.under
-        if isinstance(statement, s.Equation) and isinstance(statement.sides[0], s.Name):
-            places += statement.sides[0].sub
-        found |= {
-            name_key(n)
-            for p in places for n in p.walk()
-            if isinstance(n, s.Name) and index_name(n) is not None
-        }  # fmt: skip
+        if isinstance(statement.left, s.Name):
+            places += statement.left.sub
+        names = s.every(places, s.Name)
+        found |= {name_key(n) for n in names if index_name(n) is not None}
     return found
 
 
@@ -555,7 +499,7 @@ def labelled(statements: list[s.Statement], messages: Messages) -> list[s.Statem
     bound = index_letters(kept)
     scripted = [
         (replace(n, sub=(), sup=()), name_key(letter))
-        for statement in kept for n in statement.every(s.Name)
+        for n in s.every(kept, s.Name)
         if len(n.sub) == 1
         for letter in n.sub if isinstance(letter, s.Name) and index_name(letter) is not None
     ]  # fmt: skip

@@ -228,9 +228,7 @@ def _starred(node: s.Product) -> s.Expression:
 
 def starred(one: s.Expression, two: s.Expression) -> bool:
     """Whether a star stands between two factors."""
-    between = ""
-    if one.span.source is two.span.source and one.span.end <= two.span.start:
-        between = one.span.source.text[one.span.end : two.span.start]
+    between = one.span.between(two.span) or ""
     if any(sign in between for sign in ("*", "∗", "\\ast", "\\star")):
         return True
     # `f_t × c_{t-1}`, but not `W × x_t` and `Q × K^⊤`.
@@ -252,12 +250,8 @@ def _steps(node: s.Expression) -> bool:
 
 def _values(statements: Sequence[s.Statement], bound: set[str]) -> set[str]:
     """The letters of names that are computed or read as values, with a script."""
-    found: set[str] = set()
-    for statement in statements:
-        for node in statement.every(s.Name):
-            if node.sub and name_key(node) not in bound:
-                found.add(node.base)
-    return found
+    names = s.every(statements, s.Name)
+    return {name.base for name in names if name.sub and name_key(name) not in bound}
 
 
 def _holds_values(node: s.Index, tensors: set[str], bound: set[str]) -> bool:
@@ -362,11 +356,8 @@ def unfolded(statements: list[s.Statement]) -> list[s.Statement]:
             bodies[key] = Body(left.function, names, _by_elements(names, right))
     if not bodies:
         return statements
-    numbers = {
-        n.function
-        for st in statements for n in _right(st)
-        if isinstance(n, s.Call) and isinstance(n.function, s.Name)
-    }  # fmt: skip
+    calls = (n for st in statements for n in _right(st) if isinstance(n, s.Call))
+    numbers = {call.function for call in calls if isinstance(call.function, s.Name)}
     called = set(map(name_key, numbers))
     bodies = {
         key: body
@@ -392,12 +383,10 @@ def unfolded(statements: list[s.Statement]) -> list[s.Statement]:
 
         return change
 
+    heads = {body.function for body in bodies.values()}
     kept = [
-        st for st in statements
-        if not (isinstance(st, s.Equation) and isinstance(st.sides[0], s.Call)
-                and isinstance(st.sides[0].function, s.Name)
-                and name_key(st.sides[0].function) in bodies)
-    ]  # fmt: skip
+        st for st in statements if not (isinstance(st.left, s.Call) and st.left.function in heads)
+    ]
     return [changed(statement, written_out(0)) for statement in kept]
 
 
@@ -449,11 +438,7 @@ def _with(body: s.Expression, values: dict[s.Name, s.Expression]) -> s.Expressio
 
 def kronecker(statements: list[s.Statement]) -> list[s.Statement]:
     """`δ_{ij}` is 1 if i = j and else 0, where i and j are indices and nothing defines δ."""
-    deltas = [
-        n for st in statements for n in st.every(s.Name)
-        if n.base == "δ" and not n.accents and not n.sup
-    ]  # fmt: skip
-    if not deltas:
+    if not any(n.base == "δ" for n in s.every(statements, s.Name)):
         return statements
     for statement in statements:
         said = statement.sides[0] if isinstance(statement, s.Equation) else statement

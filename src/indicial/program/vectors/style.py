@@ -13,7 +13,7 @@ from typing import TypeGuard
 
 from indicial.notation import syntax as s
 from indicial.notation.vocabulary import SPACE
-from indicial.program.names.letters import is_capital, is_letter
+from indicial.program.names.letters import is_capital, is_letter, letters_bound
 from indicial.program.names.naming import activates
 from indicial.program.names.uses import BUILT_IN
 from indicial.program.vectors.kinds import GREEK_MATRICES, is_greek
@@ -58,11 +58,7 @@ def in_vector_style(statements: Sequence[s.Statement]) -> bool:
 
 def _whole_and_element(statements: Sequence[s.Statement]) -> bool:
     """`Σ_i x_i` beside `y = x - μ`: x is written with an index and without."""
-    bound = {
-        n.base
-        for st in statements for r in st.every(s.Reduction)
-        for u in r.under for n in u.walk() if isinstance(n, s.Name)
-    }  # fmt: skip
+    bound = letters_bound(statements)
     names = [n for n in _nodes(statements) if isinstance(n, s.Name) and _is_value(n) and not n.sup]
     whole = {(n.base, n.accents) for n in names if not n.sub and n.base not in bound}
     return any(

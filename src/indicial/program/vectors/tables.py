@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import pairwise
 from typing import NamedTuple
 
 from indicial.notation import syntax as s
@@ -458,18 +459,14 @@ def ones(node: s.Expression) -> tuple[Shape, ...]:
 
 def dotted(node: s.Product) -> set[int]:
     """The factors of a product that a dot stands before: `x · y`."""
-    found: set[int] = set()
-    for number, (one, two) in enumerate(zip(node.factors, node.factors[1:], strict=False), 1):
-        if one.span.source is two.span.source and one.span.end <= two.span.start:
-            between = one.span.source.text[one.span.end : two.span.start]
-            if any(sign in between for sign in ("·", "⋅", "∙", "\\cdot", "*")):
-                found.add(number)
-    return found
+    between = (one.span.between(two.span) or "" for one, two in pairwise(node.factors))
+    signs = ("·", "⋅", "∙", "\\cdot", "*")
+    return {n for n, text in enumerate(between, 1) if any(sign in text for sign in signs)}
 
 
 def gains(node: s.Product) -> set[int]:
     """The factors beside a fraction: if both are vectors, `η/√s · g` is taken element by element."""
-    pairs = enumerate(zip(node.factors, node.factors[1:], strict=False), 1)
+    pairs = enumerate(pairwise(node.factors), 1)
     return {n for n, pair in pairs if any(isinstance(f, s.Fraction) for f in pair)}
 
 

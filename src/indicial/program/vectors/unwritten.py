@@ -9,7 +9,6 @@ e^{u + k_t}                →  exp(u + k_t)              an e that never has an
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from indicial.notation import syntax as s
@@ -21,10 +20,6 @@ from indicial.program.vectors.regular import changed, rebuilt
 def spelt_out(statements: list[s.Statement]) -> list[s.Statement]:
     """The statements with all of these but the last, which is done before: it may show vectors."""
     return juxtaposed(grouped(elements_below(elements_above(statements))))
-
-
-def _nodes(statements: Sequence[s.Statement]) -> Iterator[s.Node]:
-    return (node for statement in statements for node in statement.walk())
 
 
 # ---------------------------------------------------------------------- indices above
@@ -91,10 +86,7 @@ def grouped(statements: list[s.Statement]) -> list[s.Statement]:
                 body = s.Group(change(item), span=item.span)
                 return s.Product((node.base, body), span=node.span)
         new = rebuilt(node, change)
-        if isinstance(new, s.Product) and any(isinstance(f, s.Product) for f in new.factors):
-            flat = (g for f in new.factors for g in s.factors(f))
-            return replace(new, factors=tuple(flat))
-        return new
+        return s.flat(new) if isinstance(new, s.Product) else new
 
     return [changed(statement, change) for statement in statements]
 
@@ -105,9 +97,9 @@ def grouped(statements: list[s.Statement]) -> list[s.Statement]:
 def exponentials(statements: list[s.Statement]) -> list[s.Statement]:
     """`e^{…}` is exp(…), unless e is a name of its own."""
     letter = s.Name("e")
-    bracketed = [n.base for n in _nodes(statements) if isinstance(n, s.Index)]
-    called = [n.function for n in _nodes(statements) if isinstance(n, s.Call)]
-    names = [n for n in _nodes(statements) if isinstance(n, s.Name) and n.base == "e"]
+    bracketed = [n.base for n in s.every(statements, s.Index)]
+    called = [n.function for n in s.every(statements, s.Call)]
+    names = [n for n in s.every(statements, s.Name) if n.base == "e"]
     own = any(n.sub or n.accents or n.primes or not n.sup or n.font == "bold" for n in names)
     if own or not names or letter in (*bracketed, *called):
         return statements
@@ -130,10 +122,10 @@ def juxtaposed(statements: list[s.Statement], beside: bool = False) -> list[s.St
     It is the same for numbers; for columns it is the only product that gives a column. `beside` takes
     it so where ⊙ occurs as well: `z_t h_{t-1}` beside `r_t ⊙ h_{t-1}`.
     """
-    signs = s.Transpose if beside else s.Hadamard | s.Transpose
-    if any(isinstance(n, signs) for n in _nodes(statements)):
+    signs = (s.Transpose,) if beside else (s.Hadamard, s.Transpose)
+    if any(s.every(statements, *signs)):
         return statements
-    steps = {letter for n in _nodes(statements) if (letter := _step(n, shifted=True))}
+    steps = {letter for n in s.every(statements, s.Name) if (letter := _step(n, shifted=True))}
 
     def state(node: s.Expression) -> bool:
         node = s.inner(node)

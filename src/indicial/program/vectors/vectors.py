@@ -195,7 +195,7 @@ class _Rewriting:
         if isinstance(statement, s.Equation) and self._own(statement):
             return [[side] for side in statement.sides[1:]]
         sides = list(values_of(statement))
-        drawn = isinstance(statement, s.Equation) and statement.relations == ("~",)
+        drawn = isinstance(statement, s.Equation) and statement.draws
         groups = [sides[:2], *([x] for x in sides[2:])] if drawn else [sides]
         return [group for group in groups if group]
 
@@ -408,7 +408,7 @@ class _Rewriting:
             return (statement, found[0]) if found and len(found[1]) == len(operands) else None
         if not isinstance(statement, s.Equation):
             return statement, NUMBER
-        if statement.relations == ("~",):
+        if statement.draws:
             return self._drawn(statement)
         if self._own(statement):
             if any(self.conflicts.shape(side) != NUMBER for side in statement.sides[1:]):
@@ -469,7 +469,7 @@ class _Rewriting:
                     replace(statement, comparison=replace(statement.comparison, operands=operands))
                 ]
             assert isinstance(statement, s.Equation)
-            if statement.relations == ("~",):
+            if statement.draws:
                 return [replace(statement, sides=self._draw_sides(statement, ends))]
             if self._own(statement):
                 return [statement]
@@ -541,20 +541,13 @@ def _is_space(statement: s.Statement) -> bool:
 
 def _without_unused(statements: list[s.Statement]) -> list[s.Statement]:
     """An equation was left out: then it is no mistake that a declared name is not used."""
-    used = {
-        node.base
-        for statement in statements
-        if not isinstance(statement, s.Declaration)
-        for node in statement.every(s.Name)
-    }
+    computed = [st for st in statements if not isinstance(st, s.Declaration)]
+    used = {node.base for node in s.every(computed, s.Name)}
     result: list[s.Statement] = []
     for statement in statements:
         if isinstance(statement, s.Declaration) and statement.keyword in ("input", "parameter"):
-            items = [
-                item for item in statement.items if any(n.base in used for n in item.every(s.Name))
-            ]
-            if items:
-                result.append(replace(statement, items=tuple(items)))
+            kept = [i for i in statement.items if any(n.base in used for n in i.every(s.Name))]
+            result += [replace(statement, items=tuple(kept))] if kept else []
         else:
             result.append(statement)
     return result

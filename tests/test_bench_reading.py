@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from bench.notes.reading import Reading, reading
 from indicial import load_document
-from indicial.program.explain.stretch import Reading, reading
 
 TEXT = r"""# A layer
 $$y[j] = \sum_i W[j,i] x[i]$$
