@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from indicial.notation.rows import CLOSERS
+from indicial.notation.rows import CLOSERS, CLOSING
 from indicial.notation.signs import (
     ACCENT_COMMANDS,
     ASCII_NAMES,
@@ -24,6 +24,7 @@ from indicial.notation.signs import (
     LETTER_CHARACTERS,
     LETTER_COMMANDS,
     NAME_COMMANDS,
+    RELATION_SIGNS,
     RELATIONS,
     SCRIPT_LETTERS,
     SIGN_CHARACTERS,
@@ -522,13 +523,13 @@ def _without_idle_braces(tokens: list[Token]) -> list[Token]:
             continue
         if token.text in CLOSERS:
             opened.append(i)
-        elif token.text in _CLOSING and opened:
+        elif token.text in CLOSING and opened:
             start = opened.pop()
             free = start == 0 or i == start + 2 or _ends_nothing(tokens[start - 1])
             if start in related and free and (tokens[start].text, token.text) == ("{", "}"):
                 dropped |= {start, i}
                 related |= set(opened[-1:])
-        elif token.text in _RELATION_SIGNS and opened:
+        elif token.text in RELATION_SIGNS and opened:
             related.add(opened[-1])
     return [t for i, t in enumerate(tokens) if i not in dropped] if dropped else tokens
 
@@ -538,10 +539,6 @@ def _ends_nothing(token: Token) -> bool:
     if token.kind == "sign":
         return token.text not in ("_", "^", "}", "]")  # `\\sqrt[3]{…}`
     return token.kind not in ("command", "begin")
-
-
-_RELATION_SIGNS = frozenset(RELATIONS.values())
-_CLOSING = frozenset(CLOSERS.values()) | {"null"}
 
 
 def own_words(tokens: Sequence[Token]) -> frozenset[str]:

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from indicial.notation import syntax as s
-from indicial.notation.lookahead import RELATION_SIGNS, is_sign
 from indicial.notation.operators import OperatorGrammar
-from indicial.notation.signs import LOGIC_SIGNS
+from indicial.notation.signs import LOGIC_SIGNS, RELATION_SIGNS
 from indicial.notation.source import Span
+from indicial.notation.tokens import is_sign
 
 _RELATION_KEYS = {"in": "∈", "notin": "∉", "is": "="}
 

@@ -11,27 +11,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from indicial.notation.rows import CLOSERS
+from indicial.notation.rows import CLOSERS, CLOSING, step
 from indicial.notation.signs import (
     CONDITION_WORDS,
     EQUATION_SIGNS,
     LOGIC_SIGNS,
     NO_EQUATION,
-    RELATIONS,
+    RELATION_SIGNS,
 )
-from indicial.notation.tokens import Token
+from indicial.notation.tokens import Token, is_sign
 
-RELATION_SIGNS = frozenset(RELATIONS.values())
-_OPENING = frozenset(CLOSERS)
-_CLOSING = frozenset(CLOSERS.values()) | {"null"}
-_BRACKETS = _OPENING | _CLOSING
+_BRACKETS = CLOSING.union(CLOSERS)
 _NESTING = ("sign", "begin", "end")
 _ARROWS = ("\\xrightarrow", "\\xleftarrow")
-
-
-def is_sign(token: Token, signs: str) -> bool:
-    """`is_sign(token, ",;")`: one of these characters."""
-    return token.kind == "sign" and token.text in signs
 
 
 def is_relation(token: Token) -> bool:
@@ -48,7 +40,7 @@ def begins_guard(token: Token) -> bool:
 def nesting(token: Token) -> int:
     """1 for what opens a bracket or an environment, -1 for what closes one."""
     if token.kind == "sign":
-        return (token.text in _OPENING) - (token.text in _CLOSING)
+        return step(token)
     return (token.kind == "begin") - (token.kind == "end")
 
 
@@ -151,21 +143,8 @@ def without_words(tokens: list[Token]) -> list[Token]:
 
 
 _CONNECTIVES = frozenset(
-    {
-        "hence",
-        "thus",
-        "so",
-        "then",
-        "therefore",
-        "with",
-        "gives",
-        "namely",
-        "also",
-        "but",
-        "while",
-        "i.e",
-    }
-)
+    {"hence", "thus", "so", "then", "therefore", "with", "gives", "namely", "also", "but", "while", "i.e"}
+)  # fmt: skip
 
 
 def _connects(token: Token) -> bool:

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 
 from indicial.notation.expressions import ExpressionParser
 from indicial.notation.faults import Refusal
-from indicial.notation.lookahead import is_relation, is_sign, with_depths
+from indicial.notation.lookahead import is_relation, with_depths
 from indicial.notation.source import cover
 from indicial.notation.syntax import Equation, Expression, Name
-from indicial.notation.tokens import Token
+from indicial.notation.tokens import Token, is_sign
 
 ARROWS = ("⇒", "⇔", "→")
 MAGNITUDES = ("≫", "⋙", "≪", "⋘")
@@ -57,7 +57,7 @@ def clauses(tokens: Sequence[Token], latex: bool) -> tuple[Clause, ...]:
     while i <= len(tokens):
         token = tokens[i] if i < len(tokens) else None
         drawn = token is not None and token.kind == "command" and token.text == "\\xrightarrow"
-        plain = token is not None and depth == 0 and token.kind == "sign" and token.text in ARROWS
+        plain = token is not None and depth == 0 and is_sign(token, ARROWS)
         if token is None or drawn or plain:
             for equation in _equations(part, latex):
                 found.append(Clause(equation, arrow, premises, remark))
@@ -72,8 +72,7 @@ def clauses(tokens: Sequence[Token], latex: bool) -> tuple[Clause, ...]:
             else:
                 i += 1
             continue
-        depth += token.text in ("{", "(", "[", "\\{") and token.kind == "sign"
-        depth -= token.text in ("}", ")", "]", "\\}") and token.kind == "sign"
+        depth += is_sign(token, ("{", "(", "[", "\\{")) - is_sign(token, ("}", ")", "]", "\\}"))
         part.append(token)
         i += 1
     return tuple(found)
@@ -94,7 +93,7 @@ def _argument(tokens: list[Token], start: int) -> tuple[list[Token], int]:
 def _equations(tokens: list[Token], latex: bool) -> list[Equation]:
     """The equations and comparisons between commas; what restricts an index is left out."""
     parts: list[list[Token]] = [[]]
-    for token, depth in with_depths([t for t in tokens if not _is_mark(t)]):
+    for token, depth in with_depths([t for t in tokens if not is_sign(t, "✓")]):
         if depth == 0 and (is_sign(token, ",;:") or token.kind == "quad"):
             parts.append([])
         else:
@@ -110,16 +109,11 @@ def _equations(tokens: list[Token], latex: bool) -> list[Equation]:
     return found
 
 
-def _is_mark(token: Token) -> bool:
-    return token.kind == "sign" and token.text == "✓"
-
-
 def _equation(tokens: list[Token], latex: bool) -> Equation | None:
     sides: list[list[Token]] = [[]]
     relations: list[str] = []
     for token, depth in with_depths(tokens):
-        sign = token.kind == "sign" and token.text in MAGNITUDES
-        if depth == 0 and (sign or is_relation(token)):
+        if depth == 0 and (is_sign(token, MAGNITUDES) or is_relation(token)):
             relations.append(token.text)
             sides.append([])
         else:

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from indicial.notation.faults import Fault
-from indicial.notation.signs import CONDITION_WORDS, EQUATION_SIGNS, RELATIONS
+from indicial.notation.signs import CONDITION_WORDS, EQUATION_SIGNS, RELATION_SIGNS
 from indicial.notation.source import Span
-from indicial.notation.tokens import Token
+from indicial.notation.tokens import Token, is_sign
 from indicial.notation.vocabulary import KEYWORDS
 
 NO_SLIP = "no-slip"
@@ -32,6 +32,7 @@ LINES = 30_000
 CLOSERS = {"(": ")", "[": "]", "{": "}", "\\{": "\\}", "⟨": "⟩", "⌊": "⌋", "⌈": "⌉", "|(": "|)",
            "‖(": "‖)"}  # fmt: skip
 _OPENERS = {closer: opener for opener, closer in CLOSERS.items()}
+CLOSING = frozenset(_OPENERS) | {"null"}
 _SPELLING = {"\\{": "\\{", "|(": "\\left|", "‖(": "\\left\\|", "|)": "\\right|", "‖)": "\\right\\|"}
 
 INNER = frozenset(
@@ -41,7 +42,7 @@ INNER = frozenset(
 """Environments that are a part of an expression; `array` is one inside brackets."""
 
 _OPERATORS = frozenset("+-·*⊙/⊗")
-_GOES_ON = _OPERATORS | set(RELATIONS.values()) | {",", ";", "mid"}
+_GOES_ON = _OPERATORS | RELATION_SIGNS | {",", ";", "mid"}
 
 
 @dataclass
@@ -82,6 +83,11 @@ class Row:
         self.lost += other.lost
         self.extra += other.extra
         self.equation = self.equation or other.equation
+
+
+def step(sign: Token) -> int:
+    """1 for a sign that opens a bracket, -1 for one that closes one."""
+    return (sign.text in CLOSERS) - (sign.text in CLOSING)
 
 
 def split_rows(tokens: Iterable[Token], latex: bool) -> tuple[list[Row], list[Fault]]:
@@ -148,7 +154,7 @@ def _pieces(tokens: list[Token], latex: bool) -> list[list[Token]]:
         else:
             if kind == "sign":
                 depth += (text == "{") - (text == "}")
-                brackets += (text in CLOSERS) - (text in _OPENERS or text == "null")
+                brackets += step(token)
             pieces[-1].append(token)
     return [_aligned(piece) for piece in pieces]
 
@@ -163,7 +169,7 @@ def _systems(tokens: list[Token]) -> tuple[list[Token], set[int]]:
     for i, token in enumerate(tokens):
         if token.kind != "begin":
             continue
-        brace = i > 0 and _is(tokens[i - 1], {"\\{"})
+        brace = i > 0 and is_sign(tokens[i - 1], {"\\{"})
         before = [t for t in tokens[: i - brace] if t.kind != "quad"][-1:]
         begins = all(t.kind in ("begin", "end", "row", "newline") for t in before)
         wanted = ("array", "aligned") if brace else ("cases", "dcases", "rcases")
@@ -186,10 +192,12 @@ def _states_equations(tokens: list[Token]) -> bool:
         elif token.kind not in ("quad", "newline"):
             rows[-1].append(token)
     for row in filter(None, rows):
-        signs = [t.text for t in row if _is(t, EQUATION_SIGNS | {"&"})]
+        signs = [t.text for t in row if is_sign(t, EQUATION_SIGNS | {"&"})]
         if signs[:1] != ["="] and signs[:2] != ["&", "="]:
             return False
-        if signs[0] == "&" and not any(_is(a, {"&"}) and _is(b, {"="}) for a, b in pairwise(row)):
+        if signs[0] == "&" and not any(
+            is_sign(a, {"&"}) and is_sign(b, {"="}) for a, b in pairwise(row)
+        ):
             return False
     return any(rows)
 
@@ -202,19 +210,16 @@ def _aligned(piece: list[Token]) -> list[Token]:
         sign = token.kind == "sign"
         environments += (token.kind == "begin") - (token.kind == "end")
         if sign and not environments:
-            depth += (token.text in CLOSERS) - (token.text in _OPENERS or token.text == "null")
+            depth += step(token)
         if not (sign and token.text == "&") or environments:
             kept.append(token)
-            related = related or (_is(token, _EVERY_RELATION) and not depth)
+            related = related or (is_sign(token, RELATION_SIGNS) and not depth)
             continue
         beside = (*kept[-1:], *piece[i + 1 : i + 2])
-        if related and depth == 0 and not any(_is(t, _EVERY_RELATION | {"&"}) for t in beside):
+        if related and depth == 0 and not any(is_sign(t, RELATION_SIGNS | {"&"}) for t in beside):
             kept.append(Token("quad", "&", token.span, token.space))
             related = False
     return kept
-
-
-_EVERY_RELATION = frozenset(RELATIONS.values())
 
 
 def _examine(tokens: list[Token], latex: bool) -> Row:
@@ -234,7 +239,7 @@ def _examine(tokens: list[Token], latex: bool) -> Row:
             stack.append(token)
             kinds[text] += 1
             row.depth = max(row.depth, len(stack))
-        elif text in _OPENERS or text == "null":
+        elif text in CLOSING:
             opener = _OPENERS.get(text) or (stack[-1].text if stack else "")
             if not kinds.get(opener):
                 strays.append((stack[-1] if stack else None, token))
@@ -269,13 +274,13 @@ def _joins(before: Row, piece: Row, latex: bool) -> bool:
     declares = not latex and first.kind == "word" and first.text in (*KEYWORDS, "claim")
     if before.opened:
         if latex:
-            return (bool(piece.closed) and not piece.equation) or _is(first, _OPERATORS)
+            return (bool(piece.closed) and not piece.equation) or is_sign(first, _OPERATORS)
         return not declares and not piece.equation
-    if _is(first, EQUATION_SIGNS) or _is(first, _OPERATORS):
+    if is_sign(first, EQUATION_SIGNS) or is_sign(first, _OPERATORS):
         return True
     if declares:
         return False
-    if _is(last, _GOES_ON):
+    if is_sign(last, _GOES_ON):
         return not (latex and last.text in (",", ";")) or not piece.equation
     return False
 
@@ -293,10 +298,6 @@ def _trimmed(piece: list[Token]) -> list[Token]:
     while end > start and piece[end - 1].kind == "quad":
         end -= 1
     return piece[start:end]
-
-
-def _is(token: Token, signs: frozenset[str] | set[str]) -> bool:
-    return token.kind == "sign" and token.text in signs
 
 
 def _bracket_faults(row: Row, latex: bool) -> list[Fault]:

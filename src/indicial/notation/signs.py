@@ -87,22 +87,9 @@ LATEX_LETTERS = {
 ASCII_LETTERS = {sign: name for name, sign in GREEK.items()} | {"ℓ": "ell", "∇": "nabla"}
 
 NAME_COMMANDS = {
-    "\\" + word: word
-    for word in (
-        "tanh",
-        "exp",
-        "ln",
-        "log",
-        "cos",
-        "sin",
-        "tan",
-        "max",
-        "min",
-        "argmax",
-        "argmin",
-        "softmax",
-    )
-} | {"\\sum": "sum", "\\prod": "prod", "\\ReLU": "ReLU", "\\lg": "log", "\\Pr": "Pr"}
+    f"\\{word}": word
+    for word in ("tanh", "exp", "ln", "log", "cos", "sin", "tan", "max", "min", "argmax", "argmin", "softmax")
+} | {"\\sum": "sum", "\\prod": "prod", "\\ReLU": "ReLU", "\\lg": "log", "\\Pr": "Pr"}  # fmt: skip
 """Commands that are a word."""
 
 RELATIONS = {
@@ -114,6 +101,7 @@ RELATIONS = {
 }  # fmt: skip
 """Every spelling of a relation → the one in the tree."""
 
+RELATION_SIGNS = frozenset(RELATIONS.values())
 EQUATION_SIGNS = frozenset({"=", "≈", "~", "+=", "-="})
 """The relations that make an equation; the others make a condition."""
 

@@ -18,7 +18,6 @@ from indicial.notation.literals import numbers
 from indicial.notation.lookahead import (
     begins_guard,
     is_relation,
-    is_sign,
     label_end,
     label_text,
     next_is_equation,
@@ -36,7 +35,7 @@ from indicial.notation.reasoning import clauses
 from indicial.notation.rows import Row
 from indicial.notation.signs import EQUATION_SIGNS
 from indicial.notation.source import Span, cover
-from indicial.notation.tokens import Token
+from indicial.notation.tokens import Token, is_sign
 from indicial.notation.vocabulary import KEYWORDS, REDUCTIONS, SPACE
 
 _NAME_STARTS = frozenset({"letter", "word", "text"})

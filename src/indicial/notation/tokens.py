@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Container
 from dataclasses import dataclass
 
 from indicial.notation.signs import LETTER_COMMANDS, MARKS
@@ -33,6 +34,11 @@ class Token:
     span: Span
     space: bool = False
     font: str = ""
+
+
+def is_sign(token: Token, signs: Container[str]) -> bool:
+    """`is_sign(token, ",;")`: one of these characters."""
+    return token.kind == "sign" and token.text in signs
 
 
 # Each alternative is a plain run without nested repetition, so matching is linear.

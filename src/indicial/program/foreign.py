@@ -244,8 +244,8 @@ def _raised_to(left: s.Name, equation: s.Equation) -> str:
 
 def _sum_of_letters(script: s.Expression) -> bool:
     """The `(ℓ + k)` of `z_{(ℓ+k)}`."""
-    inner = script.body if isinstance(script, s.Group) else script
-    return isinstance(inner, s.Add) and sum(isinstance(n, s.Name) for n in inner.walk()) > 1
+    inner = s.inner(script)
+    return isinstance(inner, s.Add) and len(inner.every(s.Name)) > 1
 
 
 def _convolves(node: s.Expression) -> bool:

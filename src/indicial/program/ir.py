@@ -48,14 +48,9 @@ REDUCE = ("sum", "prod", "max", "min", "mean", "argmax", "argmin", "lse")
 ROLES = ("input", "parameter", "constant", "draw", "defined")
 
 
-@dataclass(frozen=True)
-class Index:
-    """An index with its range: `lower, lower+1, …, lower+extent-1`. The name is its identity.
+class Ranged:
+    """What runs over `lower, lower+1, …, lower+extent-1`."""
 
-    A range may depend on an index to its left (`Strided` sizes).
-    """
-
-    name: str
     lower: Size
     extent: Size
 
@@ -68,6 +63,18 @@ class Index:
     def range(self) -> tuple[Size, Size]:
         """Where it begins, and how many values it has."""
         return self.lower, self.extent
+
+
+@dataclass(frozen=True)
+class Index(Ranged):
+    """An index with its range: `lower, lower+1, …, lower+extent-1`. The name is its identity.
+
+    A range may depend on an index to its left (`Strided` sizes).
+    """
+
+    name: str
+    lower: Size
+    extent: Size
 
 
 @dataclass(frozen=True)
@@ -269,22 +276,12 @@ class Derivative(Expression):
 
 
 @dataclass(frozen=True)
-class Axis:
+class Axis(Ranged):
     """One axis of a tensor: the letter that it is best known by, and its range."""
 
     letter: str
     lower: Size
     extent: Size
-
-    @property
-    def upper(self) -> Size:
-        """The last value."""
-        return self.lower + self.extent - 1
-
-    @property
-    def range(self) -> tuple[Size, Size]:
-        """Where it begins, and how many values it has."""
-        return self.lower, self.extent
 
     def beyond(self, place: Size) -> bool:
         """Whether a place certainly lies outside the range."""

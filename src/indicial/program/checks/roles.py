@@ -17,7 +17,13 @@ from indicial.notation.syntax import Index, Name
 from indicial.program.checks.orders import exchanged
 from indicial.program.checks.scripts import own_letters
 from indicial.program.checks.similar import in_place, similar
-from indicial.program.checks.spelling import MOST_MESSAGES, counterpart, say_unused
+from indicial.program.checks.spelling import (
+    MOST_MESSAGES,
+    counterpart,
+    plain,
+    say_unused,
+    undecorated,
+)
 from indicial.program.checks.suspicions import suspect
 from indicial.program.checks.timing import expanded, reads
 from indicial.program.lowering.context import Context, TensorInfo
@@ -191,7 +197,7 @@ def _guess(
     if sibling is not None:
         info.role, info.guess = "input", "never defined"
         # `ĝ_t` beside `g̃_t`: an accent may well make another name, unless it is read as a state is.
-        accent = _undecorated(info.key) == _undecorated(sibling.key)
+        accent = undecorated(info.key) == undecorated(sibling.key)
         severity = "note" if accent and info.key not in shifted else "error"
         context.messages.add(
             severity, "unknown-name", f"{info.key} is never defined, but {sibling.key} is",
@@ -229,29 +235,24 @@ def _is_weight(context: Context, info: TensorInfo) -> bool:
     return bool(steps) and not letters & steps
 
 
-def _undecorated(key: str) -> str:
-    decomposed = unicodedata.normalize("NFD", key)
-    return "".join(c for c in decomposed if not unicodedata.combining(c)).replace("'", "")
-
-
 def _siblings(context: Context) -> dict[str, list[TensorInfo]]:
     """The defined tensors by their names without decoration and case."""
     found: dict[str, list[TensorInfo]] = {}
     for info in context.tensors.values():
         if info.role == "defined" and not info.hidden:
-            found.setdefault(_undecorated(info.key).casefold(), []).append(info)
+            found.setdefault(plain(info.key), []).append(info)
     return found
 
 
 def _sibling(info: TensorInfo, siblings: dict[str, list[TensorInfo]]) -> TensorInfo | None:
     """A defined tensor that differs from an undefined, decorated one in its decoration only."""
-    for other in siblings.get(_undecorated(info.key).casefold(), ()):
+    for other in siblings.get(plain(info.key), ()):
         if len(other.axes) != len(info.axes) or not info.axes:
             continue
         if other.key.swapcase() == info.key.swapcase():
             continue
-        decorated = _undecorated(info.key) != unicodedata.normalize("NFD", info.key)
-        if decorated and _undecorated(other.key) == _undecorated(info.key):
+        decorated = undecorated(info.key) != unicodedata.normalize("NFD", info.key)
+        if decorated and undecorated(other.key) == undecorated(info.key):
             return other
         first = (other.key[:1].swapcase() + other.key[1:]) == info.key
         if first and ("^" in info.key or "_" in info.key):

@@ -65,12 +65,15 @@ def _read(context: Context) -> set[str]:
     return found
 
 
-def plain(key: str) -> str:
-    """A name without accents, primes and case: `h̃'` and `H` are both `h`."""
+def undecorated(key: str) -> str:
+    """A name without accents and primes: `h̃'` is `h`."""
     decomposed = unicodedata.normalize("NFD", key)
-    return (
-        "".join(c for c in decomposed if not unicodedata.combining(c)).replace("'", "").casefold()
-    )
+    return "".join(c for c in decomposed if not unicodedata.combining(c)).replace("'", "")
+
+
+def plain(key: str) -> str:
+    """The same without case: `h̃'` and `H` are both `h`."""
+    return undecorated(key).casefold()
 
 
 def alike(one: str, other: str) -> float:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from indicial.program import messages
 from indicial.program.messages import columns
 
 LABEL = 12
@@ -49,14 +50,7 @@ class Page:
 
     def fold(self, text: str) -> list[str]:
         """A sentence in lines that fit."""
-        lines = [""]
-        for word in text.split(" "):
-            joint = " " if lines[-1] else ""
-            if joint and columns(lines[-1]) + 1 + columns(word) > self.room:
-                lines.append(word)
-            else:
-                lines[-1] += joint + word
-        return lines
+        return messages.wrapped(text, self.room, "")
 
     def grid(self, cells: Sequence[tuple[str, str]]) -> list[str]:
         """Pairs in aligned columns, as many beside each other as fit."""
@@ -84,13 +78,5 @@ def pad(text: str, width: int) -> str:
 
 def wrapped(line: str, width: int, margin: str = "  ") -> list[str]:
     """A line in pieces that fit, broken at spaces; pieces after the first are indented."""
-    own = len(line) - len(line.lstrip())
-    indent = margin + " " * own
-    pieces = [indent]
-    for word in line.split():
-        joint = "" if not pieces[-1].strip() else " "
-        if joint and columns(pieces[-1]) + 1 + columns(word) > width:
-            pieces.append(indent + "    " + word)
-        else:
-            pieces[-1] += joint + word
-    return pieces
+    indent = margin + " " * (len(line) - len(line.lstrip()))
+    return messages.wrapped(indent + " ".join(line.split()), width, indent + "    ")

@@ -14,6 +14,7 @@ from indicial.program import ir
 from indicial.program.lowering.context import AxisInfo, RawStatement, TensorInfo, Variable
 from indicial.program.lowering.joins import join
 from indicial.program.lowering.scope import Scope
+from indicial.program.names.letters import capital
 from indicial.program.rewrite import free_indices
 
 if TYPE_CHECKING:
@@ -69,18 +70,13 @@ def arguments_of(lowering: Lowering, name: str, node: s.Call, scope: Scope) -> l
             result.append(_joined(lowering, f"{name}.{number + 1}", argument, inner))
             continue
         term = lowering.elements(lowering.term(argument, inner), inner)
-        slices = [(_capital_name(o.variable), o.variable) for o in term.opens.values()]
+        opened = (o.variable for o in term.opens.values())
+        slices = [(s.Name(capital(v.family), span=v.span), v) for v in opened]
         expression = term.expression
         if not isinstance(expression, ir.Read | ir.Constant):
             expression = _hoist(lowering, f"{name}.{number + 1}", expression, scope, argument.span)
         result.append(Argument(expression, slices, argument.span))
     return result
-
-
-def _capital_name(variable: Variable) -> s.Name:
-    from indicial.program.names.letters import capital
-
-    return s.Name(capital(variable.family), span=variable.span)
 
 
 def _hoist(

@@ -167,8 +167,7 @@ def _onehot(lowering: Lowering, use: Use, scope: Scope, span: Span) -> Term:
                                 hint="write onehot(w[t])[v]")  # fmt: skip
         return Term(ZERO)
     if use.rest:
-        placed = place(lowering, use.rest[0], scope)
-        at = placed.place if isinstance(placed.place, ir.Affine) else ir.Affine()
+        at = place(lowering, use.rest[0], scope).affine
     elif scope.left:
         at = ir.Affine.of(scope.left[-1].name)
     else:

@@ -134,9 +134,7 @@ def _result(
                     lowering.context.classes.union(variable.size, inner.size, item.span)
             for opened in placed.opened:
                 opens[opened.name] = Open(opened, 1, [(item.span, "", 0)])
-            places[variable.name] = (
-                placed.place if isinstance(placed.place, ir.Affine) else ir.Affine()
-            )
+            places[variable.name] = placed.affine
         return places, opens
     for position, variable in enumerate(results):
         matching = slices.get(variable.family, [])
@@ -177,7 +175,7 @@ def local(lowering: Lowering, reference: Reference, scope: Scope) -> Term:
                 opens[opened.name].count += 1
             else:
                 opens[opened.name] = Open(opened, 1, [(item.span, reference.key, 0)])
-        places[variable.name] = placed.place if isinstance(placed.place, ir.Affine) else ir.Affine()
+        places[variable.name] = placed.affine
     return Term(moved(argument.expression, places), opens)
 
 

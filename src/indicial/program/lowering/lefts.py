@@ -17,7 +17,7 @@ from indicial.program.lowering.places import Placed, describe, place
 from indicial.program.lowering.scope import Scope
 from indicial.program.names.letters import MADE_FAMILY, capital, index_name
 from indicial.program.names.naming import Reference
-from indicial.program.names.occurrences import counts, left_letters, uses
+from indicial.program.names.occurrences import bodies, counts, left_letters, uses
 from indicial.program.names.omissions import batch_lifts, lifts, trailing_slices
 from indicial.program.names.outline import Definition, Outline
 
@@ -67,15 +67,7 @@ def lower_left_sides(lowering: Lowering) -> list[Scope | None]:
 
 def _first_span(outline: Outline, key: str, count: int) -> Span:
     """Where a name that is never defined is first read with so many indices."""
-    for definition in outline.definitions:
-        for use in uses(outline, definition.body):
-            if use.reference.key == key and len(use.reference.items) == count:
-                return use.reference.span
-    tested = [
-        *(side for t in outline.tests for side in t.sides),
-        *(part for c in outline.claims for part in (c.comparison, c.guard) if part is not None),
-    ]
-    for node in (*tested, *(right for _, right, _ in outline.draws)):
+    for node in bodies(outline):
         for use in uses(outline, node):
             if use.reference.key == key and len(use.reference.items) == count:
                 return use.reference.span

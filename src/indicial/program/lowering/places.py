@@ -32,6 +32,11 @@ class Placed:
     opened: list[Variable] = field(default_factory=list)
     """Capitals that are bound nowhere yet."""
 
+    @property
+    def affine(self) -> ir.Affine:
+        """The place, if it is a sum of indices and a number; else the first."""
+        return self.place if isinstance(self.place, ir.Affine) else ir.Affine()
+
 
 class _NotAffine(Exception):
     def __init__(self, node: s.Expression) -> None:

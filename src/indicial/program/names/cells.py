@@ -116,9 +116,9 @@ class Filling:
     def _one_input(self) -> s.Expression:
         """The cell's input: the second argument, or all further ones joined."""
         rest = self.call.arguments[1:]
-        if len(rest) == 1 and not isinstance(_inside(rest[0]), s.Join):
+        if len(rest) == 1 and not isinstance(s.inner(rest[0]), s.Join):
             return rest[0]
-        parts = tuple(p for a in rest for p in _joined(_inside(a)))
+        parts = tuple(p for a in rest for p in _joined(s.inner(a)))
         name = s.Name(f"{self.name}.x", span=self.call.span)
         joined = s.Index(name, (*self.left.items[:-1], s.Name("Z")), span=self.call.span)
         self.extra.append(
@@ -222,15 +222,11 @@ def _family(item: s.Expression) -> str:
 
 def _slice_letter(node: s.Expression) -> str:
     """The letter of an argument's slice: `n` for `h[t-1,N]`."""
-    node = _inside(node)
+    node = s.inner(node)
     name = index_name(node.items[-1]) if isinstance(node, s.Index) else None
     if name is None or not is_capital(name.base) or name.sub or name.primes:
         return ""
     return name.base.lower()
-
-
-def _inside(node: s.Expression) -> s.Expression:
-    return node.body if isinstance(node, s.Group) else node
 
 
 def _joined(node: s.Expression) -> tuple[s.Expression, ...]:
@@ -255,7 +251,7 @@ def _sliced(argument: s.Expression, rest: tuple[s.Expression, ...]) -> s.Express
 
     It stands where the author wrote it, at the call: messages must not point into the cell.
     """
-    argument = _inside(argument)
+    argument = s.inner(argument)
     if not isinstance(argument, s.Index) or not rest:
         return argument
     return replace(argument, items=(*argument.items[: -len(rest)], *rest))

@@ -251,10 +251,8 @@ class Naming:
             return False
         if base.accents and base not in self.placed:
             return False  # the ŷ_t of `l(y_t, ŷ_t)` is a value
-        emitted = bool(function.sub) and base.base in (
-            "o",
-            "O",
-        )  # the `b_j(o_t)` of a hidden Markov model
+        # The `b_j(o_t)` of a hidden Markov model.
+        emitted = bool(function.sub) and base.base in ("o", "O")
         return emitted or base.base in self.tokens or function.base in ("e", "E")
 
     def _stem(self, name: s.Name) -> tuple[s.Name, tuple[s.Expression, ...]]:
@@ -351,7 +349,7 @@ class Naming:
             else:
                 kept.append(script)
         if self._is_step(name, seen):
-            inside.insert(0, _without_group(name.sup[0]))
+            inside.insert(0, s.inner(name.sup[0]))
             name = replace(name, sup=())
         sup, power = self._superscript(name, seen)
         kept.sort(key=name.sub.index)  # as they are written
@@ -451,12 +449,7 @@ def _carried(statement: s.Statement) -> set[str]:
 
 def _arithmetic(script: s.Expression) -> bool:
     """`(t-s)`, `(2n)`: something is computed in the brackets; `(h)` and `(1)` only name."""
-    script = _without_group(script)
-    return isinstance(script, s.Add | s.Negative | s.Product | s.Fraction)
-
-
-def _without_group(script: s.Expression) -> s.Expression:
-    return script.body if isinstance(script, s.Group) else script
+    return isinstance(s.inner(script), s.Add | s.Negative | s.Product | s.Fraction)
 
 
 def _is_group(script: s.Expression) -> bool:

@@ -279,7 +279,7 @@ def _steps(statements: Sequence[s.Statement]) -> Iterator[str]:
     """The letters that are shifted in scripts: the t of `h_{t-1}`, the l of `h^{(l+1)}`."""
     yield from ("t", "τ")
     for script in (script for node in s.every(statements, s.Name) for script in node.scripts):
-        inner = script.body if isinstance(script, s.Group) else script
+        inner = s.inner(script)
         if isinstance(inner, s.Add) and (name := index_name(inner.terms[0])) is not None:
             rest = (t.body if isinstance(t, s.Negative) else t for t in inner.terms[1:])
             if all(isinstance(t, s.Number) for t in rest):  # not the i of `R_{i-j}`
@@ -295,7 +295,7 @@ def sizes(domain: s.Expression) -> tuple[s.Expression, ...]:
         return ()
     found: list[s.Expression] = []
     for item in domain.sup:
-        found += _split(item.body if isinstance(item, s.Group) else item)
+        found += _split(s.inner(item))
     return tuple(x for x in found if not (isinstance(x, s.Name) and x.base in _SIGNS))
 
 

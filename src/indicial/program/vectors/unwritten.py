@@ -106,8 +106,8 @@ def exponentials(statements: list[s.Statement]) -> list[s.Statement]:
 
     def change(node: s.Expression) -> s.Expression:
         if isinstance(node, s.Name) and node.base == "e" and len(node.sup) == 1:
-            inner = node.sup[0].body if isinstance(node.sup[0], s.Group) else node.sup[0]
-            return s.Call(s.Name("exp", span=node.span), (inner,), span=node.span)
+            inside = (s.inner(node.sup[0]),)
+            return s.Call(s.Name("exp", span=node.span), inside, span=node.span)
         return rebuilt(node, change)
 
     return [changed(statement, change) for statement in statements]
