@@ -360,6 +360,36 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
         {"h": 2, "W": 2, "x": 2, "y": 2, "V": 2},
         2,
     ),
+    "spaces behind two equations of one row": (
+        r"a = W h \in \mathbb{R}^6, \qquad c = V h \in \mathbb{R}^5",
+        {"a": 1, "W": 2, "h": 1, "c": 1, "V": 2},
+        2,
+    ),
+    "arrows in both directions": (
+        r"h_t = [\overrightarrow{h}_t; \overleftarrow{h}_t] \in \mathbb{R}^{2d}",
+        {"h": 2, "h⃗": 2, "h⃖": 2},
+        0,
+    ),
+    "a bold letter between matrices": (
+        r"\mathbf M = \mathbf K \boldsymbol\beta \mathbf K^\top",
+        {"M": 2, "K": 2, "β": 2},
+        2,
+    ),
+    "a cosine": (
+        r"c = \frac{A \cdot B}{\|A\| \|B\|}",
+        {"c": 0, "A": 1, "B": 1},
+        3,
+    ),
+    "heads that stand for themselves": (
+        r"\text{MultiHead}(Q, K, V) = \text{Concat}(\text{head}_1, \dots, \text{head}_h) W^O",
+        {"MultiHead": 2, "head_i": 3, "W^O": 2},
+        1,
+    ),
+    "products of Octave": (
+        r"\delta^{(l)} = (W^\top \delta^{(l+1)})\ .*\ a^{(l)}",
+        {"δ": 2, "W": 2, "a": 2},
+        1,
+    ),
     "a query and a key": (r"a_i = q \cdot k_i", {"a": 1, "q": 1, "k": 2}, 1),
     "states at two places": (r"e_{ij} = s_i \cdot h_j", {"e": 2, "s": 2, "h": 2}, 1),
     "a gate beside a state": (
@@ -419,6 +449,10 @@ OUTSIDE: dict[str, tuple[str, str]] = {
     "a place or a label": (r"z_L = \alpha^L c", "place"),
     "a determinant": (r"s = \log |\Sigma| + x^\top \Sigma^{-1} x", "determinant"),
     "a sigmoid of a label": (r"p(y | x) = \sigma(w^\top x + b)", "one value of y"),
+    "a loss by its own name": (
+        r"\mathcal{L} = \mathcal{L}(\hat Y, Y), \quad \hat Y = A W", "a function that nothing",
+    ),
+    "one differential": (r"\delta = (dz) \odot W", "differentials"),
     "many steps at once": (r"h_t = f(x_{<t})", "many steps"),
     "an index that has indices": (r"\eta(t) = \eta_i \text{ if } t_i \leq t \leq t_{i+1}", "indices"),
 }  # fmt: skip

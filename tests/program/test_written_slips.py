@@ -80,6 +80,11 @@ SLIPS: dict[str, tuple[str, str, str]] = {
         "lost-brace",
         "H_kl",
     ),
+    "a letter behind one that stands below alone, in a sum": (
+        r"\alpha_{ij} = \frac{\exp(e_{ij})}{\sum_k \exp(e_ik)}",
+        "lost-brace",
+        "e_ik",
+    ),
 }  # fmt: skip
 
 SOUND = (

@@ -271,7 +271,7 @@ def next_is_equation(tokens: Sequence[Token], start: int) -> bool:
         depth += nesting(token)
         if depth == 0 and is_relation(token):
             if token.text not in EQUATION_SIGNS:
-                return False
+                return found and token.text == "∈"  # `y = W x ∈ ℝ^d`
             found = True
         if depth == 0 and (is_sign(token, ",") or token.kind == "quad"):
             return found and not is_sign(tokens[i + 1], "…")

@@ -62,7 +62,7 @@ _LATEX = re.compile(
     + _COMMON
     + r"""
   | (?P<letter>[A-Za-zÀ-ÖØ-öø-ɏ])
-  | (?P<sign>\.\.\.|\.\.|:=|<=|>=|!=|\|\||.)
+  | (?P<sign>\.\.\.|\.\.|\.\*|:=|<=|>=|!=|\|\||.)
     """,
     re.VERBOSE | re.DOTALL,
 )

@@ -133,7 +133,9 @@ def foreign(statement: s.Statement, outline: Outline) -> str:
     for node in nodes:
         if id(node) not in labels and (reason := _foreign_node(node, outline)):
             return reason
-    if sum(_is_differential(node) for node in nodes if isinstance(node, s.Product)) > 1:
+    products = [n for n in nodes if isinstance(n, s.Product) and _is_differential(n)]
+    alone = [n.body for n in nodes if isinstance(n, s.Group)]  # `(dz) ⊙ W`
+    if len(products) > 1 or any(len(p.factors) == 2 and p in alone for p in products):
         return "it is about differentials"
     if _changes(statement):
         return "it is about derivatives"
@@ -176,6 +178,9 @@ def _left(equation: s.Equation, outline: Outline) -> str:
         isinstance(i, s.TupleLiteral | s.Product) for i in left.sub
     ):
         return f"{unicode(left)} stands at a place that is computed"
+    called = [c for side in equation.sides[1:] for c in side.every(s.Call) if c.function == left]
+    if any(len(c.arguments) > 1 for c in called):  # `ℒ = ℒ(ŷ, y)`
+        return f"{unicode(left)} is a function that nothing here defines"
     if isinstance(left, s.Name) and (place := _raised_to(left, equation)):
         return f"{place} may be a place or a part of the name"
     if isinstance(left, s.Name):

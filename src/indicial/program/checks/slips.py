@@ -450,9 +450,15 @@ def _lost_braces(equation: s.Equation) -> Iterator[Fault]:
     if isinstance(left, s.Product) and len(left.factors) == 2:
         name, rest = left.factors
         if isinstance(name, s.Name) and isinstance(rest, s.Name) and _cut(name, rest):
-            meant = f"{name.base}_{{{_below(name)}{rest.base}}}"
-            text = f"only {_below(name)} stands below {name.base}"
-            yield _warning("lost-brace", text, name.span.to(rest.span), hint=f"write `{meant}`")
+            yield _cut_off(name, rest)
+    wide = {n.base for n in equation.every(s.Name) if len(_index_letters(n)) > 1}
+    bound = {b.base for r in equation.every(s.Reduction) for u in r.under if (b := _binder(u))}
+    for product in equation.every(s.Product):
+        for one, two in pairwise(product.factors):
+            if not (isinstance(one, s.Name) and isinstance(two, s.Name) and _cut(one, two)):
+                continue
+            if one.base in wide and two.base in bound:  # `e_ik` beside `e_{ij}`
+                yield _cut_off(one, two)
     if not isinstance(left, s.Name) or not _below(left):
         return
     for node in equation.every(s.Add):
@@ -464,6 +470,12 @@ def _lost_braces(equation: s.Equation) -> Iterator[Fault]:
                 meant = f"{left.base}_{{{_below(left)}-1}}"
                 text = f"{unicode(left)} needs itself: only {_below(left)} stands below {left.base}"
                 yield _warning("lost-brace", text, last.span.to(step.span), hint=f"write `{meant}`")
+
+
+def _cut_off(name: s.Name, rest: s.Name) -> Fault:
+    text = f"only {_below(name)} stands below {name.base}"
+    hint = f"write `{name.base}_{{{_below(name)}{rest.base}}}`"
+    return _warning("lost-brace", text, name.span.to(rest.span), hint=hint)
 
 
 def _cut(name: s.Name, rest: s.Name) -> bool:

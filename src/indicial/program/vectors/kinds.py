@@ -35,6 +35,7 @@ WEIGHTS = frozenset("WU")
 """Letters of matrices that are learned; data stands before them in the convention of rows."""
 BIASES = frozenset("b")
 """Letters whose names are each like what they are added to, and not like each other."""
+_ARROWS = frozenset({"vec", "cev"})
 FAR = 12.0
 """The cost of what is all but out of the question."""
 
@@ -61,6 +62,8 @@ class Seen:
     """How many indices it has where it has most."""
     above: bool = False
     """One of them stands above it: the l of `h_i^l`."""
+    compared: bool = False
+    """It stands in a cosine: the A and the B of `A · B / (‖A‖ ‖B‖)`."""
     divisor: bool = False
     """It divides, alone or as a factor: the M and the N_k of `N_{k+1} / (M N_k)`."""
 
@@ -143,10 +146,15 @@ class Kinds(Leaves):
                     seen.transposed = True
             for fraction in side.every(s.Fraction):
                 self._divides(fraction.below)
+                norms = [
+                    s.inner(f.body) for f in s.factors(fraction.below) if isinstance(f, s.Norm)
+                ]
+                for factor in s.factors(fraction.above) if len(norms) == 2 else ():
+                    if factor in norms and (seen := self._seen(factor)):
+                        seen.compared = True
 
     def _divides(self, below: s.Expression) -> None:
-        below = s.inner(below)
-        factors = below.factors if isinstance(below, s.Product) else (below,)
+        factors = s.factors(s.inner(below))
         names = [self._seen(f) for f in factors if not isinstance(f, s.Number)]
         if None not in names:
             for seen in filter(None, names):
@@ -163,7 +171,7 @@ class Kinds(Leaves):
         new = Seen(leaf.letter, leaf.capital, node)
         seen = self.seen.setdefault(self.variable(leaf), new)
         seen.keys.add(leaf.key)
-        seen.bold = seen.bold or base.font in ("bold", "sans") or "vec" in base.accents
+        seen.bold = seen.bold or base.font in ("bold", "sans") or bool(_ARROWS & {*base.accents})
         items = leaf.use.reference.items
         seen.most = max(seen.most, len(items))
         seen.above = seen.above or any(script in items for script in base.sup)
@@ -191,6 +199,8 @@ class Kinds(Leaves):
             return self.declared[variable]
         seen = self.seen[variable]
         row = 0.0 if rows else 3.0
+        if seen.compared:
+            return {COLUMN: 0, ROW: row, NUMBER: 6}
         if seen.divisor and seen.capital and not (seen.bold or seen.transposed):
             return {NUMBER: 0, COLUMN: 4, ROW: 4 + row, MATRIX: 5}
         if seen.bold and seen.capital and seen.most > 1 and not seen.steps:  # an element
@@ -201,10 +211,11 @@ class Kinds(Leaves):
             column = 1.5 if seen.positions else 3.0
             return {MATRIX: 0, COLUMN: column, ROW: column + row, NUMBER: 7}
         if seen.bold:
-            return {COLUMN: 0.2 if rows else 0, ROW: row, NUMBER: 6}
+            found = {COLUMN: 0.2 if rows else 0, ROW: row, NUMBER: 6}
+            return found | {MATRIX: 5} if is_greek(seen.letter) else found
         if seen.capital is None:
             number = 0.8 if seen.most < 2 else -2.0  # `y.grad[b,j]` has its indices
-            return {NUMBER: number, COLUMN: 1.3, ROW: 1.3 + row, MATRIX: 1.5}
+            return {NUMBER: number, COLUMN: 1.3, ROW: 1.6 + row, MATRIX: 1.5}
         if is_greek(seen.letter):
             if seen.letter in GREEK_MATRICES:
                 return {MATRIX: 0, NUMBER: 3, COLUMN: 4, ROW: 4 + row}

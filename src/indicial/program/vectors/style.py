@@ -157,6 +157,8 @@ def _shows(node: s.Node, indexed: frozenset[str]) -> bool:
         )
     if isinstance(node, s.Power) and inverts(node.exponent):
         return any(_matrix(n, indexed) for n in _values(node.base))
+    if isinstance(node, s.TupleLiteral) and node.inner:  # `⟨x, k⟩`
+        return all(isinstance(n, s.Name) for n in node.items)
     if isinstance(node, s.Norm):
         return any(_is_value(n) and _beside(n, indexed) for n in _values(node.body))
     if isinstance(node, s.Hadamard):

@@ -476,7 +476,7 @@ def divides(below: s.Expression, kinds: Kinds) -> bool:
     So is a product of plain letters, the `M N_k` of `N_{k+1} / (M N_k)`.
     """
     below = s.inner(below)
-    factors = below.factors if isinstance(below, s.Product) else (below,)
+    factors = s.factors(below)
     leaves = [leaf for factor in factors if (leaf := kinds.leaf(factor)) is not None]
     if len(leaves) == len(factors):
         return any(leaf.base.font == "bold" for leaf in leaves)
