@@ -244,7 +244,9 @@ def _is_gate(node: s.Expression) -> bool:
     if isinstance(node, s.Add):
         names = [t for t in map(s.unsigned, node.terms) if not isinstance(t, s.Number)]
         return len(names) == 1 and _is_gate(names[0])
-    return _is_value(node) and isinstance(node, s.Name) and node.base.islower() and _is_step(node)
+    if not isinstance(node, s.Name) or not _is_value(node) or node.primes or node.font:
+        return False
+    return node.base.islower() and _is_step(node)
 
 
 def _is_step(name: s.Name) -> bool:
