@@ -7,20 +7,43 @@ The kinds of nodes of the syntax are in `syntax.py`, those of the checked progra
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import wraps
 from itertools import chain
 from operator import is_, is_not
 from typing import Any, Generic, Self, TypeVar, overload
 
-from indicial.notation.kept import Kind, by_kind, kept
 from indicial.notation.source import NOWHERE, Span
 
 N = TypeVar("N", bound="Tree[Any]")
 Other = TypeVar("Other")
+Asked = TypeVar("Asked")
+Answer = TypeVar("Answer")
+Kind = TypeVar("Kind")
 
 PLAIN = frozenset({str, int, float, bool, type(None)})
 """What stands in a node and is no node."""
+
+
+def kept(question: Callable[[Asked], Answer]) -> Callable[[Asked], Answer]:
+    """The same question, asked of each node only once: the answer is kept with the node.
+
+    Nodes never change, and every pass of the analysis asks the same of them. The answer is no field of
+    the node, so neither equality nor `replace` sees it.
+    """
+    name = f"kept {question.__module__}.{question.__qualname__}"
+
+    @wraps(question)
+    def asked(node: Asked) -> Answer:
+        known: dict[str, Any] = node.__dict__
+        if name not in known:
+            known[name] = question(node)
+        answer: Answer = known[name]
+        return answer
+
+    return asked
 
 
 class Holder:
@@ -74,7 +97,10 @@ class Tree(Generic[N]):
 
     @kept
     def _by_kind(self) -> dict[type, list[Any]]:
-        return by_kind(self.walk())
+        found: dict[type, list[Any]] = defaultdict(list)
+        for node in self.walk():
+            found[node.__class__].append(node)
+        return found
 
     def rebuild(self, change: Callable[[Any], Any], keep: Collection[str] = ()) -> Self:
         """The same node with those directly below it changed, except in the fields to keep.

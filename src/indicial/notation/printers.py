@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from indicial.notation.kept import kept
+from indicial.notation.node import kept
 from indicial.notation.syntax import Claim, Declaration, Dots, Equation, Expression, Name, Node
 from indicial.notation.typesetting.expressions import Typesetter
 from indicial.notation.typesetting.letters import ASCII, KEY, LATEX, UNICODE, Surface

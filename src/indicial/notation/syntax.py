@@ -39,8 +39,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from indicial.notation.kept import Kind
 from indicial.notation.node import Expression as Expression
+from indicial.notation.node import Kind
 from indicial.notation.node import Node as Node
 
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from indicial.notation import syntax as s
-from indicial.notation.kept import kept
+from indicial.notation.node import kept
 from indicial.notation.source import Span
 from indicial.program.checks.slips import CODES
 from indicial.program.messages import Message

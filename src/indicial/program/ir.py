@@ -32,8 +32,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import ClassVar, Union
 
-from indicial.notation.kept import kept
-from indicial.notation.node import Holder, Tree
+from indicial.notation.node import Holder, Tree, kept
 from indicial.notation.source import NOWHERE, Span
 from indicial.program.sizes import Size
 

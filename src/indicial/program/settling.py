@@ -20,7 +20,7 @@ from indicial.program.names.outline import Outline
 from indicial.program.names.sorting import says_what
 from indicial.program.program import Program
 from indicial.program.sections import Part
-from indicial.program.vectors.implied import summed
+from indicial.program.vectors.unwritten import summed
 
 Make = Callable[[Part], Program]
 

@@ -28,7 +28,7 @@ import torch
 
 from indicial.compile.ground import private
 from indicial.compile.ground.encoding import decoded, encoded
-from indicial.notation.kept import kept
+from indicial.notation.node import kept
 from indicial.program.ir import Code
 
 T = TypeVar("T")

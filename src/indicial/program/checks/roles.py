@@ -15,8 +15,7 @@ from indicial.notation.printers import name_key, unicode
 from indicial.notation.source import Span
 from indicial.notation.syntax import Index, Name
 from indicial.program.checks.orders import exchanged
-from indicial.program.checks.scripts import own_letters
-from indicial.program.checks.similar import in_place, similar
+from indicial.program.checks.similar import in_place, own_letters, similar
 from indicial.program.checks.spelling import (
     MOST_MESSAGES,
     counterpart,

@@ -21,10 +21,9 @@ from indicial.notation.source import Source, Span
 from indicial.notation.syntax import Number
 from indicial.program import ir
 from indicial.program.checks.orders import numbers, order, shown, weights
-from indicial.program.checks.scripts import misnamed_factors
-from indicial.program.checks.shifts import suspect_times
+from indicial.program.checks.similar import misnamed_factors
 from indicial.program.checks.spelling import suspect_names
-from indicial.program.checks.timing import expanded
+from indicial.program.checks.timing import expanded, suspect_times
 from indicial.program.lowering.context import Context, RawStatement, TensorInfo, Variable
 from indicial.program.lowering.lower import Lowering
 from indicial.program.names.letters import MATRICES, capital

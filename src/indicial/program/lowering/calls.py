@@ -16,15 +16,15 @@ from indicial.notation import syntax as s
 from indicial.notation.printers import name_key
 from indicial.notation.source import Span
 from indicial.program import ir
-from indicial.program.lowering.arguments import (
+from indicial.program.lowering.context import ZERO, Open, Term, Variable, merge
+from indicial.program.lowering.inlining import (
     Argument,
     arguments_of,
     hidden_tensor,
+    inline,
     outer_variable,
     visible,
 )
-from indicial.program.lowering.context import ZERO, Open, Term, Variable, merge
-from indicial.program.lowering.inlining import inline
 from indicial.program.lowering.places import place
 from indicial.program.lowering.scope import Scope
 from indicial.program.names.letters import capital, is_capital

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from indicial.notation import syntax as s
-from indicial.notation.kept import kept
+from indicial.notation.node import kept
 from indicial.notation.printers import name_key, unicode
 from indicial.program import ir
 from indicial.program.lowering.context import Variable

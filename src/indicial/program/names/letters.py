@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from indicial.notation import syntax as s
-from indicial.notation.kept import kept
+from indicial.notation.node import kept
 from indicial.notation.printers import name_key
 from indicial.notation.signs import SCRIPT_LETTERS
 from indicial.notation.vocabulary import FUNCTIONS

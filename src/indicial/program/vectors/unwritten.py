@@ -1,18 +1,32 @@
-"""Signs that authors of vector style leave out, written before anything is inferred.
+"""What authors leave out, written before anything is inferred.
 
 c_t = f_t c_{t-1}          →  f_t ⊙ c_{t-1}             states of one step, where ⊙ and ⊤ never occur
 softmax(X)_{ij}            →  softmax(X)_{i,j}          two letters below what is computed
 z_t^j = σ(W x_t)^j         →  z_{t,j} = σ(W x_t)_j      a letter above a bracket and on the left
 U [r_t ⊙ h_{t-1}]          →  U (r_t ⊙ h_{t-1})         what no index can be is a factor
 e^{u + k_t}                →  exp(u + k_t)              an e that never has an index
+
+y_i = A_{ij} x_j                         →  y_i = Σ_j A_{ij} x_j       Einstein's convention
+h_t = W_{hx} x_t                            the h and the x tell names apart: not touched
+e_{ij} = W_{ij} h_j                         j stands on the left: not touched
+
+A letter is summed where it stands below exactly two factors of a product and nowhere on the left, and
+a factor with several letters has all of them on the left or summed.
+
+k = {[1, 2], [0, 3]}, s_i = k_i^⊤ q      →  constant k = [[1, 2], [0, 3]]
+k_1 = [1, 2], k_2 = [0, 3], s_i = …      →  the same, and range i = 1..2; names of their own without a k_i
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 from indicial.notation import syntax as s
-from indicial.program.names.letters import index_name, is_letter
+from indicial.notation.literals import numbers
+from indicial.notation.printers import unicode
+from indicial.program.names.letters import WORDS, index_name, is_capital, is_letter
 from indicial.program.vectors.leaves import elementwise, is_element
 from indicial.program.vectors.regular import changed, rebuilt
 
@@ -152,3 +166,133 @@ def _step(node: s.Node, shifted: bool = False) -> str:
     name = index_name(s.terms(node.sub[0])[0])
     alone = shifted and not isinstance(node.sub[0], s.Add)
     return "" if name is None or alone else name.base
+
+
+# ---------------------------------------------------------------------- sums
+
+SHORTEST, LONGEST = 2, 4
+"""How many letters may stand below one name without a comma: `A_{ij}`, `T_{ijk}`."""
+
+
+def summed(equation: s.Statement) -> s.Statement:
+    """An equation with the sums that it implies; any other statement as it is."""
+    if not isinstance(equation, s.Equation):
+        return equation
+    left = {letter for name in equation.sides[0].every(s.Name) for letter in _letters(name)}
+
+    def change(node: s.Expression, bound: frozenset[str]) -> s.Expression:
+        if isinstance(node, s.Reduction):
+            # Also the i and j of `Σ_{ij}`.
+            bound |= {c for under in node.under for n in under.every(s.Name) for c in n.base}
+        if isinstance(node, s.Product):
+            return _product(node, left, bound)
+        return rebuilt(node, lambda inner: change(inner, bound))
+
+    first, *rest = equation.sides
+    sides = (first, *(change(side, frozenset()) for side in rest))
+    return equation if sides == equation.sides else replace(equation, sides=sides)
+
+
+def _product(product: s.Product, left: set[str], bound: frozenset[str]) -> s.Expression:
+    factors = [dict.fromkeys(_letters(f)) for f in product.factors if isinstance(f, s.Name)]
+    count = Counter(letter for letters in factors for letter in letters)
+    twice = [x for x, times in count.items() if times == 2 and x not in left and x not in bound]
+    pairs = [
+        {*letters} for letters in factors if len(letters) >= SHORTEST and {*letters} & {*twice}
+    ]
+    if not pairs or any(not letters <= left | {*twice} for letters in pairs):
+        return product
+    under = tuple(s.Name(letter, span=product.span) for letter in twice)
+    return s.Reduction("sum", under, None, product, span=product.span)
+
+
+def _letters(name: s.Name) -> Iterator[str]:
+    """The letters below a name that may be indices, and the shifted ones: `{t, j}` of `h_{t-1,j}`."""
+    for script in name.sub:
+        inner = script.terms[0] if isinstance(script, s.Add) else script
+        if not isinstance(inner, s.Name) or inner.font == "roman":
+            continue
+        if index_name(inner) is not None and not is_capital(inner.base):
+            yield inner.base
+        elif inner.bare and SHORTEST <= len(inner.base) <= LONGEST and inner.base not in WORDS:
+            yield from inner.base if all(is_letter(c) and c.islower() for c in inner.base) else ()
+
+
+# ---------------------------------------------------------------------- lists with numbers
+
+
+def listed(statements: list[s.Statement]) -> list[s.Statement]:
+    """The statements with a constant in the place of what lists its elements."""
+    given = [st for st in statements if isinstance(st, s.Equation) and _lists(st)]
+    if not given:
+        return statements
+    stepped: dict[s.Name, list[s.Expression]] = defaultdict(list)
+    for name in s.every(statements, s.Name):
+        if len(name.sub) == 1 and not isinstance(name.sub[0], s.Number) and not name.sup:
+            stepped[name.stem].append(name.sub[0])
+    found: list[_Listed] = []
+    numbered: dict[s.Name, list[s.Equation]] = defaultdict(list)
+    for equation in given:
+        left, right = equation.sides
+        if not isinstance(left, s.Name) or left.stem not in stepped:
+            continue
+        if not left.sub and depth(right) == 2:
+            found.append(_Listed(left, 0, [equation]))
+        elif len(left.sub) == 1 and isinstance(left.sub[0], s.Number):
+            numbered[left.stem].append(equation)
+    for equations in numbered.values():
+        head = equations[0].sides[0]
+        assert isinstance(head, s.Name)
+        places = [unicode(x) for e in equations for x in e.sides[0].every(s.Number)]
+        for first in (0, 1):
+            if places == [str(first + n) for n in range(len(places))]:
+                found.append(_Listed(replace(head, sub=()), first, equations))
+    letters = {
+        one: next(filter(None, map(index_name, stepped[one.name.stem])), None) for one in found
+    }
+    common = next(filter(None, letters.values()), s.Name("n"))
+    made: dict[int, list[s.Statement]] = {}
+    for one, letter in letters.items():
+        made |= {id(equation): [] for equation in one.equations}
+        made[id(one.equations[0])] = one.declared(letter or common)
+    return [new for st in statements for new in made.get(id(st), [st])]
+
+
+@dataclass(frozen=True, eq=False)
+class _Listed:
+    """`k_1 = …`, `k_2 = …`: a name, its first number, and the equations."""
+
+    name: s.Name
+    first: int
+    equations: list[s.Equation]
+
+    def declared(self, letter: s.Name) -> list[s.Statement]:
+        at = self.equations[0].span
+        values = [equation.sides[1] for equation in self.equations]
+        alone = not self.first and len(values) == 1
+        value = values[0] if alone else s.ListLiteral(tuple(values), span=at)
+        item = s.Index(self.name, (letter,), span=self.name.span)
+        constant = s.Declaration("constant", (item,), None, value, span=at)
+        if not self.first:
+            return [constant]
+        ends = s.Interval(s.Number("1"), s.Number(str(len(values))), span=at)
+        return [s.Declaration("range", (letter,), None, ends, span=at), constant]
+
+
+def _lists(statement: s.Equation) -> bool:
+    """`k = [[1, 2], [0, 3]]`, `k_1 = [1, 2]`."""
+    if statement.relations != ("=",):
+        return False
+    left, right = statement.sides
+    if not isinstance(left, s.Name) or left.sup or not isinstance(right, s.ListLiteral):
+        return False
+    try:
+        numbers(right)
+    except TypeError:
+        return False
+    return True
+
+
+def depth(value: s.Expression | None) -> int:
+    """How many indices a list of numbers has."""
+    return 1 + depth(next(iter(value.items), None)) if isinstance(value, s.ListLiteral) else 0

@@ -30,10 +30,8 @@ from indicial.program.vectors import regular
 from indicial.program.vectors.conflicts import Conflicts, Outside
 from indicial.program.vectors.dimensions import Dimensions
 from indicial.program.vectors.emission import CLOSED, Emission, Open
-from indicial.program.vectors.implied import summed
 from indicial.program.vectors.kinds import ONE, Kinds, allowed, sizes, values_of
 from indicial.program.vectors.leaves import Leaf, full_counts
-from indicial.program.vectors.listed import depth, listed
 from indicial.program.vectors.matrices import (
     drawn_one_by_one,
     draws_with_identity,
@@ -53,7 +51,14 @@ from indicial.program.vectors.spelling import (
 )
 from indicial.program.vectors.style import in_vector_style
 from indicial.program.vectors.tables import IMPOSSIBLE
-from indicial.program.vectors.unwritten import exponentials, juxtaposed, spelt_out
+from indicial.program.vectors.unwritten import (
+    depth,
+    exponentials,
+    juxtaposed,
+    listed,
+    spelt_out,
+    summed,
+)
 
 _RELATIONS = re.compile(
     r"orthogonal|orthonormal|unit (?:vector|norm|length)|length (?:1|one)|symmetric|diagonal|"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from indicial.notation.kept import kept
+from indicial.notation.node import kept
 from indicial.notation.parse import parse_text
 from indicial.notation.syntax import Name, Node
 
