@@ -42,9 +42,20 @@ k[n,j] = mean_s g_L[n,s,j]
 P(n | q) = softmax_n f[J] k[n,J]
 loss = -ln P(n | q)
 """
+MASKS = """
+input q[t] in V
+input d[n,s] in U
+input n in N
+early[t] = 1/(1 + t)
+late[s] = 1 - exp(-s)
+f[j] = Σ_t early[t] e[q[t],j]
+g[n,j] = Σ_s late[s] a[d[n,s],j]
+P(n | q) = softmax_n f[J] g[n,J]
+loss = -ln P(n | q)
+"""
 
 
-@pytest.mark.parametrize("text", [BAGS, LAST, LAYERS])
+@pytest.mark.parametrize("text", [BAGS, LAST, LAYERS, MASKS])
 def test_the_parts_give_what_the_program_says(text: str) -> None:
     torch.manual_seed(0)
     program = load(text)

@@ -94,7 +94,9 @@ class _Parting:
         self.ours = ours - theirs
         apart = self.theirs | self.ours
         self.below = [s for s in code.statements if s.target in apart or s.target not in theirs]
-        self.top = [s for s in code.statements if s.target not in apart]
+        # What reads no input, as a mask does, is made where it is wanted.
+        others = [s for s in code.statements if s.target not in apart]
+        self.top = _needed(others, (theirs | ours) - apart)
         self.cuts: dict[tuple[str, tuple[ir.Place, ...]], ir.Tensor] = {}
         self.statements: list[ir.Statement] = []
 
@@ -218,12 +220,17 @@ def _program(
 
 def reduced(code: ir.Code, want: Iterable[str]) -> ir.Code:
     """What a program computes of some tensors alone: it reads no other inputs than they need."""
+    return _program(code, code.tensors, _needed(code.statements, want), None)
+
+
+def _needed(every: Sequence[ir.Statement], want: Iterable[str]) -> list[ir.Statement]:
+    """The statements that some tensors come of."""
     needed = set(want)
     while True:
-        statements = [s for s in code.statements if s.target in needed]
-        more = needed | (tensors_read(statements) & code.tensors.keys())
+        statements = [s for s in every if s.target in needed]
+        more = needed | tensors_read(statements)
         if more == needed:
-            return _program(code, code.tensors, statements, None)
+            return statements
         needed = more
 
 
