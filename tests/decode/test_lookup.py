@@ -175,6 +175,18 @@ def test_the_library_answers_from_a_folder_of_ones_own(
     assert "Moritz is a painter from Bari ." in capsys.readouterr().out.splitlines()[-1]
 
 
+def test_what_is_not_there_is_told(people: Path) -> None:
+    Path("one.tsv").write_text("Where is Ann Ott from?\n")
+    with pytest.raises(IndicialError, match="name a text or a folder beside the questions"):
+        train("answer.eq", data=["qa.tsv"], column=ASKED, max_steps=1, quiet=True, out="no")
+    with pytest.raises(IndicialError, match=r"one\.tsv has one column, 0: questions with answers"):
+        train("answer.eq", data=["pages.txt", "one.tsv"], column=ASKED, max_steps=1, out="no")
+    with pytest.raises(
+        IndicialError, match=r"there is no file.* page\.txt; did you mean pages\.txt"
+    ):
+        Librarian.of(trained(), pages=["page.txt"])
+
+
 def test_an_answer_is_no_part_of_a_word(people: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert is_broken("Sacramen", "Born in Sacramento .") and is_broken("etnam", "(1965 Vietnam)")
     assert not is_broken("Rome", "Romeo is from Rome.") and not is_broken("Oslo", "from Rome")

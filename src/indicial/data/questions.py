@@ -135,6 +135,11 @@ def _strand(names: Sequence[str], columns: Mapping[str, str]) -> Strand:
     for table in tables:
         if lacking := [c for c in columns.values() if c not in table.columns]:
             said = ", ".join(table.columns)
+            if len(table.columns) < len(NAMES):
+                raise IndicialError(
+                    f"{table.name} has one column, {said}: questions with answers are two, divided by tabs in "
+                    ".tsv and by commas in .csv"
+                )
             raise IndicialError(
                 f"{table.name} has no column {lacking[0]}; it has {said}. Say which hold the questions and "
                 f"the answers: --column question={table.columns[0]} --column answer={table.columns[-1]}; "

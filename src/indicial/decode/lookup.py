@@ -308,7 +308,7 @@ def open_pages(run: Run, names: Sequence[str] | None) -> list[str]:
     """The pages that are named, or those that the run was trained with."""
     said = run.description.settings
     named = list(names or [name for name in said.get("data", []) if is_text(name)])
-    if gone := next((name for name in named if is_gone(name)), None):
+    if not names and (gone := next((name for name in named if is_gone(name)), None)):
         raise IndicialError(f"the pages {gone} are gone: name them with --pages FILE")
     if not named:
         raise IndicialError(f"{run.folder} was trained without pages: name them with --pages FILE")

@@ -31,6 +31,7 @@ from indicial.data.questions import ANSWER, NAMES, QUESTION, Questions, open_tog
 from indicial.data.reading import File
 from indicial.data.sources import Source
 from indicial.data.tokenizers import MARK
+from indicial.program.messages import IndicialError
 
 PAGE, ASKED = "page", "asked"
 NEARLY = 0.9
@@ -144,6 +145,11 @@ def looked_up(
     inputs = [slot.name for slot in slots]
     if not any(slot.candidate for slot in slots) or any(named(n, inputs)[0] for n in texts):
         return given, said
+    if not texts and said.keys() & {*NAMES}:
+        raise IndicialError(
+            "answers are looked up in pages: name a text or a folder beside the questions, such as --data pages.txt "
+            f"{' '.join(map(str, given))}"
+        )
     if not texts or len(texts) == len(given):
         return given, said
     asked = {n: c for n, c in said.items() if n in NAMES}
