@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from indicial.decode.choose import drawn
-from indicial.decode.repeats import repeats
+from indicial.decode.continuation import repeats
 from indicial.decode.sampling import stream
 from indicial.decode.settings import Decoding
 from indicial.decode.walker import Walker, window_start

@@ -12,8 +12,12 @@ from indicial.data.tokenizers import make_tokenizer
 from indicial.inspect.gradients import TARGETS, fitted, gradients_through_time
 from indicial.inspect.jacobian import Jacobian, jacobians
 from indicial.inspect.neighbours import frequent, nearest, tokens_of
-from indicial.inspect.saturation import saturations
-from indicial.inspect.statistics import activation_statistics, parameter_statistics, statistics
+from indicial.inspect.statistics import (
+    activation_statistics,
+    parameter_statistics,
+    saturations,
+    statistics,
+)
 from indicial.program.messages import IndicialError
 from tests.compile.module.modules import random
 from tests.decode.models import model

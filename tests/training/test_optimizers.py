@@ -9,8 +9,7 @@ import indicial
 from indicial.compile.module.module import ProgramModule
 from indicial.program.messages import IndicialError
 from indicial.training.matrices import Matrix
-from indicial.training.muon import Muon, orthogonalise
-from indicial.training.optimizers import Optimizer
+from indicial.training.optimizers import Muon, Optimizer, orthogonalise
 
 TEXT = """
 input w[t] in V

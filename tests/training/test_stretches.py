@@ -22,8 +22,7 @@ from indicial.training.choices import Choices
 from indicial.training.display import summary_lines
 from indicial.training.loop import WORSE, train
 from indicial.training.run import Run
-from indicial.training.schedule import Schedule
-from indicial.training.stretches import STILL, Stretch
+from indicial.training.schedule import STILL, Schedule, Stretch
 from indicial.training.training import Step, Training
 from indicial.training.watchers import Report, Summary, Watcher
 

@@ -16,9 +16,9 @@ from indicial import IndicialError
 from indicial.cli import main
 from indicial.training.checkpoints import read
 from indicial.training.devices import best_device
+from indicial.training.folders import free_folder
 from indicial.training.metrics import read_metrics
-from indicial.training.places import free_folder
-from indicial.training.rehearsal import rehearse
+from indicial.training.plans import rehearse
 from indicial.training.run import Run
 from indicial.training.settings import Settings
 from tests.training.small import CHOICES, small_data, small_module, small_task

@@ -23,7 +23,7 @@ def matched(options: argparse.Namespace, run: Run) -> int:
     """Asks, compares and tells."""
     from indicial.commands.evaluate import columns_of, progress_of, tell
     from indicial.decode.matching import match
-    from indicial.inspect.calibration import draw_calibration
+    from indicial.inspect.pictures import draw_calibration
     from indicial.program.outputs import write_text
 
     written = {

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from indicial.decode.choose import Chooser, normalised
-from indicial.decode.repeats import Repeat, repeats
+from indicial.decode.continuation import Repeat, repeats
 from indicial.decode.sampling import Row, Sampling, stream
 from indicial.decode.settings import Decoding
 from indicial.decode.text import Speaker

@@ -20,8 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from indicial.decode.choose import Chooser, Floats, Ints, check_finite, logarithms
-from indicial.decode.continuation import Continuation, Ended
-from indicial.decode.repeats import repeats
+from indicial.decode.continuation import Continuation, Ended, repeats
 from indicial.decode.sampling import seen_tokens
 from indicial.decode.settings import Decoding
 from indicial.decode.walker import Walker

@@ -18,8 +18,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from indicial.decode.choose import Chooser, Flags, Ints
-from indicial.decode.continuation import Continuation, Ended
-from indicial.decode.repeats import Lookout, repeats
+from indicial.decode.continuation import Continuation, Ended, Lookout, repeats
 from indicial.decode.settings import Decoding
 from indicial.decode.walker import Walker
 

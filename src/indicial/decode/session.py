@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from indicial.decode.repeats import Repeat, repeats
+from indicial.decode.continuation import Repeat, repeats
 from indicial.decode.sampling import Row, Sampling, stream
 from indicial.decode.settings import Decoding
 from indicial.decode.stream import TextStream

@@ -19,8 +19,13 @@ from indicial.inspect.gradients import Gradient, gradients_through_time
 from indicial.inspect.jacobian import Jacobian, jacobians
 from indicial.inspect.neighbours import Neighbours, frequent, nearest, tokens_of
 from indicial.inspect.plots import draw_eigenvalues, draw_gradients
-from indicial.inspect.saturation import Saturation, saturations
-from indicial.inspect.statistics import Statistics, activation_statistics, parameter_statistics
+from indicial.inspect.statistics import (
+    Saturation,
+    Statistics,
+    activation_statistics,
+    parameter_statistics,
+    saturations,
+)
 from indicial.inspect.texts import rows_for, texts_for
 from indicial.training.run import Run
 

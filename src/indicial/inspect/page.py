@@ -15,8 +15,7 @@ from indicial.inspect.findings import Findings
 from indicial.inspect.gradients import Gradient
 from indicial.inspect.jacobian import Jacobian
 from indicial.inspect.neighbours import Neighbours
-from indicial.inspect.saturation import Saturation
-from indicial.inspect.statistics import Statistics
+from indicial.inspect.statistics import Saturation, Statistics
 
 WIDTH = 80
 NAME = 22

@@ -2,9 +2,17 @@
 
 >>> best_device(None)          # the best there is
 'cpu'
+
+Too little memory → one sentence that says for what, and what to make smaller.
+
+>>> with enough_memory("for a step of 64 x 128 tokens; make --batch-size smaller"):
+...     loss.backward()
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 
@@ -32,3 +40,15 @@ def best_device(said: str | None, processes: int = 1) -> str:
         counted = f"are {count}, from cuda:0 on" if count > 1 else f"is one {kind}"
         raise IndicialError(f"--device {said}: there {counted}; use --device {kind}")
     return said
+
+
+@contextmanager
+def enough_memory(what: str) -> Iterator[None]:
+    """While this lasts, an error of PyTorch or NumPy about memory is told in these words."""
+    try:
+        yield
+    except (RuntimeError, MemoryError) as error:
+        # PyTorch's words for it differ from device to device.
+        if isinstance(error, RuntimeError) and "memory" not in str(error):
+            raise
+        raise IndicialError(f"there is no memory {what}") from error

@@ -7,18 +7,25 @@ IndicialError: runs/b holds other things and is not a run; choose another --out
 
 A process can be killed between the two. A folder with `.run.json` is then known as a beginning, and
 can be begun anew; anything else in a folder is the user's, and is not touched.
+
+Where a new run goes: a folder that is free.
+
+>>> free_folder(Settings.read({"model": "ugrnn", "data": "people"}))
+PosixPath('runs/ugrnn-people-1')
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from indicial.program.messages import IndicialError
 from indicial.program.outputs import UNFINISHED, write_text
+from indicial.training.settings import Settings
 
 
 def write_json(path: Path, told: Mapping[str, Any]) -> None:
@@ -56,3 +63,16 @@ def check_mine(folder: Path, file: str, what: str, beside: Iterable[str] = ()) -
 
 def _begun(path: Path) -> Path:
     return path.with_name(f".{path.name}")
+
+
+def free_folder(settings: Settings) -> Path:
+    """A name for a run: `runs/ugrnn-people-1`, and `-2` if there is one."""
+    model = "-".join(Path(what).stem for what in settings.model)
+    data = settings.data[0]
+    data = data if os.path.exists(data) else data.rpartition("=")[2]  # of x=train.de
+    name = f"{model}-{Path(data).stem}"
+    name = re.sub(r"[^\w.+-]+", "-", name).strip("-")[:60] or "run"
+    number = 1
+    while (Path("runs") / f"{name}-{number}").exists():
+        number += 1
+    return Path("runs") / f"{name}-{number}"

@@ -21,8 +21,7 @@ from typing import Any
 from indicial.program.messages import IndicialError
 from indicial.program.program import Program
 from indicial.tasks.scoring import Classes
-from indicial.training.confusion import Confusion
-from indicial.training.curves import Curves
+from indicial.training.curves import Confusion, Curves
 from indicial.training.display import make_display
 from indicial.training.joining import joined_processes
 from indicial.training.loop import train as take_steps
@@ -96,7 +95,7 @@ def _train(
     processes: Processes,
 ) -> Run:
     if settings.tensorboard:
-        from indicial.training.tensorboard import summary_writer
+        from indicial.training.metrics import summary_writer
 
         summary_writer()  # a missing package is told before anything is prepared
     shows = processes.rank == 0
@@ -120,7 +119,7 @@ def _watchers(settings: Settings, run: Run, tell: Tell, quiet: bool) -> list[Wat
         watchers.append(make_display())
     watchers.append(Curves(run.metrics))
     if settings.tensorboard or run.description.settings.get("tensorboard"):
-        from indicial.training.tensorboard import TensorBoard
+        from indicial.training.metrics import TensorBoard
 
         try:
             watchers.append(TensorBoard(run.folder / "tensorboard"))

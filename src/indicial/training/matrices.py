@@ -14,10 +14,11 @@ vocabulary (`U[w,J] h[t,J]`) is no matrix in this sense: a step of it is no step
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from indicial.compile.module.sizes import data_lengths
+from indicial.compile.module.uses import Use, uses
 from indicial.program import ir
 from indicial.program.rewrite import free_indices
 from indicial.program.sizes import Size
@@ -54,14 +55,13 @@ class Matrix:
 def matrices(code: ir.Code) -> dict[str, Matrix]:
     """The parameters that are matrices wherever they are read, each with its axes."""
     parameters = {name: t for name, t in code.tensors.items() if t.role == "parameter"}
-    uses: dict[str, list[Matrix | None]] = {}
-    for statement in code.statements:
-        for name, use in _uses(statement.body, (), parameters):
-            uses.setdefault(name, []).append(use)
+    every: dict[str, list[Matrix | None]] = {}
+    for use in uses(code, ("sum", "mean")):
+        every.setdefault(use.read.tensor, []).append(_matrix(use))
     layers = _layers(code)
     vocabularies = {t.values for t in code.tensors.values() if t.values is not None}
     found: dict[str, Matrix] = {}
-    for name, own in uses.items():
+    for name, own in every.items():
         extents = [axis.extent for axis in parameters[name].axes]
         first = own[0]
         if first is None or vocabularies & set(extents):
@@ -89,62 +89,12 @@ def _layers(code: ir.Code) -> set[Size]:
     return {extent for extent in found if not extent.names & lengths}
 
 
-def _uses(
-    node: ir.Expression, summed: tuple[ir.Index, ...], parameters: Mapping[str, ir.Tensor]
-) -> Iterator[tuple[str, Matrix | None]]:
-    """Every parameter that an expression reads, as a matrix or not; `summed` is summed around it."""
-    match node:
-        case ir.Read():
-            if node.tensor in parameters:
-                yield node.tensor, None
-            inside: tuple[ir.Expression, ...] = node.children()
-        case ir.Apply("*" | "/"):
-            yield from _product(node, summed, parameters)
-            return
-        case ir.Apply("neg" | "+"):
-            for term in node.arguments:
-                yield from _uses(term, summed, parameters)
-            return
-        case ir.Reduce("sum" | "mean", indices, _, body):
-            yield from _uses(body, (*summed, *indices), parameters)
-            return
-        case ir.Select():
-            for value in (*(v for _, v in node.branches), node.otherwise):
-                yield from _uses(value, summed, parameters)
-            inside = tuple(condition for condition, _ in node.branches)
-        case ir.Softmax() | ir.Join() | ir.Reduce() | ir.Apply():
-            inside = node.children()
-        case _:
-            inside = ()
-    for child in inside:
-        yield from _uses(child, (), parameters)
-
-
-def _product(
-    node: ir.Apply, summed: tuple[ir.Index, ...], parameters: Mapping[str, ir.Tensor]
-) -> Iterator[tuple[str, Matrix | None]]:
-    """Factors side by side: each parameter is a map from what it is summed with."""
-    factors = list(_factors(node))
-    weights = [f for f in factors if isinstance(f, ir.Read) and f.tensor in parameters]
-    weights = [w for w in weights if not w.looks_up]
-    data = [f for f in factors if f not in weights]
-    names = {index.name for index in summed}
-    beside = [free_indices(factor) for factor in data]
-    reached = set().union(*beside)
-    waiting = list(weights)
-    while waiting:
-        # From the data on, as in e[w,I] W[I,J] h[J]: W maps J to I, then e maps I to w.
-        weight = next((w for w in waiting if free_indices(w) & names & reached), waiting[0])
-        waiting.remove(weight)
-        yield weight.tensor, _matrix(weight, names, beside)
-        beside.append(free_indices(weight))
-        reached |= free_indices(weight)
-    for factor in data:
-        yield from _uses(factor, (), parameters)
-
-
-def _matrix(weight: ir.Read, summed: set[str], beside: Sequence[set[str]]) -> Matrix | None:
-    """The axes of one read, beside factors with these free indices; None if it maps nothing."""
+def _matrix(use: Use) -> Matrix | None:
+    """The axes of a parameter as one of its uses shows them; None if it maps nothing there."""
+    if use.beside is None:
+        return None
+    weight, summed = use.read, {index.name for index in use.summed}
+    beside = [free_indices(factor) for factor in use.beside]
     data = set().union(*beside)
     stack, rows, columns = [], [], []
     for axis, place in enumerate(weight.places):
@@ -178,12 +128,3 @@ def _indices(place: ir.Place) -> set[str]:
             return {index.name for index in indices}
         case ir.Gather(read):
             return free_indices(read)
-
-
-def _factors(node: ir.Expression) -> Iterator[ir.Expression]:
-    match node:
-        case ir.Apply("*" | "/" | "neg"):
-            for argument in node.arguments:
-                yield from _factors(argument)
-        case _:
-            yield node

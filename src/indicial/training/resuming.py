@@ -21,9 +21,8 @@ from indicial.tasks.registry import make_task
 from indicial.training.choices import Choices
 from indicial.training.devices import best_device
 from indicial.training.origin import Origin
-from indicial.training.plans import make_plan
+from indicial.training.plans import FEW, make_plan, rehearse
 from indicial.training.processes import ALONE, Processes
-from indicial.training.rehearsal import FEW, rehearse
 from indicial.training.run import Description, Run
 from indicial.training.settings import Settings
 from indicial.training.shared_data import Tell, read_run_columns, read_run_data

@@ -36,14 +36,12 @@ from indicial.tasks.task import Task
 from indicial.tasks.texts import Texts
 from indicial.training import clock, defaults
 from indicial.training.choices import Choices
-from indicial.training.devices import best_device
+from indicial.training.devices import best_device, enough_memory
 from indicial.training.equations import Equations
-from indicial.training.memory import enough_memory
+from indicial.training.folders import free_folder
 from indicial.training.origin import Origin
-from indicial.training.places import free_folder
-from indicial.training.plans import make_plan
+from indicial.training.plans import FEW, make_plan, rehearse
 from indicial.training.processes import ALONE, Processes
-from indicial.training.rehearsal import FEW, rehearse
 from indicial.training.run import Description, Run, check_free
 from indicial.training.settings import Settings
 from indicial.training.shared_data import Tell, read_columns, read_data

@@ -22,15 +22,13 @@ from indicial.tasks.task import Batch, Scores, Task
 from indicial.training.averages import Average
 from indicial.training.checkpoints import Checkpoint
 from indicial.training.choices import BFLOAT16, Choices
-from indicial.training.clipping import clip_by_norm
-from indicial.training.memory import enough_memory
-from indicial.training.nans import not_finite
+from indicial.training.clipping import clip_by_norm, not_finite
+from indicial.training.devices import enough_memory
 from indicial.training.optimizers import Optimizer
 from indicial.training.processes import ALONE, Processes
 from indicial.training.run import load_weights
-from indicial.training.schedule import Schedule
+from indicial.training.schedule import Schedule, Stretch
 from indicial.training.shards import whole
-from indicial.training.stretches import Stretch
 
 SMOOTHING = 0.98
 """Of the loss that is shown: about the last fifty steps."""

@@ -28,12 +28,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 import torch
 
 from indicial.compile.module.sizes import data_lengths, size_names
+from indicial.compile.module.uses import Use, uses
 from indicial.program import ir
 from indicial.program.meaning.arrays import InterpretError
 from indicial.program.meaning.interpret import evaluate
@@ -59,14 +60,13 @@ class ParameterUse:
 
 def deviations(code: ir.Code, sizes: Mapping[str, int]) -> dict[str, tuple[float, float]]:
     """The mean and the standard deviation that each parameter starts with."""
-    uses: dict[str, list[ParameterUse]] = {}
+    found: dict[str, list[ParameterUse]] = {}
     lengths = set(data_lengths(code))
     positional = {t.name for t in code.tensors.values() if size_names(t.axes) & lengths}
-    for statement in code.statements:
-        for name, use in _Uses(code, statement, sizes, positional).found():
-            uses.setdefault(name, []).append(use)
+    for use in uses(code):
+        found.setdefault(use.read.tensor, []).append(_told(code, use, sizes, positional))
     return {
-        name: _start(name, uses)
+        name: _start(name, found)
         for name, tensor in code.tensors.items()
         if tensor.role == "parameter"
     }
@@ -183,115 +183,42 @@ def _copy(values: torch.Tensor, name: str, start: torch.Tensor) -> None:
     values.copy_(start)
 
 
-class _Uses:
-    """How the parameters of one statement are used."""
+def _told(
+    code: ir.Code, use: Use, sizes: Mapping[str, int], positional: Collection[str]
+) -> ParameterUse:
+    """What a use says about the start of a parameter."""
 
-    def __init__(
-        self, code: ir.Code, statement: ir.Statement, sizes: Mapping[str, int], positional: set[str]
-    ) -> None:
-        self.code = code
-        self.statement = statement
-        self.sizes = sizes
-        self.positional = positional
-        self.table = next((r.tensor for r in self._lookups()), "")
+    def table(nodes: Iterable[ir.Expression]) -> str:
+        reads = (n for n in nodes if isinstance(n, ir.Read) and n.looks_up)
+        return next((n.tensor for n in reads if code.tensors[n.tensor].role == "parameter"), "")
 
-    def _lookups(self) -> Iterator[ir.Read]:
-        for node in self.statement.body.every(ir.Read):
-            if self.is_table(node):
-                yield node
-
-    def is_parameter(self, node: ir.Expression) -> bool:
-        return isinstance(node, ir.Read) and self.code.tensors[node.tensor].role == "parameter"
-
-    def is_table(self, node: ir.Expression) -> bool:
-        return isinstance(node, ir.Read) and node.looks_up and self.is_parameter(node)
-
-    def found(self) -> Iterator[tuple[str, ParameterUse]]:
-        return self.visit(self.statement.body, (), 1)
-
-    def visit(
-        self, node: ir.Expression, summed: tuple[ir.Index, ...], layers: int
-    ) -> Iterator[tuple[str, ParameterUse]]:
-        """All uses in an expression that stands directly in a sum over some indices."""
-        match node:
-            case ir.Read():
-                if self.is_parameter(node):
-                    yield node.tensor, self.alone(node)
-            case ir.Apply("*" | "/"):
-                yield from self.product(node, summed, layers)
-            case ir.Apply("neg"):
-                yield from self.visit(node.arguments[0], summed, layers)
-            case ir.Apply("+"):
-                running = max([layers, *map(self.layers, node.arguments)])
-                for term in node.arguments:
-                    yield from self.visit(term, summed, running)
-            case ir.Apply():
-                for argument in node.arguments:
-                    yield from self.visit(argument, (), layers)
-            case ir.Reduce(operator, indices, _, body):
-                inside = (*summed, *indices) if operator == "sum" else ()
-                yield from self.visit(body, inside, layers)
-            case ir.Softmax():
-                yield from self.visit(node.body, (), layers)
-            case ir.Select():
-                for value in (*(v for _, v in node.branches), node.otherwise):
-                    yield from self.visit(value, summed, layers)
-            case ir.Join():
-                for part in node.parts:
-                    yield from self.visit(part.body, (), layers)
-
-    def alone(self, read: ir.Read) -> ParameterUse:
-        if read.looks_up:
+    if use.beside is None:
+        if use.read.looks_up:
             return ParameterUse("lookup")
-        beside = self.table if read.tensor in self.positional else ""
-        return ParameterUse("alone", beside=beside)
+        beside = use.read.tensor in positional
+        return ParameterUse(
+            "alone", beside=table(use.statement.body.every(ir.Read)) if beside else ""
+        )
+    names = {index.name: index for index in use.summed}
+    own = free_indices(use.read) & names.keys()
+    if not own:
+        return ParameterUse("factor")
+    shared = own & set().union(*map(free_indices, use.beside)) or own
+    terms = math.prod(extent_value(names[n].extent, sizes) for n in shared)
+    layers = max((_layers(code, use.statement, term, sizes) for term in use.terms), default=1)
+    return ParameterUse("sum", max(1, terms), layers, table(use.beside))
 
-    def layers(self, term: ir.Expression) -> int:
-        """How many layers add to a value that stands as a term: L for `L_ℓ + …` on the way to `L_L`."""
-        if not isinstance(term, ir.Read) or self.code.tensors[term.tensor].role != "defined":
-            return 1
-        shifts = (p.shift for p in self.statement.left if isinstance(p, ir.Affine))
-        stacked = {shift[0] for shift in shifts if shift is not None and shift[1]}
-        for index in self.statement.indices:
-            known = index.extent.names <= self.sizes.keys()
-            if known and index.name in stacked & free_indices(term):
-                return max(1, extent_value(index.extent, self.sizes))
+
+def _layers(
+    code: ir.Code, statement: ir.Statement, term: ir.Expression, sizes: Mapping[str, int]
+) -> int:
+    """How many layers add to a value that stands as a term: L for `L_ℓ + …` on the way to `L_L`."""
+    if not isinstance(term, ir.Read) or code.tensors[term.tensor].role != "defined":
         return 1
-
-    def product(
-        self, node: ir.Apply, summed: tuple[ir.Index, ...], layers: int
-    ) -> Iterator[tuple[str, ParameterUse]]:
-        """Factors side by side: which of them sum, and over how many terms each."""
-        factors = list(_factors(node))
-        weights = [f for f in factors if self.is_parameter(f) and not self.is_table(f)]
-        data = [f for f in factors if f not in weights]
-        table = next((f.tensor for f in data if isinstance(f, ir.Read) and self.is_table(f)), "")
-        names = {index.name: index for index in summed}
-        reached = {name for factor in data for name in free_indices(factor) if name in names}
-        waiting = [(w, free_indices(w) & names.keys()) for w in weights]
-        summing = any(own for _, own in waiting)
-        while waiting:
-            # From the data on: the next weight shares an index with what is summed already.
-            next_one = next((pair for pair in waiting if pair[1] & reached), waiting[0])
-            waiting.remove(next_one)
-            weight, own = next_one
-            assert isinstance(weight, ir.Read)
-            shared = own & reached or own
-            terms = math.prod(extent_value(names[n].extent, self.sizes) for n in shared)
-            use = (
-                ParameterUse("sum", max(1, terms), layers, table) if own else ParameterUse("factor")
-            )
-            yield weight.tensor, use
-            reached |= own
-        inner = 1 if summing else layers  # once is enough on the way to a running value
-        for factor in data:
-            yield from self.visit(factor, (), inner)
-
-
-def _factors(node: ir.Expression) -> Iterator[ir.Expression]:
-    match node:
-        case ir.Apply("*" | "/" | "neg"):
-            for argument in node.arguments:
-                yield from _factors(argument)
-        case _:
-            yield node
+    shifts = (p.shift for p in statement.left if isinstance(p, ir.Affine))
+    stacked = {shift[0] for shift in shifts if shift is not None and shift[1]}
+    for index in statement.indices:
+        known = index.extent.names <= sizes.keys()
+        if known and index.name in stacked & free_indices(term):
+            return max(1, extent_value(index.extent, sizes))
+    return 1

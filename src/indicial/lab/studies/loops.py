@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from indicial.data.world import world
-from indicial.decode.repeats import LEAST, ROUNDS, repeats
+from indicial.decode.continuation import LEAST, ROUNDS, repeats
 from indicial.lab.studies.drawing import LINES, axes_of
 from indicial.lab.studies.numbers import share_interval
 from indicial.lab.studies.repetition import beginnings, contains_loop, written

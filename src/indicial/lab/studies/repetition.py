@@ -23,7 +23,7 @@ import numpy as np
 
 from indicial.data.tokenizers import END, Tokenizer
 from indicial.data.world import World, world
-from indicial.decode.repeats import LEAST, ROUNDS
+from indicial.decode.continuation import LEAST, ROUNDS
 from indicial.decode.settings import Decoding
 from indicial.decode.tokens import generate_tokens
 from indicial.lab.studies.drawing import LINES, axes_of
