@@ -7,8 +7,10 @@ import pytest
 import torch
 
 import indicial
+from indicial.compile.native.routine import Native, Routine
+from indicial.compile.native.stages import Matmul, Single, flat
 from indicial.compile.schedule.plan import Loop
-from tests.compile.agreeing import Ways
+from tests.compile.agreeing import Ways, recurrences
 
 GRID = "input x[m,n,k]\n"
 STEP = "input x[t,k]\n"
@@ -56,6 +58,23 @@ def test_nests_agree(text: str) -> None:
     sizes = {name: SIZES[name] for name in code.sizes}
     for changed in ({}, {"T": 1, "M": 1, "L": 1, "D": 1}, {"N": 1}):
         ways.agree({**sizes, **{n: v for n, v in changed.items() if n in sizes}}, members=3)
+
+
+@pytest.mark.parametrize("name", ["forward", "highway", "layers around"])
+def test_products_with_weights_are_products_of_matrices(name: str) -> None:
+    (made,) = recurrences(Ways(indicial.load(NESTS[name]).code).ready.plan)
+    back = made.backward(made.differentiable)
+    assert isinstance(back, Routine)
+    parts = [p for p in (*made.forward.parts, *back.parts) if isinstance(p, Native)]
+    assert len(parts) == 2
+    for part in parts:
+        kinds = [type(stage) for stage in flat(part.design.stages)]
+        assert Matmul in kinds and Single not in kinds
+
+
+def test_what_is_the_same_in_every_round_is_computed_once() -> None:
+    code = Ways(indicial.load(NESTS["highway"]).code).ready.code
+    assert [axis.letter for axis in code.tensors["H^{in}"].axes] == ["t", "j"]
 
 
 def test_examples_of_different_widths() -> None:

@@ -29,9 +29,9 @@ from indicial.compile.native.body import Body
 from indicial.compile.passes.forms import Distribution, Form, Pointwise, Product, Reduction, form
 from indicial.compile.passes.scan import Unsupported
 from indicial.compile.schedule.plan import Loop
-from indicial.program.ir import Affine, Apply, Axis, Expression, Index, Read, Statement, index_at
+from indicial.program.ir import Affine, Apply, Expression, Index, Read, Statement, index_at
 from indicial.program.rewrite import tensors_read
-from indicial.program.sizes import Size, nonnegative
+from indicial.program.sizes import Size
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ def _plain(
         if not isinstance(place, Affine):
             return None
         if body.variables.keys() & dict(place.terms):
-            if read.tensor in body.unbatched and not _each_has_one(body, statement, place, axis):
+            if read.tensor in body.unbatched and not _by_round(body, statement, place):
                 return None  # a weight of its own at each step is no weight
             if len(place.terms) == 1 and place.terms[0][1] == 1:
                 continue  # the step
@@ -144,13 +144,10 @@ def _plain(
     return names
 
 
-def _each_has_one(body: Body, statement: Statement, place: Affine, axis: Axis) -> bool:
-    """Whether there is a weight for each round of a loop inside the step: `R[ℓ-1,j,i]`."""
+def _by_round(body: Body, statement: Statement, place: Affine) -> bool:
+    """Whether a weight is one for each round of a loop inside the step: `R[ℓ-1,j,i]`."""
     inside = body.inside(statement)
-    if inside is None or place.terms != ((inside[1].name, 1),):
-        return False
-    first = inside[1].lower + place.offset - axis.lower
-    return nonnegative(first) and nonnegative(axis.extent - inside[1].extent - first)
+    return inside is not None and place.terms == ((inside[1].name, 1),)
 
 
 def summed(
@@ -159,7 +156,12 @@ def summed(
     """`p[t,i] + q[t,i]`, both products that nothing else reads, become one of two operands."""
     products = dict(products)
     uses = Counter(n.tensor for s in body.statements for n in s.body.every(Read))
-    steps = {s.target: _steps(body, s) for s in own}
+    left = {s.target: [index_at(place) for place in s.left] for s in own}
+    steps = {
+        s.target: (_steps(body, s), [left[s.target].index(i.name) for t in terms for i in t.rows])
+        for s in own
+        if (terms := products.get(s.target)) is not None
+    }
     loose = {n for n in products if uses[n] == 1 and n not in kept and n in steps}
     gone: set[str] = set()
 

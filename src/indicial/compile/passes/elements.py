@@ -193,6 +193,10 @@ class Elements:
         places = [flow.read.places[n] for n in chosen]
         targets = [element[n] for n in chosen]
         last = {index.name for index in flow.bound}
+        settled, rest = _settled(flow.condition)
+        flow = replace(flow, condition=rest)
+        places += [place for place, _ in settled]
+        targets += [number for _, number in settled]
         for only_names in (False, True):
             try:
                 solution = solve(places, flow.indices, targets, given, last, only_names)
@@ -238,6 +242,22 @@ class Elements:
             ):
                 return self.vanishes(asked, index)
         return False
+
+
+def _settled(
+    condition: ir.Expression | None,
+) -> tuple[list[tuple[ir.Affine, ir.Affine]], ir.Expression | None]:
+    """The indices that a condition says are at one place, `ℓ = 0`; and what else it says."""
+    match condition:
+        case ir.Apply("and", conditions):
+            parts = [_settled(one) for one in conditions]
+            return [pair for found, _ in parts for pair in found], both(*(r for _, r in parts))
+        case ir.Apply("=", (ir.IndexValue(place), ir.Constant(value))) if place.shift is not None:
+            if value == int(value):
+                return [(place, ir.Affine((), Size.of(int(value))))], None
+        case ir.Apply("=", (ir.IndexValue(place), ir.SizeValue(size))) if place.shift is not None:
+            return [(place, ir.Affine((), size))], None
+    return [], condition
 
 
 def _not(condition: ir.Expression | None) -> ir.Expression | None:

@@ -25,8 +25,10 @@ from dataclasses import dataclass
 from indicial.compile.passes.algebra import (
     ONE,
     ZERO,
+    both,
     compare,
     derivative,
+    flat,
     is_total,
     otherwise_zero,
     scaled,
@@ -34,6 +36,7 @@ from indicial.compile.passes.algebra import (
     weight,
 )
 from indicial.program.ir import (
+    COMPARISONS,
     Affine,
     Apply,
     Code,
@@ -48,7 +51,7 @@ from indicial.program.ir import (
     Statement,
 )
 from indicial.program.moving import moved
-from indicial.program.rewrite import is_constant
+from indicial.program.rewrite import free_indices, is_constant
 
 
 @dataclass(frozen=True)
@@ -202,12 +205,21 @@ def pointwise_flows(
     """`incoming` is the adjoint of the element that the statement defines, here and below."""
     for atom, slope in _slopes(body, own(statement), softmaxes):
         scale, rest = scaled(slope)
+        tests = [f for f in flat("*", (rest,)) if _of_indices(f)]
+        rest = times(*(f for f in flat("*", (rest,)) if f not in tests))
         value = times(rest, incoming)
         if not is_total(rest) and not is_constant(incoming):
             # An element that nobody asks for may have no slope: 0 times that is still 0.
             value = otherwise_zero(compare(incoming, "≠", ZERO), value)
         value = times(scale, value)
-        yield Flow(_inside(atom), statement.indices, (), None, value, isinstance(atom, Apply))
+        where = both(*tests)
+        yield Flow(_inside(atom), statement.indices, (), where, value, isinstance(atom, Apply))
+
+
+def _of_indices(factor: Expression) -> bool:
+    """Whether a factor is 1 or 0 by where one is: `[ℓ = 0]`."""
+    compares = isinstance(factor, Apply) and factor.function in COMPARISONS
+    return compares and not factor.every(Read) and bool(free_indices(factor))
 
 
 def product_flows(statement: Statement, form: Product, incoming: Expression) -> Iterator[Flow]:

@@ -88,11 +88,20 @@ class Hoisting:
         self.statement = statement
         self.nest = nest
         self.made: list[ir.Statement] = []
+        loops = [step for step in nest[-1].steps if isinstance(step, Loop)]
+        found = (loop.fixed(statement) for loop in loops if statement in loop.statements())
+        self.inner = {index[0] for index in found if index is not None}
+        """The index of the statement that a loop inside the last one walks."""
 
     def outside_of(self, expression: ir.Expression, scope: Scope) -> ir.Expression:
         """The expression with every part that leaves the loop replaced by a read."""
+        expression = self.factored(expression)
         if not self.reads_state(expression):
-            return self.taken_out(expression, scope) if self.worth(expression) else expression
+            if not self.worth(expression):
+                return expression
+            if self.spreads(expression):
+                return inside(expression, scope, self.outside_of)
+            return self.taken_out(expression, scope)
         match expression:
             case ir.Apply("+", arguments):
                 return self.split(expression, arguments, scope)
@@ -113,14 +122,34 @@ class Hoisting:
         """Whether a part that does not read the state is to have a tensor of its own."""
         return _worth(expression)
 
+    def spreads(self, expression: ir.Expression) -> bool:
+        """Whether it is many times what costs something in it: `[ℓ = 0] Σ_K W[j,K] x[t,K]`."""
+        costs = [node for node in expression.walk() if _worth(node)]
+        least = min(costs, key=lambda node: sum(1 for _ in node.walk()), default=expression)
+        return bool(self.inner & free_indices(expression) - free_indices(least))
+
+    def factored(self, node: ir.Expression) -> ir.Expression:
+        """`Σ_K [ℓ = 0] W[j,K] x[t,K]` with the factor outside that alone differs from round to round."""
+        match node:
+            case ir.Reduce("sum", indices, _, ir.Apply("*", factors) as product):
+                summed = {i.name for i in indices}
+                free = [(f, free_indices(f)) for f in factors]
+                loose = [f for f, names in free if names & self.inner and not names & summed]
+                rest = tuple(f for f in factors if f not in loose)
+                if loose and rest and not any(self.inner & free_indices(f) for f in rest):
+                    body = rest[0] if len(rest) == 1 else replace(product, arguments=rest)
+                    return replace(product, arguments=(*loose, replace(node, body=body)))
+        return node
+
     def split(
         self, node: ir.Apply, arguments: Sequence[ir.Expression], scope: Scope
     ) -> ir.Expression:
         """A sum in two: what reads the state, and the rest, bias and all, in one tensor."""
-        loose = [a for a in arguments if not self.reads_state(a)]
+        arguments = [self.factored(a) for a in arguments]
+        loose = [a for a in arguments if not self.reads_state(a) and not self.spreads(a)]
         if not any(self.worth(a) for a in loose):
             return replace(node, arguments=tuple(self.outside_of(a, scope) for a in arguments))
-        kept = [self.outside_of(a, scope) for a in arguments if self.reads_state(a)]
+        kept = [self.outside_of(a, scope) for a in arguments if a not in loose]
         whole = loose[0] if len(loose) == 1 else replace(node, arguments=tuple(loose))
         return replace(node, arguments=(*kept, self.taken_out(whole, scope)))
 

@@ -62,7 +62,7 @@ def read(w: Writer, node: Read, names: Mapping[str, str]) -> str:
         assert isinstance(place, Affine)
         text = w.sizes.place(place, names)
         parts.append(times(w.from_first(text, axis.lower), w.stride(node.tensor, number)))
-        if _surely_inside(w, place, axis):
+        if surely_inside(w, place, axis):
             continue
         if number == w.body.axes.get(node.tensor) and w.plan.outer_starts(node.tensor):
             raise Unsupported(f"{node.tensor} is read at many steps, its start among them")
@@ -106,7 +106,7 @@ def _row(w: Writer, node: Read) -> tuple[str, list[int]]:
 def _fixed_place(w: Writer, place: Affine, axis: Axis) -> tuple[str, str, str]:
     """A place that is the same for a whole row: itself, counted from the first, when it is there."""
     text = w.step_place(place)
-    surely = _surely_inside(w, place, axis)
+    surely = surely_inside(w, place, axis)
     inside = "" if surely else w.in_range(text, axis.lower, axis.extent)
     return text, w.from_first(text, axis.lower), inside
 
@@ -140,7 +140,7 @@ def _outside(w: Writer, node: Read, step: str, outer: Sequence[tuple[int, str]])
     return text
 
 
-def _surely_inside(w: Writer, place: Affine, axis: Axis) -> bool:
+def surely_inside(w: Writer, place: Affine, axis: Axis) -> bool:
     """Whether a place is in a range whatever the sizes are: an index over that very range."""
     if not place.terms:
         low, high = (place.offset - axis.lower).number, (axis.extent - 1 - place.offset).number

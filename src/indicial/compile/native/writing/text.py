@@ -40,6 +40,7 @@ from indicial.compile.native.writing.rows import (
     rounds,
     rows_first,
     scope,
+    surely_inside,
     target_place,
     target_row,
     value_or_start,
@@ -198,12 +199,29 @@ def write_matmul(w: Writer, stage: Matmul) -> None:
         across = [left.index(i.name) for i in output.terms[0].rows]
         w.stores[name] = kernel_plan.column(result, column, n, tensor, w.sizes, walked, across)
     weights = _packed(w, stage, weights, (k, n), widths, heights)
-    with members(w):
-        for term, at in zip(stage.outputs[0].terms, _starts(widths), strict=True):
-            _copy_operand(w, stage.outputs[0].statement, term, operand, f"{k} + {at}")
-    w.line(f"multiply(call, {every}, {n}, {k}, {operand}, {weights}, {result});")
+    tests = {_there(w, output, term) for output in stage.outputs for term in output.terms}
+    there = tests.pop() if len(tests) == 1 else ""
+    with w.block(f"if ({there})" if there else ""):
+        with members(w):
+            for term, at in zip(stage.outputs[0].terms, _starts(widths), strict=True):
+                _copy_operand(w, stage.outputs[0].statement, term, operand, f"{k} + {at}")
+        w.line(f"multiply(call, {every}, {n}, {k}, {operand}, {weights}, {result});")
+    if there:
+        w.line(f"else for (long i = 0; i < {every} * {n}; i++) {result}[i] = 0;")
     for output, source, at in elsewhere:
         _copy_out(w, output, source, at)
+
+
+def _there(w: Writer, output: Output, term: Term) -> str:
+    """When there is a weight, if not in every round of a loop inside: R[ℓ] at ℓ = L is 0."""
+    w.bound = output.statement.indices
+    axes = w.body.code.tensors[term.weight.tensor].axes
+    return " && ".join(
+        w.in_range(w.step_place(place), axis.lower, axis.extent)
+        for place, axis in zip(term.weight.places, axes, strict=True)
+        if isinstance(place, Affine) and w.body.variables.keys() & dict(place.terms)
+        if not surely_inside(w, place, axis)
+    )
 
 
 def _columns(w: Writer, output: Output) -> list[Index]:
@@ -287,6 +305,8 @@ def _pack_weight(w: Writer, output: Output, term: Term, row: str, column: str, n
         text = w.from_first(w.sizes.place(place, here.indices), axis.lower, member=False)
         parts.append(times(text, stride))
     value = f"{store.pointer}[{total(parts)}]"
+    if there := _there(w, output, term):
+        value = f"({there} ? {value} : 0)"
     scale = here.c(term.scale)
     if scale != here.number(1.0):
         value = f"{scale} * {value}"
