@@ -134,7 +134,7 @@ class Scope:
             case s.Index() if isinstance(node.base, s.Name):
                 self._name(node, node.base)
                 return
-            case s.Call() if isinstance(node.function, s.Name):
+            case s.Call():
                 self._visit(node.function, called=True)
                 self.calls[self.naming.read(node.function).key].append(node)
                 for argument in node.arguments:
@@ -200,7 +200,7 @@ class Scope:
         if equation.relations[0] != "=" or not (guard is None or listed):
             return
         left, body = equation.sides[0], equation.sides[1]
-        if isinstance(left, s.Call) and isinstance(left.function, s.Name) and left.given is None:
+        if isinstance(left, s.Call) and left.given is None:
             plain = [a for a in left.arguments if isinstance(a, s.Name) and not (a.sub or a.sup)]
             keys = [self.naming.read(a).key for a in plain]
             if len(keys) == len(left.arguments):

@@ -37,7 +37,7 @@ def _derived(node: s.Expression, reach: str) -> s.Expression:
 
 def _apart(factor: s.Expression) -> list[s.Expression]:
     """`∂(a + b)` is no call."""
-    if not isinstance(factor, s.Call) or not isinstance(factor.function, s.Name):
+    if not isinstance(factor, s.Call):
         return [factor]
     if factor.function.base in ("∂", "∇") and len(factor.arguments) == 1 and factor.given is None:
         return [factor.function, s.Group(factor.arguments[0], span=factor.arguments[0].span)]

@@ -416,7 +416,7 @@ class Evaluation:
     # ------------------------------------------------------------------ functions
 
     def _call(self, node: s.Call, env: Mapping[str, int]) -> Value:
-        if not isinstance(node.function, s.Name) or node.given is not None:
+        if node.given is not None:
             raise Unread(f"“{node.span.text}” is not a function of numbers")
         reference = self.scope.naming.read(node.function)
         name, key = node.function, reference.key
@@ -445,7 +445,7 @@ class Evaluation:
 
     def _factor(self, node: s.Expression) -> s.Call | None:
         """`y (1 - y)`: a name before brackets that is no function."""
-        if not isinstance(node, s.Call) or not isinstance(node.function, s.Name):
+        if not isinstance(node, s.Call):
             return None
         key = self.scope.naming.read(node.function).key
         known = key in ELEMENTWISE or (key in self.scope.functions and self.rules)
@@ -556,8 +556,6 @@ class Evaluation:
 
     def _frozen(self, call: s.Call, below: s.Expression, env: Mapping[str, int]) -> Value | None:
         """`∂f(x, h, w)/∂w`: the other arguments stay as they are, also if they depend on w."""
-        if not isinstance(call.function, s.Name):
-            return None
         reference = self.scope.naming.read(call.function)
         key = reference.key
         inlined = key in self.scope.functions and self.rules
@@ -572,7 +570,7 @@ class Evaluation:
         def moved(number: int, by: float) -> Value:
             changed = [*values]
             changed[place] = nudged(values[place], number, by)
-            return self._body(key, changed) if inlined else self._opaque(call.function, at, changed)  # type: ignore[arg-type]
+            return self._body(key, changed) if inlined else self._opaque(call.function, at, changed)
 
         return self._differences(moved, values[place])
 

@@ -45,24 +45,11 @@ class Prose:
         return Span(self.source, start + match.start(group), start + match.end(group))
 
 
-def warned(
-    code: str,
-    message: str,
-    *spans: Span,
-    hint: str = "",
-    write: str = "",
-    where: Span | None = None,
-) -> Fault:
-    """A warning; with `write` its hint is to write that, at the first of its places or `where`."""
-    fix = (where or spans[0], write) if write else None
-    return Fault(
-        code,
-        message,
-        spans,
-        hint or (f"write {write}" if write else ""),
-        severity="warning",
-        fix=fix,
-    )
+def warned(code: str, message: str, *spans: Span, hint: str = "", write: str = "") -> Fault:
+    """A warning; with `write` its hint is to write that at the first of its places."""
+    hint = hint or (f"write {write}" if write else "")
+    fix = (spans[0], write) if write else None
+    return Fault(code, message, spans, hint, severity="warning", fix=fix)
 
 
 _ARROWS = re.compile(r"\\Rightarrow|\\implies|⇒|\\xrightarrow\s*\{")

@@ -107,7 +107,7 @@ class Grammar(Cursor):
     def after_name(self, name: Name, token: Token) -> Expression:
         raise NotImplementedError
 
-    def call(self, function: Expression, token: Token) -> Call:
+    def call(self, function: Name, token: Token) -> Call:
         raise NotImplementedError
 
     def items(self, until: Sequence[str]) -> tuple[Expression, ...]:

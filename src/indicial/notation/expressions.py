@@ -114,9 +114,9 @@ class ExpressionParser(ConditionGrammar):
         while self.at("⊙"):
             self.i += 1
             factors.append(self.signed(self.product))
-        return (
-            factors[0] if len(factors) == 1 else s.Hadamard(tuple(factors), span=self.since(start))
-        )
+        if len(factors) == 1:
+            return factors[0]
+        return s.Hadamard(tuple(factors), span=self.since(start))
 
     def product(self) -> s.Expression:
         start = self.peek()
@@ -245,7 +245,7 @@ class ExpressionParser(ConditionGrammar):
             factors.append(self.factor())
         return self.build(factors, start)
 
-    def call(self, function: s.Expression, token: Token) -> s.Call:
+    def call(self, function: s.Name, token: Token) -> s.Call:
         """`f(a, b)`, `P(a | b, …)`: the bracket stands here."""
         self.i += 1
         self.bars.append("call")

@@ -99,14 +99,14 @@ class Call(Expression):
     `given` holds what stands behind the bar of `P(w_t | w_0, …)`; it is None without a bar.
     """
 
-    function: Expression
+    function: Name
     arguments: tuple[Expression, ...]
     given: tuple[Expression, ...] | None = None
 
     @property
     def word(self) -> str:
-        """The letter or word before the brackets, without decorations; empty if it is no name."""
-        return self.function.base if isinstance(self.function, Name) else ""
+        """The letter or word before the brackets, without decorations."""
+        return self.function.base
 
 
 @dataclass(frozen=True)
@@ -280,6 +280,26 @@ def flat(product: Product) -> Product:
 def terms(node: Expression) -> tuple[Expression, ...]:
     """Those of a sum; anything else is one."""
     return node.terms if isinstance(node, Add) else (node,)
+
+
+def values(node: Node, within: Callable[[Call], bool] = lambda call: True) -> Iterator[Node]:
+    """What is computed with: nothing in indices, in scripts and below sums; all above Euler's number.
+
+    `within` says of which calls the arguments count.
+    """
+    waiting = [node]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        match node:
+            case Name():
+                waiting.extend(node.sup if node.base == "e" else ())
+            case Index(base=inside) | Reduction(body=inside):
+                waiting.append(inside)
+            case Call():
+                waiting.extend(node.arguments if within(node) else ())
+            case _:
+                waiting.extend(node.children())
 
 
 def is_condition(node: Expression) -> bool:

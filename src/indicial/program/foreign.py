@@ -69,7 +69,7 @@ def without_arguments(statement: s.Statement, outline: Outline) -> s.Statement:
         return statement
     function = left.function
     called = sum(call.function == function for call in s.every(outline.statements, s.Call))
-    if not isinstance(function, s.Name) or function.base in PROBABILITY | BUILT_IN or called > 1:
+    if function.base in PROBABILITY | BUILT_IN or called > 1:
         return statement
     elements = {
         (n.base, n.accents)
@@ -96,12 +96,10 @@ def by_number(statement: s.Statement) -> s.Statement:
     right = [n for side in statement.sides[1:] for n in side.every(s.Name)]
     held = {n for n in right if index_name(n) is not None}
     whole = len(words) == len(left.given) + len(left.arguments) and len(bases) == 1
-    named = whole and isinstance(left.function, s.Name) and left.function.base in PROBABILITY
-    if not named or not all(n is not None and n in held for n in letters):
+    if not whole or left.word not in PROBABILITY or not all(n in held for n in letters):
         return statement
     if any((n.base, n.accents) in bases for n in right) or not set(letters) - {None}:
         return statement
-    assert isinstance(left.function, s.Name)
     sub = tuple(n for n in letters if n is not None)
     return replace(
         statement, sides=(replace(left.function, sub=sub, span=left.span), *statement.sides[1:])
@@ -229,8 +227,8 @@ def _letters_only(product: s.Product) -> bool:
 def _named_element(call: s.Call) -> str:
     """The dobj of `α(dobj, prefer, w)`: a word in the place of an index."""
     words = [a.base for a in call.arguments if isinstance(a, s.Name) and not a.sub and not a.sup]
-    named = isinstance(call.function, s.Name) and len(call.arguments) > 1
-    return next((w for w in words if named and len(w) > 2 and w.isalpha() and w.isascii()), "")
+    words = words if len(call.arguments) > 1 else []
+    return next((w for w in words if len(w) > 2 and w.isalpha() and w.isascii()), "")
 
 
 def _is_called_only(name: s.Name, outline: Outline) -> bool:
@@ -374,7 +372,7 @@ def _foreign_node(node: s.Node, outline: Outline) -> str:
 def _of_an_event(call: s.Call) -> bool:
     """`P(S_t = u)`, `P(\\text{omit } i)`, `P_{y ~ Q}(…)`."""
     name = call.function
-    if not isinstance(name, s.Name) or name.base not in PROBABILITY:
+    if name.base not in PROBABILITY:
         return False
     held = (*call.arguments, *(call.given or ()))
     return any(s.is_condition(a) for a in (*held, *name.sub)) or any(
@@ -569,7 +567,7 @@ def _probable(use: Use, outline: Outline) -> str:
 def _density(equation: s.Equation, outline: Outline) -> str:
     """Why a density or distribution on the left side is not that of an index."""
     left = equation.sides[0]
-    if isinstance(left, s.Call) and isinstance(left.function, s.Name):
+    if isinstance(left, s.Call):
         groups = [a for a in left.arguments if isinstance(a, s.Name) and a.base in GROUPS]
         if groups and left.function.base in PROBABILITY:  # also where a bare p stands elsewhere
             return "it is about a distribution of parameters"
@@ -623,7 +621,7 @@ def _computed(call: s.Call, outline: Outline) -> bool:
 
 def _accents(call: s.Call) -> tuple[str, ...]:
     """What tells P̃ from P."""
-    return call.function.accents if isinstance(call.function, s.Name) else ()
+    return call.function.accents
 
 
 def _letters(arguments: Iterable[s.Expression]) -> set[str]:
@@ -634,10 +632,9 @@ def _letters(arguments: Iterable[s.Expression]) -> set[str]:
 def _activation(use: Use) -> bool:
     """`φ(W x + b)`, `g(W_a a)`: a letter that stands before a sum or product of matrices; and any `φ(z)`."""
     call = use.call
-    letter = call.function.base if call and isinstance(call.function, s.Name) else ""  # `φ_l` too
     if call is None or len(call.arguments) != 1 or not activates(call):
         return False
-    return letter in "φσ" or maps(call.arguments[0])
+    return call.word in "φσ" or maps(call.arguments[0])  # `φ_l` too
 
 
 def _atom(call: s.Call) -> bool:

@@ -34,14 +34,14 @@ def plain_bytes(path: str | os.PathLike[str], most: int = TEXT) -> bytes:
         return file.read(most)
 
 
-def open_plain(path: str | os.PathLike[str], flags: int, mode: int = 0o644) -> int:
+def open_plain(path: str | os.PathLike[str], flags: int) -> int:
     """`os.open` for plain files: what is something else is not waited for, and links are not followed."""
     wary = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
     if os.path.islink(path):
         raise Unfit("it is a link, and may lead anywhere")
     if os.path.lexists(path) and not stat.S_ISREG(os.lstat(path).st_mode):
         raise Unfit("it is not a regular file")
-    descriptor = os.open(path, flags | wary, mode)
+    descriptor = os.open(path, flags | wary, 0o644)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise Unfit("it is not a regular file")

@@ -262,7 +262,7 @@ def _defined(
     call = left.base if isinstance(left, s.Index) else left
     if not isinstance(statement, s.Equation) or not isinstance(call, s.Call):
         return None
-    key = sketch.naming.read(call.function).key if isinstance(call.function, s.Name) else ""
+    key = sketch.naming.read(call.function).key
     if key not in sketch.functions:
         return None
     return (key, "function"), key, len(call.arguments), statement.sides[-1]

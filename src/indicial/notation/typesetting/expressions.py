@@ -299,21 +299,21 @@ class Typesetter:
 
     def call(self, node: s.Call, brackets: bool = False) -> str:
         function, arguments, given = node.function, node.arguments, node.given
-        bare = isinstance(function, s.Name) and function.bare and given is None
-        if bare and len(arguments) == 1 and isinstance(function, s.Name):
+        bare = function.bare and given is None
+        if bare and len(arguments) == 1:
             if self.latex and function.base == "sqrt":
                 return f"\\sqrt{{{self.show(arguments[0])}}}"
             if self.latex and function.base == "abs":
                 return f"\\left| {self.show(arguments[0])} \\right|"
             if reads_bare(node) and not brackets:
-                return f"{self.bare(function)} {self.bare(arguments[0])}"
+                return f"{self.name(function)} {self.bare(arguments[0])}"
         inside = self.items(arguments)
         if given is not None:
             inside += f" {self.surface.mid} {self.items(given)}"
         text = self.round(inside, *arguments, *(given or ()))
         if bare and function == s.Name("σ") and self.surface.ascii:
             return "sigmoid" + text
-        return (self.bare(function) if isinstance(function, s.Name) else self.base(function)) + text
+        return self.name(function) + text
 
     def group(self, node: s.Group) -> str:
         text = self.show(node.body)

@@ -16,7 +16,7 @@ BODILESS = frozenset(FUNCTIONS) - {"σ"} | frozenset(REDUCTIONS)
 def reads_bare(node: s.Call) -> bool:
     """`ln P(x)`: a logarithm of one factor stands without brackets."""
     name = node.function
-    if not (isinstance(name, s.Name) and name.base in ("ln", "log") and not name.accents):
+    if name.base not in ("ln", "log") or name.accents:
         return False
     if node.given is not None or len(node.arguments) != 1:
         return False

@@ -192,8 +192,7 @@ def _no_argument(equation: s.Equation) -> Iterator[Fault]:
 
 def _is_probability(node: s.Expression) -> bool:
     call = node.factors[0] if isinstance(node, s.Product) else node
-    function = call.function if isinstance(call, s.Call) else None
-    return isinstance(function, s.Name) and function.base in PROBABILITY
+    return isinstance(call, s.Call) and call.word in PROBABILITY
 
 
 def _lost_powers(equation: s.Equation) -> Iterator[Fault]:

@@ -82,7 +82,6 @@ class Filling:
         self.call = call
         self.messages = messages
         self.extra: list[s.Statement] = []
-        assert isinstance(call.function, s.Name)
         group = [g for g in call.function.sub if isinstance(g, s.Index)]
         self.group: tuple[s.Expression, ...] = group[0].items if group else ()
 

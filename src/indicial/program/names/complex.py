@@ -64,7 +64,7 @@ class _Complex:
             (isinstance(node, s.Name) and node.base == "i" and self.is_unit(node))
             or (isinstance(node, s.Product) and any(map(self.numbered, _pairs(node))))
             or self.function(node) in FUNCTIONS
-            for node in _values(statement)
+            for node in s.values(statement)
         )
 
     # ---- what is written ----
@@ -84,7 +84,7 @@ class _Complex:
 
     def function(self, node: s.Node) -> str:
         """The name of a function of complex numbers, if the text does not define it."""
-        if not isinstance(node, s.Call) or not isinstance(node.function, s.Name):
+        if not isinstance(node, s.Call):
             return ""
         name = node.function
         return name.base if name.bare and name_key(name) not in self.own else ""
@@ -310,26 +310,10 @@ def _stem(node: s.Expression) -> str:
 def _part(node: s.Expression, which: str) -> s.Expression:
     if isinstance(node, s.Index):
         return replace(node, base=_part(node.base, which))
-    if isinstance(node, s.Call):
-        return replace(node, function=_part(node.function, which))
-    assert isinstance(node, s.Name)
-    return replace(node, sup=(*node.sup, s.Name(which, span=node.span)))
-
-
-def _values(statement: s.Statement) -> Iterable[s.Node]:
-    """What is computed with: not the indices in brackets, below names and below sums."""
-    waiting: list[s.Node] = [*statement.children()]
-    while waiting:
-        node = waiting.pop()
-        yield node
-        if isinstance(node, s.Name):
-            waiting.extend(node.sup if node.base == "e" else ())
-        elif isinstance(node, s.Index):
-            waiting.append(node.base)
-        elif isinstance(node, s.Reduction):
-            waiting.append(node.body)
-        else:
-            waiting.extend(node.children())
+    name = node.function if isinstance(node, s.Call) else node
+    assert isinstance(name, s.Name)
+    made = replace(name, sup=(*name.sup, s.Name(which, span=name.span)))
+    return replace(node, function=made) if isinstance(node, s.Call) else made
 
 
 def _pairs(node: s.Product) -> Iterable[tuple[s.Expression, s.Expression]]:

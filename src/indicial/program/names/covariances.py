@@ -48,8 +48,7 @@ def _covariance(statement: s.Statement) -> tuple[s.Index, s.Expression, s.Expres
     left, right = statement.sides
     if not isinstance(left, s.Index) or not isinstance(right, s.Call) or len(right.arguments) != 2:
         return None
-    name = right.function
-    if not isinstance(name, s.Name) or name.base not in NORMAL:
+    if right.word not in NORMAL:
         return None
     own = [index_name(item) for item in left.items]
     if not all(own):

@@ -188,7 +188,7 @@ def _names(statement: s.Statement) -> tuple[s.Name, s.Name] | None:
 
 def _with_functions(statements: list[s.Statement]) -> list[s.Statement]:
     """`φ = tanh`: every φ(…) is tanh(…)."""
-    known: dict[s.Expression, s.Expression] = {}
+    known: dict[s.Expression, s.Name] = {}
     called = _called(statements)
     for statement in statements:
         line = _names(statement)
@@ -253,7 +253,7 @@ def _site(statement: s.Statement, cells: Mapping[str, Cell]) -> _Site | None:
     if not isinstance(statement, s.Equation):
         return None
     right = statement.sides[-1]
-    if not isinstance(right, s.Call) or not isinstance(right.function, s.Name):
+    if not isinstance(right, s.Call):
         return None
     key = right.function.base
     return _Site(key, statement, right) if key in cells else None

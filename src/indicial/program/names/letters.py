@@ -105,7 +105,7 @@ def live_letters(statement: s.Statement) -> frozenset[str]:
     for node in statement.walk():
         if isinstance(node, s.Index):
             called = node.base.arguments if isinstance(node.base, s.Call) else ()  # `e(w)[I]`
-            if isinstance(node.base, s.Call) and _base(node.base.function) in FUNCTIONS:
+            if isinstance(node.base, s.Call) and node.base.word in FUNCTIONS:
                 called = ()  # `σ(W x)_j`
             for item in (*called, *node.items):
                 live.update(_letters(item))
@@ -161,7 +161,7 @@ def _counted(side: s.Expression) -> Iterator[str]:
     """The letters that are computed with: the t of `η_t = η_0 cos(π t / T)`, the ℓ of `z_ℓ = a^ℓ z_0`."""
     hidden: set[int] = set()
     for node in side.walk():
-        if isinstance(node, s.Call) and isinstance(node.function, s.Name):
+        if isinstance(node, s.Call):
             hidden.update(id(n) for script in node.function.sup for n in script.walk())
         if isinstance(node, s.Name):
             hidden.update(id(n) for script in node.sub for n in script.walk())

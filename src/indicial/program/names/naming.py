@@ -40,9 +40,7 @@ FUNCTION_LETTERS = frozenset("fgφψ")
 def activates(call: s.Call) -> bool:
     """`f(…)`; `σ_h(W x + b)` and `σ_h(c_t)` too, but not `σ_i (x - μ)`."""
     name = call.function
-    if not isinstance(name, s.Name) or len(call.arguments) != 1:
-        return isinstance(name, s.Name) and name.base in FUNCTION_LETTERS
-    if name.base != "σ" or not name.sub:
+    if len(call.arguments) != 1 or name.base != "σ" or not name.sub:
         return name.base in FUNCTION_LETTERS
     return isinstance(call.arguments[0], s.Name | s.Index) or maps(call.arguments[0])
 
@@ -199,7 +197,7 @@ class Naming:
             elif isinstance(node, s.Index):
                 if isinstance(node.base, s.Name):
                     bracketed.add(id(node.base))
-            elif isinstance(node, s.Call) and isinstance(node.function, s.Name):
+            elif isinstance(node, s.Call):
                 if self._may_be_power(node, node.function):
                     before_round[id(node.function)] = self._holds_index(node, node.function)
                 else:

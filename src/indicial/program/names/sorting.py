@@ -15,7 +15,7 @@ What round brackets are (indices, arguments, a factor) is decided in `uses.py`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 
 from indicial.notation import syntax as s
@@ -213,7 +213,7 @@ def density(equation: s.Equation, call: s.Call) -> bool:
     return any(
         isinstance(node, s.Name) and replace(node, sup=()) in predicted
         for side in equation.sides[1:]
-        for node in _computed_with(side)
+        for node in s.values(side, within=lambda call: call.word in BUILT_IN)
     )
 
 
@@ -224,26 +224,6 @@ def _of_all(equation: s.Equation, call: s.Call) -> bool:
         isinstance(a, s.Name) and a.bare and is_capital(a.base) and a not in right
         for a in call.arguments
     )
-
-
-def _computed_with(node: s.Expression) -> Iterator[s.Expression]:
-    """What stands in sums, products and known functions; nothing in indices, binders and other brackets."""
-    yield node
-    inside: Iterable[s.Node] = ()
-    if isinstance(node, s.Call):
-        known = node.word in BUILT_IN
-        inside = node.arguments if known else ()
-    elif isinstance(node, s.Reduction):
-        inside = (node.body,)
-    elif isinstance(node, s.Index):
-        inside = (node.base,)
-    elif isinstance(node, s.Name):
-        inside = node.sup if node.base == "e" else ()
-    else:
-        inside = node.children()
-    for child in inside:
-        if isinstance(child, s.Expression):
-            yield from _computed_with(child)
 
 
 def _continue(equation: s.Equation, result: Outline, messages: Messages) -> None:
@@ -319,11 +299,7 @@ def _function(
     call = left
     if isinstance(left, s.Index):
         call, items = left.base, left.items
-    if (
-        not isinstance(call, s.Call)
-        or not isinstance(call.function, s.Name)
-        or call.given is not None
-    ):
+    if not isinstance(call, s.Call) or call.given is not None:
         return None
     if call.function.base in PROBABILITY:
         return None

@@ -209,15 +209,14 @@ def survey(statements: Sequence[s.Statement], into: Uses) -> None:
                         into.bracketed.add(reference.key)
                         if node.base is base:
                             into.complete[reference.key].add(len(reference.items) + len(node.items))
-            elif isinstance(node, s.Call) and isinstance(node.function, s.Name):
+            elif isinstance(node, s.Call):
                 inside.add(id(node.function))
     # A left side with round brackets that hold plain indices is a tensor.
     for statement in statements:
         if isinstance(statement, s.Equation) and isinstance(statement.sides[0], s.Call):
             call = statement.sides[0]
             if (
-                isinstance(call.function, s.Name)
-                and call.given is None
+                call.given is None
                 and call.function.base not in PROBABILITY | BUILT_IN
                 and all(index_expression(a) for a in call.arguments)
                 and not parameter_used(call, statement.sides[1:])
@@ -228,11 +227,7 @@ def survey(statements: Sequence[s.Statement], into: Uses) -> None:
 
 def _index_call(node: s.Expression) -> bool:
     """`h(t)[N]`, `e(w_t)[I]`: round brackets with indices, and square ones behind them."""
-    if (
-        not isinstance(node, s.Call)
-        or node.given is not None
-        or not isinstance(node.function, s.Name)
-    ):
+    if not isinstance(node, s.Call) or node.given is not None:
         return False
     if node.function.base in BUILT_IN:
         return False
@@ -241,9 +236,8 @@ def _index_call(node: s.Expression) -> bool:
 
 def of_matrices(call: s.Call) -> bool:
     """`MultiHead(Q, K, V)`: a word, of capitals."""
-    word = isinstance(call.function, s.Name) and len(call.function.base) > 1
     capitals = [a for a in call.arguments if isinstance(a, s.Name) and is_capital(a.base)]
-    return word and len(capitals) == len(call.arguments) > 1
+    return len(call.word) > 1 and len(capitals) == len(call.arguments) > 1
 
 
 def parameter_used(call: s.Call, sides: Sequence[s.Expression]) -> bool:
@@ -268,7 +262,7 @@ def parameter_used(call: s.Call, sides: Sequence[s.Expression]) -> bool:
 
 def _holds_indices(node: s.Call, left: s.Call) -> bool:
     """`F(t-1)` on the right of `F(t) = …`, and any other name with plain indices in brackets."""
-    if not isinstance(node.function, s.Name) or node.function.base in BUILT_IN:
+    if node.word in BUILT_IN:
         return False
     if node.function == left.function:
         return True

@@ -139,7 +139,7 @@ class Emission:
         found: dict[tuple[int, int], int | None] = {}
         # A capital in the argument of a function that is only named is a slice: Σ is written out.
         # So it is beside a vector of ones, which has no index to show the sum by.
-        named = any(_only_named(n) for f in factors for n in f.walk())
+        named = any(map(activates, s.every(factors, s.Call)))
         silent = not named and not any(map(ones, factors))
         with self.dimensions.inside():
             linked: list[int] = []
@@ -240,7 +240,7 @@ class Emission:
             return self._normalised(node, self._fitting(node.arguments[0], ends))
         if elementwise(node):
             function = node.function
-            if isinstance(function, s.Name) and function.sub:
+            if function.sub:
                 function = replace(function, sub=tuple(map(roman, function.sub)))
             arguments = tuple(self.emit(a, ends) for a in node.arguments)
             return replace(node, function=function, arguments=arguments)
@@ -490,13 +490,6 @@ class Emission:
             left = s.Index(self._unit(root, span), pair, span=span)
             made[root] = s.Equation((left, body), ("=",), span=span)
         return list(made.values())
-
-
-def _only_named(node: s.Node) -> bool:
-    """`φ(…)`: a function of which only the name is known."""
-    if not isinstance(node, s.Call) or not isinstance(node.function, s.Name):
-        return False
-    return activates(node)
 
 
 def _size_under_root(below: s.Expression) -> s.Name | None:

@@ -112,7 +112,7 @@ def is_element(node: s.Node) -> TypeGuard[s.Index]:
 
 def elementwise(node: s.Expression) -> bool:
     """`φ(W x + b)`: a letter that is a function, with one argument, is taken for each element."""
-    if not isinstance(node, s.Call) or not isinstance(node.function, s.Name):
+    if not isinstance(node, s.Call):
         return False
     name = node.function
     if node.given is not None:

@@ -202,7 +202,7 @@ def raised(statements: list[s.Statement]) -> list[s.Statement]:
         if isinstance(node, s.Index) and isinstance(node.base, s.Name):
             # What brackets hold may be vectors, `W [h^{(t-1)}, x^{(t)}]`.
             return replace(node, base=change(node.base), items=tuple(map(change, node.items)))
-        if isinstance(node, s.Call) and isinstance(node.function, s.Name) and not _opaque(node):
+        if isinstance(node, s.Call) and not _opaque(node):
             return node.rebuild(change)
         return rebuilt(node, change)
 
@@ -279,7 +279,7 @@ def factors(statements: list[s.Statement]) -> list[s.Statement]:
 
     def is_factor(call: s.Call) -> bool:
         name = call.function
-        if not isinstance(name, s.Name) or len(call.arguments) != 1 or _opaque(call):
+        if len(call.arguments) != 1 or _opaque(call):
             return False
         if activates(call) and call.arguments[0] != name:
             return False
@@ -383,7 +383,7 @@ def heads(statements: list[s.Statement]) -> list[s.Statement]:
     new: dict[s.Call, s.Name] = {}
     for statement in statements:
         left = statement.left
-        if not isinstance(left, s.Call) or not isinstance(left.function, s.Name) or _opaque(left):
+        if not isinstance(left, s.Call) or _opaque(left):
             continue
         spread = left.function.base == "σ" and bool(statement.every(s.Reduction))
         if left.function.base in BUILT_IN | MATRIX_FUNCTIONS and not spread:

@@ -73,7 +73,7 @@ def _softmax(equation: s.Equation) -> tuple[s.Expression | None, s.Expression] |
     if isinstance(left, s.Reduction) and left.operator == "softmax" and not left.under:
         return (None, element) if s.inner(left.body) == one else None
     inner = left.base if isinstance(left, s.Index) and left.items == (item,) else left
-    if not isinstance(inner, s.Call) or not isinstance(inner.function, s.Name):
+    if not isinstance(inner, s.Call):
         return None
     wanted = one if inner is left else whole
     single = is_letter(inner.function.base) and inner.arguments == (wanted,)
@@ -347,7 +347,7 @@ def unfolded(statements: list[s.Statement]) -> list[s.Statement]:
         if not isinstance(statement, s.Equation) or len(statement.sides) != 2:
             continue
         left, right = statement.sides
-        if not isinstance(left, s.Call) or not isinstance(left.function, s.Name):
+        if not isinstance(left, s.Call):
             continue
         key = name_key(left.function)
         names = tuple(a for a in left.arguments if isinstance(a, s.Name) and not a.sub)
@@ -356,8 +356,7 @@ def unfolded(statements: list[s.Statement]) -> list[s.Statement]:
             bodies[key] = Body(left.function, names, _by_elements(names, right))
     if not bodies:
         return statements
-    calls = (n for st in statements for n in _right(st) if isinstance(n, s.Call))
-    numbers = {call.function for call in calls if isinstance(call.function, s.Name)}
+    numbers = {n.function for st in statements for n in _right(st) if isinstance(n, s.Call)}
     called = set(map(name_key, numbers))
     bodies = {
         key: body
@@ -367,7 +366,7 @@ def unfolded(statements: list[s.Statement]) -> list[s.Statement]:
 
     def written_out(depth: int) -> Change:
         def change(node: s.Expression) -> s.Expression:
-            if isinstance(node, s.Call) and isinstance(node.function, s.Name):
+            if isinstance(node, s.Call):
                 made = (b.numbered(node.function) for b in bodies.values())
                 known = bodies.get(name_key(node.function)) or next(filter(None, made), None)
                 if (
@@ -417,9 +416,7 @@ def _right(statement: s.Statement) -> list[s.Node]:
 
 
 def _calls(node: s.Expression, key: str) -> bool:
-    return any(
-        isinstance(n.function, s.Name) and name_key(n.function) == key for n in node.every(s.Call)
-    )
+    return any(name_key(call.function) == key for call in node.every(s.Call))
 
 
 def _with(body: s.Expression, values: dict[s.Name, s.Expression]) -> s.Expression:

@@ -113,10 +113,8 @@ def _nodes(statements: Iterable[s.Statement]) -> Iterator[s.Node]:
 
 def _takes_values(call: s.Call) -> bool:
     """Not `L_ℓ(t_1, J_1)`: round brackets behind a letter may hold indices."""
-    name = call.function
-    if call.given is not None or not isinstance(name, s.Name):
-        return False
-    return name.base in BUILT_IN | MATRIX_FUNCTIONS or activates(call)
+    known = call.word in BUILT_IN | MATRIX_FUNCTIONS
+    return call.given is None and (known or activates(call))
 
 
 def _indexed(statements: Iterable[s.Statement]) -> Iterator[str]:
@@ -170,7 +168,7 @@ def _shows(node: s.Node, indexed: frozenset[str]) -> bool:
         return any(
             _is_value(n) and not _two_indices(n) and _beside(n, indexed) for n in _values(node.body)
         )
-    if isinstance(node, s.Call) and isinstance(node.function, s.Name):
+    if isinstance(node, s.Call):
         if node.function.base in NORMALISED:
             return any(_is_value(n) for n in _values(node))
         factor = is_capital(node.function.base) and len(node.arguments) == 1

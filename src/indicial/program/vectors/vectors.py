@@ -436,9 +436,9 @@ class _Rewriting:
         shape = self.conflicts.shape(left)
         if shape is None:
             return None
-        if not isinstance(right, s.Call) or not isinstance(right.function, s.Name):
+        if not isinstance(right, s.Call):
             return equation, shape
-        if right.function.base not in DISTRIBUTIONS:
+        if right.word not in DISTRIBUTIONS:
             return equation, NUMBER
         arguments: list[s.Expression] = []
         for argument in right.arguments:
@@ -496,9 +496,7 @@ class _Rewriting:
 
     def _draw_sides(self, equation: s.Equation, ends: Open) -> tuple[s.Expression, ...]:
         left, right = equation.sides
-        function = right.function if isinstance(right, s.Call) else None
-        if isinstance(function, s.Name) and function.base in DISTRIBUTIONS:
-            assert isinstance(right, s.Call)
+        if isinstance(right, s.Call) and right.word in DISTRIBUTIONS:
             shapes = [self.conflicts.shape(a) for a in right.arguments]
             across = (ends[0], self.dimensions.new(False)) if MATRIX in shapes[1:] else ends
             arguments = tuple(
