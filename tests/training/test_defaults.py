@@ -156,6 +156,17 @@ def test_recurrences_take_larger_steps() -> None:
     assert defaults.default_rate("muon", 256, True) == defaults.default_rate("muon", 64, True) / 2
 
 
+def test_what_the_data_tell_is_no_width() -> None:
+    """The colours of a point count as what they are, three, in what a step takes."""
+    program = trainable(["captioning"]).program
+
+    def width(colours: int) -> int:
+        told = {"X": 32, "Y": 32, "C": colours, "T": 10, "V": 300}
+        return defaults.sizes(program, told, {}, 60, 10**6, told["T"], "cpu")["D"]
+
+    assert width(3) > width(3000)
+
+
 def test_pictures_beneath_a_recurrence_take_small_steps() -> None:
     codes = {name: trainable([name]).program.code for name in ("captioning", "bahdanau")}
     assert all(map(defaults.is_recurrent, codes.values()))

@@ -160,7 +160,7 @@ def sizes(
     best: dict[str, int] = {}
     for width in WIDTHS:
         tried = found.sizes(width, default_layers(code, found, width), dict(given))
-        every = tied_sizes(code, {**told, **tried})
+        every = tied_sizes(code, {**tried, **told})
         parameters = _parameters(program, every)
         work = TRAINING * program.cost.work.value(every) / tokens_per_row
         if best and (operations / work < enough * parameters or parameters > tokens):
