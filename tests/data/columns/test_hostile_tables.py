@@ -15,11 +15,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image as Pictures
 
 from indicial.data import documents
 from indicial.data.columns import codings, tables
 from indicial.data.columns.binding import File
 from indicial.data.columns.codings import Image, Label, Numbers, Places, Refused
+from indicial.data.columns.learning import picture_size
 from indicial.data.columns.tables import Bad, open_table
 from indicial.program.messages import IndicialError
 from tests.fuzz import tables as tables_fuzz
@@ -202,3 +204,17 @@ def test_pictures_are_read_or_refused(pictures: Path, recwarn: pytest.WarningsRe
 def test_changed_files_are_read_or_told(tmp_path: Path) -> None:
     """`make fuzz` tries many more."""
     assert tables_fuzz.attack(tmp_path, 150, seed=1)["bad"] == 0
+
+
+def test_photographs_are_read_upright_and_in_all_their_greys(tmp_path: Path) -> None:
+    """A camera that was turned says so in the file; PNG may have 16 bits for a point."""
+    points = np.repeat(np.arange(4, dtype=np.uint8) * 60, 16).reshape(4, 16, 1).repeat(3, 2)
+    turned = Pictures.fromarray(np.rot90(points))  # orientation 6: to be turned clockwise
+    exif = Pictures.Exif()
+    exif[0x0112] = 6
+    turned.save(tmp_path / "turned.png", exif=exif)
+    Pictures.fromarray((points[..., 0].astype(np.uint16) << 8) + 7).save(tmp_path / "fine.png")
+    for name in ("turned.png", "fine.png"):
+        file = File(tmp_path / name, name)
+        assert np.array_equal(Image(4, 16, 3).encode(file), points), name
+        assert picture_size(file) == (16, 4)

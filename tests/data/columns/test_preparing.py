@@ -192,3 +192,16 @@ def test_codings_are_read_again(tmp_path: Path) -> None:
     (tmp_path / "columns.json").write_text('{"format": 1, "inputs": {"x": {"kind": "words"}}}')
     with pytest.raises(IndicialError, match="is damaged"):
         load_codings(tmp_path)
+
+
+def test_what_keeps_all_rows_out_is_told_and_not_how_they_are_parted(tmp_path: Path) -> None:
+    lines = "\n".join(f"{n}.png\ta picture" for n in range(30))
+    (tmp_path / "a.tsv").write_text(f"M\tw\n{lines}\n", encoding="utf-8")
+    with pytest.raises(IndicialError) as found:
+        prepare_columns(
+            slots(load("captioning_features").code, {"w"}), [f"{tmp_path}/a.tsv"],
+            sizes={"X": 8, "Y": 6, "K": 3}, cache=tmp_path / "cache",
+        )  # fmt: skip
+    first, second, *_ = str(found.value).splitlines()
+    assert first.endswith("a.tsv: no row of the training part can be read:")
+    assert second.endswith("line 2: M: there is no file 0.png")

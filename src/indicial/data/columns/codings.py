@@ -283,7 +283,10 @@ class Image(Coding):
             with opened_picture(cell) as found:
                 if found.width * found.height > MOST_PIXELS:
                     raise Refused(f"{cell.name} is too large: {found.width} x {found.height}")
-                picture = found.convert("L" if self.channels == 1 else "RGB")
+                upright = ImageOps.exif_transpose(found)  # as the camera was held
+                if upright.mode.startswith("I;16"):  # to 8 bits, which Pillow would cut off at 255
+                    upright = upright.point(lambda value: value / 256).convert("L")
+                picture = upright.convert("L" if self.channels == 1 else "RGB")
         except Refused:
             raise
         except FileNotFoundError:

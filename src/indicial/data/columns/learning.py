@@ -46,6 +46,8 @@ from indicial.data.making import SAMPLE, Cut
 from indicial.data.tokenizers import Ints, Tokenizer, make_tokenizer
 from indicial.program.messages import IndicialError
 
+ORIENTATION = 0x0112
+"""Of EXIF: from 5 on the picture lies on its side."""
 SIDE = 64
 """Of images whose size nobody says, if they are not all of one size."""
 LOOKED_AT = 200
@@ -110,7 +112,7 @@ def learn(slots: Sequence[Slot], rows: Iterable[Row], wishes: Wishes) -> dict[st
                 seen.trees[slot.name] = seen.trees.get(slot.name, True) and _is_tree(cell)
             elif slot.kind == IMAGE and (isinstance(cell, File) or is_picture(cell)):
                 sizes = seen.pictures.setdefault(slot.name, Counter())
-                if sizes.total() < LOOKED_AT and (size := _size(cell)):
+                if sizes.total() < LOOKED_AT and (size := picture_size(cell)):
                     sizes[size] += 1
             elif slot.kind in (NUMBERS, IMAGE):
                 try:
@@ -187,14 +189,14 @@ def _tokenizer(texts: Sequence[str], wishes: Wishes) -> Tokenizer:
     return make_tokenizer(kind, texts, size if kind == "bpe" else None)
 
 
-def _size(cell: File | Ints) -> tuple[int, int] | None:
+def picture_size(cell: File | Ints) -> tuple[int, int] | None:
     """Width and height."""
     if not isinstance(cell, File):
         return cell.shape[1], cell.shape[0]
     try:
         with opened_picture(cell) as found:
-            size: tuple[int, int] = found.size
-            return size
+            lies = found.getexif().get(ORIENTATION, 1) >= 5  # its sides change places
+            return (found.height, found.width) if lies else (found.width, found.height)
     except Exception:  # it is told when it is read
         return None
 

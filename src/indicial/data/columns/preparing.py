@@ -173,10 +173,13 @@ class Making:
             written = _write(folder, part, self.slots, codings, rows)
             name = "training" if part == "train" else "validation"
             if not written.rows:
-                raise IndicialError(
-                    f"{self.bound.name}: no row is left for the {name} part ({self._split})"
-                    + "".join(f"\n  {line}" for line in written.bad)
+                lines = "".join(f"\n  {line}" for line in written.bad)
+                why = (
+                    f"can be read:{lines}"
+                    if lines
+                    else f"is left; for validation are {self._split}"
                 )
+                raise IndicialError(f"{self.bound.name}: no row of the {name} part {why}")
             if written.left_out > MOST_BAD * (written.rows + written.left_out):
                 raise IndicialError(
                     f"{written.left_out:,} of {written.rows + written.left_out:,} rows of the {name} "
