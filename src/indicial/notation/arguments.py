@@ -19,9 +19,13 @@ from itertools import pairwise
 
 from indicial.notation import syntax as s
 from indicial.notation.faults import Fault
+from indicial.notation.macros import Braces
 from indicial.notation.markup import Display
 from indicial.notation.parse import parse_text
 from indicial.notation.source import Source, Span
+
+DISPLAYED = ("display", "cell", "said")
+"""The kinds of formulas that do not stand inside a sentence."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +44,13 @@ class Prose:
             text[start:end] = (c if c == "\n" else " " for c in text[start:end])
         return "".join(text)
 
-    def span(self, formula: Display, match: re.Match[str], group: int = 0) -> Span:
-        start = formula.body.start
+    def texts(self, *kinds: str) -> Iterator[tuple[Display, str]]:
+        """The formulas with what stands in them; only those of some kinds, if any are named."""
+        return ((f, f.body.text) for f in self.formulas if not kinds or f.kind in kinds)
+
+    def span(self, formula: Display, match: re.Match[str], group: int = 0, behind: int = 0) -> Span:
+        """The place of a match in the text of a formula, or in what stands `behind` a place of it."""
+        start = formula.body.start + behind
         return Span(self.source, start + match.start(group), start + match.end(group))
 
 
@@ -58,8 +67,7 @@ _FAR = re.compile(r"\\ggg?\b|≫|⋙")
 
 def unnumbered(prose: Prose) -> Iterator[Fault]:
     """`k_a^⊤ q_1 ≫ k_i^⊤ q ⇒ q_1 = M k_a`: the q in the middle is q_1."""
-    for formula in prose.formulas:
-        text = formula.body.text
+    for formula, text in prose.texts():
         pieces = re.split(r"\\Rightarrow|\\implies|⇒", text)
         for number, piece in enumerate(pieces[:-1]):
             sides = _FAR.split(piece)
@@ -87,13 +95,11 @@ def _tokens(text: str) -> list[str]:
 def substitution(prose: Prose) -> Iterator[Fault]:
     r"""`\xrightarrow{q_i = Q x_i}`: what stands behind the arrow is what stood before it, with q_i put in."""
     before = ""
-    for formula in prose.formulas:
-        if formula.kind == "inline":
-            continue
-        text, start = formula.body.text, 0
+    for formula, text in prose.texts(*DISPLAYED):
+        start = 0
         while (arrow := text.find(r"\xrightarrow{", start)) >= 0:
             inside = arrow + len(r"\xrightarrow{")
-            end = _closing(text, inside)
+            end = Braces(text).closing(inside - 1) or len(text)
             old = re.split(r"\\Rightarrow|⇒", text[start:arrow])[-1]
             rest = re.split(r"\\Rightarrow|⇒|\\xrightarrow", text[end + 1 :])[0]
             new = _put_in(_tokens(old if old.strip() else before), _tokens(text[inside:end]))
@@ -110,15 +116,6 @@ def substitution(prose: Prose) -> Iterator[Fault]:
                 )  # fmt: skip
             start = end + 1
         before = re.split(r"\\Rightarrow|⇒", text[start:])[-1]
-
-
-def _closing(text: str, start: int) -> int:
-    depth = 1
-    for place in range(start, len(text)):
-        depth += (text[place] == "{") - (text[place] == "}")
-        if depth == 0:
-            return place
-    return len(text)
 
 
 def _put_in(tokens: list[str], rule: list[str]) -> list[str]:
@@ -158,13 +155,11 @@ SHAPES = {
 
 def rows_and_columns(prose: Prose) -> Iterator[Fault]:
     """`⇒ u^⊤ (u v^⊤) v^⊤ ≫ …`: a row, a matrix and a row are no product."""
-    for formula in prose.formulas:
-        text = formula.body.text
-        if not _FAR.search(text) or formula.kind == "inline":
+    for formula, text in prose.texts(*DISPLAYED):
+        if not _FAR.search(text):
             continue
-        ends = [
-            m.span() for m in re.finditer(rf"{_FAR.pattern}|{_ARROWS.pattern}|\\checkmark", text)
-        ]
+        signs = rf"{_FAR.pattern}|{_ARROWS.pattern}|\\checkmark"
+        ends = [m.span() for m in re.finditer(signs, text)]
         cuts = [(0, 0), *ends, (len(text), len(text))]
         for (_, start), (end, _) in pairwise(cuts):
             side = text[start:end].strip()
@@ -237,8 +232,7 @@ _EXCEPT = re.compile(r"([a-z])\s*(?:\\notin|∉)\s*\\\{([^{}]*)\\\}")
 
 def excluded(prose: Prose) -> Iterator[Fault]:
     """`k_a^⊤ q ≫ k_i^⊤ q, i ∉ {a, b}`: of b nothing is said, though it may be as large."""
-    for formula in prose.formulas:
-        text = formula.body.text
+    for formula, text in prose.texts():
         cuts = [0, *(m.end() for m in _ARROWS.finditer(text)), len(text)]
         for start, end in pairwise(cuts):
             clause = text[start:end]
@@ -250,11 +244,10 @@ def excluded(prose: Prose) -> Iterator[Fault]:
             letters = re.findall(r"[a-z]", left_out.group(2))
             unsaid = [x for x in letters if x not in larger]
             if smaller == {left_out.group(1)} and unsaid and larger & set(letters):
-                at = formula.body.start + start
                 only = ", ".join(x for x in letters if x in larger)
                 yield warned(
                     "excluded", f"{', '.join(unsaid)} is left out as well, and only {only} is said to be large",
-                    Span(prose.source, at + left_out.start(), at + left_out.end()),
+                    prose.span(formula, left_out, behind=start),
                     hint=f"write {left_out.group(1)} ≠ {only}",
                     write=f"{left_out.group(1)} \\neq {only}" if "," not in only else "",
                 )  # fmt: skip
@@ -267,15 +260,11 @@ _GREEK = re.compile(
 
 def lost_label(prose: Prose) -> Iterator[Fault]:
     """`≈ ε_a μ_a^⊤ q ≈ ε M`: between two steps ε_a has become ε."""
-    for formula in prose.formulas:
-        text = formula.body.text
-        if formula.kind == "inline" or r"\sum" in text or not re.search(r"\\approx|≈", text):
+    for formula, text in prose.texts(*DISPLAYED):
+        if r"\sum" in text or not re.search(r"\\approx|≈", text):
             continue
-        cuts = [
-            (0, 0),
-            *(m.span() for m in re.finditer(r"\\approx|≈|=", text)),
-            (len(text), len(text)),
-        ]
+        relations = (m.span() for m in re.finditer(r"\\approx|≈|=", text))
+        cuts = [(0, 0), *relations, (len(text), len(text))]
         sides = [(end, text[end:start]) for (_, end), (start, _) in pairwise(cuts)]
         for (_, one), (at, two) in pairwise(sides[1:]):
             before = {m.groups() for m in _GREEK.finditer(one)}
@@ -286,10 +275,9 @@ def lost_label(prose: Prose) -> Iterator[Fault]:
                 label = next(iter(labels), None)
                 # A label stands below other names of that side too; an index of a sum does not get here.
                 if after == {None} and len(labels) == 1 and label and len(_SCRIPT.findall(one)) > 1:
-                    start = formula.body.start + at
                     yield warned(
                         "lost-label", f"\\{name}_{label} has become \\{name} in this step",
-                        Span(prose.source, start + match.start(), start + match.end()),
+                        prose.span(formula, match, behind=at),
                         write=f"\\{name}_{label}",
                     )  # fmt: skip
 
@@ -303,8 +291,7 @@ _NUMBER = re.compile(r"[-\s\d.,/{}]*(?:\\frac\s*\{?\s*\d\s*\}?\s*\{?\s*\d\s*\}?)
 def drawn_number(prose: Prose) -> Iterator[Fault]:
     r"""`k_a ∼ N(μ_a, μ_a μ_a^⊤)` and then `k_a ∼ N(1, ½)`: a vector, drawn as a number."""
     vectors: dict[str, Span] = {}
-    for formula in prose.formulas:
-        text = formula.body.text
+    for formula, text in prose.texts():
         for match in _DRAWN.finditer(text):
             name = re.sub(r"[{}\s]", "", match.group(1))
             rest = text[match.end() :]

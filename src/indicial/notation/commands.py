@@ -17,6 +17,7 @@ from dataclasses import replace
 from indicial.notation.rows import CLOSERS, CLOSING
 from indicial.notation.signs import (
     ACCENT_COMMANDS,
+    ANY_SIGN,
     ASCII_NAMES,
     CONDITION_WORDS,
     DOUBLE_LETTERS,
@@ -282,9 +283,7 @@ class _Reader:
         if token.text not in ("\\left", "\\right", "\\middle") or self.i >= len(self.tokens):
             return
         following = self.tokens[self.i]
-        sign = SIGN_COMMANDS.get(following.text) or SIGN_CHARACTERS.get(
-            following.text, following.text
-        )
+        sign = ANY_SIGN.get(following.text, following.text)
         if sign == ".":
             self.i += 1
             if token.text == "\\right":
@@ -308,7 +307,7 @@ class _Reader:
     def negated(self, token: Token) -> None:
         """`\\not=` is ≠, `\\not\\in` is ∉; what else it strikes out is left out, with its row."""
         following = self.tokens[self.i] if self.i < len(self.tokens) else token
-        sign = SIGN_COMMANDS.get(following.text) or SIGN_CHARACTERS.get(following.text, "")
+        sign = ANY_SIGN.get(following.text, "")
         self.i += following is not token
         self.put_sign({"=": "≠", "∈": "∉"}.get(sign, "¬"), token)
 
@@ -375,7 +374,7 @@ class _Reader:
         if second == 0 or self.partner.get(second, 0) != second + 2:
             return False
         inner = self.tokens[second + 1]
-        sign = SIGN_COMMANDS.get(inner.text) or SIGN_CHARACTERS.get(inner.text, "")
+        sign = ANY_SIGN.get(inner.text, "")
         if sign not in RELATIONS:
             return False
         self.emit("sign", sign, inner)

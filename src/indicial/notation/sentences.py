@@ -40,7 +40,7 @@ _OWN_IN_WORDS = re.compile(r"(?<![`\w\\])([a-z])(\[\1, ?[A-Z]\])(?!`)")
 
 def own_index(prose: Prose) -> Iterator[Fault]:
     """`w[w,I]`: nothing is its own index."""
-    found = [(m, prose.span(f, m)) for f in prose.formulas for m in _OWN.finditer(f.body.text)]
+    found = [(m, prose.span(f, m)) for f, text in prose.texts() for m in _OWN.finditer(text)]
     found += [
         (match, Span(prose.source, match.start(), match.end()))
         for match in _OWN_IN_WORDS.finditer(prose.words)
@@ -49,8 +49,8 @@ def own_index(prose: Prose) -> Iterator[Fault]:
         letter, brackets = match.group(1), match.group(2)
         same = Counter(
             name
-            for other in prose.formulas
-            for name in re.findall(rf"([A-Za-z]){_spaced(brackets)}", other.body.text)
+            for _, text in prose.texts()
+            for name in re.findall(rf"([A-Za-z]){_spaced(brackets)}", text)
             if name != letter
         )
         meant = same.most_common(1)[0][0] if same else ""
@@ -72,11 +72,11 @@ _CUT = re.compile(r"(?<![A-Za-z\\])([A-Z])_\{?\\(?:text|mathrm|textrm|rm)\s*\{([
 
 def cut_word(prose: Prose) -> Iterator[Fault]:
     r"""`P_{\text{op}}` in a text that speaks of Pop."""
-    for formula in prose.formulas:
-        for match in _CUT.finditer(formula.body.text):
+    for formula, text in prose.texts():
+        for match in _CUT.finditer(text):
             word = "".join(match.groups())
             whole = rf"\\(?:text|mathrm|textrm|operatorname)\s*\{{\s*{word}\s*\}}"
-            written = any(re.search(whole, other.body.text) for other in prose.formulas)
+            written = any(re.search(whole, other) for _, other in prose.texts())
             if written or re.search(rf"\b{word}\b", prose.words):
                 yield warned(
                     "cut-word", f"{word} is cut in two here: a letter, and the rest below it",
@@ -90,21 +90,15 @@ _LESS = re.compile(rf"({_SUB})_\{{\s*([a-z])\s*-\s*([a-z])\s*\}}")
 
 def pair_or_difference(prose: Prose) -> Iterator[Fault]:
     """`π_{i-j}` in one sentence, `π_{i,j}` in the next."""
-    for formula in prose.formulas:
-        if formula.kind != "inline":
-            continue
-        for match in _LESS.finditer(formula.body.text):
+    for formula, text in prose.texts("inline"):
+        for match in _LESS.finditer(text):
             name, i, j = match.groups()
             pair = re.compile(rf"(?<![A-Za-z\\]){re.escape(name)}_\{{\s*{i}\s*,\s*{j}\s*\}}")
-            for other in prose.formulas:
-                near = prose.source.text[
-                    min(formula.span.end, other.span.end) : max(
-                        formula.span.start, other.span.start
-                    )
-                ]
-                if other is formula or other.kind != "inline" or "\n\n" in near:
+            for other, its_text in prose.texts("inline"):
+                first, last = sorted((formula.span, other.span), key=lambda span: span.start)
+                if other is formula or "\n\n" in (first.between(last) or ""):
                     continue
-                if (again := pair.search(other.body.text)) is not None:
+                if (again := pair.search(its_text)) is not None:
                     yield warned(
                         "pair-or-difference", f"{name} goes by the distance {i} - {j} in one place, by the "
                         f"pair {i}, {j} in the other", prose.span(other, again), prose.span(formula, match),
@@ -119,15 +113,15 @@ _PLAIN_SUM = re.compile(
 
 def lost_index(prose: Prose) -> Iterator[Fault]:
     """`z = x_i + p_i`, where z is nowhere an element or a vector of its own."""
-    for formula in prose.formulas:
-        match = _PLAIN_SUM.fullmatch(formula.body.text) if formula.kind == "inline" else None
+    for formula, text in prose.texts("inline"):
+        match = _PLAIN_SUM.fullmatch(text)
         if match is None:
             continue
         left, letter = match.groups()
         bound = any(
-            re.search(rf"(?:\\sum|\\prod)[^$]*_\{{?[^}}]*{letter}", other.body.text)
-            or re.search(rf"(?<![A-Za-z\\]){left}_", other.body.text)
-            for other in prose.formulas
+            re.search(rf"(?:\\sum|\\prod)[^$]*_\{{?[^}}]*{letter}", other)
+            or re.search(rf"(?<![A-Za-z\\]){left}_", other)
+            for _, other in prose.texts()
         )
         if not bound:
             yield warned(
@@ -144,7 +138,7 @@ _HEAD = re.compile(r"\\?[A-Za-z]+")
 
 def equation_number(prose: Prose) -> Iterator[Fault]:
     r"""`the attention softmax (3)`, where the text calls α the attention and (3) is about P."""
-    tagged = {m.group(1): f for f in prose.formulas for m in _TAG.finditer(f.body.text)}
+    tagged = {m.group(1): f for f, text in prose.texts() for m in _TAG.finditer(text)}
     called = _called(prose) if tagged else {}
     for match in re.finditer(r"\((\d+)\)", prose.words):
         formula = tagged.get(match.group(1))
@@ -164,11 +158,11 @@ def equation_number(prose: Prose) -> Iterator[Fault]:
 def _called(prose: Prose) -> dict[str, str]:
     r"""The words that stand before one letter only, more than once: `the attention $\alpha[…]$`."""
     found: dict[str, Counter[str]] = defaultdict(Counter)
-    for formula in prose.formulas:
-        head = _HEAD.match(formula.body.text.strip())
+    for formula, text in prose.texts("inline"):
+        head = _HEAD.match(text.strip())
         word = re.search(r"([A-Za-z]{4,})\s+$", prose.words[: formula.span.start])
         accent = head is not None and head.group()[1:] in ACCENTS
-        if formula.kind == "inline" and head is not None and word is not None and not accent:
+        if head is not None and word is not None and not accent:
             found[word.group(1).lower()][head.group()] += 1
     return {
         word: next(iter(letters))
@@ -186,11 +180,10 @@ _ALMOST = re.compile(
 
 def approximately(prose: Prose) -> Iterator[Fault]:
     """`is approximately reduced to $c = a$`."""
-    for formula in prose.formulas:
+    for formula, text in prose.texts():
         # In the words right before it: all of the text for each formula would take too long.
         begin = formula.span.start
         said = _ALMOST.search(prose.words, max(0, begin - 200), begin)
-        text = formula.body.text
         equal = re.search(r"(?<![<>!:])=", text)
         if said is not None and equal is not None and not re.search(r"\\approx|\\simeq|≈", text):
             yield warned(
@@ -210,12 +203,12 @@ def two_ones(prose: Prose) -> Iterator[Fault]:
     """`α_a ≈ α_b ≈ 1, α_i ≈ 0`, where α are weights."""
     if not re.search(r"\b(weights?|softmax|probabilit)", prose.words, re.IGNORECASE):
         return
-    for formula in prose.formulas:
-        match = _ONES.search(formula.body.text)
+    for formula, text in prose.texts():
+        match = _ONES.search(text)
         if match is None or match.group(2) == match.group(3):
             continue
         letter = re.escape(match.group(1))
-        if re.search(rf"{letter}_\{{?\w\}}?\s*(?:\\approx|≈|=)\s*0(?![\w./])", formula.body.text):
+        if re.search(rf"{letter}_\{{?\w\}}?\s*(?:\\approx|≈|=)\s*0(?![\w./])", text):
             yield warned(
                 "two-ones", "the others are 0, so these are shares of 1, and cannot both be 1",
                 prose.span(formula, match), hint="equal shares of two are 1/2 each",
@@ -229,11 +222,8 @@ def _weights(prose: Prose) -> set[str]:
     """The letters that the text calls weights."""
     weights = set(re.findall(rf"({_LETTER})_\{{?\w\}}?\s+\S*\s*weights?\b", prose.source.text))
     if re.search(r"\battention weights?\b", prose.words, re.IGNORECASE):
-        weights |= {
-            m.group(1)
-            for f in prose.formulas
-            if (m := re.search(r"\\sum.*?[a-z]_\{?\w\}?\s*(\\[a-z]+)_", f.body.text))
-        }
+        summed = re.compile(r"\\sum.*?[a-z]_\{?\w\}?\s*(\\[a-z]+)_")
+        weights |= {m.group(1) for _, text in prose.texts() if (m := summed.search(text))}
     return weights
 
 

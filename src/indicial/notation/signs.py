@@ -141,6 +141,7 @@ SIGN_COMMANDS = {
     "\\neg": "¬", "\\lnot": "¬", "\\succ": "≻", "\\prec": "≺", "\\uparrow": "↑", "\\downarrow": "↓",
 }  # fmt: skip
 """LaTeX command → the sign that the parser sees."""
+ANY_SIGN = SIGN_CHARACTERS | SIGN_COMMANDS
 
 LOGIC_SIGNS = {"and": "∧", "or": "∨", "not": "¬"}
 """What may stand for these words in a condition."""

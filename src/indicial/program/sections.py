@@ -388,9 +388,7 @@ def _borrow(part: Part, before: Sequence[Part]) -> None:
 
 def _index_letters(statements: Iterable[s.Statement]) -> set[str]:
     """The letters that stand in brackets by themselves."""
-    items = (
-        item for statement in statements for node in statement.every(s.Index) for item in node.items
-    )
+    items = (item for node in s.every(statements, s.Index) for item in node.items)
     return {name_key(name) for item in items if (name := index_name(item)) is not None}
 
 

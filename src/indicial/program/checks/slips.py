@@ -47,11 +47,11 @@ class Heading:
     @cached_property
     def written(self) -> Counter[tuple[str, tuple[str, ...]]]:
         """How often each letter stands there with its accents."""
-        return Counter((n.base, n.accents) for st in self.statements for n in st.every(s.Name))
+        return Counter((n.base, n.accents) for n in s.every(self.statements, s.Name))
 
     @cached_property
     def names(self) -> frozenset[str]:
-        return frozenset(unicode(n) for st in self.statements for n in st.every(s.Name))
+        return frozenset(map(unicode, s.every(self.statements, s.Name)))
 
     @cached_property
     def above(self) -> dict[int, s.Equation]:
@@ -111,9 +111,11 @@ def _vague(node: s.Expression) -> bool:
 
 
 def _mentions(node: s.Node, letter: s.Name) -> bool:
-    return any(
-        n.base == letter.base or (letter.base in n.base and _run(n)) for n in node.every(s.Name)
-    )
+    return any(_says(name, letter) for name in node.every(s.Name))
+
+
+def _says(name: s.Name, letter: s.Name) -> bool:
+    return name.base == letter.base or (letter.base in name.base and _run(name))
 
 
 def _run(name: s.Name) -> bool:
@@ -141,22 +143,17 @@ def _conditions(equation: s.Equation) -> Iterator[Fault]:
                 if not isinstance(letter, s.Name) or index_name(letter) is None:
                     continue
                 inside = {id(n) for n in _all_conditions(equation, "≠")}
-                elsewhere = any(
-                    id(n) not in inside
-                    and (n.base == letter.base or (letter.base in n.base and _run(n)))
-                    for n in equation.every(s.Name)
-                )
-                if not elsewhere and not is_capital(letter.base):
+                names = (n for n in equation.every(s.Name) if id(n) not in inside)
+                if not is_capital(letter.base) and not any(_says(n, letter) for n in names):
                     text = f"{unicode(letter)} stands in this condition only: nothing runs over it"
                     hint = f"is one of the letters that it runs over meant to be {unicode(letter)}?"
                     yield _warning("unbound-condition", text, letter.span, node.span, hint=hint)
 
 
 def _all_conditions(equation: s.Equation, operator: str) -> Iterator[s.Node]:
-    for node in equation.walk():
-        for under in node.under if isinstance(node, s.Reduction) else ():
-            if isinstance(under, s.Comparison) and under.operators == (operator,):
-                yield from under.walk()
+    for under in (under for node in equation.every(s.Reduction) for under in node.under):
+        if isinstance(under, s.Comparison) and under.operators == (operator,):
+            yield from under.walk()
 
 
 # ---------------------------------------------------------------------- sides
@@ -327,7 +324,7 @@ def _lost_accents(display: Sequence[s.Statement], section: Heading) -> Iterator[
 
 def _joined_names(display: Sequence[s.Statement]) -> Iterator[Fault]:
     """`Δ_Φ` once, where all else is `ΔΦ`."""
-    names = [n for statement in display for n in statement.every(s.Name)]
+    names = list(s.every(display, s.Name))
     written = Counter(n.base for n in names)
     for name in names:
         if name.base != "Δ" or len(name.sub) != 1 or not isinstance(name.sub[0], s.Name):

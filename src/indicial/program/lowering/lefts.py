@@ -17,7 +17,7 @@ from indicial.program.lowering.places import Placed, describe, place
 from indicial.program.lowering.scope import Scope
 from indicial.program.names.letters import MADE_FAMILY, capital, index_name
 from indicial.program.names.naming import Reference
-from indicial.program.names.occurrences import bodies, counts, left_letters, uses
+from indicial.program.names.occurrences import computed_uses, counts, left_letters, uses
 from indicial.program.names.omissions import batch_lifts, lifts, trailing_slices
 from indicial.program.names.outline import Definition, Outline
 
@@ -67,10 +67,9 @@ def lower_left_sides(lowering: Lowering) -> list[Scope | None]:
 
 def _first_span(outline: Outline, key: str, count: int) -> Span:
     """Where a name that is never defined is first read with so many indices."""
-    for node in bodies(outline):
-        for use in uses(outline, node):
-            if use.reference.key == key and len(use.reference.items) == count:
-                return use.reference.span
+    for use in computed_uses(outline):
+        if use.reference.key == key and len(use.reference.items) == count:
+            return use.reference.span
     return outline.definitions[0].span if outline.definitions else NOWHERE
 
 

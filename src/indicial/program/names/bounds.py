@@ -14,7 +14,7 @@ from math import prod
 from indicial.notation import syntax as s
 from indicial.notation.printers import name_key
 from indicial.program.names.letters import GROUPS, family, index_name, is_capital
-from indicial.program.names.occurrences import bodies, recurrences, uses
+from indicial.program.names.occurrences import computed_uses, recurrences
 from indicial.program.names.outline import Outline
 
 Bounds = dict[str, tuple[int, int]]
@@ -73,14 +73,13 @@ def _from_one(outline: Outline) -> Bounds:
 
 def _reads_last(outline: Outline, key: str, position: int) -> bool:
     """Whether `h_L[t,j]` is read: the capital below the name, or an L in its brackets."""
-    for node in bodies(outline):
-        for use in uses(outline, node):
-            items = use.reference.items if use.kind == "tensor" else ()
-            if use.reference.key == key and position < len(items):
-                name = index_name(items[position])
-                layer = name is not None and (position < use.reference.scripts or name.base == "L")
-                if layer and name is not None and is_capital(name.base):
-                    return True
+    for use in computed_uses(outline):
+        items = use.reference.items if use.kind == "tensor" else ()
+        name = index_name(items[position]) if position < len(items) else None
+        last = name is not None and is_capital(name.base)
+        layer = name is not None and (position < use.reference.scripts or name.base == "L")
+        if use.reference.key == key and last and layer:
+            return True
     return False
 
 

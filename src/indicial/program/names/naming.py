@@ -109,20 +109,11 @@ class Naming:
         self.live = set[str]().union(*map(live_letters, statements))
         self.bound = letters_bound(statements)
         """The letters that stand below a Σ, capitals too."""
-        self.placed = {
-            item
-            for statement in statements
-            for node in statement.every(s.Index)
-            for item in node.items
-            if isinstance(item, s.Name) and item.accents
-        }
+        bracketed = list(s.every(statements, s.Index))
+        items = (item for node in bracketed for item in node.items)
+        self.placed = {i for i in items if isinstance(i, s.Name) and i.accents}
         """Names with accents that stand in square brackets: the ŷ of `W[ŷ,j]`."""
-        self.labelled = {
-            node.base
-            for statement in statements
-            for node in statement.every(s.Index)
-            if isinstance(node.base, s.Name) and _names_its_places(node)
-        }
+        self.labelled = {node.base for node in bracketed if _names_its_places(node)}
         """Names whose script says what their brackets hold: `P_{xy}[x,y]`."""
         self.tokens = {"w", "y"}.union(*map(token_letters, statements))
         self.seen: dict[s.Name, _Seen] = defaultdict(_Seen)
@@ -401,8 +392,8 @@ class Naming:
 
 
 def _names_its_places(node: s.Index) -> bool:
-    assert isinstance(node.base, s.Name)
-    script = node.base.sub[0] if len(node.base.sub) == 1 else None
+    below = node.base.sub if isinstance(node.base, s.Name) else ()
+    script = below[0] if len(below) == 1 else None
     word = script.base if isinstance(script, s.Name) and script.bare else ""
     places = {n.base for item in node.items for n in item.every(s.Name)}
     return len(word) == len(node.items) and word.isalpha() and set(word) <= places

@@ -55,19 +55,19 @@ def _uses(outline: Outline, node: s.Node) -> Iterator[Use]:
         stack.extend(current.children())
 
 
+def computed_uses(outline: Outline) -> Iterator[Use]:
+    """All uses in what is computed."""
+    return (use for node in bodies(outline) for use in uses(outline, node))
+
+
 def counts(outline: Outline) -> dict[str, Counter[int]]:
     """How often each name is read with how many indices."""
     result: dict[str, Counter[int]] = defaultdict(Counter)
-    for node in bodies(outline):
-        for use in uses(outline, node):
-            count = len(use.reference.items)
-            size = (
-                not count
-                and is_capital(use.reference.key)
-                and use.reference.key in outline.bracketed
-            )
-            if use.kind == "tensor" and not size:
-                result[use.reference.key][count] += 1
+    for use in computed_uses(outline):
+        key, count = use.reference.key, len(use.reference.items)
+        size = not count and is_capital(key) and key in outline.bracketed
+        if use.kind == "tensor" and not size:
+            result[key][count] += 1
     return result
 
 
@@ -164,9 +164,8 @@ def recurrences(outline: Outline) -> set[str]:
             if name is not None:
                 plain[definition.key, position].add(family(name))
     found: set[str] = set()
-    for node in bodies(outline):
-        for use in uses(outline, node):
-            for position, item in enumerate(use.reference.items if use.kind == "tensor" else ()):
-                if isinstance(item, s.Add) and describe(item) in plain[use.reference.key, position]:
-                    found.add(describe(item))
+    for use in computed_uses(outline):
+        for position, item in enumerate(use.reference.items if use.kind == "tensor" else ()):
+            if isinstance(item, s.Add) and describe(item) in plain[use.reference.key, position]:
+                found.add(describe(item))
     return found

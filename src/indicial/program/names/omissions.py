@@ -13,7 +13,7 @@ from indicial.notation import syntax as s
 from indicial.program.lowering.places import describe
 from indicial.program.names.letters import capital, family, index_name
 from indicial.program.names.occurrences import (
-    bodies,
+    computed_uses,
     left_letters,
     loose_letters,
     recurrences,
@@ -78,11 +78,10 @@ def batch_lifts(outline: Outline) -> dict[str, s.Name]:
 def trailing_slices(outline: Outline, arity: dict[str, int]) -> dict[int, s.Name]:
     """Statements that leave a trailing index out on both sides, and the slice that was meant."""
     letters: dict[str, list[str]] = {}
-    for node in bodies(outline):
-        for use in uses(outline, node):
-            key = use.reference.key
-            if use.kind == "tensor" and len(use.reference.items) == arity.get(key, -1):
-                letters.setdefault(key, [describe(i) for i in use.reference.items])
+    for use in computed_uses(outline):
+        key = use.reference.key
+        if use.kind == "tensor" and len(use.reference.items) == arity.get(key, -1):
+            letters.setdefault(key, [describe(i) for i in use.reference.items])
     for definition in outline.definitions:
         if len(definition.items) == arity.get(definition.key, -1):
             letters.setdefault(definition.key, [describe(i) for i in definition.items])

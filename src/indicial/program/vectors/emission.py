@@ -319,12 +319,10 @@ class Emission:
                     own = self.indexed(name, name.base, letters)
                 else:
                     body, own, items = self._stacked(heads, name, letters)
-                assert isinstance(own, s.Index)
                 left = replace(own, items=(*items, *own.items))
                 self.made[written] = s.Equation((left, body), ("=",), span=node.span)
         used = [e for e in self._fitting(node, ends) if e is not None]
         read = self.indexed(name, name.base, used)
-        assert isinstance(read, s.Index)
         return replace(read, items=(*items, *read.items))
 
     def _parts(self, parts: tuple[s.Expression, ...], ends: Open) -> tuple[s.Expression, ...]:
@@ -342,16 +340,14 @@ class Emission:
 
     def _stacked(
         self, heads: tuple[s.Name, s.Name], name: s.Name, letters: list[int]
-    ) -> tuple[s.Expression, s.Expression, tuple[s.Expression, ...]]:
+    ) -> tuple[s.Expression, s.Index, tuple[s.Expression, ...]]:
         """`head_1, …, head_h`: the last index is that of the head and that in the head."""
         head, index = heads
         key = self.kinds.outline.naming.read(replace(head, sub=(index,))).key
         inner = [*letters[:-1], self.dimensions.new(summed=False)]
         part = s.Index(s.Name(key, span=head.span), (index,), span=head.span)
         body = self.indexed(part, key, inner)
-        assert isinstance(body, s.Index)
         own = self.indexed(name, name.base, letters)
-        assert isinstance(own, s.Index)
         pair = s.TupleLiteral((index, body.items[-1]), span=name.span)
         return body, replace(own, items=(*own.items[:-1], pair)), ()
 
@@ -361,15 +357,14 @@ class Emission:
         bound: set[str] = set()
         for node in (n for part in parts for n in part.walk()):
             if isinstance(node, s.Reduction):
-                bound |= {n.base for u in node.under for n in u.every(s.Name)}
+                bound |= {n.base for n in s.every(node.under, s.Name)}
             if not isinstance(node, s.Name | s.Index | s.Call):
                 continue
             use = self.kinds.outline.use(node)
             if use is None or use.kind != "tensor":
                 continue
-            for letter in (x for item in use.reference.items for x in item.walk()):
-                name = index_name(letter) if isinstance(letter, s.Expression) else None
-                if name is not None and not is_capital(name.base):
+            for name in s.every(use.reference.items, s.Name):
+                if index_name(name) is not None and not is_capital(name.base):
                     found.setdefault(name_key(name), name)
         return tuple(x for key, x in found.items() if key not in bound)
 
@@ -387,7 +382,6 @@ class Emission:
             with self.dimensions.inside():
                 mine = self.ends((True, True), summed=False)
                 own = self.indexed(name, name.base, [e for e in mine if e is not None])
-                assert isinstance(own, s.Index)
                 left = replace(own, items=(*items, *own.items))
                 body = self.emit(base, mine, top=True)
                 self.made[base] = s.Equation((left, body), ("=",), span=node.span)
@@ -399,7 +393,7 @@ class Emission:
         """`A^{-1}[i,j]`: a row of the inverse is a column of the matrix, which is square."""
         self.dimensions.join(*letters)
         found = self.indexed(base, key, letters[::-1])
-        assert isinstance(found, s.Index) and isinstance(found.base, s.Name)
+        assert isinstance(found.base, s.Name)
         one = s.Negative(s.Number("1", span=base.span), span=base.span)
         name = replace(found.base, sup=(*found.base.sup, one))
         outer = found.items[: len(found.items) - 2]
@@ -448,7 +442,7 @@ class Emission:
         last = isinstance(item, s.Name) and item.bare and item.base in LAST
         return s.Group(item, span=item.span) if last and self.kinds.outline.document else item
 
-    def indexed(self, node: s.Expression, key: str, letters: list[int]) -> s.Expression:
+    def indexed(self, node: s.Expression, key: str, letters: list[int]) -> s.Index:
         for position, letter in enumerate(letters):
             self.dimensions.meet(key, position, letter, node.span)
         own = self._letters(letters, node.span)

@@ -260,22 +260,10 @@ def factors(statements: list[s.Statement]) -> list[s.Statement]:
     sketch = outline(statements, Messages(), document=True)
     bound = index_letters(statements)
     drawn = {id(st.sides[1]) for st in statements if isinstance(st, s.Equation) and st.draws}
-    values: set[str] = set()
-    bare: set[str] = set()
-    inside: set[int] = set()
-    for statement in statements:
-        for node in statement.walk():
-            if isinstance(node, s.Index):
-                inside |= s.ids(node.items)
-            elif isinstance(node, s.Call):
-                inside |= {id(node.function), *s.ids((*node.arguments, *(node.given or ())))}
-            elif isinstance(node, s.Reduction):
-                inside |= s.ids(node.under)
-            elif isinstance(node, s.Name):
-                inside |= s.ids(node.scripts)
-                if id(node) not in inside:
-                    values.add(node.base)
-                    bare.add(name_key(replace(node, sup=())))
+    outside = (n for st in statements for n in s.values(st, within=lambda call: False))
+    names = [n for n in outside if isinstance(n, s.Name)]
+    values = {n.base for n in names}
+    bare = {name_key(replace(n, sup=())) for n in names}
 
     def is_factor(call: s.Call) -> bool:
         name = call.function
