@@ -28,7 +28,7 @@ from indicial.program.names.occurrences import uses
 from indicial.program.names.outline import Definition, Outline
 from indicial.program.names.sorting import outline
 from indicial.program.vectors.kinds import is_greek
-from indicial.program.vectors.regular import lettered
+from indicial.program.vectors.labels import lettered
 
 FRESH = ("problem", "exercise", "question", "task", "assignment")
 """Headings that begin with one of these words share nothing with what stood before."""

@@ -35,6 +35,11 @@ def is_letter(base: str) -> bool:
     return (len(base) == 1 and base.isalpha()) or (len(base) == 2 and base[0] == "Δ")
 
 
+def is_lone(node: s.Expression) -> bool:
+    """A letter without any decoration: `t`, but not `t_1`."""
+    return isinstance(node, s.Name) and node.bare and is_letter(node.base)
+
+
 def is_capital(base: str) -> bool:
     """A letter that stands for a whole range: `J`, `ΔT`. A script letter (`ℒ`) does not."""
     return is_letter(base) and "A" <= base[-1] <= "Z"

@@ -26,18 +26,15 @@ from indicial.program.vectors.shapes import (
     Mismatch,
     Shape,
     align,
-    flip,
-    together,
-)
-from indicial.program.vectors.tables import (
-    NORMALISED,
-    divides,
     dotted,
     fits_all,
+    flip,
     gains,
     inverts,
     ones,
+    together,
 )
+from indicial.program.vectors.tables import NORMALISED, divides
 
 
 class Outside(Exception):

@@ -27,15 +27,17 @@ from indicial.program.vectors.leaves import (
     numbered,
     roman,
 )
-from indicial.program.vectors.shapes import NUMBER, Shape, align
-from indicial.program.vectors.tables import (
-    NORMALISED,
+from indicial.program.vectors.shapes import (
+    NUMBER,
+    Shape,
+    align,
     dotted,
     fits_all,
     gains,
     inverts,
     ones,
 )
+from indicial.program.vectors.tables import NORMALISED
 
 Open = tuple[int | None, int | None]
 """The indices at the left and at the right end of an expression, by number."""

@@ -4,13 +4,10 @@ x^T y                    →  x^⊤ y                   unless T is above someth
 h^{(t)} = W h^{(t-1)}    →  h_t = W h_{t-1}
 β^2 (u_b - u_c), V(u_a)  →  products                brackets that hold columns are factors
 q = [1; 1; 2]            →  q = [1, 1, 2]
-α_i = … for i ∉ {a, b}   →  `label a, b`            in documents; then v_a is a name of its own,
-                                                    unless v_i says that a is an element
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -24,13 +21,12 @@ from indicial.program.names.letters import (
     index_name,
     is_capital,
     is_letter,
-    is_step,
     letters_bound,
 )
 from indicial.program.names.naming import activates
 from indicial.program.names.sorting import outline
 from indicial.program.names.uses import BUILT_IN, PROBABILITY
-from indicial.program.vectors.leaves import MATRIX_FUNCTIONS, is_element
+from indicial.program.vectors.leaves import is_element
 
 Change = Callable[[s.Expression], s.Expression]
 _ASIDE = ("under", "upper", "function", "given", "draws", "order")
@@ -41,12 +37,12 @@ def rebuilt(node: s.Expression, change: Change) -> s.Expression:
     """The node with the values directly below it changed; indices and binders stay."""
     if is_element(node):
         return node.rebuild(change, keep=("items",))
-    if isinstance(node, s.Name | s.Number | s.Index) or _opaque(node):
+    if isinstance(node, s.Name | s.Number | s.Index) or opaque(node):
         return node
     return node.rebuild(change, keep=_ASIDE)
 
 
-def _opaque(node: s.Expression) -> bool:
+def opaque(node: s.Expression) -> bool:
     """`P(w_t | …)`: no values in there."""
     return isinstance(node, s.Call) and (node.given is not None or node.word in PROBABILITY)
 
@@ -202,7 +198,7 @@ def raised(statements: list[s.Statement]) -> list[s.Statement]:
         if isinstance(node, s.Index) and isinstance(node.base, s.Name):
             # What brackets hold may be vectors, `W [h^{(t-1)}, x^{(t)}]`.
             return replace(node, base=change(node.base), items=tuple(map(change, node.items)))
-        if isinstance(node, s.Call) and not _opaque(node):
+        if isinstance(node, s.Call) and not opaque(node):
             return node.rebuild(change)
         return rebuilt(node, change)
 
@@ -267,7 +263,7 @@ def factors(statements: list[s.Statement]) -> list[s.Statement]:
 
     def is_factor(call: s.Call) -> bool:
         name = call.function
-        if len(call.arguments) != 1 or _opaque(call):
+        if len(call.arguments) != 1 or opaque(call):
             return False
         if activates(call) and call.arguments[0] != name:
             return False
@@ -313,108 +309,6 @@ def factors(statements: list[s.Statement]) -> list[s.Statement]:
 
 OFTEN_VECTORS = frozenset("chkoquvxyz")
 """Letters that are columns more often than not, in a text that has columns."""
-COUNTED = frozenset("ijklmnpqst")
-"""Letters that number things; another one in their place tells names apart."""
-
-
-def lettered(statements: list[s.Statement]) -> list[s.Statement]:
-    """`Γ_u = …`, `Γ_r = …`: what a letter tells apart; it is a part of the names, of `W_u` too."""
-    lefts = [st.sides[0] for st in statements if isinstance(st, s.Equation)]
-    defined = {n.stem for n in lefts if isinstance(n, s.Name) and any(map(_lone, n.sub))}
-    if not defined:
-        return statements
-    letters: dict[s.Name, set[str]] = defaultdict(set)
-    running: set[str] = set()
-    for statement in statements:
-        for node in statement.every(s.Name, s.Reduction, s.Index):
-            places: tuple[s.Expression, ...] = ()
-            if isinstance(node, s.Reduction):
-                places = node.under
-            elif isinstance(node, s.Index):  # vectors in brackets, `[h_u, x_t]`, number nothing
-                places = tuple(i for i in node.items if all(n.bare for n in i.every(s.Name)))
-            elif isinstance(node, s.Name):
-                places = tuple(i for i in node.scripts if not _lone(i))
-                below = node.sub[0] if len(node.sub) == 1 else None
-                if isinstance(below, s.Number):  # `x_1, …, x_d`
-                    defined.discard(node.stem)
-                if isinstance(below, s.Name) and _lone(below) and not is_capital(below.base):
-                    letters[node.stem].add(below.base)  # T is the last t
-            running |= {n.base for place in places for n in place.every(s.Name)}
-    labels = {
-        letter
-        for stem, told in letters.items()
-        if stem in defined and len(told) > 1 and not told <= COUNTED and not told & running
-        for letter in told
-    }
-    if not labels:
-        return statements
-
-    def change(node: s.Expression) -> s.Expression:
-        if isinstance(node, s.Name) and any(_lone(i) for i in node.sub):
-            below = (
-                replace(i, font="roman") if isinstance(i, s.Name) and i.base in labels else i
-                for i in node.sub
-            )
-            return replace(node, sub=tuple(below))
-        return rebuilt(node, change)
-
-    return [changed(statement, change) for statement in statements]
-
-
-def heads(statements: list[s.Statement]) -> list[s.Statement]:
-    """`score(h_t, s_i) = h_t^⊤ s_i`, always with these arguments: it is `score_{t,i}`."""
-    calls = list(s.every(statements, s.Call))
-    indices = index_letters(statements)
-    # The t of `y(t) = C h(t) + D u(t-1)`, which stands nowhere else, is no value.
-    inside = [a for c in calls if c.word not in BUILT_IN for a in c.arguments]
-    asked = s.ids(a for a in inside if _lone(a) or is_step(a))
-    new: dict[s.Call, s.Name] = {}
-    for statement in statements:
-        left = statement.left
-        if not isinstance(left, s.Call) or _opaque(left):
-            continue
-        spread = left.function.base == "σ" and bool(statement.every(s.Reduction))
-        if left.function.base in BUILT_IN | MATRIX_FUNCTIONS and not spread:
-            continue  # `cos(θ) = …` says something of θ; `σ(x) = sqrt(Σ_i …)` is no sigmoid
-        written = [a for a in left.arguments if isinstance(a, s.Name)]
-        others = [n for n in s.every(statements, s.Name) if id(n) not in asked]
-        values = all(
-            (
-                name_key(a) not in indices
-                and (a.font == "bold" or any(n.stem == a.stem for n in others))
-            )
-            or not is_letter(a.base)
-            or not a.base.isascii()
-            or (
-                len(left.function.base) > 1
-                and (bool(a.sub) or is_capital(a.base))
-                and name_key(a) not in indices
-            )
-            for a in written
-        )
-        same = all(c == left for c in calls if c.function == left.function)
-        same = same and not any(_numbers(c.function, left.function) for c in calls)
-        if same and values and len(written) == len(left.arguments):
-            scripts = dict.fromkeys(i for a in written for i in a.sub if index_name(i) is not None)
-            new[left] = replace(left.function, sub=(*left.function.sub, *scripts))
-
-    def change(node: s.Expression) -> s.Expression:
-        if isinstance(node, s.Call) and node in new:
-            return replace(new[node], span=node.span)
-        return rebuilt(node, change)
-
-    return [changed(statement, change) for statement in statements] if new else statements
-
-
-def _lone(argument: s.Expression) -> bool:
-    return isinstance(argument, s.Name) and argument.bare and is_letter(argument.base)
-
-
-def _numbers(one: s.Expression, function: s.Name) -> bool:
-    """Whether `Swish_1` is called, where it is `Swish_β` that is defined."""
-    if not isinstance(one, s.Name) or len(one.sub) != 1 or not isinstance(one.sub[0], s.Number):
-        return False
-    return len(function.sub) == 1 and replace(one, sub=()) == replace(function, sub=())
 
 
 def joined_parts(node: s.Index) -> tuple[s.Expression, ...]:
@@ -460,54 +354,3 @@ def index_letters(statements: list[s.Statement]) -> set[str]:
         names = s.every(places, s.Name)
         found |= {name_key(n) for n in names if index_name(n) is not None}
     return found
-
-
-# ---------------------------------------------------------------------- labels of a document
-
-
-def labelled(statements: list[s.Statement], messages: Messages) -> list[s.Statement]:
-    """The letters of a set (`i ∉ {a, b}`) are labels; a guard about labels only says nothing."""
-    labels: dict[str, s.Name] = {}
-    asked: set[str] = set()
-    kept: list[s.Statement] = []
-    for statement in statements:
-        guard = statement.guard if isinstance(statement, s.Equation) else None
-        if isinstance(statement, s.Equation) and isinstance(guard, s.Comparison):
-            subject, container = guard.operands[0], guard.operands[-1]
-            if guard.operators in (("∈",), ("∉",)) and isinstance(container, s.SetLiteral):
-                letters = [i for i in container.items if index_name(i) is not None]
-                labels |= {name_key(i): i for i in letters if isinstance(i, s.Name)}
-                if any(n == subject for n in statement.sides[0].walk()):
-                    asked |= {name_key(i) for i in letters if isinstance(i, s.Name)}
-                else:
-                    text = "what the guard speaks of is not on the left: it is read as a label"
-                    messages.note("label-guard", text, guard.span)
-                    statement = replace(statement, guard=None)
-        kept.append(statement)
-    bound = index_letters(kept)
-    scripted = [
-        (replace(n, sub=(), sup=()), name_key(letter))
-        for n in s.every(kept, s.Name)
-        if len(n.sub) == 1
-        for letter in n.sub if isinstance(letter, s.Name) and index_name(letter) is not None
-    ]  # fmt: skip
-    indexed = {stem for stem, letter in scripted if letter in bound and letter not in labels}
-    elements = {letter for stem, letter in scripted if stem in indexed}
-    labels = {key: name for key, name in labels.items() if key in elements | asked}
-    if not labels:
-        return kept
-
-    def change(node: s.Expression) -> s.Expression:
-        """`v_a` becomes a name of its own, where v has no other index."""
-        if isinstance(node, s.Name) and len(node.sub) == 1 and isinstance(node.sub[0], s.Name):
-            stem = replace(node, sub=(), sup=())
-            if name_key(node.sub[0]) in labels and stem not in indexed:
-                base = name_key(replace(stem, sub=node.sub))
-                return replace(node, base=base, accents=(), primes=0, sub=())
-        return rebuilt(node, change)
-
-    names = tuple(labels.values())
-    return [
-        s.Declaration("label", names, span=names[0].span),
-        *(changed(statement, change) for statement in kept),
-    ]

@@ -11,6 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
+
+from indicial.notation import syntax as s
+from indicial.program.vectors.leaves import is_ones
 
 Shape = tuple[int, int]
 """Whether an expression is open to the left and to the right."""
@@ -120,3 +124,40 @@ def together(one: Shape, two: Shape) -> Shape | None:
 
 def flip(shape: Shape) -> Shape:
     return shape[1], shape[0]
+
+
+# ---------------------------------------------------------------------- what is written
+
+
+def fits_all(node: s.Expression) -> bool:
+    """`0`, `1/2`, `0/β^2`: a plain number can be of any shape; `1/(1 + e^{-x})` is none."""
+    if isinstance(node, s.Group | s.Negative):
+        return fits_all(node.body)
+    if isinstance(node, s.Fraction):
+        return fits_all(node.above) and (fits_all(node.below) or node.above == s.Number("0"))
+    return isinstance(node, s.Number)
+
+
+def ones(node: s.Expression) -> tuple[Shape, ...]:
+    """What a factor `\\mathbf 1`, `\\mathbf 1^⊤` may be; nothing for other factors."""
+    if isinstance(node, s.Transpose):
+        return tuple(map(flip, ones(node.body)))
+    return (COLUMN, ROW) if is_ones(node) else ()
+
+
+def dotted(node: s.Product) -> set[int]:
+    """The factors of a product that a dot stands before: `x · y`."""
+    between = (one.span.between(two.span) or "" for one, two in pairwise(node.factors))
+    signs = ("·", "⋅", "∙", "\\cdot", "*")
+    return {n for n, text in enumerate(between, 1) if any(sign in text for sign in signs)}
+
+
+def gains(node: s.Product) -> set[int]:
+    """The factors beside a fraction: if both are vectors, `η/√s · g` is taken element by element."""
+    pairs = enumerate(pairwise(node.factors), 1)
+    return {n for n, pair in pairs if any(isinstance(f, s.Fraction) for f in pair)}
+
+
+def inverts(exponent: s.Expression) -> bool:
+    """The -1 of `A^{-1}`."""
+    return isinstance(exponent, s.Negative) and exponent.body == s.Number("1")

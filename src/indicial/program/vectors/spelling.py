@@ -3,7 +3,6 @@
 f_t * C_{t-1}            →  f_t ⊙ C_{t-1}          a star between names is taken element by element
 W_f [h_{t-1}, x_t]       →  W_f · [h_{t-1}, x_t]   brackets that hold values are a list, not indices
 1/d Σ_i x_i              →  mean_i x_i             d counts what is summed
-f(z) = tanh(W z + b)     →  tanh(W x + b)          at every f(x)
 δ_{ij}                   →  1 if i = j, else 0     where both are indices
 \\mathbf y, y             →  𝐲, y                   two names, if neither has an index
 σ(z)_i = e^{z_i} / Σ_j e^{z_j}      →  softmax(z)_i, and softmax at every σ(x)
@@ -14,18 +13,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from indicial.notation import syntax as s
 from indicial.notation.printers import name_key
 from indicial.notation.source import Span
-from indicial.program.messages import Messages
 from indicial.program.names.letters import MATRICES, index_name, is_capital, is_letter, live_letters
-from indicial.program.names.sorting import outline
 from indicial.program.names.uses import PROBABILITY
 from indicial.program.vectors.leaves import in_scripts
 from indicial.program.vectors.regular import (
-    Change,
     changed,
     index_letters,
     joined_parts,
@@ -34,8 +30,6 @@ from indicial.program.vectors.regular import (
 )
 
 COUNTING = frozenset("dnmND")
-DEEPEST = 8
-"""How often functions that call functions are written out."""
 
 
 def softmaxes(statements: list[s.Statement]) -> list[s.Statement]:
@@ -115,7 +109,7 @@ def _at_word(equation: s.Equation) -> s.Equation:
 
 
 def spelt_alike(statements: list[s.Statement]) -> list[s.Statement]:
-    """All of the above but functions of one's own."""
+    """Stars, brackets and counts, as above."""
     bound = index_letters(statements)
     tensors = _values(statements, bound)
     defined = {
@@ -314,120 +308,6 @@ def _mean(node: s.Fraction, defined: set[str]) -> s.Expression:
     if total is None or not _count(node.below, defined):
         return node
     return replace(total, operator="mean")
-
-
-# ---------------------------------------------------------------------- functions of one's own
-
-
-@dataclass(frozen=True)
-class Body:
-    """What a function of one's own says."""
-
-    function: s.Name
-    parameters: tuple[s.Name, ...]
-    value: s.Expression
-
-    def numbered(self, name: s.Name) -> Body | None:
-        """The same for `Swish_1`, where it is `Swish_β`: with 1 for β."""
-        if len(name.sub) != 1 or len(self.function.sub) != 1:
-            return None
-        (letter,), (number,) = self.function.sub, name.sub
-        if not isinstance(letter, s.Name) or not isinstance(number, s.Number):
-            return None
-        if replace(self.function, sub=()) != replace(name, sub=()):
-            return None
-        return Body(name, self.parameters, _with(self.value, {letter: number}))
-
-
-def unfolded(statements: list[s.Statement]) -> list[s.Statement]:
-    """`f(z) = tanh(W z + b)`, `y = f(x)`: the body stands at every call, with x for z."""
-    sketch = outline(statements, Messages(), document=True)
-    bodies: dict[str, Body] = {}
-    for statement in statements:
-        if not isinstance(statement, s.Equation) or len(statement.sides) != 2:
-            continue
-        left, right = statement.sides
-        if not isinstance(left, s.Call):
-            continue
-        key = name_key(left.function)
-        names = tuple(a for a in left.arguments if isinstance(a, s.Name) and not a.sub)
-        plain = len(names) == len(left.arguments) and key in sketch.functions
-        if plain and left.given is None and not _calls(right, key):
-            bodies[key] = Body(left.function, names, _by_elements(names, right))
-    if not bodies:
-        return statements
-    numbers = {n.function for st in statements for n in _right(st) if isinstance(n, s.Call)}
-    called = set(map(name_key, numbers))
-    bodies = {
-        key: body
-        for key, body in bodies.items()
-        if key in called or any(body.numbered(name) for name in numbers)
-    }
-
-    def written_out(depth: int) -> Change:
-        def change(node: s.Expression) -> s.Expression:
-            if isinstance(node, s.Call):
-                made = (b.numbered(node.function) for b in bodies.values())
-                known = bodies.get(name_key(node.function)) or next(filter(None, made), None)
-                if (
-                    known is not None
-                    and len(known.parameters) == len(node.arguments)
-                    and depth < DEEPEST
-                ):
-                    values = [change(a) for a in node.arguments]
-                    body = _with(known.value, dict(zip(known.parameters, values, strict=True)))
-                    inner = written_out(depth + 1)(body)
-                    return s.Group(replace(inner, span=node.span), span=node.span)
-            return rebuilt(node, change)
-
-        return change
-
-    heads = {body.function for body in bodies.values()}
-    kept = [
-        st for st in statements if not (isinstance(st.left, s.Call) and st.left.function in heads)
-    ]
-    return [changed(statement, written_out(0)) for statement in kept]
-
-
-def _by_elements(parameters: tuple[s.Name, ...], body: s.Expression) -> s.Expression:
-    """`x σ(β x)`, of a number x: of a vector it is taken element by element."""
-    names = list(body.every(s.Name))
-    matrices = any(is_capital(n.base) for n in names)
-    if len(parameters) != 1 or matrices or not parameters[0].base.islower():
-        return body
-
-    def change(node: s.Expression) -> s.Expression:
-        new = rebuilt(node, change)
-        if isinstance(new, s.Product):
-            held = [f for f in new.factors if parameters[0] in f.walk()]
-            rest = [f for f in new.factors if parameters[0] not in f.walk()]
-            if len(held) > 1:
-                first = s.Product((*rest, held[0]), span=new.span) if rest else held[0]
-                return s.Group(s.Hadamard((first, *held[1:]), span=new.span), span=new.span)
-        return new
-
-    return change(body)
-
-
-def _right(statement: s.Statement) -> list[s.Node]:
-    if isinstance(statement, s.Equation):
-        return [n for side in statement.sides[1:] for n in side.walk()]
-    return list(statement.walk())
-
-
-def _calls(node: s.Expression, key: str) -> bool:
-    return any(name_key(call.function) == key for call in node.every(s.Call))
-
-
-def _with(body: s.Expression, values: dict[s.Name, s.Expression]) -> s.Expression:
-    def change(node: s.Expression) -> s.Expression:
-        if isinstance(node, s.Name) and node in values:
-            value = values[node]
-            loose = isinstance(value, s.Add | s.Negative | s.Product | s.Hadamard)
-            return s.Group(value, span=value.span) if loose else value
-        return rebuilt(node, change)
-
-    return change(body)
 
 
 # ---------------------------------------------------------------------- δ

@@ -19,8 +19,9 @@ from indicial.program.names.uses import BUILT_IN
 from indicial.program.vectors.kinds import GREEK_MATRICES, is_greek
 from indicial.program.vectors.leaves import JOINING, MATRIX_FUNCTIONS, is_element
 from indicial.program.vectors.regular import OFTEN_VECTORS, joined_parts, side_by_side
+from indicial.program.vectors.shapes import dotted, inverts
 from indicial.program.vectors.spelling import starred
-from indicial.program.vectors.tables import NORMALISED, dotted, inverts
+from indicial.program.vectors.tables import NORMALISED
 
 SIZES = frozenset("TNLIJ")
 """Capitals that are sizes if nothing says otherwise."""

@@ -13,19 +13,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import pairwise
 from typing import NamedTuple
 
 from indicial.notation import syntax as s
 from indicial.program.vectors.kinds import WEIGHTS, Kinds, is_greek
-from indicial.program.vectors.leaves import JOINING, TRACE, Leaf, elementwise, is_ones
+from indicial.program.vectors.leaves import JOINING, TRACE, Leaf, elementwise
 from indicial.program.vectors.shapes import (
     COLUMN,
     MATRIX,
     NUMBER,
     ROW,
     Shape,
+    dotted,
+    fits_all,
     flip,
+    gains,
+    ones,
     times,
     together,
 )
@@ -435,39 +438,10 @@ def merged(one: Given, two: Given) -> Given | None:
     return one | two
 
 
-def fits_all(node: s.Expression) -> bool:
-    """`0`, `1/2`, `0/β^2`: a plain number can be of any shape; `1/(1 + e^{-x})` is none."""
-    if isinstance(node, s.Group | s.Negative):
-        return fits_all(node.body)
-    if isinstance(node, s.Fraction):
-        return fits_all(node.above) and (fits_all(node.below) or node.above == s.Number("0"))
-    return isinstance(node, s.Number)
-
-
 def _at_two(one: s.Expression, two: s.Expression) -> bool:
     """Whether two names stand at two places, `s_i` and `h_j`."""
     names = [n for n in (one, two) if isinstance(n, s.Name) and len(n.sub) == 1]
     return len(names) == 2 and names[0].sub != names[1].sub
-
-
-def ones(node: s.Expression) -> tuple[Shape, ...]:
-    """What a factor `\\mathbf 1`, `\\mathbf 1^⊤` may be; nothing for other factors."""
-    if isinstance(node, s.Transpose):
-        return tuple(map(flip, ones(node.body)))
-    return (COLUMN, ROW) if is_ones(node) else ()
-
-
-def dotted(node: s.Product) -> set[int]:
-    """The factors of a product that a dot stands before: `x · y`."""
-    between = (one.span.between(two.span) or "" for one, two in pairwise(node.factors))
-    signs = ("·", "⋅", "∙", "\\cdot", "*")
-    return {n for n, text in enumerate(between, 1) if any(sign in text for sign in signs)}
-
-
-def gains(node: s.Product) -> set[int]:
-    """The factors beside a fraction: if both are vectors, `η/√s · g` is taken element by element."""
-    pairs = enumerate(pairwise(node.factors), 1)
-    return {n for n, pair in pairs if any(isinstance(f, s.Fraction) for f in pair)}
 
 
 def divides(below: s.Expression, kinds: Kinds) -> bool:
@@ -486,11 +460,6 @@ def divides(below: s.Expression, kinds: Kinds) -> bool:
 
 def _plain_capital(leaf: Leaf | None) -> bool:
     return leaf is not None and bool(leaf.capital) and not leaf.base.font
-
-
-def inverts(exponent: s.Expression) -> bool:
-    """The -1 of `A^{-1}`."""
-    return isinstance(exponent, s.Negative) and exponent.body == s.Number("1")
 
 
 def _raised(exponent: s.Expression, shape: Shape) -> tuple[Shape, float]:

@@ -30,7 +30,9 @@ from indicial.program.vectors import regular
 from indicial.program.vectors.conflicts import Conflicts, Outside
 from indicial.program.vectors.dimensions import Dimensions
 from indicial.program.vectors.emission import CLOSED, Emission, Open
+from indicial.program.vectors.functions import heads, unfolded
 from indicial.program.vectors.kinds import ONE, Kinds, allowed, sizes, values_of
+from indicial.program.vectors.labels import labelled
 from indicial.program.vectors.leaves import Leaf, full_counts
 from indicial.program.vectors.matrices import (
     drawn_one_by_one,
@@ -47,7 +49,6 @@ from indicial.program.vectors.spelling import (
     softmaxes,
     spelt_alike,
     told_apart,
-    unfolded,
 )
 from indicial.program.vectors.style import in_vector_style
 from indicial.program.vectors.tables import IMPOSSIBLE
@@ -118,10 +119,10 @@ def _begun(
     statements: list[s.Statement], messages: Messages, document: bool, skipped: list[Skipped]
 ) -> _Rewriting:
     """The statements made regular, with the kinds of their names inferred."""
-    made = spelt_alike(regular.heads(regular.raised(told_apart(statements))))
+    made = spelt_alike(heads(regular.raised(told_apart(statements))))
     made = unfolded(regular.factors(made))
     if document:
-        made = regular.labelled(made, messages)
+        made = labelled(made, messages)
     return _Rewriting(made, messages, document, skipped)
 
 

@@ -1,0 +1,185 @@
+"""Functions of one's own in vector style: put in where they are called, or named by their arguments.
+
+f(z) = tanh(W z + b), y = f(x)          →  y = tanh(W x + b)
+Swish_β(x) = x σ(β x), y = Swish_1(z)   →  y = z ⊙ σ(1 z)
+score(h_t, s_i) = h_t^⊤ s_i             →  score_{t,i} = h_t^⊤ s_i      always with these arguments
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from indicial.notation import syntax as s
+from indicial.notation.printers import name_key
+from indicial.program.messages import Messages
+from indicial.program.names.letters import index_name, is_capital, is_letter, is_lone, is_step
+from indicial.program.names.sorting import outline
+from indicial.program.names.uses import BUILT_IN
+from indicial.program.vectors.leaves import MATRIX_FUNCTIONS
+from indicial.program.vectors.regular import Change, changed, index_letters, opaque, rebuilt
+
+DEEPEST = 8
+"""How often functions that call functions are written out."""
+
+
+@dataclass(frozen=True)
+class Body:
+    """What a function of one's own says."""
+
+    function: s.Name
+    parameters: tuple[s.Name, ...]
+    value: s.Expression
+
+    def numbered(self, name: s.Name) -> Body | None:
+        """The same for `Swish_1`, where it is `Swish_β`: with 1 for β."""
+        if len(name.sub) != 1 or len(self.function.sub) != 1:
+            return None
+        (letter,), (number,) = self.function.sub, name.sub
+        if not isinstance(letter, s.Name) or not isinstance(number, s.Number):
+            return None
+        if replace(self.function, sub=()) != replace(name, sub=()):
+            return None
+        return Body(name, self.parameters, _with(self.value, {letter: number}))
+
+
+def unfolded(statements: list[s.Statement]) -> list[s.Statement]:
+    """`f(z) = tanh(W z + b)`, `y = f(x)`: the body stands at every call, with x for z."""
+    sketch = outline(statements, Messages(), document=True)
+    bodies: dict[str, Body] = {}
+    for statement in statements:
+        if not isinstance(statement, s.Equation) or len(statement.sides) != 2:
+            continue
+        left, right = statement.sides
+        if not isinstance(left, s.Call):
+            continue
+        key = name_key(left.function)
+        names = tuple(a for a in left.arguments if isinstance(a, s.Name) and not a.sub)
+        plain = len(names) == len(left.arguments) and key in sketch.functions
+        if plain and left.given is None and not _calls(right, key):
+            bodies[key] = Body(left.function, names, _by_elements(names, right))
+    if not bodies:
+        return statements
+    numbers = {n.function for st in statements for n in _right(st) if isinstance(n, s.Call)}
+    called = set(map(name_key, numbers))
+    bodies = {
+        key: body
+        for key, body in bodies.items()
+        if key in called or any(body.numbered(name) for name in numbers)
+    }
+
+    def written_out(depth: int) -> Change:
+        def change(node: s.Expression) -> s.Expression:
+            if isinstance(node, s.Call):
+                made = (b.numbered(node.function) for b in bodies.values())
+                known = bodies.get(name_key(node.function)) or next(filter(None, made), None)
+                if (
+                    known is not None
+                    and len(known.parameters) == len(node.arguments)
+                    and depth < DEEPEST
+                ):
+                    values = [change(a) for a in node.arguments]
+                    body = _with(known.value, dict(zip(known.parameters, values, strict=True)))
+                    inner = written_out(depth + 1)(body)
+                    return s.Group(replace(inner, span=node.span), span=node.span)
+            return rebuilt(node, change)
+
+        return change
+
+    heads = {body.function for body in bodies.values()}
+    kept = [
+        st for st in statements if not (isinstance(st.left, s.Call) and st.left.function in heads)
+    ]
+    return [changed(statement, written_out(0)) for statement in kept]
+
+
+def _by_elements(parameters: tuple[s.Name, ...], body: s.Expression) -> s.Expression:
+    """`x σ(β x)`, of a number x: of a vector it is taken element by element."""
+    names = list(body.every(s.Name))
+    matrices = any(is_capital(n.base) for n in names)
+    if len(parameters) != 1 or matrices or not parameters[0].base.islower():
+        return body
+
+    def change(node: s.Expression) -> s.Expression:
+        new = rebuilt(node, change)
+        if isinstance(new, s.Product):
+            held = [f for f in new.factors if parameters[0] in f.walk()]
+            rest = [f for f in new.factors if parameters[0] not in f.walk()]
+            if len(held) > 1:
+                first = s.Product((*rest, held[0]), span=new.span) if rest else held[0]
+                return s.Group(s.Hadamard((first, *held[1:]), span=new.span), span=new.span)
+        return new
+
+    return change(body)
+
+
+def _right(statement: s.Statement) -> list[s.Node]:
+    if isinstance(statement, s.Equation):
+        return [n for side in statement.sides[1:] for n in side.walk()]
+    return list(statement.walk())
+
+
+def _calls(node: s.Expression, key: str) -> bool:
+    return any(name_key(call.function) == key for call in node.every(s.Call))
+
+
+def _with(body: s.Expression, values: dict[s.Name, s.Expression]) -> s.Expression:
+    def change(node: s.Expression) -> s.Expression:
+        if isinstance(node, s.Name) and node in values:
+            value = values[node]
+            loose = isinstance(value, s.Add | s.Negative | s.Product | s.Hadamard)
+            return s.Group(value, span=value.span) if loose else value
+        return rebuilt(node, change)
+
+    return change(body)
+
+
+def heads(statements: list[s.Statement]) -> list[s.Statement]:
+    """`score(h_t, s_i) = h_t^⊤ s_i`, always with these arguments: it is `score_{t,i}`."""
+    calls = list(s.every(statements, s.Call))
+    indices = index_letters(statements)
+    # The t of `y(t) = C h(t) + D u(t-1)`, which stands nowhere else, is no value.
+    inside = [a for c in calls if c.word not in BUILT_IN for a in c.arguments]
+    asked = s.ids(a for a in inside if is_lone(a) or is_step(a))
+    new: dict[s.Call, s.Name] = {}
+    for statement in statements:
+        left = statement.left
+        if not isinstance(left, s.Call) or opaque(left):
+            continue
+        spread = left.function.base == "σ" and bool(statement.every(s.Reduction))
+        if left.function.base in BUILT_IN | MATRIX_FUNCTIONS and not spread:
+            continue  # `cos(θ) = …` says something of θ; `σ(x) = sqrt(Σ_i …)` is no sigmoid
+        written = [a for a in left.arguments if isinstance(a, s.Name)]
+        others = [n for n in s.every(statements, s.Name) if id(n) not in asked]
+        values = all(
+            (
+                name_key(a) not in indices
+                and (a.font == "bold" or any(n.stem == a.stem for n in others))
+            )
+            or not is_letter(a.base)
+            or not a.base.isascii()
+            or (
+                len(left.function.base) > 1
+                and (bool(a.sub) or is_capital(a.base))
+                and name_key(a) not in indices
+            )
+            for a in written
+        )
+        same = all(c == left for c in calls if c.function == left.function)
+        same = same and not any(_numbers(c.function, left.function) for c in calls)
+        if same and values and len(written) == len(left.arguments):
+            scripts = dict.fromkeys(i for a in written for i in a.sub if index_name(i) is not None)
+            new[left] = replace(left.function, sub=(*left.function.sub, *scripts))
+
+    def change(node: s.Expression) -> s.Expression:
+        if isinstance(node, s.Call) and node in new:
+            return replace(new[node], span=node.span)
+        return rebuilt(node, change)
+
+    return [changed(statement, change) for statement in statements] if new else statements
+
+
+def _numbers(one: s.Expression, function: s.Name) -> bool:
+    """Whether `Swish_1` is called, where it is `Swish_β` that is defined."""
+    if not isinstance(one, s.Name) or len(one.sub) != 1 or not isinstance(one.sub[0], s.Number):
+        return False
+    return len(function.sub) == 1 and replace(one, sub=()) == replace(function, sub=())

@@ -1,0 +1,112 @@
+"""Letters that tell names apart, and number nothing: labels.
+
+Γ_u = σ(W_u …), Γ_r = σ(W_r …)       u and r are parts of the names, of W_u too
+α_i = … for i ∉ {a, b}               →  `label a, b`: then v_a is a name of its own, unless v_i says that
+                                        a is an element
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+
+from indicial.notation import syntax as s
+from indicial.notation.printers import name_key
+from indicial.program.messages import Messages
+from indicial.program.names.letters import index_name, is_capital, is_lone
+from indicial.program.vectors.regular import changed, index_letters, rebuilt
+
+COUNTED = frozenset("ijklmnpqst")
+"""Letters that number things; another one in their place tells names apart."""
+
+
+def lettered(statements: list[s.Statement]) -> list[s.Statement]:
+    """`Γ_u = …`, `Γ_r = …`: what a letter tells apart; it is a part of the names, of `W_u` too."""
+    lefts = [st.sides[0] for st in statements if isinstance(st, s.Equation)]
+    defined = {n.stem for n in lefts if isinstance(n, s.Name) and any(map(is_lone, n.sub))}
+    if not defined:
+        return statements
+    letters: dict[s.Name, set[str]] = defaultdict(set)
+    running: set[str] = set()
+    for statement in statements:
+        for node in statement.every(s.Name, s.Reduction, s.Index):
+            places: tuple[s.Expression, ...] = ()
+            if isinstance(node, s.Reduction):
+                places = node.under
+            elif isinstance(node, s.Index):  # vectors in brackets, `[h_u, x_t]`, number nothing
+                places = tuple(i for i in node.items if all(n.bare for n in i.every(s.Name)))
+            elif isinstance(node, s.Name):
+                places = tuple(i for i in node.scripts if not is_lone(i))
+                below = node.sub[0] if len(node.sub) == 1 else None
+                if isinstance(below, s.Number):  # `x_1, …, x_d`
+                    defined.discard(node.stem)
+                if isinstance(below, s.Name) and is_lone(below) and not is_capital(below.base):
+                    letters[node.stem].add(below.base)  # T is the last t
+            running |= {n.base for place in places for n in place.every(s.Name)}
+    labels = {
+        letter
+        for stem, told in letters.items()
+        if stem in defined and len(told) > 1 and not told <= COUNTED and not told & running
+        for letter in told
+    }
+    if not labels:
+        return statements
+
+    def change(node: s.Expression) -> s.Expression:
+        if isinstance(node, s.Name) and any(is_lone(i) for i in node.sub):
+            below = (
+                replace(i, font="roman") if isinstance(i, s.Name) and i.base in labels else i
+                for i in node.sub
+            )
+            return replace(node, sub=tuple(below))
+        return rebuilt(node, change)
+
+    return [changed(statement, change) for statement in statements]
+
+
+def labelled(statements: list[s.Statement], messages: Messages) -> list[s.Statement]:
+    """The letters of a set (`i ∉ {a, b}`) are labels; a guard about labels only says nothing."""
+    labels: dict[str, s.Name] = {}
+    asked: set[str] = set()
+    kept: list[s.Statement] = []
+    for statement in statements:
+        guard = statement.guard if isinstance(statement, s.Equation) else None
+        if isinstance(statement, s.Equation) and isinstance(guard, s.Comparison):
+            subject, container = guard.operands[0], guard.operands[-1]
+            if guard.operators in (("∈",), ("∉",)) and isinstance(container, s.SetLiteral):
+                letters = [i for i in container.items if index_name(i) is not None]
+                labels |= {name_key(i): i for i in letters if isinstance(i, s.Name)}
+                if any(n == subject for n in statement.sides[0].walk()):
+                    asked |= {name_key(i) for i in letters if isinstance(i, s.Name)}
+                else:
+                    text = "what the guard speaks of is not on the left: it is read as a label"
+                    messages.note("label-guard", text, guard.span)
+                    statement = replace(statement, guard=None)
+        kept.append(statement)
+    bound = index_letters(kept)
+    scripted = [
+        (replace(n, sub=(), sup=()), name_key(letter))
+        for n in s.every(kept, s.Name)
+        if len(n.sub) == 1
+        for letter in n.sub if isinstance(letter, s.Name) and index_name(letter) is not None
+    ]  # fmt: skip
+    indexed = {stem for stem, letter in scripted if letter in bound and letter not in labels}
+    elements = {letter for stem, letter in scripted if stem in indexed}
+    labels = {key: name for key, name in labels.items() if key in elements | asked}
+    if not labels:
+        return kept
+
+    def change(node: s.Expression) -> s.Expression:
+        """`v_a` becomes a name of its own, where v has no other index."""
+        if isinstance(node, s.Name) and len(node.sub) == 1 and isinstance(node.sub[0], s.Name):
+            stem = replace(node, sub=(), sup=())
+            if name_key(node.sub[0]) in labels and stem not in indexed:
+                base = name_key(replace(stem, sub=node.sub))
+                return replace(node, base=base, accents=(), primes=0, sub=())
+        return rebuilt(node, change)
+
+    names = tuple(labels.values())
+    return [
+        s.Declaration("label", names, span=names[0].span),
+        *(changed(statement, change) for statement in kept),
+    ]
