@@ -1,0 +1,262 @@
+r"""A piece of an equation of prose → the notion that it is about, if that is none of tensors; or nothing.
+
+\mathbb{E}_x[f(x)]         it holds an expectation
+\frac{dy}{dx}              it is about derivatives
+P(S_t = u)                 it is about the probability of an event
+x * K                      x * K may be a convolution
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from indicial.notation import syntax as s
+from indicial.notation.printers import unicode
+from indicial.notation.signs import SCRIPT_LETTERS
+from indicial.program.names.letters import GROUPS, WORDS, index_expression, index_name, is_capital
+from indicial.program.names.outline import Outline
+from indicial.program.names.uses import BUILT_IN, PROBABILITY
+from indicial.program.vectors.kinds import GREEK_MATRICES, is_greek
+from indicial.program.vectors.spelling import starred
+
+OPERATORS = frozenset(
+    {
+        "Var", "var", "Cov", "cov", "Corr", "corr", "KL", "JS", "TV", "MI", "MSE", "Bias", "Pr", "Pop",
+        "sup", "inf", "arg", "gcd", "mod", "det", "rank", "dim", "supp",
+    }
+)  # fmt: skip
+"""Words that are no tensors, whatever brackets follow them."""
+
+
+_SETS = frozenset(SCRIPT_LETTERS.values()) - set("ℒ𝒩𝒰")
+"""Script letters: sets, structures, distributions. A loss and what is drawn from are read."""
+
+
+def _convolved(one: s.Name, two: s.Name) -> bool:
+    """The `x * K` of `y = x * K`: two whole things, one of them a kernel by its letter."""
+    whole = not any(n.sub or n.sup or is_greek(n.base) for n in (one, two))
+    return whole and starred(one, two) and bool({one.base, two.base} & KERNELS)
+
+
+KERNELS = frozenset("Kkw")
+"""Letters of what something is convolved with."""
+
+
+def _is_function_name(node: s.Expression) -> bool:
+    """The σ and tanh of `(σ, σ, σ, tanh)^⊤ W [h; x]`, which nothing is given to."""
+    return isinstance(node, s.Name) and node.bare and node.base in BUILT_IN
+
+
+def notion(node: s.Node, outline: Outline) -> str:
+    """What a node is about that tensors are not; nothing for all others."""
+    match node:
+        case s.Call() if _of_an_event(node):
+            return "it is about the probability of an event"
+        case s.Index() if any(_is_distribution(item, outline) for item in node.items):
+            return "it is about a function of distributions"
+        case s.Fraction() if all(_first(part) in ("d", "∂") for part in (node.above, node.below)):
+            return "it is about derivatives"
+        case s.Name(sub=(s.SetLiteral() | s.Group(bracket="{") | s.Comparison(), *_)) if (
+            len(node.base) == 1
+        ):
+            return f"{unicode(node)} may be an indicator"
+        case s.Product(factors=(s.Name() as one, s.Name() as two)) if _convolved(one, two):
+            return f"{unicode(one)} * {unicode(two)} may be a convolution"
+        case s.ListLiteral() if any(map(_is_function_name, node.items)):
+            return "it lists functions"
+        case s.Name() if node.base.endswith((".shape", ".size", ".ndim")):
+            return "it is about shapes"
+        case s.Name() if node.base == "𝔼":
+            return "it holds an expectation"
+        case s.Name() if node.base in OPERATORS and not _on_a_left_side(node, outline):
+            return f"it uses {node.base}"
+        case s.Name(base="e", sup=(exponent,)) if _imaginary(exponent, outline):
+            return "it uses complex numbers"
+        case s.Name(base="e", sub=(), sup=(s.Name(),)) if _on_a_left_side(node, outline):
+            return "e is a name here, and may be Euler's number"
+        case s.Name() if node.base in _SETS and node.base not in outline.declared:
+            return f"{node.base} is a set or a structure"
+        case s.Index() | s.Call() | s.Product() if _expects(node, outline):
+            return "it holds an expectation"
+        case s.Index() if node.base in outline.heads and any(map(_is_bold, node.items)):
+            return "it is about a function of vectors"
+        case s.Call() if node.word not in BUILT_IN and any(map(_is_moment, node.arguments)):
+            return "it is about continuous time"
+        case s.Name(font="bold", sup=(s.Name() as power,)) if _is_exponent(node, power, outline):
+            return "it takes a power of a matrix"
+        case s.Name(sub=(s.Name() as word,)) if _half_indices(word, outline):
+            return f"{unicode(node)} has letters below that may be indices"
+        case s.Call(function=s.Name(base="exp"), arguments=(only,)) if _bare_capital(only, outline):
+            return "it may take the exponential of a matrix"
+        case s.Call(function=s.Name(base="abs")) if any(map(_is_matrix, node.arguments)):
+            return "it uses a determinant"
+        case s.Expectation() if not _speaks_of_tokens(node):
+            return "it holds an expectation"
+        case s.Reduction(operator="argmin" | "argmax") if _over_parameters(node):
+            return "it is about the best parameters" if not _speaks_of_tokens(node) else ""
+    return ""
+
+
+def _of_an_event(call: s.Call) -> bool:
+    """`P(S_t = u)`, `P(\\text{omit } i)`, `P_{y ~ Q}(…)`."""
+    name = call.function
+    if name.base not in PROBABILITY:
+        return False
+    held = (*call.arguments, *(call.given or ()))
+    return any(s.is_condition(a) for a in (*held, *name.sub)) or any(
+        isinstance(n, s.Name) and len(n.base) > 1 and n.font == "roman"
+        for a in held if isinstance(a, s.Product) for n in a.factors
+    )  # fmt: skip
+
+
+def _is_distribution(item: s.Expression, outline: Outline) -> bool:
+    """The P of `H[P]`, beside `P(j)`."""
+    if not isinstance(item, s.Name) or item.base not in PROBABILITY:
+        return False
+    return any(call.function == item for call in s.every(outline.statements, s.Call))
+
+
+def _on_a_left_side(name: s.Name, outline: Outline) -> bool:
+    """Whether an equation defines a name, or its elements: the e^t of `e_i^t = v^⊤ tanh(…)`."""
+    lefts = [st.left for st in outline.statements]
+    return any(isinstance(left, s.Name) and replace(left, sub=()) == name for left in lefts)
+
+
+def _imaginary(exponent: s.Expression, outline: Outline) -> bool:
+    """The i of `e^{i m θ}`, which numbers nothing."""
+    factors = s.factors(exponent)
+    return s.Name("i") in factors and "i" not in outline.naming.live
+
+
+def _bare_capital(node: s.Expression, outline: Outline) -> bool:
+    """The ΔA of `exp(ΔA)`, the A of `exp(t A)`, of which nothing says how many indices it has."""
+    last = node.factors[-1] if isinstance(node, s.Product) else node
+    if not isinstance(last, s.Name) or last.sub or last.sup:
+        return False
+    letter = last.base.lstrip("Δ")
+    known = outline.bracketed | set(outline.declared) | set(outline.sizes)
+    return letter.isascii() and is_capital(letter) and outline.naming.read(last).key not in known
+
+
+def _is_matrix(node: s.Expression) -> bool:
+    """The Σ of `|Σ|`, the `K + I` of `|K + I|`."""
+    terms = s.terms(node)
+    return any(
+        isinstance(t, s.Name)
+        and (
+            t.base in GREEK_MATRICES
+            or t == s.Name("I")
+            or (t.font == "bold" and is_capital(t.base))
+        )
+        for t in terms
+    )
+
+
+def _is_exponent(name: s.Name, power: s.Name, outline: Outline) -> bool:
+    """The n of `\\mathbf A^n` beside `\\mathbf A`."""
+    if not is_capital(name.base) or not power.bare or power.font or power.base not in "kmnprt":
+        return False
+    bare = replace(name, sup=())
+    return bare in s.every(outline.statements, s.Name)
+
+
+def _half_indices(word: s.Name, outline: Outline) -> bool:
+    """The `ijkl` of `y_{il} = x_{ijkl} a_{jk}`, of which only i and l are indices for sure."""
+    letters = word.base if word.bare and not word.font and word.base not in WORDS else ""
+    known = {letter for letter in letters if letter in outline.naming.live}
+    return 1 < len(letters) <= 4 and letters.islower() and 1 < len(known) < len(set(letters))
+
+
+def _is_bold(item: s.Expression) -> bool:
+    return isinstance(item, s.Name) and item.font == "bold"
+
+
+def _first(part: s.Expression) -> str:
+    if isinstance(part, s.Product):
+        part = part.factors[0]
+    return part.base if isinstance(part, s.Name) and not part.sub else ""
+
+
+def is_differential(node: s.Product) -> bool:
+    """`η g dt`: a d before a letter, which is no factor."""
+    return any(a == s.Name("d") and isinstance(b, s.Name) for a, b in pairwise(node.factors))
+
+
+def _is_moment(argument: s.Expression) -> bool:
+    """The `t + Δt` and `t + n Δt` of `z(t + Δt)`."""
+    terms = argument.terms if isinstance(argument, s.Add) else ()
+    factors = [f for t in terms for f in s.factors(t)]
+    return any(isinstance(f, s.Name) and f.base[:1] == "Δ" and len(f.base) > 1 for f in factors)
+
+
+def _over_parameters(node: s.Reduction) -> bool:
+    letters = [n.base for under in node.under for n in under.every(s.Name)]
+    return any(letter in GROUPS or letter in "θωφψ" for letter in letters)
+
+
+def _speaks_of_tokens(node: s.Node) -> bool:
+    """Whether a loss is about `P(w_t | w_0, …)`: a model of tokens in a row."""
+    return any(
+        any(_in_a_row(a) for a in (*n.arguments, *(n.given or ()))) for n in node.every(s.Call)
+    )
+
+
+def _in_a_row(argument: s.Expression) -> bool:
+    return isinstance(argument, s.Dots) or (isinstance(argument, s.Name) and bool(argument.sub))
+
+
+def _expects(node: s.Node, outline: Outline) -> bool:
+    """`E[X^2]`, `E (g - μ)^2`, `E_b ‖g‖`: an E that is no tensor of the program."""
+    parts: Sequence[s.Expression] = ()
+    if isinstance(node, s.Product):
+        parts = _leading(node.factors[:-1])
+    elif isinstance(node, s.Index):
+        parts = (node.base,)
+    elif isinstance(node, s.Call):
+        parts = (node.function,)
+    expecting = any(isinstance(part, s.Name) and part.base == "E" for part in parts)
+    return expecting and not _known_e(outline) and not _embeds(node, outline)
+
+
+def _embeds(node: s.Node, outline: Outline) -> bool:
+    """`E y_{t-1}` beside `W s_{t-1}`: one matrix among others that are multiplied with vectors."""
+
+    own = _map(node)
+    products = s.every(outline.statements, s.Product)
+    return own is not None and any(_map(other) not in (None, own) for other in products)
+
+
+def _map(node: s.Node) -> s.Name | None:
+    """The W of `W s_{t-1}`."""
+    factors = node.factors if isinstance(node, s.Product) else ()
+    if len(factors) != 2 or not all(isinstance(f, s.Name) and not f.sup for f in factors):
+        return None
+    matrix, vector = (f for f in factors if isinstance(f, s.Name))
+    maps = is_capital(matrix.base) and not is_capital(vector.base) and bool(vector.sub)
+    return matrix if maps else None
+
+
+def _leading(factors: tuple[s.Expression, ...]) -> tuple[s.Expression, ...]:
+    """The factors up to the first capital: behind a matrix an E is another one, `W E y`."""
+    for number, factor in enumerate(factors):
+        if isinstance(factor, s.Name) and is_capital(factor.base):
+            return factors[: number + 1]
+    return factors
+
+
+def _known_e(outline: Outline) -> bool:
+    """Whether the program has a tensor E: declared, or with two indices somewhere, or one on a left side."""
+    read = any(
+        isinstance(node.base, s.Name)
+        and node.base.base == "E"
+        and len(node.items) > 1
+        and all(map(index_expression, node.items))
+        for node in s.every(outline.statements, s.Index)
+    )
+    defined = any(
+        d.key == "E" and all((n := index_name(i)) and not is_capital(n.base) for i in d.items)
+        for d in outline.definitions
+    )
+    return "E" in outline.declared or read or defined
