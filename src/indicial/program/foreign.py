@@ -139,54 +139,67 @@ def _changes(equation: s.Equation) -> bool:
 
 def _left(equation: s.Equation, outline: Outline) -> str:
     """Why the left side is nothing that an equation can define."""
-    left = equation.sides[0]
-    if isinstance(left, s.Product) and _convolves(left.factors[0]):
-        return "its left side is a product of functions"
-    if isinstance(left, s.Name) and left.base == "e" and left.sup and "e" not in outline.bracketed:
+    match equation.left:
+        case s.Name() as name:
+            return _left_name(name, equation, outline)
+        case s.Product() as product:
+            return _left_product(product, equation, outline)
+        case s.Call() as call:
+            return _left_call(call, equation, outline)
+    return ""
+
+
+def _left_name(left: s.Name, equation: s.Equation, outline: Outline) -> str:
+    if left.base == "e" and left.sup and "e" not in outline.bracketed:
         return "its left side is a power"
-    if isinstance(left, s.Name) and any(
-        isinstance(i, s.TupleLiteral | s.Product) for i in left.sub
-    ):
+    if any(isinstance(i, s.TupleLiteral | s.Product) for i in left.sub):
         return f"{unicode(left)} stands at a place that is computed"
-    called = [c for side in equation.sides[1:] for c in side.every(s.Call) if c.function == left]
+    called = [c for c in s.every(equation.sides[1:], s.Call) if c.function == left]
     if any(len(c.arguments) > 1 for c in called):  # `ℒ = ℒ(ŷ, y)`
         return f"{unicode(left)} is a function that nothing here defines"
-    if isinstance(left, s.Name) and (place := _raised_to(left, equation)):
+    if place := _raised_to(left, equation):
         return f"{place} may be a place or a part of the name"
-    if isinstance(left, s.Name):
-        read = outline.naming.read(left)
-        if not read.items and read.power is None and any(map(_sum_of_letters, left.sub)):
-            return f"{read.key} stands at a place that is computed"
-    if isinstance(left, s.Product) and "_" in left.span.text and _letters_only(left):
+    read = outline.naming.read(left)
+    if not read.items and read.power is None and any(map(_sum_of_letters, left.sub)):
+        return f"{read.key} stands at a place that is computed"
+    return ""
+
+
+def _left_product(left: s.Product, equation: s.Equation, outline: Outline) -> str:
+    if _convolves(left.factors[0]):
+        return "its left side is a product of functions"
+    if "_" in left.span.text and _letters_only(left):
         return "its left side is a product"
-    if isinstance(left, s.Product) and is_differential(left):
+    if is_differential(left):
         return "it is about differentials"
-    if isinstance(left, s.Product) and (word := _spelt(left, outline)):
+    if word := _spelt(left, outline):
         return f"{word} may be a word or a product"
-    if isinstance(left, s.Product) and not _applied(left) and _plain_letters(equation, outline):
+    if not _applied(left) and _plain_letters(equation, outline):
         return "its left side is a product"
-    use = outline.use(left)
-    if isinstance(left, s.Call) and (word := _named_element(left)):
+    return ""
+
+
+def _left_call(left: s.Call, equation: s.Equation, outline: Outline) -> str:
+    if word := _named_element(left):
         return f"it is about one element, “{word}”, that nothing here numbers"
-    if isinstance(left, s.Call) and unicode(left.function) in MATRIX_FUNCTIONS:
+    if unicode(left.function) in MATRIX_FUNCTIONS:
         return "its left side is no name"
-    if not isinstance(left, s.Call) or use is None or use.kind != "tensor":
+    use = outline.use(left)
+    if use is None or use.kind != "tensor":
         return ""
+    names = equation.every(s.Name)
     numbering = _numbering(outline)
     for argument in left.arguments:
-        if any(n.sub and replace(n, sub=()) == argument for n in equation.every(s.Name)):
+        if any(n.sub and replace(n, sub=()) == argument for n in names):
             return f"{unicode(argument)} is an index here, and has indices"
-        if (
-            isinstance(argument, s.Name)
-            and argument.base in "XYZ"
-            and _is_called_only(argument, outline)
-        ):
+        if not isinstance(argument, s.Name):
+            continue
+        alone = argument.base in "xyzuv" and argument not in numbering
+        random = argument.base in "XYZ" and _is_called_only(argument, outline)
+        if random or (alone and not argument.sub):
             return f"{unicode(argument)} is an argument here, and no index"
-        if isinstance(argument, s.Name) and argument.base in "xyzuv" and argument not in numbering:
-            if not argument.sub:
-                return f"{unicode(argument)} is an argument here, and no index"
-            if not any(n == argument for side in equation.sides[1:] for n in side.walk()):
-                return f"{unicode(argument)} stands on the left side only"
+        if alone and argument not in s.every(equation.sides[1:], s.Name):
+            return f"{unicode(argument)} stands on the left side only"
     return ""
 
 
