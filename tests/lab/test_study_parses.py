@@ -178,6 +178,28 @@ def test_a_run_of_ones_own(bank: Path) -> None:
     assert 0 <= found["model"]["relations"]["det"][0] <= 1
 
 
+LABELS = """
+input x[t] in V
+input relation[t] in R
+α[t,s] = softmax_s e[x[t],J] W[J,J'] e[x[s],J']
+h[t,j] = Σ_s α[t,s] e[x[s],j]
+P(relation_t | x) = softmax_{relation_t} U[relation_t,J] h[t,J]
+loss = 1/T Σ_t -ln P(relation_t | x)
+"""
+
+
+def test_the_words_of_a_model_that_says_labels_of_them(bank: Path) -> None:
+    Path("labels.eq").write_text(LABELS, encoding="utf-8")
+    terms = {"batch_size": 4, "quiet": True, "max_steps": 1}
+    train("labels.eq", data="bank/en-ud-train.conllu", set={"J": "4"}, out="run", **terms)
+    reader = Reader(Run.open("run"))
+    assert (reader.text, reader.later) == ("x", 0)
+    (weights,), _ = word_weights(reader, TREES[:1])
+    e, W = (reader.module.parameter(name).detach() for name in "eW")
+    x = e[torch.tensor(reader.pieces(TREES[0].words)[0])]
+    torch.testing.assert_close(torch.tensor(weights[0]), (x @ W @ x.T).softmax(1).double())
+
+
 def test_what_is_trained(bank: Path) -> None:
     """The head that is taught looks from the later word of a link at the earlier one: against loops."""
     trials = parses.Parses(parses.QUICK, "bank").trials(Path("s"))

@@ -110,8 +110,8 @@ def open_together(
 ) -> Together:
     """Files with rows hold questions, all others are texts."""
     named = {name: columns.get(name, name) for name in NAMES}
-    tables = [name for name in what if _is_table(name)]
-    others = [name for name in what if not _is_table(name)]
+    tables = [name for name in what if not is_text(name)]
+    others = [name for name in what if is_text(name)]
     texts = open_source(others, field, documents, raw) if others else None
     if isinstance(texts, World):
         raise IndicialError(f"{texts.name} is a built-in world, which cannot be joined with files")
@@ -121,13 +121,14 @@ def open_together(
     )
 
 
-def _is_table(name: str) -> bool:
-    return kind_of(File(Path(name), name), None) != "text"
+def is_text(name: str) -> bool:
+    """Whether it holds texts: a folder, or a file that is no table."""
+    return Path(name).is_dir() or kind_of(File(Path(name), name), None) == "text"
 
 
 def as_read(what: Sequence[str], asked: bool) -> list[int]:
     """The numbers of the names in the order in which their documents are read: of tables with questions, last."""
-    return sorted(range(len(what)), key=lambda number: asked and _is_table(what[number]))
+    return sorted(range(len(what)), key=lambda number: asked and not is_text(what[number]))
 
 
 def _strand(names: Sequence[str], columns: Mapping[str, str]) -> Strand:

@@ -31,7 +31,7 @@ LONGEST = 32
 """Tokens of an answer."""
 TOGETHER = 64
 """Questions that are answered side by side."""
-OFTEN = ((0, 0), (1, 1), (2, 4), (5, 19), (20, 10**9))
+OFTEN = {"0": (0, 0), "1": (1, 1), "2–4": (2, 4), "5–19": (5, 19), "20+": (20, 10**9)}
 """How often something stands in a text, in a few groups."""
 BINS = 10
 RECALLED = (1, 5)
@@ -126,16 +126,9 @@ class Matches:
         """Groups by how often each of some words stands in the text: name, how many, the share right."""
         counts = {one: self.text.count(one) if one else 0 for one in set(of)}
         found: list[tuple[str, int, float]] = []
-        for low, high in OFTEN:
+        for name, (low, high) in OFTEN.items():
             here = [r for one, r in zip(of, self.right, strict=True) if low <= counts[one] <= high]
             if here:
-                name = (
-                    str(low)
-                    if low == high
-                    else f"{low}+"
-                    if high == OFTEN[-1][1]
-                    else f"{low}–{high}"
-                )
                 found.append((name, len(here), float(np.mean(here))))
         return found
 

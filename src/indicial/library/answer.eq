@@ -7,7 +7,8 @@ parameter a[v] = 0
 f[m] = Σ_u exp(9 a[q[u]]) c[q[u],m] (1 + b[q[u-1],m])
 g[n,m] = Σ_s exp(9 a[d[n,s]]) c[d[n,s],m] (1 + b[d[n,s-1],m])
 P_{find}(n | q) = softmax_n 30 f[M] g[n,M] / (‖f[M]‖ ‖g[n,M]‖)
-E[r,j] = dropout(e[x[r],j], 0.3)
+keep[r] = dropout(1, 0.15)
+E[r,j] = keep[r] dropout(e[x[r],j], 0.2)
 F[r,j] = E[r,j] + ReLU(Σ_{o=0}^{6} W^1[o,j,J] E[r+o-3,J] - B^1[j])
 G[r,J] = layernorm(F[r,J])
 H[r,j] = F[r,j] + ReLU(Σ_{o=0}^{6} W^2[o,j,J] G[r+o-3,J] - B^2[j])
@@ -19,9 +20,10 @@ A[t,j] = Z[t,j] + W^O[j,K,I] β[K,t,T] (W^V[K,I,J] D[T,J])
 Y[t,J] = layernorm(A[t,J])
 α[t,r] = softmax_r X[r,J] (W^C[J,J'] Y[t,J']) + Σ_{o=1}^{3} (v^C[o,J] Y[t,J]) 1[x[r-o] = w[t-o]]
 h[t,j] = Σ_r α[t,r] X[r,j]
-γ[t] = σ(v^Y[J] Y[t,J] + v^h[J] h[t,J] - B^γ)
+y[t,j] = Y[t,j] + ReLU(W^y[j,J] Y[t,J] + W^h[j,J] h[t,J] - B^y[j])
+γ[t] = σ(v^γ[J] y[t,J] - B^γ)
 κ[t,v] = Σ_r α[t,r] 1[x[r] = v]
-P(w[t] | x, w[0], …, w[t-1]) = γ[t] κ[t,w_t] + (1 - γ[t]) softmax_{w_t} e[w_t,J] Y[t,J]
+P(w[t] | x, w[0], …, w[t-1]) = γ[t] κ[t,w_t] + (1 - γ[t]) softmax_{w_t} e[w_t,J] y[t,J]
 ℒ_{read} = 1/T Σ_t -ln P(w_t | …)
 loss = -ln P_{find}(n | q) + ℒ_{read}
 w[t] ~ P(w_t | …)

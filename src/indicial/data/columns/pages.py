@@ -26,9 +26,7 @@ from typing import Any
 from indicial.data.columns.binding import named
 from indicial.data.columns.slots import Slot
 from indicial.data.columns.tables import Cells, Rows, Table
-from indicial.data.documents import kind_of
-from indicial.data.questions import ANSWER, NAMES, QUESTION, Questions, open_together
-from indicial.data.reading import File
+from indicial.data.questions import ANSWER, NAMES, QUESTION, Questions, is_text, open_together
 from indicial.data.sources import Source
 from indicial.data.tokenizers import MARK
 from indicial.program.messages import IndicialError
@@ -161,8 +159,3 @@ def looked_up(
     reads |= {name: QUESTION if number == 0 else PAGE for number, name in enumerate(rest)}
     own = {name: column for name, column in said.items() if name not in NAMES}
     return [Paged(together.asked, together.texts)], {**reads, **own}
-
-
-def is_text(name: str) -> bool:
-    """Whether it holds pages: a folder, or a file that is no table."""
-    return Path(name).is_dir() or kind_of(File(Path(name), name), None) == "text"

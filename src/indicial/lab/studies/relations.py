@@ -19,11 +19,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from indicial.data.columns.codings import Text
 from indicial.data.columns.conllu import Sentence, sentences
+from indicial.data.columns.slots import TEXT, UNITS
 from indicial.data.columns.tables import open_table
 from indicial.data.columns.trees import likeliest_tree
 from indicial.inspect.heads import weights_of
 from indicial.program.messages import IndicialError
+from indicial.tasks.forms import form_of
 from indicial.tasks.predictions import prediction, token_inputs
 from indicial.tasks.probe import probe
 
@@ -103,11 +106,20 @@ class Reader:
         self.run, self.module = run, run.module(checkpoint)
         found, how = prediction(run.program.code), probe(run.program)
         words = token_inputs(run.program.code)[0] if found is None else found.blanked or found.token
-        self.text = words.name
-        self.later = 0 if found is None or how.looks_ahead else int(how.first_is_known)
+        self.text, self.coding = words.name, None
+        if run.description.task == "columns":
+            # Of several inputs the words are what is read, and not labels or places that are said of them.
+            texts = [slot for slot in form_of(run.program).slots if slot.kind in (TEXT, UNITS)]
+            if not texts:
+                raise IndicialError(f"{run.folder} reads no words")
+            self.text = min(texts, key=lambda slot: slot.predicted).name
+            self.coding = run.codings()[self.text]
+        later = found is not None and found.token.name == self.text and not how.looks_ahead
+        self.later = int(later and how.first_is_known)
         """A model that predicts the first word as well reads each word so many places later."""
-        self.tokenizer = None if run.description.task == "columns" else run.tokenizer()
-        self.coding = run.codings()[self.text] if self.tokenizer is None else None
+        self.tokenizer = run.tokenizer() if self.coding is None else None
+        if isinstance(self.coding, Text):
+            self.tokenizer = self.coding.tokenizer
         self.end = 0 if self.tokenizer is None else self.tokenizer.eos
 
     def fitting(self, trees: Sequence[Tree], most: int) -> list[Tree]:
