@@ -88,7 +88,7 @@ class Hoisting:
         self.statement = statement
         self.nest = nest
         self.made: list[ir.Statement] = []
-        loops = [step for step in nest[-1].steps if isinstance(step, Loop)]
+        loops = [s for loop in nest[-1:] for s in loop.steps if isinstance(s, Loop)]
         found = (loop.fixed(statement) for loop in loops if statement in loop.statements())
         self.inner = {index[0] for index in found if index is not None}
         """The index of the statement that a loop inside the last one walks."""
