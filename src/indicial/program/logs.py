@@ -21,7 +21,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from indicial.program import ir, rewrite
-from indicial.program.moving import Unmovable, moved
+from indicial.program.cost.conditions import surely_in
+from indicial.program.moving import Unmovable, indices_at, moved
 from indicial.program.sizes import nonnegative
 
 Ranges = dict[str, ir.Index]
@@ -300,23 +301,9 @@ def _shifted(node: ir.Reduce, factors: list[ir.Expression]) -> ir.Expression | N
 
 def _at(statement: ir.Statement, read: ir.Read, ranges: Ranges) -> ir.Expression | None:
     """The right side of a statement at the places of a read that certainly stays in its ranges."""
-    places: dict[str, ir.Affine] = {}
-    own = {index.name: index for index in statement.indices}
-    for left, place in zip(statement.left, read.places, strict=True):
-        if (
-            not isinstance(left, ir.Affine)
-            or left.shift is None
-            or not isinstance(place, ir.Affine)
-        ):
-            return None
-        letter, by = left.shift
-        at = ir.Affine(place.terms, place.offset - by)
-        ends = at.known_ends(ranges)
-        if ends is None or not nonnegative(ends[0] - own[letter].lower):
-            return None
-        if not nonnegative(own[letter].upper - ends[1]):
-            return None
-        places[letter] = at
+    places, own = indices_at(statement, read.places), statement.scope
+    if places is None or not all(surely_in(at, ranges, own[n]) for n, at in places.items()):
+        return None
     try:
         return moved(statement.body, places)
     except Unmovable:

@@ -36,6 +36,20 @@ def specialised(statement: ir.Statement, places: Places) -> ir.Statement:
     )
 
 
+def indices_at(statement: ir.Statement, places: Sequence[ir.Place]) -> dict[str, ir.Affine] | None:
+    """Where the indices of an equation are if its left side is at some places, if those are plain.
+
+    `h[t+1,j] = …` at `h[0,k]`: t is -1, j is k.
+    """
+    found: dict[str, ir.Affine] = {}
+    for own, at in zip(statement.left, places, strict=True):
+        if not isinstance(own, ir.Affine) or own.shift is None or not isinstance(at, ir.Affine):
+            return None
+        name, shift = own.shift
+        found[name] = ir.Affine(at.terms, at.offset - shift)
+    return found
+
+
 def moved_left(place: ir.Affine | ir.Flat, places: Places) -> ir.Affine | ir.Flat:
     """A place of a left side."""
     result = moved_place(place, places)

@@ -26,7 +26,8 @@ from indicial.compile.emit.patterns.pattern import Missed
 from indicial.compile.emit.picks import choose
 from indicial.compile.emit.reads import Bounds
 from indicial.compile.emit.values import Environment, Value, aligned
-from indicial.program.ir import Affine, Apply, Expression, Index, Read, Reduce
+from indicial.compile.passes.algebra import flat
+from indicial.program.ir import Affine, Expression, Index, Read, Reduce
 from indicial.program.rewrite import is_constant
 from indicial.program.sizes import Size
 
@@ -67,7 +68,9 @@ class Convolution:
 def match(node: Reduce, env: Environment) -> Convolution | Missed | None:
     """The convolution that a sum is, its condition apart, with the indices of the sum in scope."""
     summed = {i.name for i in node.indices}
-    reads, rest = factors(node.body)
+    factors = flat("*", (node.body,))
+    reads = [factor for factor in factors if isinstance(factor, Read)]
+    rest = [factor for factor in factors if not isinstance(factor, Read)]
     moving = [r for r in reads if _windows(r, summed, env)]
     if not moving:
         return None
@@ -81,21 +84,6 @@ def match(node: Reduce, env: Environment) -> Convolution | Missed | None:
         return Missed("the window has more than three axes")
     channels = tuple(n for n in summed if n not in {w.within for w in windows})
     return _checked(Convolution(data, weights, windows, channels, tuple(rest)), summed, env)
-
-
-def factors(body: Expression) -> tuple[list[Read], list[Expression]]:
-    """The tensors that are multiplied, and what else is."""
-    if isinstance(body, Read):
-        return [body], []
-    if isinstance(body, Apply) and body.function == "*":
-        reads: list[Read] = []
-        rest: list[Expression] = []
-        for argument in body.arguments:
-            some, others = factors(argument)
-            reads += some
-            rest += others
-        return reads, rest
-    return [], [body]
 
 
 def _windows(read: Read, summed: set[str], env: Environment) -> tuple[Window, ...]:

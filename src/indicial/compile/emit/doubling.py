@@ -35,8 +35,8 @@ from indicial.compile.passes.linear import Linear, linear
 from indicial.compile.passes.scan import Members, Unsupported, extract
 from indicial.compile.schedule.plan import Around, Call, Loop, Plan, Step
 from indicial.compile.schedule.schedule import schedule
-from indicial.program.ir import Code, IndexValue, Reduce, SizeValue, Softmax
-from indicial.program.rewrite import tensors_read
+from indicial.program.ir import Code, IndexValue
+from indicial.program.rewrite import sizes_in, tensors_read
 
 PARTS = 3
 """In so many steps the smallest number becomes larger than the largest."""
@@ -251,20 +251,7 @@ class Alone:
 
 
 def sizes_of(code: Code) -> tuple[str, ...]:
-    """The sizes that a program needs to know."""
-    used = {n for t in code.tensors.values() for a in t.axes for n in a.extent.names}
-    return tuple(n for n in code.sizes if n in used | _mentioned(code))
-
-
-def _mentioned(code: Code) -> set[str]:
-    """The sizes that equations compute with: the I of 1/√I, the T of a range."""
-    found: set[str] = set()
-    for statement in code.statements:
-        for node in statement.body.walk():
-            if isinstance(node, SizeValue):
-                found |= node.size.names
-            elif isinstance(node, Reduce | Softmax):
-                found |= {n for i in node.indices for s in i.range for n in s.names}
-            elif isinstance(node, IndexValue):
-                found |= node.place.offset.names
-    return found
+    """The sizes that a program needs to know: of its ranges, and those that equations compute with."""
+    places = (v.place.offset for s in code.statements for v in s.body.every(IndexValue))
+    used = {name for size in (*sizes_in(code), *places) for name in size.names}
+    return tuple(name for name in code.sizes if name in used)

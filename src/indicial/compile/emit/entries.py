@@ -21,11 +21,11 @@ from indicial.compile.emit.nodes import (
     Node,
     Scope,
 )
-from indicial.compile.emit.numbers import replaced
+from indicial.compile.emit.numbers import loose_names, replaced
 from indicial.compile.emit.operations import Torch
 from indicial.compile.emit.reads import Array, Bounds, Where, bounds_of
 from indicial.compile.emit.storage import Definition, Store, Walked, hull, merge
-from indicial.compile.emit.values import Environment, NotEmitted
+from indicial.compile.emit.values import Environment
 from indicial.program.ir import Affine, Code
 from indicial.program.meaning.arrays import stored_extents
 from indicial.program.sizes import Size
@@ -90,14 +90,9 @@ class Entries:
     def entry_bounds(self, store: Store, walk: Walked, key: Size) -> tuple[Bounds, ...]:
         if key in walk.singles:
             return walk.singles[key]
-        result = []
-        at = key + walk.loop.offsets.get(store.target, 0)
-        for lower, extent in self.formula(store, walk):
-            moved = [replaced(size, walk.loop.variable, at) for size in (lower, extent)]
-            if moved[0] is None or moved[1] is None:
-                raise NotEmitted(f"{extent} at {key}")
-            result.append((moved[0], moved[1]))
-        return tuple(result)
+        at, name = key + walk.loop.offsets.get(store.target, 0), walk.loop.variable
+        formula = self.formula(store, walk)
+        return tuple((replaced(low, name, at), replaced(e, name, at)) for low, e in formula)
 
     def formula(self, store: Store, walk: Walked) -> Sequence[Bounds]:
         """The ranges of the other axes at the loop's variable."""
@@ -105,16 +100,9 @@ class Entries:
             return walk.bounds
         tensor = self.code.tensors[store.target]
         at = Size.of(walk.loop.variable) - walk.loop.offsets.get(store.target, 0)
-        result = []
-        for number in store.axes:
-            if number != walk.axis:
-                axis = tensor.axes[number]
-                letter = tensor.axes[walk.axis].letter
-                moved = [replaced(size, letter, at) for size in axis.range]
-                if moved[0] is None or moved[1] is None:
-                    raise NotEmitted(f"{axis.extent} along a loop")
-                result.append((moved[0], moved[1]))
-        return result
+        letter = tensor.axes[walk.axis].letter
+        others = [tensor.axes[number] for number in store.axes if number != walk.axis]
+        return [(replaced(a.lower, letter, at), replaced(a.extent, letter, at)) for a in others]
 
     # ---- whole tensors ----
 
@@ -186,24 +174,20 @@ class Entries:
             return None
         index = env.ranges[place.terms[0][0]]
         bounds = list(self.formula(store, walk))
-        if any(replaced(s, walk.loop.variable, Size()) != s for pair in bounds for s in pair):
+        if any(walk.loop.variable in loose_names(size) for pair in bounds for size in pair):
             return None
-        axis = store.axes.index(walk.axis)
-        first = index.lower + place.offset
-        kind, sizes = self.kind(store.target), self.torch.sizes
-        shape = [extent for _, extent in bounds]
-        bounds.insert(axis, (first, index.extent))
-        entries = self.now(walk)
+        span = index.lower + place.offset, index.extent
+        bounds.insert(store.axes.index(walk.axis), span)
+        return self._some(store, walk, self.now(walk), bounds)
+
+    def _some(self, store: Store, walk: Walked, entries: Node, bounds: Sequence[Bounds]) -> Array:
+        """The steps that there are, and zeros for the others."""
+        axis, kind, sizes = store.axes.index(walk.axis), self.kind(store.target), self.torch.sizes
+        full = [extent for _, extent in bounds]
+        zeros = self.torch.zeros([*full[:axis], *full[axis + 1 :]], kind)
+        ends = map(sizes.node, bounds[axis])
         node = self.torch.helper(
-            "stack",
-            entries,
-            sizes.node(first),
-            sizes.node(index.extent),
-            self.torch.zeros(shape, kind),
-            axis,
-            shape=[extent for _, extent in bounds],
-            kind=kind,
-            hint=store.target,
+            "stack", entries, *ends, zeros, axis, shape=full, kind=kind, hint=store.target
         )
         return Array(node, tuple(bounds))
 
@@ -213,38 +197,28 @@ class Entries:
         axis = store.axes.index(walk.axis)
         first, last, complete = self._span(store, walk)
         formula = self.formula(store, walk)
-        varies = any(
-            replaced(size, walk.loop.variable, Size()) != size for pair in formula for size in pair
-        )
+        varies = any(walk.loop.variable in loose_names(s) for pair in formula for s in pair)
         bounds = list(self.bounds_without(store, walk) if varies else formula)
-        shape = [extent for _, extent in bounds]
         whole = [*bounds[:axis], (first, last - first + 1), *bounds[axis:]]
         full = [extent for _, extent in whole]
         # As it is now; a loop that is finished may be stacked outside of the one that reads it.
         entries = self.graph.name(walk.entries, (), NUMBER, walk.around or self.scope)
-        kind = self.kind(store.target)
         if not complete:
-            ends = torch.sizes.node(first), torch.sizes.node(last - first + 1)
-            zeros = torch.zeros(shape, kind)
-            node = torch.helper(
-                "stack", entries, *ends, zeros, axis, shape=full, kind=kind, hint=store.target
-            )
-            return Array(node, tuple(whole))
+            return self._some(store, walk, entries, whole)
         name = torch.sizes.variables[walk.loop.variable].node.operation
         variable = self.graph.name(name, (), NUMBER, entries.scope)
         step = self.graph.make(INDEXED, entries, variable, plain=True)
-        if varies:
-            for n, ((_, extent), (_, own)) in enumerate(zip(bounds, formula, strict=True)):
-                if replaced(own, walk.loop.variable, Size()) != own:
-                    self.torch.helpers["window"] = None
-                    length = torch.sizes.node(extent)
-                    step = self.graph.make("window", step, n, 0, length, plain=True)
+        for n, (_, extent) in enumerate(bounds):
+            if walk.loop.variable in loose_names(formula[n][1]):
+                self.torch.helpers["window"] = None
+                step = self.graph.make("window", step, n, 0, torch.sizes.node(extent), plain=True)
         every = self.graph.make(
             EACH, step, variable, torch.sizes.range(first, last + 1), plain=True
         )
         node = self.graph.make(
-            "torch.stack", Listed([every]), axis, shape=full, kind=kind, hint=store.target
-        )
+            "torch.stack", Listed([every]), axis, shape=full, kind=self.kind(store.target),
+            hint=store.target,
+        )  # fmt: skip
         return Array(node, tuple(whole))
 
     def bounds_without(self, store: Store, walk: Walked) -> list[Bounds]:

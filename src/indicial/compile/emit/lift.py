@@ -24,7 +24,7 @@ from itertools import chain
 
 from indicial.compile.schedule.plan import Loop, Piece, Plan
 from indicial.program import ir
-from indicial.program.cost.conditions import joined
+from indicial.program.cost.conditions import joined, surely_in
 from indicial.program.meaning.arrays import writes_batch
 from indicial.program.meaning.differing import dependent
 from indicial.program.rewrite import (
@@ -35,7 +35,7 @@ from indicial.program.rewrite import (
     rebuild,
     tensors_read,
 )
-from indicial.program.sizes import Size, nonnegative
+from indicial.program.sizes import Size
 
 MEMBER = ir.Index("b·", Size(), Size.of("B·"))
 """The index of the batch where the text leaves it out."""
@@ -213,10 +213,7 @@ def _inside(code: ir.Code, read: ir.Read, ranges: dict[str, ir.Index]) -> bool:
             if code.tensors[place.read.tensor].values != axis.extent or axis.lower.number != 0:
                 return False
             continue
-        ends = place.known_ends(ranges)
-        if ends is None or not nonnegative(ends[0] - axis.lower):
-            return False
-        if not nonnegative(axis.upper - ends[1]):
+        if not surely_in(place, ranges, axis):
             return False
     return True
 

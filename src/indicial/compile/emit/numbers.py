@@ -21,6 +21,7 @@ from functools import partial, reduce
 
 from indicial.compile.emit.nodes import Graph, Node, as_int
 from indicial.program.meaning.functions import FUNCTIONS
+from indicial.program.messages import IndicialError
 from indicial.program.sizes import Atom, Size, Strided, nonnegative
 
 
@@ -127,15 +128,10 @@ class SizeTexts:
             name = next((v for v in self.variables if v in loose_names(size)), None)
             if name is None:
                 return nonnegative(size, self.empty)
-            variable = self.variables[name]
-            low = replaced(size, name, variable.lower)
-            high = replaced(size, name, variable.upper)
-            if low is None or high is None:
-                return False
-            rising = _linear(size, name)
+            variable, rising = self.variables[name], _linear(size, name)
             if rising is None:
                 return False
-            size = low if rising else high
+            size = replaced(size, name, variable.lower if rising else variable.upper)
 
 
 def strided(graph: Graph, base: Node, stride: int, depth: Node, shape: Sequence[Size] = ()) -> Node:
@@ -164,33 +160,36 @@ def _linear(size: Size, name: str) -> bool | None:
     return sum(factors) >= 0
 
 
-def replaced(size: Size, name: str, by: Size) -> Size | None:
-    """The size with a name replaced, in the depths of strides too; None if it cannot stand there."""
-    result = Size()
-    for monomial, coefficient in size.terms:
-        factor = Size.of(coefficient)
-        for atom, power in monomial:
-            piece: Size | None = Size.of(atom)
-            if atom == name:
-                piece = by
-            elif isinstance(atom, Strided) and atom.index == name:
-                piece = _at_depth(atom, by)
-            if piece is None:
-                return None
-            for _ in range(power):
-                factor = factor * piece
-        result = result + factor
-    return result
+class NotEmitted(IndicialError):
+    """`NotEmitted("the extent T - t")`: the oracle runs such a program, a module does not yet."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"no PyTorch is known for {what}; `interpret` evaluates it, slowly")
 
 
-def _at_depth(atom: Strided, depth: Size) -> Size | None:
+def replaced(size: Size, name: str, by: Size) -> Size:
+    """The size with a name replaced, in the depths of strides too; `NotEmitted` if it cannot stand there."""
+
+    def change(atom: Atom) -> Size:
+        if atom == name:
+            return by
+        if isinstance(atom, Strided) and atom.index == name:
+            return _at_depth(atom, by)
+        return Size.of(atom)
+
+    return size.mapped(change)
+
+
+def _at_depth(atom: Strided, depth: Size) -> Size:
     total = depth + atom.offset
     if total.number is not None:
         number = max(0, as_int(total.number))
         return Size.of(replace(atom, index="", offset=number) if number else atom.base)
     constant = sum(as_int(c) for monomial, c in total.terms if not monomial)
     name = (total - constant).name
-    return None if name is None else Size.of(replace(atom, index=name, offset=constant))
+    if name is None:
+        raise NotEmitted(f"{atom} at {atom.index} = {depth}")
+    return Size.of(replace(atom, index=name, offset=constant))
 
 
 SIGNS = {"=": "==", "≠": "!=", "<": "<", "≤": "<=", ">": ">", "≥": ">="}

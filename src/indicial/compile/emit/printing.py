@@ -265,7 +265,7 @@ class Printer:
 
     def _size(self, size: Size) -> str:
         for name in loose_names(size) & self.letters.keys():
-            size = replaced(size, name, Size.of(self.letters[name])) or size
+            size = replaced(size, name, Size.of(self.letters[name]))
         return str(size)
 
     def _fitting(self, node: Node, target: str, indent: int) -> str:

@@ -21,13 +21,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from indicial.compile.emit.nodes import INT, Node
-from indicial.compile.emit.numbers import replaced, strided
+from indicial.compile.emit.numbers import NotEmitted, replaced, strided
 from indicial.compile.emit.operations import Torch
 from indicial.compile.emit.picks import Pick, positions
 from indicial.compile.emit.reads import Array, Where, read
 from indicial.compile.emit.values import (
     Environment,
-    NotEmitted,
     Value,
     aligned,
     combined,
@@ -175,10 +174,7 @@ def at_letters(size: Size, axes: Collection[Axis], places: Sequence[object]) -> 
                 by = by + Size.of(place.terms[0][0])
             elif place.terms:
                 raise NotEmitted(f"{size} at {place}")
-            moved = replaced(size, axis.letter, by)
-            if moved is None:
-                raise NotEmitted(f"{size} at {place}")
-            size = moved
+            size = replaced(size, axis.letter, by)
     return size
 
 

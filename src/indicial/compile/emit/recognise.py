@@ -37,7 +37,16 @@ from indicial.compile.emit.operations import Torch
 from indicial.compile.emit.patterns.attention import ATTENTION, CROSS_ENTROPY, EMBEDDING
 from indicial.compile.emit.patterns.pattern import Finding, Found, Pattern, Surroundings, only
 from indicial.compile.emit.patterns.units import BIAS, GELU, LAYER_NORM
-from indicial.compile.emit.printing import WIDTH, Assign, Block, Line, Return, live_uses, roots
+from indicial.compile.emit.printing import (
+    WIDTH,
+    Assign,
+    Block,
+    Line,
+    Return,
+    below,
+    live_uses,
+    roots,
+)
 from indicial.program.sizes import Size
 
 
@@ -148,28 +157,19 @@ def _width(group: Sequence[Node]) -> Size:
 
 def _fits_a_line(group: Sequence[Node]) -> bool:
     """Whether the list of weights can be read: parameters, each with an index and a view."""
-    names = [leaf for node in group for leaf in _leaves(node.arguments[1])]
+    names = [leaf.operation for node in group for leaf in _leaves(node.arguments[1])]
     return sum(len(name) + len("[l - 1], ") for name in names) <= WIDTH - 32
 
 
-def _leaves(node: Node) -> list[str]:
-    if not node.arguments:
-        return [] if node.kind == NUMBER else [node.operation]
-    return [name for argument in node.arguments for name in _leaves(argument)]
+def _leaves(node: Node) -> list[Node]:
+    """The tensors that a node is made of."""
+    return [leaf for leaf in below([node]) if not leaf.arguments and leaf.kind != NUMBER]
 
 
 def _given(node: Node, names: frozenset[str]) -> bool:
     """Whether a node is a parameter, or a view of one."""
-    waiting = [node]
-    tensors = False
-    while waiting:
-        here = waiting.pop()
-        if not here.arguments and here.kind != NUMBER:
-            if here.operation not in names:
-                return False
-            tensors = True
-        waiting.extend(here.arguments)
-    return tensors
+    leaves = _leaves(node)
+    return bool(leaves) and all(leaf.operation in names for leaf in leaves)
 
 
 def _nodes(block: Block) -> list[tuple[Node, str]]:

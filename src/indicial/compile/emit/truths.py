@@ -23,7 +23,6 @@ from indicial.compile.emit.reads import Bounds
 from indicial.compile.emit.values import Environment, Value, combined
 from indicial.program import ir
 from indicial.program.cost.conditions import add, conjuncts, constraints, joined
-from indicial.program.sizes import Size
 
 _INVERSE = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "=="}
 
@@ -74,9 +73,6 @@ class Truths:
         return Value(self.torch.graph.prefix("~", node, "mask"), truth.dims)
 
 
-_MIRRORED = {"<": ">", "≤": "≥", ">": "<", "≥": "≤"}
-
-
 def narrowed(
     indices: Sequence[ir.Index], condition: ir.Expression | None, env: Environment, ragged: Ragged
 ) -> tuple[list[ir.Index], ir.Expression | None]:
@@ -121,43 +117,22 @@ def _bound(
     part: ir.Expression, indices: dict[str, ir.Index], env: Environment, ragged: Ragged
 ) -> ir.Index | None:
     """The index that a comparison bounds, with its new range; None if that is not certain."""
-    match part:
-        case ir.Apply(sign, (a, b)) if sign in _MIRRORED:
-            for one, two, way in ((a, b, sign), (b, a, _MIRRORED[sign])):
-                limit = _limit(two, env)
-                for name in indices:
-                    if one == ir.IndexValue(ir.Affine.of(name)) and limit is not None:
-                        if ragged.varies(limit, env):
-                            return None
-                        return _cut(indices[name], way, limit, env, ragged)
-    return None
-
-
-def _limit(side: ir.Expression, env: Environment) -> Size | None:
-    """A side of a comparison that is the same for all elements."""
-    match side:
-        case ir.Constant(value) if value == int(value):
-            return Size.of(int(value))
-        case ir.SizeValue(size):
-            return env.size(size)
-        case ir.IndexValue(place):
-            return ir.number_at(env.affine(place))
-        case _:
-            return None
-
-
-def _cut(
-    index: ir.Index, sign: str, limit: Size, env: Environment, ragged: Ragged
-) -> ir.Index | None:
-    own = env.own[index.name]
-    certain = ragged.torch.sizes.certain
-    if sign in "<≤":
-        extent = limit - own.lower + (sign == "≤")
+    told, exact = constraints(part)
+    if not exact or len(told) != 1 or told[0].differs:
+        return None
+    form = env.affine(told[0].form)  # at most 0
+    if len(form.terms) != 1 or ragged.varies(form.offset, env):
+        return None
+    ((name, factor),) = form.terms
+    if name not in indices or abs(factor) != 1:
+        return None
+    index, own, certain = indices[name], env.own[name], ragged.torch.sizes.certain
+    if factor > 0:
+        extent = 1 - form.offset - own.lower
         fits = certain(extent) and certain(own.extent - extent)
-        return (
-            replace(index, extent=extent) if fits and not ragged.varies(own.extent, env) else None
-        )
-    lower = limit + (sign == ">")
+        varies = ragged.varies(own.extent, env)
+        return replace(index, extent=extent) if fits and not varies else None
+    lower = form.offset
     extent = own.lower + own.extent - lower
     fits = certain(lower - own.lower) and certain(extent)
     return replace(index, lower=lower, extent=extent) if fits else None

@@ -4,8 +4,6 @@
 
 An environment knows the range of every index in scope, and the place at which a loop has fixed an
 index.
-
-What the emitter does not know how to write, said to whoever wrote the equations.
 """
 
 from __future__ import annotations
@@ -17,7 +15,6 @@ from indicial.compile.emit.nodes import NUMBER, Node
 from indicial.compile.emit.numbers import replaced
 from indicial.compile.emit.operations import Torch
 from indicial.program.ir import Affine, Flat, Gather, Index, Place
-from indicial.program.messages import IndicialError
 from indicial.program.moving import moved_affine
 from indicial.program.rewrite import size_indices
 from indicial.program.sizes import Size
@@ -78,10 +75,7 @@ class Environment:
         """A size with the depths of its strides put in."""
         for name in size_indices(size):
             if name in self.fixed and not self.fixed[name].terms:
-                moved = replaced(size, name, self.fixed[name].offset)
-                if moved is None:
-                    raise NotEmitted(f"{size} at {name} = {self.fixed[name]}")
-                size = moved
+                size = replaced(size, name, self.fixed[name].offset)
         return size
 
     def extents(self, dims: Iterable[str]) -> list[Size]:
@@ -92,10 +86,7 @@ def _largest(extent: Size, ranges: Mapping[str, Index]) -> Size:
     """What a stride leaves is most where its depth is least."""
     for name in size_indices(extent):
         if name in ranges:
-            moved = replaced(extent, name, ranges[name].lower)
-            if moved is None:
-                raise NotEmitted(f"{extent} along {name}")
-            extent = moved
+            extent = replaced(extent, name, ranges[name].lower)
     return extent
 
 
@@ -134,10 +125,3 @@ def expanded(torch: Torch, value: Value, dims: Sequence[str], env: Environment) 
     """The node with all these axes at their full extent."""
     node = aligned(torch, value, dims)
     return torch.spread(node, env.extents(dims))
-
-
-class NotEmitted(IndicialError):
-    """`NotEmitted("the extent T - t")`: the oracle runs such a program, a module does not yet."""
-
-    def __init__(self, what: str) -> None:
-        super().__init__(f"no PyTorch is known for {what}; `interpret` evaluates it, slowly")

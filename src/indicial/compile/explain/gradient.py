@@ -23,7 +23,6 @@ from indicial.compile.passes.adjoint import Adjoint, adjoint
 from indicial.compile.passes.elements import Elements
 from indicial.compile.passes.new_tensors import barred, shifts
 from indicial.compile.passes.reach import renamed
-from indicial.compile.passes.solving import indices_at
 from indicial.compile.schedule.plan import Loop, Step
 from indicial.compile.schedule.schedule import schedule
 from indicial.notation.parse import parse_text
@@ -32,7 +31,7 @@ from indicial.program.explain.latex import Part, escaped, latex_document
 from indicial.program.explain.page import LABEL, WIDTH, Page, wrapped
 from indicial.program.ir import Affine, Code, Flat, Statement
 from indicial.program.messages import columns
-from indicial.program.moving import canonical, moved, moved_affine
+from indicial.program.moving import canonical, indices_at, moved, moved_affine
 from indicial.program.rewrite import needed_names, tensors_read
 
 if TYPE_CHECKING:

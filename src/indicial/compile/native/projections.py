@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from indicial.compile.passes.algebra import ONE
-from indicial.compile.passes.forms import Product, form
+from indicial.compile.passes.forms import Product, form, own
 from indicial.program.ir import Affine, Apply, Axis, Code, Read, Statement, index_at
 from indicial.program.sizes import Size
 
@@ -101,17 +101,15 @@ class Gathered:
 
 def weighted(code: Code, statement: Statement, same: Collection[str]) -> Weighted | None:
     """The statement as a product with a weight, if it is one."""
-    found = form(statement)
-    if not isinstance(found, Product) or found.scale != ONE or found.condition is not None:
-        return None
-    if len(found.factors) != 2 or statement.guard is not None or not statement.left:
+    found = _two_factors(code, statement)
+    if found is None or not statement.left:
         return None
     weights = [f for f in found.factors if f.tensor in same]
     operands = [f for f in found.factors if f.tensor not in same]
-    if len(weights) != 1 or len(operands) != 1 or len(code.of(statement.target)) > 1:
+    if len(weights) != 1 or len(operands) != 1:
         return None
     ranges = {i.name: i.range for i in (*statement.indices, *found.indices)}
-    left = _letters(code, Read(statement.target, tuple(_affine(statement))), ranges)
+    left = _letters(code, own(statement), ranges)
     in_operand = _letters(code, operands[0], ranges)
     in_weight = _letters(code, weights[0], ranges)
     if left is None or in_operand is None or in_weight is None:
@@ -128,8 +126,13 @@ def weighted(code: Code, statement: Statement, same: Collection[str]) -> Weighte
     )
 
 
-def _affine(statement: Statement) -> list[Affine]:
-    return [p if isinstance(p, Affine) else Affine() for p in statement.left]
+def _two_factors(code: Code, statement: Statement) -> Product | None:
+    """The sum of products of two tensors that a statement is, if that is all of it."""
+    found = form(statement)
+    if not isinstance(found, Product) or found.scale != ONE or found.condition is not None:
+        return None
+    alone = statement.guard is None and len(code.of(statement.target)) == 1
+    return found if alone and len(found.factors) == 2 else None
 
 
 def _letters(code: Code, read: Read, ranges: Mapping[str, tuple[Size, Size]]) -> list[str] | None:
@@ -306,12 +309,8 @@ def _runs(found: Sequence[Outer | None]) -> Iterator[tuple[Outer, ...]]:
 
 def outer(code: Code, statement: Statement, same: Collection[str]) -> Outer | None:
     """The statement as such a product, if it is one."""
-    found = form(statement)
-    if not isinstance(found, Product) or found.scale != ONE or found.condition is not None:
-        return None
-    if len(found.factors) != 2 or len(found.indices) != 1 or statement.guard is not None:
-        return None
-    if any(f.tensor in same for f in found.factors) or len(code.of(statement.target)) > 1:
+    found = _two_factors(code, statement)
+    if found is None or len(found.indices) != 1 or any(f.tensor in same for f in found.factors):
         return None
     (index,) = found.indices
     letters = [p.terms[0][0] for p in statement.left if isinstance(p, Affine) and p.terms]

@@ -50,7 +50,7 @@ from indicial.compile.passes.normal import normal
 from indicial.compile.passes.reach import Reach, final, renamed
 from indicial.compile.passes.solving import in_range
 from indicial.program import ir
-from indicial.program.moving import moved
+from indicial.program.moving import indices_at, moved
 from indicial.program.rewrite import is_constant, needed_names
 from indicial.program.verify import verified
 
@@ -249,12 +249,9 @@ class _Builder:
     def incoming(self, statement: ir.Statement) -> ir.Expression:
         """The adjoint of what a statement defines; if that is simple, what it is."""
         simple = self.simple.get(statement.target)
-        if simple is None or any(isinstance(place, ir.Flat) for place in statement.left):
+        places = None if simple is None else indices_at(simple, statement.left)
+        if simple is None or places is None:
             return ir.Read(self.bars[statement.target], statement.left)
-        places: dict[str, ir.Affine] = {}
-        for place, at in zip(simple.left, statement.left, strict=True):
-            assert isinstance(place, ir.Affine) and isinstance(at, ir.Affine)
-            places |= {name: at for name, _ in place.terms}
         return moved(simple.body, places)
 
     def shared(self, statement: ir.Statement, flows: list[Flow]) -> Iterator[Flow]:

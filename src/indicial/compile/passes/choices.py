@@ -23,7 +23,7 @@ from indicial.compile.passes.rowwise import Rows, rowwise
 from indicial.compile.passes.scan import Unsupported, varying
 from indicial.compile.passes.taking_apart import factors_of
 from indicial.compile.schedule.plan import Loop, Plan, Run, Step
-from indicial.program.cost.conditions import add, conjuncts
+from indicial.program.cost.conditions import conjuncts
 from indicial.program.ir import (
     COMPARISONS,
     LOGIC,
@@ -43,7 +43,7 @@ from indicial.program.ir import (
     Statement,
     index_at,
 )
-from indicial.program.moving import Unmovable, moved
+from indicial.program.moving import Unmovable, indices_at, moved
 from indicial.program.rewrite import (
     free_in_place,
     free_indices,
@@ -265,13 +265,9 @@ def _definition(code: Code, read: Read) -> Expression | None:
     statements = code.of(read.tensor)
     if len(statements) != 1 or statements[0].guard is not None:
         return None
-    places: dict[str, Affine] = {}
-    for left, place in zip(statements[0].left, read.places, strict=True):
-        if not isinstance(left, Affine) or left.shift is None or not isinstance(place, Affine):
-            return None
-        places[left.shift[0]] = add(place, Affine((), left.offset), -1)
+    places = indices_at(statements[0], read.places)
     try:
-        return moved(statements[0].body, places)
+        return None if places is None else moved(statements[0].body, places)
     except Unmovable:
         return None
 
@@ -398,7 +394,7 @@ class _Apart:
 
 def _worth(rows: Rows, chosen: Index) -> bool:
     """Whether a matrix is chosen, and multiplied with what differs from place to place."""
-    chosen_alone = {n for n, p in rows.arguments.items() if set(p.fixed) - {""} == {chosen.name}}
+    chosen_alone = {n for n, p in rows.arguments.items() if set(p.fixed) - {None} == {chosen.name}}
     matrices = {n for n in chosen_alone if rows.code.tensors[n].role == "parameter"}
     for statement in rows.code.statements:
         for node in statement.body.every(Reduce):

@@ -26,14 +26,14 @@ from indicial.compile.passes.forms import Flow
 from indicial.compile.passes.new_tensors import index_name
 from indicial.compile.passes.solving import (
     Solution,
-    apart,
     in_range,
     solve,
 )
 from indicial.program import ir
+from indicial.program.cost.conditions import negation, surely_apart, surely_in
 from indicial.program.moving import Unmovable, moved, moved_size
 from indicial.program.rewrite import free_indices, size_indices
-from indicial.program.sizes import Size, nonnegative
+from indicial.program.sizes import Size
 
 Left = tuple[tuple[ir.Affine | ir.Flat, ...], tuple[ir.Index, ...]]
 """The left side of a statement and its indices."""
@@ -86,14 +86,11 @@ class Elements:
 
     def inside(self, statement: ir.Statement) -> bool:
         """Whether all elements of a statement are in the ranges of the axes."""
-        around = statement.scope
-        for place, axis in zip(statement.left, self.tensors[statement.target].axes, strict=True):
-            if isinstance(place, ir.Flat):
-                continue
-            least, most = place.ends(around)
-            if not nonnegative(least - axis.lower) or not nonnegative(axis.upper - most):
-                return False
-        return True
+        pairs = zip(statement.left, self.tensors[statement.target].axes, strict=True)
+        return all(
+            isinstance(place, ir.Flat) or surely_in(place, statement.scope, axis)
+            for place, axis in pairs
+        )
 
     def box(self, name: str) -> Left:
         """All elements in the ranges of the axes, under the indices that are best known."""
@@ -163,13 +160,11 @@ class Elements:
 
     def match(self, earlier: ir.Statement, statement: ir.Statement) -> ir.Expression | None:
         """That a statement defines what another one does, in the indices of the other."""
-        around = earlier.scope
-        here = statement.scope
         for one, two in zip(earlier.left, statement.left, strict=True):
             if (
                 isinstance(one, ir.Affine)
                 and isinstance(two, ir.Affine)
-                and apart(one, around, two, here)
+                and surely_apart(one, earlier.scope, two, statement.scope)
             ):
                 return ZERO
         solution = solve(earlier.left, earlier.indices, statement.left, statement.indices)
@@ -266,10 +261,5 @@ def _not(condition: ir.Expression | None) -> ir.Expression | None:
     value = numeral(condition)
     if value is not None:
         return ZERO if value else None
-    reads = bool(condition.every(ir.Read))  # a nan has no opposite
-    if isinstance(condition, ir.Apply) and condition.function in _OPPOSITE and not reads:
-        return ir.Apply(_OPPOSITE[condition.function], condition.arguments)
-    return compare(condition, "=", ZERO)
-
-
-_OPPOSITE = {"=": "≠", "≠": "=", "<": "≥", "≥": "<", ">": "≤", "≤": ">"}
+    opposite = None if condition.every(ir.Read) else negation(condition)  # a nan has no opposite
+    return compare(condition, "=", ZERO) if opposite is None else opposite

@@ -17,7 +17,7 @@ from functools import cached_property, partial
 
 from indicial.compile.passes.forms import Distribution, Form, Use, form, uses
 from indicial.program.ir import Code, Read, Statement
-from indicial.program.rewrite import with_reads
+from indicial.program.rewrite import reached, with_reads
 
 
 class Reach:
@@ -56,12 +56,11 @@ class Reach:
         for statement in self.code.statements:
             here = found.setdefault(statement.target, [])
             here += uses(self.form(statement), self.softmaxes)
-        moving = set(self.sources)
-        grows = True
-        while grows:
-            before = len(moving)
-            moving |= {name for name, of in found.items() if any(u.tensor in moving for u in of)}
-            grows = len(moving) > before
+        users: dict[str, list[str]] = {}
+        for name, of in found.items():
+            for use in of:
+                users.setdefault(use.tensor, []).append(name)
+        moving = reached(self.sources, lambda name: users.get(name, ()))
         for name in found:
             if self.code.tensors[name].values is not None:
                 found[name] = []

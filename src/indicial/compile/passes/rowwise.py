@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from indicial.compile.passes.new_tensors import derived_name
-from indicial.compile.passes.scan import Unsupported
+from indicial.compile.passes.scan import Pieces, Unsupported
+from indicial.compile.schedule.plan import Piece
 from indicial.program.ir import (
     Affine,
     Apply,
@@ -25,19 +25,10 @@ from indicial.program.ir import (
     Reduce,
     Softmax,
     Statement,
-    Tensor,
     index_at,
 )
 from indicial.program.moving import moved
 from indicial.program.rewrite import free_in_place, with_reads
-
-
-@dataclass(frozen=True)
-class Piece:
-    """What one place has of a tensor: `fixed` says at each axis which index the place has fixed, or none."""
-
-    tensor: str
-    fixed: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -76,10 +67,10 @@ def rowwise(
     constants = {n: v for n, v in code.constants.items() if n in made.tensors}
     rows = Code(made.tensors, tuple(made.statements), dict(code.sizes), constants)
     kept = tuple(n for n in names if n in statement.scope)
-    return Rows(rows, mask, made.names[made.piece(each)], made.arguments, kept)
+    return Rows(rows, mask, made.names[made.slice(each.tensor, each.places)], made.arguments, kept)
 
 
-class _Rowwise:
+class _Rowwise(Pieces):
     """Statements without the indices of a place; the last of `place` is what is chosen."""
 
     def __init__(
@@ -89,24 +80,16 @@ class _Rowwise:
         members: Collection[str],
         differing: Collection[str],
     ) -> None:
-        self.code = code
+        super().__init__(code, place)
         self.place = place
         self.members = members
         self.differing = differing
-        self.names: dict[Piece, str] = {}
-        self.tensors: dict[str, Tensor] = {}
         self.statements: list[Statement] = []
         self.arguments: dict[str, Piece] = {}
 
-    def piece(self, read: Read) -> Piece:
-        found = [index_at(place) for place in read.places]
-        return Piece(
-            read.tensor, tuple(n if n is not None and n in self.place else "" for n in found)
-        )
-
     def define(self, read: Read) -> None:
         """The statement of a tensor, and before it those of what it reads."""
-        piece = self.piece(read)
+        piece = self.slice(read.tensor, read.places)
         if piece in self.names:
             return
         if any(known.tensor == read.tensor for known in self.names):
@@ -127,10 +110,11 @@ class _Rowwise:
                     raise Unsupported("it depends on where it is")
                 case Reduce() | Softmax() if any(i.name in self.place for i in node.indices):
                     raise Unsupported("it needs all places")
-        kept = tuple(p for p, f in zip(statement.left, piece.fixed, strict=True) if not f)
         indices = tuple(i for i in statement.indices if i.name not in places)
         body = with_reads(body, self.renamed)
-        self.statements.append(Statement(self.names[piece], kept, indices, body))
+        self.statements.append(
+            Statement(self.names[piece], piece.rest(statement.left), indices, body)
+        )
 
     def renamed(self, read: Read) -> Read:
         for place in read.places:
@@ -138,11 +122,10 @@ class _Rowwise:
                 raise Unsupported(f"{read.tensor} is read at another place")
         if read.tensor in self.members:
             self.define(read)
-        piece = self.piece(read)
+        piece = self.slice(read.tensor, read.places)
         if piece not in self.names:
             self.take(piece)
-        kept = tuple(p for p, f in zip(read.places, piece.fixed, strict=True) if not f)
-        return replace(read, tensor=self.names[piece], places=kept)
+        return replace(read, tensor=self.names[piece], places=piece.rest(read.places))
 
     def take(self, piece: Piece) -> None:
         """What is not computed here is an argument."""
@@ -150,18 +133,9 @@ class _Rowwise:
             self.name(piece, "constant")
             return
         for axis, name in zip(self.code.tensors[piece.tensor].axes, piece.fixed, strict=True):
-            here = self.place.get(name)
+            here = self.place.get(name or "")
             if here is not None and axis.range != here.range:
                 raise Unsupported(f"{piece.tensor} has another range")
         differs = piece.tensor in self.differing or set(piece.fixed) & {*list(self.place)[:-1]}
         self.name(piece, "input" if differs else "parameter")
         self.arguments[self.names[piece]] = piece
-
-    def name(self, piece: Piece, role: str) -> None:
-        old = self.code.tensors[piece.tensor]
-        name = old.name
-        if name in self.tensors:
-            name = derived_name(self.tensors, name, "at")
-        axes = tuple(a for a, f in zip(old.axes, piece.fixed, strict=True) if not f)
-        self.names[piece] = name
-        self.tensors[name] = replace(old, name=name, axes=axes, role=role)

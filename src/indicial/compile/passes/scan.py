@@ -123,7 +123,46 @@ def extract(
     return _Extraction(code, outer, loop, absorb, ragged, readers).scan()
 
 
-class _Extraction:
+class Pieces:
+    """The slices of a program's tensors that a program made of it has, each under a name of its own.
+
+    What is read at `W[v-1,j,i]`, with v `fixed`, is a tensor with two axes there.
+    """
+
+    def __init__(self, code: Code, fixed: Collection[str]) -> None:
+        self.code = code
+        self.fixed = set(fixed)
+        self.names: dict[Piece, str] = {}
+        self.tensors: dict[str, Tensor] = {}
+
+    def slice(self, tensor: str, places: Sequence[object]) -> Piece:
+        """Which axes of a read are fixed."""
+        fixed = tuple(
+            place
+            if isinstance(place, Affine)
+            and place.terms
+            and {name for name, _ in place.terms} <= self.fixed
+            else None
+            for place in places
+        )
+        return Piece(tensor, fixed)
+
+    def name(self, piece: Piece, role: str) -> str:
+        """The name of a slice in the new program; made when it is first asked for."""
+        if piece not in self.names:
+            old = self.code.tensors[piece.tensor]
+            name = old.name
+            if name in self.tensors:
+                name = derived_name(self.tensors, old.name, "at")
+            axes = piece.rest(old.axes)
+            if any(size_indices(size) for a in axes for size in a.range):
+                raise Unsupported(f"the extent of {old.name} depends on an index")
+            self.names[piece] = name
+            self.tensors[name] = replace(old, name=name, axes=axes, role=role)
+        return self.names[piece]
+
+
+class _Extraction(Pieces):
     def __init__(
         self,
         code: Code,
@@ -133,14 +172,11 @@ class _Extraction:
         ragged: Collection[str],
         readers: Sequence[Statement],
     ) -> None:
-        self.code = code
+        super().__init__(code, {o.variable for o in outer})
         self.readers = readers
         self.absorb = absorb
         self.outer = outer
         self.loop = loop
-        self.variables = {o.variable for o in outer}
-        self.names: dict[Piece, str] = {}
-        self.tensors: dict[str, Tensor] = {}
         self.ragged = frozenset(ragged)
         self.varying = varying(code, ragged)
 
@@ -221,32 +257,6 @@ class _Extraction:
             raise Unsupported("several indices share a place on the left")
         return specialised(statement, places)
 
-    def slice(self, tensor: str, places: Sequence[object]) -> Piece:
-        """Which axes of a read the outer loops fix."""
-        fixed = tuple(
-            place
-            if isinstance(place, Affine)
-            and place.terms
-            and {name for name, _ in place.terms} <= self.variables
-            else None
-            for place in places
-        )
-        return Piece(tensor, fixed)
-
-    def name(self, piece: Piece, role: str) -> str:
-        """The name of a slice in the new program; made when it is first asked for."""
-        if piece not in self.names:
-            old = self.code.tensors[piece.tensor]
-            name = old.name
-            if name in self.tensors:
-                name = derived_name(self.tensors, old.name, "at")
-            axes = [a for a, p in zip(old.axes, piece.places, strict=True) if p is None]
-            if any(size_indices(size) for a in axes for size in a.range):
-                raise Unsupported(f"the extent of {old.name} depends on an index")
-            self.names[piece] = name
-            self.tensors[name] = replace(old, name=name, axes=tuple(axes), role=role)
-        return self.names[piece]
-
     def argument_role(self, tensor: str) -> str:
         if tensor in self.code.constants:
             return "constant"
@@ -254,17 +264,14 @@ class _Extraction:
 
     def renamed(self, statement: Statement) -> Statement:
         piece = self.slice(statement.target, statement.left)
-        kept = [p for p, f in zip(statement.left, piece.places, strict=True) if f is None]
-        return replace(
-            statement.rebuild(self.reads_renamed), target=self.names[piece], left=tuple(kept)
-        )
+        left = piece.rest(statement.left)
+        return replace(statement.rebuild(self.reads_renamed), target=self.names[piece], left=left)
 
     def reads_renamed(self, expression: Expression) -> Expression:
         def change(node: Read) -> Read:
             piece = self.slice(node.tensor, node.places)
             name = self.name(piece, self.argument_role(node.tensor))
-            kept = [p for p, f in zip(node.places, piece.places, strict=True) if f is None]
-            return replace(node, tensor=name, places=tuple(kept))
+            return replace(node, tensor=name, places=piece.rest(node.places))
 
         for node in expression.walk():
             for size in _sizes(node):
@@ -303,10 +310,9 @@ class _Extraction:
         at = Piece(piece.tensor, tuple(fixed))
         own = self.names[piece]
         name = derived_name(self.tensors, own, "start")
-        axes = [a for a, p in zip(self.code.tensors[piece.tensor].axes, fixed, strict=True)
-                if p is None]  # fmt: skip
+        axes = at.rest(self.code.tensors[piece.tensor].axes)
         self.names[at] = name
-        self.tensors[name] = Tensor(name, tuple(axes), self.argument_role(piece.tensor))
+        self.tensors[name] = Tensor(name, axes, self.argument_role(piece.tensor))
         indices, places = over(axes)
         spare = iter(places)
         left = tuple(

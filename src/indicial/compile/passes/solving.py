@@ -155,20 +155,6 @@ class _Solver:
 _MARK = "?"
 
 
-def indices_at(statement: ir.Statement, places: Sequence[ir.Place]) -> dict[str, ir.Affine] | None:
-    """Where the indices of an equation are if its left side is at some places, if those are plain.
-
-    `h[t+1,j] = …` at `h[0,k]`: t is -1, j is k.
-    """
-    found: dict[str, ir.Affine] = {}
-    for own, at in zip(statement.left, places, strict=True):
-        if not isinstance(own, ir.Affine) or own.shift is None or not isinstance(at, ir.Affine):
-            return None
-        name, shift = own.shift
-        found[name] = ir.Affine(at.terms, at.offset - shift)
-    return found
-
-
 def in_range(
     place: ir.Affine, index: ir.Index, places: Places, around: Mapping[str, ir.Index]
 ) -> ir.Expression | None:
@@ -184,16 +170,6 @@ def in_range(
     if not conditions:
         return None
     return conditions[0] if len(conditions) == 1 else ir.Apply("and", tuple(conditions))
-
-
-def apart(
-    one: ir.Affine, around: Mapping[str, ir.Index], two: ir.Affine, there: Mapping[str, ir.Index]
-) -> bool:
-    """Whether two places surely have no value in common, each with its own indices."""
-    own, other = one.known_ends(around), two.known_ends(there)
-    if own is None or other is None:
-        return False
-    return nonnegative(own[0] - other[1] - 1) or nonnegative(other[0] - own[1] - 1)
 
 
 def place_value(place: ir.Place) -> ir.Expression:

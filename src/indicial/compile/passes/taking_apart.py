@@ -115,10 +115,7 @@ def contracts(body: ir.Apply, indices: tuple[ir.Index, ...]) -> bool:
 
 def length(join: ir.Join) -> Size:
     """How many elements all parts have together."""
-    total = Size()
-    for part in join.parts:
-        total = total + part.index.extent
-    return total
+    return sum((part.index.extent for part in join.parts), Size())
 
 
 def parts(statement: ir.Statement) -> Iterator[ir.Statement]:

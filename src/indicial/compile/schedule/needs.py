@@ -20,9 +20,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from indicial.program.cost.conditions import surely_apart
 from indicial.program.cost.dependence import ANYWHERE, Edge, Scan, circles, edges
 from indicial.program.ir import Affine, Code, Index, Statement
-from indicial.program.sizes import nonnegative
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,7 @@ def _misses(edge: Edge, definer: Statement) -> bool:
             continue
         if _alike(place, edge.indices, left, ranges):
             continue
-        here, there = place.ends(edge.indices), left.ends(ranges)
-        if nonnegative(there[0] - here[1] - 1) or nonnegative(here[0] - there[1] - 1):
+        if surely_apart(place, edge.indices, left, ranges):
             return True
     return False
 

@@ -14,10 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
-from indicial.program.ir import Affine, Statement
+from indicial.program.ir import Affine, Statement, index_at
 from indicial.program.sizes import Size
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,15 @@ class Piece:
 
     tensor: str
     places: tuple[Affine | None, ...]
+
+    def rest(self, of: Sequence[T]) -> tuple[T, ...]:
+        """Of something for each axis, that for the axes that are not fixed."""
+        return tuple(one for one, place in zip(of, self.places, strict=True) if place is None)
+
+    @property
+    def fixed(self) -> tuple[str | None, ...]:
+        """The index that each axis is fixed at, where it is one alone."""
+        return tuple(None if place is None else index_at(place) for place in self.places)
 
 
 @dataclass(frozen=True)

@@ -102,10 +102,6 @@ class Decoder:
     def each(self) -> Text:
         return step(self.stepping, self.ragged, pure=False, own=True)
 
-    @cached_property
-    def pure_each(self) -> Text:
-        return step(self.stepping, self.ragged, pure=True, own=True)
-
     # ---- beginning ----
 
     def begin(self, given: Mapping[str, object], lengths: Lengths | None = None) -> State:
@@ -264,17 +260,14 @@ class Decoder:
         after = before + 1
         steps = int(after.max())
         self._check_room(steps if going is None else int((before + going).max()))
-        pure = differentiating()
         slots = self.slots
         rooms = {past: state.caches[past].room(base + steps) for past, base in slots.bases.items()}
         for past, base in slots.bases.items():
             x[past] = rooms[past].first(base + steps - (past not in slots.inside))
         lengths = {**state.lengths, self.stepping.count: after}
-        found = self._run(self.pure_each if pure else self.each, state, x, steps, lengths)
+        found = self._run(self.each, state, x, steps, lengths)
         caches = {
-            past: room.placed(
-                slots.bases[past] + after - 1, slots.present(state, past, found, x), pure
-            )
+            past: room.placed(slots.bases[past] + after - 1, slots.present(state, past, found, x))
             for past, room in rooms.items()
         }
         values = slots.moved(state, found, x)

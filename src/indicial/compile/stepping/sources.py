@@ -14,6 +14,7 @@ from functools import partial
 
 import torch
 
+from indicial.compile.emit.running import differentiating
 from indicial.compile.emit.source import Source, emit
 from indicial.compile.planned import planned
 from indicial.compile.schedule.plan import Around, Call, Loop, Piece, Plan, Run, Step
@@ -60,12 +61,15 @@ def step(stepping: Stepping, ragged: frozenset[str], *, pure: bool, own: bool = 
     want = tuple(dict.fromkeys(name for name in wanted if code.of(name)))
     caches = {many.seen: many for many in stepping.many if many.past in appended}
     code = _with_room(code, list(caches.values()))
-    place = _Own(stepping, pure) if own else None
 
     def appended_there(step: Step, around: Around) -> Step | None:
         if not isinstance(step, Run) or step.statement.target not in caches:
             return None
-        return _append(step.statement, caches[step.statement.target], around, place)
+        many = caches[step.statement.target]
+        if not own:
+            return _append(step.statement, many, around, append)
+        there = partial(append_each, stepping.count, stepping.base(many))
+        return _append(step.statement, many, around, there)
 
     plan = _stacked(code, schedule(code, want)).exchanged(appended_there)
     return Text(emit(code, plan, want, ragged=ragged), want)
@@ -96,21 +100,10 @@ def _with_room(code: Code, caches: Sequence[Many]) -> Code:
     return replace(code, tensors=tensors, statements=replaced)
 
 
-@dataclass(frozen=True)
-class _Own:
-    """Where each member's present value goes: behind as many as it has."""
-
-    stepping: Stepping
-    pure: bool
-
-    def function(self, axis: int, many: Many) -> Append:
-        return partial(append_each, axis, self.pure, self.stepping.count, self.stepping.base(many))
-
-
 Append = Callable[..., list[torch.Tensor]]
 
 
-def _append(statement: Statement, many: Many, loops: Around, own: _Own | None) -> Call:
+def _append(statement: Statement, many: Many, loops: Around, function: Append) -> Call:
     around = [loop for loop in loops if statement.target in loop.axes]
     fixed = dict(pair for loop in around if (pair := loop.fixed(statement)) is not None)
     assert isinstance(statement.body, Apply)
@@ -122,8 +115,7 @@ def _append(statement: Statement, many: Many, loops: Around, own: _Own | None) -
     whole = [number for number, place in enumerate(pieces[2].places) if place is None]
     axis = whole.index(many.axis) - len(whole)
     loop = Loop("", "", "stacked", 1, Size(), Size.of(1), axes={}, steps=(Run(statement),))
-    function: Append = partial(append, axis) if own is None else own.function(axis, many)
-    return Call(loop, many.seen, (pieces[0], pieces[1]), (pieces[2],), (), function)
+    return Call(loop, many.seen, tuple(pieces[:2]), (pieces[2],), (), partial(function, axis))
 
 
 def _fixed(place: Place, fixed: dict[str, Affine]) -> Affine | None:
@@ -146,24 +138,23 @@ def append(
 
 
 def append_each(
-    axis: int,
-    pure: bool,
     count: str,
     base: int,
+    axis: int,
     arguments: Sequence[torch.Tensor],
     sizes: Sequence[int],
     lengths: dict[str, torch.Tensor],
 ) -> list[torch.Tensor]:
     """The past with each member's present value behind as many as the member has."""
     room, present = arguments
-    return [placed(room, axis, lengths[count] + (base - 1), present, pure)]
+    return [placed(room, axis, lengths[count] + (base - 1), present)]
 
 
 def placed(
-    room: torch.Tensor, axis: int, places: torch.Tensor, values: torch.Tensor, pure: bool
+    room: torch.Tensor, axis: int, places: torch.Tensor, values: torch.Tensor
 ) -> torch.Tensor:
-    """`values` of each member at a place of its own along the axis; in place unless `pure`."""
-    if pure:
+    """`values` of each member at a place of its own along the axis; a copy, if a gradient may be asked."""
+    if differentiating():
         room = room.clone()
     rows = torch.arange(len(places), device=places.device)
     room.movedim(axis, 1).index_put_((rows, places), values)

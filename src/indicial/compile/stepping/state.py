@@ -81,10 +81,10 @@ class Cache:
         past = self.first(count - 1)
         return Cache(Buffer(torch.cat((past, value.unsqueeze(self.axis)), self.axis)), self.axis)
 
-    def placed(self, places: torch.Tensor, value: torch.Tensor, pure: bool) -> Cache:
+    def placed(self, places: torch.Tensor, value: torch.Tensor) -> Cache:
         """With each member's value at a place of its own, for which there is room already."""
-        values = placed(self.buffer.values, self.axis, places, value, pure)
-        return Cache(Buffer(values), self.axis) if pure else self
+        values = placed(self.buffer.values, self.axis, places, value)
+        return self if values is self.buffer.values else Cache(Buffer(values), self.axis)
 
     def first(self, count: int) -> torch.Tensor:
         return self.buffer.values.narrow(self.axis, 0, count)

@@ -22,11 +22,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from indicial.compile.passes.solving import indices_at
 from indicial.program import ir
 from indicial.program.cost.conditions import add, conjuncts, constraints, joined, negation
 from indicial.program.meaning.functions import FUNCTIONS
-from indicial.program.moving import moved, moved_place
+from indicial.program.moving import indices_at, moved, moved_place
 from indicial.program.rewrite import free_indices, rebuild
 from indicial.program.sizes import Size
 

@@ -13,14 +13,23 @@ that are at least as large as the numbers that the text sets against them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
-from indicial.program.ir import Affine, Apply, Constant, Expression, Index, IndexValue, SizeValue
+from indicial.program.ir import (
+    Affine,
+    Apply,
+    Axis,
+    Constant,
+    Expression,
+    Index,
+    IndexValue,
+    SizeValue,
+)
 from indicial.program.rewrite import size_indices
-from indicial.program.sizes import Atom, Size, Strided
+from indicial.program.sizes import Atom, Size, Strided, nonnegative
 
 _OPPOSITE = {"=": "≠", "≠": "=", "<": "≥", "≥": "<", ">": "≤", "≤": ">"}
 
@@ -113,6 +122,24 @@ def constraints(condition: Expression | None) -> tuple[list[Constraint], bool]:
         "≠": [Constraint(up, differs=True)],
     }
     return table[condition.function], True
+
+
+def surely_in(place: Affine, ranges: Mapping[str, Index], axis: Index | Axis) -> bool:
+    """Whether a place is in a range wherever its indices are in theirs, whatever the sizes are."""
+    ends = place.known_ends(ranges)
+    if ends is None:
+        return False
+    return nonnegative(ends[0] - axis.lower) and nonnegative(axis.upper - ends[1])
+
+
+def surely_apart(
+    one: Affine, around: Mapping[str, Index], two: Affine, there: Mapping[str, Index]
+) -> bool:
+    """Whether two places surely have no value in common, each with its own indices."""
+    own, other = one.known_ends(around), two.known_ends(there)
+    if own is None or other is None:
+        return False
+    return nonnegative(own[0] - other[1] - 1) or nonnegative(other[0] - own[1] - 1)
 
 
 def conjuncts(condition: Expression | None) -> list[Expression]:
