@@ -390,6 +390,13 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
         {"δ": 2, "W": 2, "a": 2},
         1,
     ),
+    "a score of states at other places": (
+        r"s(h_t, \bar h_i) = h_t^\top \bar h_i, \quad"
+        r"\alpha_{t,i} = \frac{\exp(s(h_t, \bar h_i))}{\sum_{j} \exp(s(h_t, \bar h_j))}",
+        {"s": 2, "h": 2, "h̄": 2, "α": 2},
+        2,
+    ),
+    "numbers with a dot between them": (r"L = \sum_i f_i \cdot P_i", {"L": 0, "f": 1, "P": 1}, 1),
     "a query and a key": (r"a_i = q \cdot k_i", {"a": 1, "q": 1, "k": 2}, 1),
     "states at two places": (r"e_{ij} = s_i \cdot h_j", {"e": 2, "s": 2, "h": 2}, 1),
     "a gate beside a state": (
@@ -726,6 +733,17 @@ def test_a_display_in_a_quotation(tmp_path: Path) -> None:
     path.write_text(text, encoding="utf-8")
     found = reading(load_document(path), 0, len(text), str(path))
     assert not found.skipped and found.axes == {"h": {2}, "W": {2}, "x": {2}}
+
+
+def test_an_accent_leaves_what_is_declared(tmp_path: Path) -> None:
+    said = r"Here $B \in \mathbb{R}^{N \times 1}$."
+    _, step = readings(tmp_path, said, r"g_k = B u_k", r"h_k = \bar A h_{k-1} + \bar B x_k")
+    assert step.axes["x"] == {1} and step.axes["h"] == {2}
+
+
+def test_a_convolution_is_no_step(tmp_path: Path) -> None:
+    (found,) = readings(tmp_path, r"y_k = \sum_{j=0}^{k} K_{k-j} x_j = (K * x)_k")
+    assert not found.mistakes
 
 
 def test_a_chain_of_what_is_not_defined_is_left_open(tmp_path: Path) -> None:

@@ -49,6 +49,7 @@ from indicial.derivations.scope import Rule, Scope
 from indicial.notation import syntax as s
 from indicial.notation.reasoning import Limit
 from indicial.program.names.letters import index_name, is_capital
+from indicial.program.vectors.spelling import convolved
 
 NUMERATOR, DENOMINATOR, MIXED = "numerator", "denominator", "mixed"
 """Where derivatives of a column by a column have the one that is differentiated: in their rows, in their
@@ -120,6 +121,8 @@ class Evaluation:
                 return -self.value(node.body, env)
             case s.Add():
                 return total([self.value(t, env) for t in node.terms])
+            case s.Product(factors=(s.Name() as one, s.Name() as two)) if convolved(one, two):
+                raise Unread(f"“{node.span.text}” may be a convolution")
             case s.Product():
                 return chained([self.value(f, env) for f in node.factors])
             case s.Hadamard():

@@ -18,8 +18,8 @@ from indicial.notation.signs import SCRIPT_LETTERS
 from indicial.program.names.letters import GROUPS, WORDS, index_expression, index_name, is_capital
 from indicial.program.names.outline import Outline
 from indicial.program.names.uses import BUILT_IN, PROBABILITY
-from indicial.program.vectors.kinds import GREEK_MATRICES, is_greek
-from indicial.program.vectors.spelling import starred
+from indicial.program.vectors.kinds import GREEK_MATRICES
+from indicial.program.vectors.spelling import convolved
 
 OPERATORS = frozenset(
     {
@@ -32,16 +32,6 @@ OPERATORS = frozenset(
 
 _SETS = frozenset(SCRIPT_LETTERS.values()) - set("ℒ𝒩𝒰")
 """Script letters: sets, structures, distributions. A loss and what is drawn from are read."""
-
-
-def _convolved(one: s.Name, two: s.Name) -> bool:
-    """The `x * K` of `y = x * K`: two whole things, one of them a kernel by its letter."""
-    whole = not any(n.sub or n.sup or is_greek(n.base) for n in (one, two))
-    return whole and starred(one, two) and bool({one.base, two.base} & KERNELS)
-
-
-KERNELS = frozenset("Kkw")
-"""Letters of what something is convolved with."""
 
 
 def _is_function_name(node: s.Expression) -> bool:
@@ -62,7 +52,7 @@ def notion(node: s.Node, outline: Outline) -> str:
             len(node.base) == 1
         ):
             return f"{unicode(node)} may be an indicator"
-        case s.Product(factors=(s.Name() as one, s.Name() as two)) if _convolved(one, two):
+        case s.Product(factors=(s.Name() as one, s.Name() as two)) if convolved(one, two):
             return f"{unicode(one)} * {unicode(two)} may be a convolution"
         case s.ListLiteral() if any(map(_is_function_name, node.items)):
             return "it lists functions"

@@ -134,7 +134,7 @@ def _with(body: s.Expression, values: dict[s.Name, s.Expression]) -> s.Expressio
 
 
 def heads(statements: list[s.Statement]) -> list[s.Statement]:
-    """`score(h_t, s_i) = h_t^⊤ s_i`, always with these arguments: it is `score_{t,i}`."""
+    """`score(h_t, s_i) = h_t^⊤ s_i`, always of an h and an s: it is `score_{t,i}`."""
     calls = list(s.every(statements, s.Call))
     indices = index_letters(statements)
     # The t of `y(t) = C h(t) + D u(t-1)`, which stands nowhere else, is no value.
@@ -164,11 +164,13 @@ def heads(statements: list[s.Statement]) -> list[s.Statement]:
             )
             for a in written
         )
-        same = all(c == left for c in calls if c.function == left.function)
+        mine = [c for c in calls if c.function == left.function]
+        named = {c: scripts for c in mine if (scripts := _places(c, left)) is not None}
+        same = len(named) == len(set(mine))
         same = same and not any(_numbers(c.function, left.function) for c in calls)
         if same and values and len(written) == len(left.arguments):
-            scripts = dict.fromkeys(i for a in written for i in a.sub if index_name(i) is not None)
-            new[left] = replace(left.function, sub=(*left.function.sub, *scripts))
+            for call, scripts in named.items():
+                new[call] = replace(left.function, sub=(*left.function.sub, *scripts))
 
     def change(node: s.Expression) -> s.Expression:
         if isinstance(node, s.Call) and node in new:
@@ -176,6 +178,26 @@ def heads(statements: list[s.Statement]) -> list[s.Statement]:
         return rebuilt(node, change)
 
     return [changed(statement, change) for statement in statements] if new else statements
+
+
+def _places(call: s.Call, left: s.Call) -> tuple[s.Expression, ...] | None:
+    """The indices t and j of `score(h_t, s_j)`, where `score(h_t, s_i)` is defined; else None."""
+    if call == left:
+        found = [i for a in left.arguments if isinstance(a, s.Name) for i in a.sub]
+        return tuple(dict.fromkeys(i for i in found if index_name(i) is not None))
+    places: dict[s.Expression, s.Expression] = {}
+    for mine, its in zip(left.arguments, call.arguments, strict=False):
+        if not isinstance(mine, s.Name) or not isinstance(its, s.Name):
+            return None
+        if replace(mine, sub=()) != replace(its, sub=()) or len(mine.sub) != len(its.sub):
+            return None
+        for one, other in zip(mine.sub, its.sub, strict=True):
+            index = index_name(one) is not None
+            if (not index and one != other) or places.setdefault(one, other) != other:
+                return None
+    if len(call.arguments) != len(left.arguments) or call.given is not None:
+        return None
+    return tuple(other for one, other in places.items() if index_name(one) is not None)
 
 
 def _numbers(one: s.Expression, function: s.Name) -> bool:

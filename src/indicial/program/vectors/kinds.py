@@ -337,6 +337,8 @@ def allowed(found: tuple[s.Expression, ...]) -> Costs | None:
         return {COLUMN: 0.0, ROW: 1.0} if found[0] != ONE else {NUMBER: 0.0}
     if len(found) > 2:
         return None
+    if found == (ONE, ONE):
+        return {NUMBER: 0.0}
     if found[0] == ONE:
         return {ROW: 0.0}
     return {COLUMN: 0.0} if found[1] == ONE else {MATRIX: 0.0}

@@ -20,6 +20,7 @@ from indicial.notation.printers import name_key
 from indicial.notation.source import Span
 from indicial.program.names.letters import MATRICES, index_name, is_capital, is_letter, live_letters
 from indicial.program.names.uses import PROBABILITY
+from indicial.program.vectors.kinds import is_greek
 from indicial.program.vectors.leaves import in_scripts
 from indicial.program.vectors.regular import (
     changed,
@@ -228,6 +229,16 @@ def starred(one: s.Expression, two: s.Expression) -> bool:
     # `f_t × c_{t-1}`, but not `W × x_t` and `Q × K^⊤`.
     crossed = "×" in between or "\\times" in between
     return crossed and _steps(one) and not isinstance(two, s.Transpose | s.Number)
+
+
+KERNELS = frozenset("Kkw")
+"""Letters of what something is convolved with."""
+
+
+def convolved(one: s.Name, two: s.Name) -> bool:
+    """The `x * K` of `y = x * K`: two whole things, one of them a kernel by its letter."""
+    whole = not any(n.sub or n.sup or is_greek(n.base) for n in (one, two))
+    return whole and starred(one, two) and bool({one.base, two.base} & KERNELS)
 
 
 def _steps(node: s.Expression) -> bool:

@@ -339,7 +339,9 @@ class Tables:
                     return shape, 0.7 * first
                 if b == NUMBER:
                     return shape, 1.2 * second
-                return shape, (0 if not (dot and a == b) else 0.5) + (odd if a == ROW else 0)
+                inner = dot and a == b
+                alike = a == ROW or (inner and not apart)
+                return shape, (0.5 if inner else 0) + (odd if alike else 0)
 
             result = self.join(result, self._factor(factor), rule)
             weight, capital = max(weight, here), beside

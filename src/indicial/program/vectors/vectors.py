@@ -252,12 +252,25 @@ class _Rewriting:
             self.kinds.higher.add(leaf.key)
             return
         self.kinds.declared[leaf.key] = costs
+        for key in self._accented(leaf):  # `\\bar B` beside `B ∈ ℝ^{N×1}`
+            doubtful = dict.fromkeys((NUMBER, COLUMN, ROW, MATRIX), 6.0)
+            self.kinds.declared.setdefault(key, doubtful | costs)
         rank = sum(next(iter(costs)))
         if rank and not leaf.use.reference.items and self._has_elements(leaf, rank):
             self.kinds.total[leaf.key] = rank
         open_ = [size for size in found if size != ONE]
         for position, size in enumerate(open_ if len(open_) == rank else ()):
             self.dimensions.declare_size(leaf.key, position, size)
+
+    def _accented(self, leaf: Leaf) -> set[str]:
+        """The names that differ from another by an accent only."""
+        others = (other for other, _ in self.kinds.leaves(*self.written))
+        return {
+            other.key
+            for other in others
+            if other.base.accents != leaf.base.accents
+            and replace(other.base, accents=leaf.base.accents) == leaf.base
+        }
 
     def _has_elements(self, leaf: Leaf, rank: int) -> bool:
         """Whether the name is also written with all its indices, plain and not as a step of time."""
