@@ -19,8 +19,8 @@ from pathlib import Path, PurePath
 from typing import Literal
 
 from indicial.notation import files
-from indicial.notation.commands import own_words
 from indicial.notation.faults import Fault
+from indicial.notation.grouping import own_words
 from indicial.notation.headings import Heading, headings
 from indicial.notation.macros import Braces, Macro, Macros, definitions, expand
 from indicial.notation.markup import (

@@ -1,0 +1,117 @@
+r"""Tokens that stand together, as they are meant; and which runs of letters are one name.
+
+{a \over b}         →  \frac{a}{b}
+\boxed{a = b}       →  a = b             a frame around an equation
+a {=} b             →  a = b             braces that keep nothing together
+PE_{pos} = …        →  PE is a word      a product defines nothing
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from indicial.notation.rows import CLOSERS, CLOSING
+from indicial.notation.signs import RELATION_SIGNS
+from indicial.notation.tokens import Token
+
+
+def unboxed(tokens: Sequence[Token]) -> Sequence[Token]:
+    r"""Without the frame of `\boxed{a = b}`, which is around an equation, or several."""
+    frames: list[tuple[int, bool]] = []  # where a brace opens, and whether it is a frame
+    gone: set[int] = set()
+    for i, token in enumerate(tokens):
+        if token.text == "{":
+            frames.append((i, i > 0 and tokens[i - 1].text == "\\boxed"))
+        elif token.text == "}" and frames:
+            start, frame = frames.pop()
+            if frame and any(t.text in ("=", "\\begin") for t in tokens[start:i]):
+                gone |= {start - 1, start, i}
+    return [t for i, t in enumerate(tokens) if i not in gone] if gone else tokens
+
+
+def fractions(tokens: Sequence[Token]) -> Sequence[Token]:
+    r"""`{a \over b}` → `\frac{a}{b}`, as plain TeX writes it."""
+    if not any(token.text == "\\over" for token in tokens):
+        return tokens
+    made: list[Token] = []
+    opened: list[int] = []
+    for token in tokens:
+        if token.text == "{":
+            opened.append(len(made))
+        elif token.text == "}" and opened:
+            opened.pop()
+        if token.text == "\\over" and opened:
+            made.insert(opened[-1], replace(token, text="\\frac"))
+            made += [replace(token, kind="sign", text=brace) for brace in "}{"]
+            opened = [place if place < opened[-1] else place + 1 for place in opened]
+        else:
+            made.append(token)
+    return made
+
+
+def without_idle_braces(tokens: list[Token]) -> list[Token]:
+    """`{\\color{red} a = b}`, `a {=} b`: braces around a relation keep nothing together."""
+    dropped: set[int] = set()
+    opened: list[int] = []
+    related: set[int] = set()
+    for i, token in enumerate(tokens):
+        if token.kind != "sign":
+            continue
+        if token.text in CLOSERS:
+            opened.append(i)
+        elif token.text in CLOSING and opened:
+            start = opened.pop()
+            free = start == 0 or i == start + 2 or _ends_nothing(tokens[start - 1])
+            if start in related and free and (tokens[start].text, token.text) == ("{", "}"):
+                dropped |= {start, i}
+                related |= set(opened[-1:])
+        elif token.text in RELATION_SIGNS and opened:
+            related.add(opened[-1])
+    return [t for i, t in enumerate(tokens) if i not in dropped] if dropped else tokens
+
+
+def _ends_nothing(token: Token) -> bool:
+    """Whether a brace behind this token begins something of its own, and no script or argument."""
+    if token.kind == "sign":
+        return token.text not in ("_", "^", "}", "]")  # `\\sqrt[3]{…}`
+    return token.kind not in ("command", "begin")
+
+
+def own_words(tokens: Sequence[Token]) -> frozenset[str]:
+    """The runs of letters that are one name: `PE_{…} = …` and `wkv_t = …`, since a product defines nothing.
+
+    So is one that stands in a list below a name as well: the `pos` of `PE_{(pos,2i)} = sin(pos/…)`.
+    """
+    found: set[str] = set()
+    scripts: list[bool] = []  # for each brace that is open, whether a script stands in it
+    for start, end, begins in _runs(tokens, scripts):
+        word = "".join(t.text for t in tokens[start:end])
+        below = end < len(tokens) and tokens[end].text == "_"
+        listed = any(scripts) and tokens[start - 1].text in ("(", ",") and len(word) > 2
+        long = len(word) > 2 or (len(word) == 2 and word.isupper())
+        cased = word.isupper() or word.islower()
+        if cased and (listed or (begins and below and long)):
+            found.add(word)
+    return frozenset(found)
+
+
+def _runs(tokens: Sequence[Token], scripts: list[bool]) -> Iterator[tuple[int, int, bool]]:
+    """Where letters stand side by side, and whether a row begins there."""
+    begins, i = True, 0
+    while i < len(tokens):
+        token, end = tokens[i], i + 1
+        if token.kind == "letter":
+            while end < len(tokens) and tokens[end].kind == "letter" and not tokens[end].space:
+                end += 1
+            yield i, end, begins
+            begins = False
+        elif token.text == "{":
+            scripts.append(i > 0 and tokens[i - 1].text in ("_", "^"))
+        elif token.text == "}" and scripts:
+            scripts.pop()
+        elif token.kind in ("row", "newline") or token.text in ("\\\\", "&"):
+            begins = True
+        elif token.kind == "sign":
+            begins = False
+        i = end
