@@ -437,8 +437,9 @@ class _Reader:
     def words(self, pieces: list[str], span: Span, token: Token) -> None:
         """A stretch of text: words of the language one by one, the rest together."""
         text = "".join(pieces)
-        if len(text.split()) > 1 and text.split()[0] in ("and", "or") and not _says_more(text):
-            text = text.split()[0]  # `\\text{ and hence }`
+        first, *rest = text.split() or ("",)
+        if rest and first in ("and", "or") and KEYS.isdisjoint(rest):
+            text = first  # `\\text{ and hence }`
         colon = text.rstrip().endswith(":")
         together: list[str] = []
 
@@ -469,8 +470,3 @@ class _Reader:
 
     def after_for(self, together: list[str]) -> bool:
         return not together and bool(self.out) and self.out[-1].text == "for"
-
-
-def _says_more(text: str) -> bool:
-    """Whether a text behind its first word goes on with words of the language."""
-    return not KEYS.isdisjoint(text.split()[1:])

@@ -8,12 +8,9 @@ t_2 ≤ t_1 < T    i = 0 or j = 0    not w[t] = v and t > 0    i = 1, …, n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from indicial.notation import syntax as s
 from indicial.notation.operators import OperatorGrammar
 from indicial.notation.signs import LOGIC_SIGNS, RELATION_SIGNS
-from indicial.notation.source import Span
 from indicial.notation.tokens import is_sign
 
 _RELATION_KEYS = {"in": "∈", "notin": "∉", "is": "="}
@@ -60,7 +57,10 @@ class ConditionGrammar(OperatorGrammar):
             elif not self.logic("and") and not (commas and self.comma()):
                 break
         span = self.since(start)
-        parts = [a[0] if len(a) == 1 else s.Conjunction(tuple(a), span=_over(a)) for a in either]
+        parts = [
+            a[0] if len(a) == 1 else s.Conjunction(tuple(a), span=a[0].span.to(a[-1].span))
+            for a in either
+        ]
         return parts[0] if len(parts) == 1 else s.Disjunction(tuple(parts), span=span)
 
     def logic(self, word: str) -> bool:
@@ -107,7 +107,3 @@ class ConditionGrammar(OperatorGrammar):
             items.append(self.interval())
         members = s.SetLiteral(tuple(items), span=self.since(self.peek()))
         return s.Comparison((name, members), ("∈",), span=part.span)
-
-
-def _over(parts: Sequence[s.Expression]) -> Span:
-    return parts[0].span.to(parts[-1].span)

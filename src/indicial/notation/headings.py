@@ -148,7 +148,8 @@ def _sure(lines: _Lines, number: int) -> Heading | None:
         level = len(match["level"])
         return lines.heading(number, match["title"].rstrip("# \t"), level=level)
     before_blank = lines.blank(number - 1)
-    if before_blank and _UNDERLINE.fullmatch(lines.text(number + 1)) and _can_be_underlined(line):
+    underlined = before_blank and _UNDERLINE.fullmatch(lines.text(number + 1))
+    if underlined and line.lstrip()[0] not in "-+*•>|#$\\":
         level = 1 if lines.text(number + 1).lstrip().startswith("=") else 2
         return lines.heading(number, line, level=level)
     if before_blank and (match := _BOLD.fullmatch(line)):
@@ -221,7 +222,3 @@ def _reads_as_title(line: str) -> bool:
         and not any(sign in line for sign in "$\\=|`{}")
         and any(len(word) > 2 for word in _WORD.findall(line[:200]))
     )
-
-
-def _can_be_underlined(line: str) -> bool:
-    return line.lstrip()[0] not in "-+*•>|#$\\"

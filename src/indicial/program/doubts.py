@@ -52,7 +52,8 @@ class Doubts:
 
     def doubtful(self, message: Message, outline: Outline) -> bool:
         """Whether a message is about prose, and not certain."""
-        concerned = _concerned(self.prose, message)
+        spans = [span for span, _ in message.sites]
+        concerned = [st for st in self.prose if any(span.within(st.span) for span in spans)]
         if not concerned or message.code in CERTAIN or _as_written(message):
             return False
         if message.code == "step" and all(
@@ -127,12 +128,13 @@ def _as_written(message: Message) -> bool:
 def at_a_distance(statement: s.Statement) -> bool:
     """Whether a step uses a law of a name that no equation gives: `R_m^⊤ R_n = R_{n-m}`."""
     names = [n for n in statement.every(s.Name) if n.sub]
-    far = {n.base for n in names for i in n.sub if isinstance(i, s.Add) and _letters_of(i) > 1}
+    far = {
+        n.base
+        for n in names
+        for i in n.sub
+        if isinstance(i, s.Add) and len({x.base for x in i.every(s.Name)}) > 1
+    }
     return any(n.base in far for n in names for i in n.sub if isinstance(i, s.Name))
-
-
-def _letters_of(item: s.Expression) -> int:
-    return len({n.base for n in item.every(s.Name)})
 
 
 def in_full(statement: s.Statement, outline: Outline, misspelt: Span | None = None) -> bool:
@@ -254,7 +256,3 @@ def about(statements: Sequence[s.Statement], message: Message) -> list[s.Stateme
         if found:
             return found
     return []
-
-
-def _concerned(statements: Iterable[s.Statement], message: Message) -> list[s.Statement]:
-    return [st for st in statements if any(span.within(st.span) for span, _ in message.sites)]

@@ -337,6 +337,7 @@ def _density(equation: s.Equation, outline: Outline) -> str:
     if not isinstance(right, s.Reduction) and not any(n.stem in asked for n in right.every(s.Name)):
         # `p(y | x) = σ(w^⊤ x)`, of a y that is 0 or 1
         return f"it gives the probability of one value of {unicode(use.call.arguments[0])}"
+    bases = {node.base for node in s.every(outline.statements, s.Index)}
     for argument in use.call.arguments:
         name = argument.base if isinstance(argument, s.Index) else argument
         if not isinstance(name, s.Name):
@@ -345,7 +346,7 @@ def _density(equation: s.Equation, outline: Outline) -> str:
             # `p(y_i | x_i) = exp(-(y_i - w x_i)^2)`: y_i is a number, and i is no value of it.
             if isinstance(argument, s.Index) or name.sub:
                 return "it is a density of numbers that have indices"
-        elif name is argument and name.accents and name in _bases(outline):
+        elif name is argument and name.accents and name in bases:
             return f"{unicode(name)} is a structure"
         elif name is argument and name.bare and name.base not in outline.naming.bound:
             for side in equation.sides[1:]:
@@ -360,26 +361,16 @@ def _density(equation: s.Equation, outline: Outline) -> str:
     return ""
 
 
-def _bases(outline: Outline) -> set[s.Expression]:
-    """What square brackets stand behind."""
-    return {node.base for node in s.every(outline.statements, s.Index)}
-
-
 def _computed(call: s.Call, outline: Outline) -> bool:
     """Whether an equation without further probabilities says how what is predicted is distributed."""
     predicted = _letters(call.arguments)
     return any(
         d.probability is not None
-        and _accents(d.probability) == _accents(call)
+        and d.probability.function.accents == call.function.accents  # P̃ is not P
         and _letters(d.probability.arguments) == predicted
         and not any(use.kind == "probability" for use in uses(outline, d.body))
         for d in outline.definitions
     )
-
-
-def _accents(call: s.Call) -> tuple[str, ...]:
-    """What tells P̃ from P."""
-    return call.function.accents
 
 
 def _letters(arguments: Iterable[s.Expression]) -> set[str]:

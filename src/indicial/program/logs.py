@@ -131,7 +131,7 @@ class _Logs:
             case ir.Softmax():
                 return ir.Apply("ln", (node,), span=node.span)
             case ir.Read():
-                return self._of_read(node, ranges)
+                return self._followed(node, ranges, self.log)
         return None
 
     def ln(self, node: ir.Expression, ranges: Ranges) -> ir.Expression:
@@ -198,9 +198,6 @@ class _Logs:
         if self.positive(body):
             return replace(node, operator="lse", condition=condition, body=self.ln(body, inner))
         return _shifted(replace(node, condition=condition, body=body), factors)
-
-    def _of_read(self, read: ir.Read, ranges: Ranges) -> ir.Expression | None:
-        return self._followed(read, ranges, self.log)
 
     def _followed(self, read: ir.Read, ranges: Ranges, rule: Rule) -> ir.Expression | None:
         """A rule applied to what defines a name, in the indices of the read."""

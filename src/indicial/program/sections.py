@@ -205,10 +205,10 @@ def _divide_section(title: str, blocks: list[Block]) -> list[Part]:
     done: set[str] = set()
     for block in blocks:
         # A display that defines something anew is an alternative as a whole.
+        told = (_defined(statement, definitions, sketch) for statement in block.statements)
         anew = any(
-            _differs(*known, bodies, counts)
-            for statement in block.statements
-            if (known := _defined(statement, definitions, sketch)) is not None
+            bodies.get(what, body) != body or counts.get(key, count) != count
+            for what, key, count, body in filter(None, told)
         )
         steps = {
             d.key: len(d.items)
@@ -278,18 +278,6 @@ def _offered(first: s.Statement, second: s.Statement) -> bool:
     """Whether words stand with two rows of a display: `y[i] = … \\mbox{or} y[i] = …`."""
     rows = first.span.source.text[first.span.start : second.span.end]
     return re.search(r"\\(mbox|text\w*)\s*\{[^}]*[A-Za-z]{2}", rows) is not None
-
-
-def _differs(
-    what: tuple[object, ...],
-    key: str,
-    count: int,
-    body: s.Expression,
-    bodies: Mapping[tuple[object, ...], s.Expression],
-    counts: Mapping[str, int],
-) -> bool:
-    """Whether something else was said of it before."""
-    return bodies.get(what, body) != body or counts.get(key, count) != count
 
 
 def _fresh(title: str) -> bool:

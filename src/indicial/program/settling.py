@@ -121,7 +121,8 @@ def _without_lost_displays(parts: list[Part], foreign_statements: set[Statement]
         beside = any(skipped.reason.startswith(WHOLE) for skipped in block.skipped)
         # Rows in brackets say what they mean by themselves, and their slips are certain.
         beside = (beside and not all(map(indexed, rows))) or _of_slopes(rows)
-        if again or (beside and rows) or (block.skipped and rows and all(map(_draws, rows))):
+        drawn = all(isinstance(st, Equation) and st.draws for st in rows)
+        if rows and (again or beside or (block.skipped and drawn)):
             lost[at] = None
     if not lost:
         return parts
@@ -141,10 +142,6 @@ def _of_slopes(rows: list[Statement]) -> bool:
     """`g_n = ∇ℓ_n`, `ĝ = Σ_n g_n`, `g = E ∇ℓ_n`: most of it is about derivatives. Of an optimiser's rows one is."""
     slopes = [row for row in rows if any(n.base in ("∂", "∇") for n in row.every(Name))]
     return 2 * len(slopes) > len(rows)
-
-
-def _draws(statement: Statement) -> bool:
-    return isinstance(statement, Equation) and statement.draws
 
 
 def _without_foreign(part: Part, found: set[Statement]) -> Part:

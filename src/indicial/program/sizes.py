@@ -151,7 +151,7 @@ class Size:
                 powers: dict[Atom, int] = dict(left)
                 for atom, power in right:
                     powers[atom] = powers.get(atom, 0) + power
-                monomial = tuple(sorted(powers.items(), key=_atom_order))
+                monomial = tuple(sorted(powers.items(), key=lambda item: str(item[0])))
                 total[monomial] = total.get(monomial, 0) + a * b
         return _normal(total)
 
@@ -194,10 +194,6 @@ def _of(value: int | Fraction | str | Strided) -> Size:
     if isinstance(value, str | Strided):
         return Size(((((value, 1),), 1),))
     return _normal({(): value})
-
-
-def _atom_order(item: tuple[Atom, int]) -> str:
-    return str(item[0])
 
 
 def _degree(term: tuple[Monomial, Coefficient]) -> tuple[int, list[tuple[str, int]]]:

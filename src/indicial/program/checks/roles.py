@@ -48,7 +48,7 @@ def assign_roles(context: Context, lowering: Lowering) -> None:
             continue
         if GRADIENT in info.key:
             info.role, info.guess = "input", "a gradient"
-        elif _is_local(info) or (not context.document and _unreadable(context, lowering, info)):
+        elif "." in info.key or (not context.document and _unreadable(context, lowering, info)):
             info.role = "parameter"
         elif context.document or not context.outline.inputs:
             _guess(context, info, shifted, siblings)
@@ -105,11 +105,6 @@ def _lefts(context: Context, key: str) -> list[tuple[Span, str]]:
         for st in context.statements
         if any(r.tensor == key for r in reads(st))
     ]
-
-
-def _is_local(info: TensorInfo) -> bool:
-    """`mlp1.W^2`, `CELL.B^R`: of a function, or of what fills a hole; those say what is theirs."""
-    return "." in info.key
 
 
 def _unreadable(context: Context, lowering: Lowering, info: TensorInfo) -> bool:

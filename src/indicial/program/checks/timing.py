@@ -162,7 +162,7 @@ def _explained(context: Context, steps: list[Step], circles: list[list[Step]]) -
         source, target = context.tensors.get(step.source), context.tensors.get(step.target)
         if source is None or target is None or source.role != "defined" or target.probability:
             continue
-        if source.probability or not _told(step.span):
+        if source.probability or not step.span.text:
             continue
         for family in step.moves:
             if (step.source, family, step.lag(family) > 0) in good:
@@ -179,10 +179,6 @@ def _explained(context: Context, steps: list[Step], circles: list[list[Step]]) -
                 (step.span, f"{where(step, family)}"), (step.statement.left_span, "for this"),
                 hint=f"at one end of its range this reads outside it, which gives 0; did you mean {family}?",
             )  # fmt: skip
-
-
-def _told(span: Span) -> bool:
-    return span.end > span.start
 
 
 def where(step: Step, family: str) -> str:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import pairwise, product
 
 from indicial.notation import syntax as s
 from indicial.notation.printers import name_key, unicode
@@ -62,7 +62,7 @@ class _Complex:
         self.live = live_letters(statement)
         return any(
             (isinstance(node, s.Name) and node.base == "i" and self.is_unit(node))
-            or (isinstance(node, s.Product) and any(map(self.numbered, _pairs(node))))
+            or (isinstance(node, s.Product) and any(map(self.numbered, pairwise(node.factors))))
             or self.function(node) in FUNCTIONS
             for node in s.values(statement)
         )
@@ -314,10 +314,6 @@ def _part(node: s.Expression, which: str) -> s.Expression:
     assert isinstance(name, s.Name)
     made = replace(name, sup=(*name.sup, s.Name(which, span=name.span)))
     return replace(node, function=made) if isinstance(node, s.Call) else made
-
-
-def _pairs(node: s.Product) -> Iterable[tuple[s.Expression, s.Expression]]:
-    return zip(node.factors, node.factors[1:], strict=False)
 
 
 def _told_apart(parts: list[Parts], both: bool = False) -> list[tuple[s.Expression, ...]]:

@@ -55,7 +55,8 @@ def unfolded(statements: list[s.Statement]) -> list[s.Statement]:
         key = name_key(left.function)
         names = tuple(a for a in left.arguments if isinstance(a, s.Name) and not a.sub)
         plain = len(names) == len(left.arguments) and key in sketch.functions
-        if plain and left.given is None and not _calls(right, key):
+        again = any(name_key(call.function) == key for call in right.every(s.Call))
+        if plain and left.given is None and not again:
             bodies[key] = Body(left.function, names, _by_elements(names, right))
     if not bodies:
         return statements
@@ -116,10 +117,6 @@ def _right(statement: s.Statement) -> list[s.Node]:
     if isinstance(statement, s.Equation):
         return [n for side in statement.sides[1:] for n in side.walk()]
     return list(statement.walk())
-
-
-def _calls(node: s.Expression, key: str) -> bool:
-    return any(name_key(call.function) == key for call in node.every(s.Call))
 
 
 def _with(body: s.Expression, values: dict[s.Name, s.Expression]) -> s.Expression:

@@ -65,16 +65,12 @@ def lists(statements: list[s.Statement]) -> list[s.Statement]:
     def change(node: s.Expression) -> s.Expression:
         if isinstance(node, s.Group) and isinstance(node.body, s.Join):
             parts = node.body.parts
-            numbers = all(isinstance(p, s.Number) or _negative(p) for p in parts)
+            numbers = all(isinstance(s.unsigned(p), s.Number) for p in parts)
             if numbers and node.bracket == "[":
                 return s.ListLiteral(parts, span=node.span)
         return node
 
     return [changed(statement, change) for statement in statements]
-
-
-def _negative(node: s.Expression) -> bool:
-    return isinstance(node, s.Negative) and isinstance(node.body, s.Number)
 
 
 def transposed(statements: list[s.Statement]) -> list[s.Statement]:

@@ -148,7 +148,7 @@ def _shows(node: s.Node, indexed: frozenset[str]) -> bool:
         return _matrix(node.base, indexed) and side_by_side(joined_parts(node), indexed)
     if isinstance(node, s.Product):
         return any(_dotted(node, n) for n in dotted(node)) or any(
-            (_matrix(one, indexed) and (_beside(two, indexed) or _listed(two, indexed)))
+            (_matrix(one, indexed) and _beside(two, indexed))
             or (starred(a, b) and _is_value(one) and _is_state(two))
             or (_is_gate(one) and _is_state(two) and isinstance(two.scripts[0], s.Add))
             for a, b in zip(node.factors, node.factors[1:], strict=False)
@@ -266,16 +266,14 @@ def _is_place(node: s.Expression) -> bool:
     return len(names) < 2 and all(isinstance(n, s.Name) and not n.font for n in names)
 
 
-def _listed(node: s.Expression, indexed: frozenset[str]) -> bool:
-    return isinstance(node, s.ListLiteral) and side_by_side(node.items, indexed)
-
-
 def _beside(node: s.Expression, indexed: frozenset[str]) -> bool:
     """What a matrix is multiplied by: another letter, or a bracket that holds one."""
     if isinstance(node, s.Group | s.Negative):
         return any(_beside(n, indexed) for n in _values(node.body))
     if isinstance(node, s.Transpose):
         return _beside(node.body, indexed)
+    if isinstance(node, s.ListLiteral):  # `W [h_{t-1}, x_t]`
+        return side_by_side(node.items, indexed)
     if isinstance(node, s.Call):
         return node.word in JOINING or any(_beside(a, indexed) for a in node.arguments)
     if not _is_value(node) or not isinstance(node, s.Name):

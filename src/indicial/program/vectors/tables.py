@@ -190,7 +190,8 @@ class Tables:
                 return self.join(self.of(above), self.of(below), self._divided(below))
             case s.Power(base=base, exponent=exponent):
                 powered = self.changed(self.of(base), partial(_raised, exponent))
-                return self.join(powered, self.of(exponent), _numbers_below)
+                number = self.of(exponent)
+                return self.join(powered, number, lambda a, b: (a, 0) if b == NUMBER else None)
             case s.Norm(body=body):
                 return self.changed(self.of(body), lambda x: (NUMBER, 3 if x == NUMBER else 0))
             case s.Reduction():
@@ -467,10 +468,6 @@ def _plain_capital(leaf: Leaf | None) -> bool:
 def _raised(exponent: s.Expression, shape: Shape) -> tuple[Shape, float]:
     inverse = isinstance(exponent, s.Negative)
     return shape, {NUMBER: 0.0, MATRIX: 0.5 if inverse else 4.0}.get(shape, 1.0)
-
-
-def _numbers_below(a: Shape, b: Shape) -> tuple[Shape, float] | None:
-    return (a, 0) if b == NUMBER else None
 
 
 def _element(shape: Shape, items: int) -> tuple[Shape, float] | None:

@@ -25,7 +25,7 @@ from indicial.program.messages import Message, Messages
 from indicial.program.names import inverses
 from indicial.program.names.letters import MATRICES
 from indicial.program.names.outline import DISTRIBUTIONS
-from indicial.program.names.sorting import outline
+from indicial.program.names.sorting import outline, says_what
 from indicial.program.vectors import regular
 from indicial.program.vectors.conflicts import Conflicts, Outside
 from indicial.program.vectors.dimensions import Dimensions
@@ -98,7 +98,7 @@ def rewrite(
     turned = regular.transposed(exponentials(distributions(statements)))
     if not in_vector_style(turned):
         statements = regular.counted(statements) if document else statements
-        plain = [st for st in statements if not _is_space(st)]
+        plain = [st for st in statements if not says_what(st)]
         if document and any(map(draws_with_identity, plain)):
             plain = drawn_one_by_one(plain, outline(plain, Messages(), document))
         return Rewritten(without_bare_matrices(plain, messages, document, skipped))
@@ -550,10 +550,6 @@ class _Rewriting:
         return self.emission.indexed(
             item, leaf.key, [self.dimensions.new(False) for _ in range(self.declared[leaf.key])]
         )
-
-
-def _is_space(statement: s.Statement) -> bool:
-    return isinstance(statement, s.Declaration) and statement.keyword == SPACE
 
 
 def _without_unused(statements: list[s.Statement]) -> list[s.Statement]:
