@@ -18,7 +18,7 @@ from functools import cached_property
 from itertools import pairwise
 
 from indicial.notation import syntax as s
-from indicial.notation.faults import Fault
+from indicial.notation.faults import Fault, warned
 from indicial.notation.macros import Braces
 from indicial.notation.markup import Display
 from indicial.notation.parse import parse_text
@@ -52,13 +52,6 @@ class Prose:
         """The place of a match in the text of a formula, or in what stands `behind` a place of it."""
         start = formula.body.start + behind
         return Span(self.source, start + match.start(group), start + match.end(group))
-
-
-def warned(code: str, message: str, *spans: Span, hint: str = "", write: str = "") -> Fault:
-    """A warning; with `write` its hint is to write that at the first of its places."""
-    hint = hint or (f"write {write}" if write else "")
-    fix = (spans[0], write) if write else None
-    return Fault(code, message, spans, hint, severity="warning", fix=fix)
 
 
 _ARROWS = re.compile(r"\\Rightarrow|\\implies|⇒|\\xrightarrow\s*\{")

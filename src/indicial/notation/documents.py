@@ -419,23 +419,22 @@ class _Reader:
         place = item.span
         if self.root is None or not within:
             message = f"`{item.name}` is not read: this text is not in a file"
-            self.faults.append(Fault("input", message, (place,), severity="note"))
+            self.faults.append(files.unread(message, place))
             return
         if self.inputs > MOST_INPUTS:
             if self.inputs == MOST_INPUTS + 1:
                 message = f"more than {MOST_INPUTS} files are included; the rest is not read"
-                self.faults.append(Fault("input", message, (place,), severity="note"))
+                self.faults.append(files.unread(message, place))
             return
         path, faults = files.find_input(item.name, within[-1].parent, self.root, place)
         self.faults += faults
         if path is None:
             return
         if path in within:
-            message = f"`{item.name}` includes itself"
-            self.faults.append(Fault("input", message, (place,), severity="note"))
+            self.faults.append(files.unread(f"`{item.name}` includes itself", place))
         elif len(within) > DEEPEST_INPUT:
             message = f"files include each other more than {DEEPEST_INPUT} deep"
-            self.faults.append(Fault("input", message, (place,), severity="note"))
+            self.faults.append(files.unread(message, place))
         else:
             self.text(self.load(path), True, [*within, path])
 

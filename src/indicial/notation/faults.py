@@ -30,6 +30,13 @@ class Fault:
     """What the hint says to write, and where: it is tried before it is shown."""
 
 
+def warned(code: str, message: str, *spans: Span, hint: str = "", write: str = "") -> Fault:
+    """A warning; with `write` its hint is to write that at the first of its places."""
+    hint = hint or (f"write {write}" if write else "")
+    fix = (spans[0], write) if write else None
+    return Fault(code, message, spans, hint, severity="warning", fix=fix)
+
+
 @dataclass(frozen=True)
 class Skipped:
     """A formula that is no equation of tensors, and why."""

@@ -100,7 +100,7 @@ def find_input(name: str, folder: Path, root: Path, place: Span) -> tuple[Path |
     leads nowhere, such as one of the author's machine, may still name a file in a folder above.
     """
     if "\0" in name or not name:
-        return None, [Fault("input", "no file is named here", (place,), severity="note")]
+        return None, [unread("no file is named here", place)]
     relative = Path(name)
     tree = tree_of(root)
     absolute = relative.is_absolute() or name.startswith(("~", "|")) or bool(relative.drive)
@@ -123,10 +123,13 @@ def find_input(name: str, folder: Path, root: Path, place: Span) -> tuple[Path |
             escaped = escaped or not resolved.is_relative_to(tree) or (found and not ours)
     if absolute:
         hint = "name the file relative to the document"
-        return None, [
-            Fault("input", f"`{name}` is an absolute path", (place,), hint, severity="note")
-        ]
+        return None, [unread(f"`{name}` is an absolute path", place, hint)]
     if escaped:
         message = f"`{name}` is outside the folders of the document, and is not read"
-        return None, [Fault("input", message, (place,), severity="note")]
-    return None, [Fault("input", f"there is no file `{name}`", (place,), severity="note")]
+        return None, [unread(message, place)]
+    return None, [unread(f"there is no file `{name}`", place)]
+
+
+def unread(message: str, place: Span, hint: str = "") -> Fault:
+    r"""Why the file of an `\input` is not read."""
+    return Fault("input", message, (place,), hint, severity="note")

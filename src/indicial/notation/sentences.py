@@ -16,8 +16,8 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 
-from indicial.notation.arguments import ARGUMENTS, Prose, warned
-from indicial.notation.faults import Fault
+from indicial.notation.arguments import ARGUMENTS, Prose
+from indicial.notation.faults import Fault, warned
 from indicial.notation.source import Span
 from indicial.notation.vocabulary import ACCENTS
 

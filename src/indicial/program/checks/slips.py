@@ -25,9 +25,8 @@ from functools import cached_property
 from itertools import pairwise
 
 from indicial.notation import syntax as s
-from indicial.notation.faults import Fault
+from indicial.notation.faults import Fault, warned
 from indicial.notation.printers import unicode
-from indicial.notation.source import Span
 from indicial.program.names.letters import index_name, is_capital, is_letter
 from indicial.program.names.uses import BUILT_IN, PROBABILITY
 
@@ -74,10 +73,6 @@ def slips(display: Sequence[s.Statement], section: Heading) -> list[Fault]:
     return found
 
 
-def _warning(code: str, text: str, *spans: Span, hint: str = "") -> Fault:
-    return Fault(code, text, spans, hint, severity="warning")
-
-
 # ---------------------------------------------------------------------- sums
 
 
@@ -95,7 +90,7 @@ def _idle_sums(equation: s.Equation) -> Iterator[Fault]:
                     letter = unicode(binder)
                     text = f"sum runs over {letter}, which does not occur in its body"
                     hint = "is an index missing in the body?"
-                    yield _warning("sum-index", text, binder.span, node.body.span, hint=hint)
+                    yield warned("sum-index", text, binder.span, node.body.span, hint=hint)
 
 
 def _binder(under: s.Expression) -> s.Name | None:
@@ -147,7 +142,7 @@ def _conditions(equation: s.Equation) -> Iterator[Fault]:
                 if not is_capital(letter.base) and not any(_says(n, letter) for n in names):
                     text = f"{unicode(letter)} stands in this condition only: nothing runs over it"
                     hint = f"is one of the letters that it runs over meant to be {unicode(letter)}?"
-                    yield _warning("unbound-condition", text, letter.span, node.span, hint=hint)
+                    yield warned("unbound-condition", text, letter.span, node.span, hint=hint)
 
 
 def _all_conditions(equation: s.Equation, operator: str) -> Iterator[s.Node]:
@@ -173,7 +168,7 @@ def _left_only(equation: s.Equation) -> Iterator[Fault]:
         listed = " and ".join(unicode(a) for a in arguments)
         meant = " and ".join(dict.fromkeys(unicode(n) for n in others))
         text = f"{listed} stand on the left only; the right side has {meant}"
-        yield _warning("left-only", text, left.span, *(n.span for n in others))
+        yield warned("left-only", text, left.span, *(n.span for n in others))
 
 
 def _no_argument(equation: s.Equation) -> Iterator[Fault]:
@@ -184,7 +179,7 @@ def _no_argument(equation: s.Equation) -> Iterator[Fault]:
             if bare and isinstance(two, s.Negative) and _is_probability(two.body):
                 text = f"{unicode(one)} has no argument here: the minus stands behind it"
                 hint = f"write `-\\{unicode(one)} …`"
-                yield _warning("no-argument", text, one.span.to(two.span), hint=hint)
+                yield warned("no-argument", text, one.span.to(two.span), hint=hint)
 
 
 def _is_probability(node: s.Expression) -> bool:
@@ -208,7 +203,7 @@ def _lost_powers(equation: s.Equation) -> Iterator[Fault]:
         if alike and len(squares) == 1 and len(alone) == 1 and len(powers) == 2:
             (power,) = squares[0]
             text = f"{unicode(alone[0])} lacks the power {unicode(power)} that the other terms have"
-            yield _warning("lost-power", text, alone[0].span, node.span)
+            yield warned("lost-power", text, alone[0].span, node.span)
 
 
 def _scripted(term: s.Expression) -> s.Name | None:
@@ -241,7 +236,7 @@ def _terms(equation: s.Equation) -> Iterator[Fault]:
                     f"{unicode(name)} stands where {letter} is expected: this term lacks {letter}"
                 )
                 hint = f"the left side and the other terms have {letter}"
-                yield _warning("other-letter", text, name.span, left.span, hint=hint)
+                yield warned("other-letter", text, name.span, left.span, hint=hint)
 
 
 def _letters(term: s.Expression) -> set[str]:
@@ -283,7 +278,7 @@ def _two_meanings(display: Sequence[s.Statement]) -> Iterator[Fault]:
             text = (
                 f"{size.base} is the size of {small} in 1/{size.base}, and a tensor in this display"
             )
-            yield _warning(
+            yield warned(
                 "two-meanings", text, tensors[0], size.span, hint="give one of them another letter"
             )
             return
@@ -319,7 +314,7 @@ def _lost_accents(display: Sequence[s.Statement], section: Heading) -> Iterator[
             ):
                 meant = unicode(same[0].base)
                 text = f"{unicode(name)} stands only here; did you mean {meant}?"
-                yield _warning("lost-accent", text, name.span, same[0].base.span)
+                yield warned("lost-accent", text, name.span, same[0].base.span)
 
 
 def _joined_names(display: Sequence[s.Statement]) -> Iterator[Fault]:
@@ -333,7 +328,7 @@ def _joined_names(display: Sequence[s.Statement]) -> Iterator[Fault]:
         alone = sum(n.base == "Δ" for n in names) == 1
         if alone and written[joined] > 1:
             text = f"{unicode(name)} stands only here; did you mean {joined}?"
-            yield _warning("joined-name", text, name.span)
+            yield warned("joined-name", text, name.span)
 
 
 def _copied_labels(display: Sequence[s.Statement], section: Heading) -> Iterator[Fault]:
@@ -355,7 +350,7 @@ def _copied_labels(display: Sequence[s.Statement], section: Heading) -> Iterator
             meant = unicode(_relabelled(left[0], new))
             if meant not in section.names:
                 text = f"{unicode(left[0])} is that of the line above; did you mean {meant}?"
-                yield _warning("copied-label", text, left[0].span, before.span)
+                yield warned("copied-label", text, left[0].span, before.span)
 
 
 def _side_by_side(one: s.Equation, two: s.Equation) -> list[tuple[str, str, s.Name]] | None:
@@ -412,7 +407,7 @@ def _free_letters(equation: s.Equation) -> Iterator[Fault]:
             # ŷ_j beside y_i, and not the d_k of `√d_k`.
             if letter.base in set("ijk") - bound and binders <= set("ijk") and name.base in summed:
                 text = f"{letter.base} is bound nowhere: neither a sum nor the left side has it"
-                yield _warning("free-letter", text, name.span, node.span)
+                yield warned("free-letter", text, name.span, node.span)
 
 
 def _swapped_lefts(equation: s.Equation) -> Iterator[Fault]:
@@ -437,7 +432,7 @@ def _swapped_lefts(equation: s.Equation) -> Iterator[Fault]:
                     f"{name.base} on the left is summed on the right, and {letter} is bound nowhere"
                 )
                 hint = f"is {letter} meant on the left?"
-                yield _warning("swapped-left", text, name.span, right.span, hint=hint)
+                yield warned("swapped-left", text, name.span, right.span, hint=hint)
 
 
 def _lost_braces(equation: s.Equation) -> Iterator[Fault]:
@@ -465,13 +460,13 @@ def _lost_braces(equation: s.Equation) -> Iterator[Fault]:
             if tight and number == s.Number("1") and last == left:
                 meant = f"{left.base}_{{{_below(left)}-1}}"
                 text = f"{unicode(left)} needs itself: only {_below(left)} stands below {left.base}"
-                yield _warning("lost-brace", text, last.span.to(step.span), hint=f"write `{meant}`")
+                yield warned("lost-brace", text, last.span.to(step.span), hint=f"write `{meant}`")
 
 
 def _cut_off(name: s.Name, rest: s.Name) -> Fault:
     text = f"only {_below(name)} stands below {name.base}"
     hint = f"write `{name.base}_{{{_below(name)}{rest.base}}}`"
-    return _warning("lost-brace", text, name.span.to(rest.span), hint=hint)
+    return warned("lost-brace", text, name.span.to(rest.span), hint=hint)
 
 
 def _cut(name: s.Name, rest: s.Name) -> bool:
