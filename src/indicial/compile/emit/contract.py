@@ -220,15 +220,12 @@ class Contraction:
             return None
         if len(a.dims) != count + 2 or len(b.dims) != count + 2:
             return None
-        x = a.node if a.dims[-1] == inner else self._turned(a.node)
-        y = b.node if b.dims[-2] == inner else self._turned(b.node)
+        x = a.node if a.dims[-1] == inner else self.torch.turned(a.node)
+        y = b.node if b.dims[-2] == inner else self.torch.turned(b.node)
         rows = next(d for d in a.dims[count:] if d != inner)
         columns = next(d for d in b.dims[count:] if d != inner)
         dims = (*both, rows, columns)
         return Value(self._at(x, y, self.env.extents(dims)), dims)
-
-    def _turned(self, x: Node) -> Node:
-        return self.torch.permute(x, [*range(x.rank - 2), x.rank - 1, x.rank - 2])
 
     def _einsum(self, a: Value, b: Value, summed: Collection[str]) -> Value:
         union = dict.fromkeys((*a.dims, *b.dims))

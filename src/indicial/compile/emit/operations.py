@@ -72,6 +72,12 @@ class Torch:
             return self.view(".transpose", x, shape, *moved)
         return self.view(".permute", x, shape, *order)
 
+    def turned(self, x: Node) -> Node:
+        """Matrices with rows and columns exchanged."""
+        if x.operation == ".mT":
+            return x.arguments[0]
+        return self.permute(x, [*range(x.rank - 2), x.rank - 1, x.rank - 2])
+
     def unsqueeze(self, x: Node, axes: Sequence[int]) -> Node:
         """New axes of extent 1, at these places of the result."""
         if not axes:

@@ -198,20 +198,15 @@ class Reductions:
         kept = tuple(d for d in full.dims if d not in names)
         if node.operator == "prod":
             return Value(self._product(full.node, axes), kept)
-        if node.operator == "lse":
-            shape = [s for n, s in enumerate(full.node.shape) if n not in axes]
-            found = torch.helper(
-                "log_sum_exp", full.node, Listed(axes), shape=shape, kind=FLOAT, hint="logarithm"
-            )
-            return Value(found, kept)
+        lse = node.operator == "lse"
         certain = all(torch.sizes.certain(env.ranges[n].extent - 1) for n in names)
-        function = {"max": "amax", "min": "amin"}[node.operator]
-        if certain:
-            return Value(torch.reduce(function, full.node, axes), kept)
-        name = {"max": "largest", "min": "smallest"}[node.operator]
-        shape = [s for n, s in enumerate(full.node.shape) if n not in axes]
-        found = torch.helper(name, full.node, Listed(axes), shape=shape, kind=FLOAT, hint=name)
-        return Value(found, kept)
+        if certain and not lse:
+            return Value(torch.reduce(f"a{node.operator}", full.node, axes), kept)
+        name, hint = ("log_sum_exp", "logarithm") if lse else ("largest", "largest")
+        x = torch.graph.prefix("-", full.node) if node.operator == "min" else full.node
+        shape = [s for n, s in enumerate(x.shape) if n not in axes]
+        found = torch.helper(name, x, Listed(axes), shape=shape, kind=FLOAT, hint=hint)
+        return Value(torch.graph.prefix("-", found) if node.operator == "min" else found, kept)
 
     def _product(self, x: Node, axes: Sequence[int]) -> Node:
         for axis in reversed(axes):
@@ -227,10 +222,12 @@ class Reductions:
             found = torch.reduce(node.operator, full.node, [axis], INT)
         else:
             # With the others at -∞, one of them could be found where all that count are at -∞.
-            name = {"argmax": "largest_place", "argmin": "smallest_place"}[node.operator]
-            shape = [s for n, s in enumerate(full.node.shape) if n != axis]
+            x = torch.graph.prefix("-", full.node) if node.operator == "argmin" else full.node
+            shape = [s for n, s in enumerate(x.shape) if n != axis]
             where = aligned(torch, mask, full.dims)
-            found = torch.helper(name, full.node, where, axis, shape=shape, kind=INT, hint="place")
+            found = torch.helper(
+                "largest_place", x, where, axis, shape=shape, kind=INT, hint="place"
+            )
         place = Value(found, tuple(d for d in full.dims if d != index))
         lower = env.ranges[index].lower
         if lower.number == 0:

@@ -142,23 +142,10 @@ def largest(x: Tensor, dims: list[int]) -> Tensor:
     return x.amax(dims)
 
 
-def smallest(x: Tensor, dims: list[int]) -> Tensor:
-    """The minimum over some axes; of nothing it is ∞."""
-    if any(x.shape[d] == 0 for d in dims):
-        return x.sum(dims) + torch.inf
-    return x.amin(dims)
-
-
 def largest_place(x: Tensor, mask: Tensor, dim: int) -> Tensor:
     """Where x is largest among the places at which the mask holds; a nan is, as for `amax`."""
     most = torch.where(mask, x, -torch.inf).amax(dim, True)
     return (mask & torch.where(most.isnan(), x.isnan(), x == most)).byte().argmax(dim)
-
-
-def smallest_place(x: Tensor, mask: Tensor, dim: int) -> Tensor:
-    """Where x is smallest among the places at which the mask holds; a nan is, as for `amin`."""
-    least = torch.where(mask, x, torch.inf).amin(dim, True)
-    return (mask & torch.where(least.isnan(), x.isnan(), x == least)).byte().argmax(dim)
 
 
 def stack(steps: dict[int, Tensor], first: int, count: int, outside: Tensor, dim: int) -> Tensor:
@@ -186,7 +173,7 @@ HELPERS = {
     function.__name__: function
     for function in (
         embedding, linear_relu, log_likelihood, slide, window, element, take, masked_softmax,
-        masked_log_softmax, log_sum_exp, largest, smallest, largest_place, smallest_place,
+        masked_log_softmax, log_sum_exp, largest, largest_place,
         stack, batched, settled,
     )
 }  # fmt: skip

@@ -21,8 +21,8 @@ from indicial.compile.explain.blackboard import element, equation
 from indicial.compile.module.wanted import one_length, outcomes
 from indicial.compile.passes.adjoint import Adjoint, adjoint
 from indicial.compile.passes.elements import Elements
+from indicial.compile.passes.forms import renamed
 from indicial.compile.passes.new_tensors import barred, shifts
-from indicial.compile.passes.reach import renamed
 from indicial.compile.schedule.plan import Loop, Step
 from indicial.compile.schedule.schedule import schedule
 from indicial.notation.parse import parse_text

@@ -25,9 +25,9 @@ from indicial.compile.native.recurrence import Recurrence
 from indicial.compile.native.routine import Routine
 from indicial.compile.native.tiles import wide_states
 from indicial.compile.passes.adjoint import Adjoint, adjoint
+from indicial.compile.passes.forms import renamed
 from indicial.compile.passes.new_tensors import derived_name, over
 from indicial.compile.passes.normal import normal
-from indicial.compile.passes.reach import renamed
 from indicial.compile.passes.scan import Scan, Unsupported, varying
 from indicial.compile.passes.simplify import inlined, shared, split, with_factors, without_nothing
 from indicial.compile.schedule.schedule import ScheduleError, schedule

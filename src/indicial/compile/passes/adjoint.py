@@ -29,6 +29,7 @@ from indicial.compile.passes.algebra import (
     power_of,
     scaled,
     times,
+    weight,
 )
 from indicial.compile.passes.elements import Arrived, Elements
 from indicial.compile.passes.forms import (
@@ -36,18 +37,18 @@ from indicial.compile.passes.forms import (
     Flow,
     Pointwise,
     Product,
+    Reach,
     Reduction,
-    all_factors_flow,
-    extreme_flow,
+    final,
     is_extreme,
-    log_sum_flow,
+    other_factors,
     own,
     pointwise_flows,
     product_flows,
+    renamed,
 )
 from indicial.compile.passes.new_tensors import Names, laid_out, shifts
 from indicial.compile.passes.normal import normal
-from indicial.compile.passes.reach import Reach, final, renamed
 from indicial.compile.passes.solving import in_range
 from indicial.program import ir
 from indicial.program.moving import indices_at, moved
@@ -231,14 +232,19 @@ class _Builder:
             yield from self.shared(statement, asked)
         elif isinstance(form, Product):
             yield from product_flows(statement, form, incoming)
-        elif form.operator in ("max", "min"):
-            count = self.total(statement, form, is_extreme(statement, form))
-            yield extreme_flow(statement, form, incoming, count)
-        elif form.operator == "prod":
-            yield all_factors_flow(statement, form, incoming)
-        elif form.operator == "lse":
+        elif form.operator in ("max", "min", "prod", "lse"):
+            value = times(self.share(statement, form), incoming)
+            yield Flow(form.read, statement.indices, form.indices, form.condition, value)
+
+    def share(self, statement: ir.Statement, form: Reduction) -> ir.Expression:
+        """How a reduction changes with each element: equal shares among extremes, those of a sum."""
+        if form.operator == "prod":
+            return other_factors(form)
+        if form.operator == "lse":
             total = self.total(statement, form, power_of(form.read, own(statement)))
-            yield log_sum_flow(statement, form, incoming, total)
+            return weight(form.read, own(statement), total)
+        first = is_extreme(statement, form)
+        return ir.Apply("/", (first, self.total(statement, form, first)))
 
     def total(self, statement: ir.Statement, form: Reduction, body: ir.Expression) -> ir.Read:
         """A tensor for the sum of something over the indices of a reduction."""

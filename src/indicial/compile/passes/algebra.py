@@ -251,12 +251,12 @@ def derivative(
 def _chain(node: ir.Apply, inner: list[ir.Expression], value: ir.Expression) -> ir.Expression:
     """The derivative of a function from those of its arguments."""
     function, arguments = node.function, node.arguments
-    if function in ("min", "max"):
-        shares = [_share(node, n) for n in range(len(arguments))]
-        return plus(*(times(share, d) for share, d in zip(shares, inner, strict=True)))
-    if function == "lse":
-        total = plus(*(power_of(a, value) for a in arguments))
-        shares = [weight(a, value, total) for a in arguments]
+    if function in ("min", "max", "lse"):
+        if function == "lse":
+            total = plus(*(power_of(a, value) for a in arguments))
+            shares = [weight(a, value, total) for a in arguments]
+        else:
+            shares = [_share(node, n) for n in range(len(arguments))]
         return plus(*(times(share, d) for share, d in zip(shares, inner, strict=True)))
     if function in ir.COMPARISONS or function in ir.LOGIC:
         return ZERO

@@ -25,10 +25,17 @@ from indicial.compile.schedule.schedule import schedule
 from indicial.compile.stepping.causal import Walk, walk_of
 from indicial.compile.stepping.codes import Stepping, derive
 from indicial.compile.stepping.given import Given
-from indicial.compile.stepping.kept import Begun, NativeSteps, Watch
 from indicial.compile.stepping.prefill import Prefill
 from indicial.compile.stepping.sources import Text, beginning, step
-from indicial.compile.stepping.state import Cache, Frame, SlotValues, State
+from indicial.compile.stepping.state import (
+    Begun,
+    Cache,
+    Frame,
+    NativeSteps,
+    SlotValues,
+    State,
+    Watch,
+)
 from indicial.program.ir import Code
 from indicial.program.meaning.arrays import BATCH, writes_batch
 from indicial.program.messages import IndicialError

@@ -69,7 +69,7 @@ def match(node: Node, around: Surroundings) -> Found | Missed | None:
         return Missed("there is no batch")
     inner, scale = scaled
     causal = mask is not None and _causal(mask, product.left, around)
-    key = _turned(around, inner.right)
+    key = around.torch.turned(inner.right)
     attention = _Attention(inner.left, key, product.right, scale, mask, causal, kept)
     return Found(lambda become: _call(attention, product, around, become))
 
@@ -138,13 +138,6 @@ def _causal(mask: Node, weights: Node, around: Surroundings) -> bool:
         and rows is around.torch.index(columns, [ALL, NEW])
         and columns.shape[0] == weights.shape[-1]
     )
-
-
-def _turned(around: Surroundings, x: Node) -> Node:
-    inner = only(".mT", x)
-    if inner is not None:
-        return inner
-    return around.torch.permute(x, [*range(x.rank - 2), x.rank - 1, x.rank - 2])
 
 
 def _call(
