@@ -56,7 +56,7 @@ def test_shares_are_read_and_checked() -> None:
     assert shares("spans") == {"spans": 1.0}
     for said, why in [
         ("spam", "did you mean spans"),
-        ("spans=0", "a number above 0"),
+        ("spans=0", "a number from"),
         ("spans=1,spans=2", "named twice"),
     ]:
         with pytest.raises(IndicialError, match=why):

@@ -120,10 +120,11 @@ def test_each_file_comes_as_often_as_its_share_says(people: Path) -> None:
         assert sum(often) == share * 40 * 4 // 5
         assert max(often) - min(often) <= 1
     for wrong in (["1", "2"], ["1", "1", "-1"], ["1", "1", "x"]):
-        with pytest.raises(
-            IndicialError, match="a number above 0 for each of the 3 names of --data"
-        ):
+        with pytest.raises(IndicialError, match="to 1000 for each of the 3 names"):
             begin(Settings.read({**said, "shares": wrong, "out": "no"}))
+    # What is rarest comes as well.
+    often = begin(Settings.read({**said, "shares": [200, 1, 200], "out": "often"})).task
+    assert isinstance(often, Texts) and often._order.count("language") == 1
     # Texts alone have shares too, and the run is gone on with.
     Path("more.txt").write_text("Xi came from Oslo .\n" * 3)
     terms = {"data": ["wiki.txt", "more.txt"], "shares": [1, 2], "set": SMALL, "quiet": True}

@@ -53,9 +53,9 @@ def shares(said: str) -> dict[str, float]:
             share = float(number or 1)
         except ValueError:
             share = -1.0
-        if not 0 < share < 1e6:
+        if not 0.001 <= share <= 1000:
             raise IndicialError(
-                f"--objective {said}: the share of {name} is a number above 0, such as {name}=2"
+                f"--objective {said}: the share of {name} is a number from 0.001 to 1000, such as {name}=2"
             )
         if name in found:
             raise IndicialError(f"--objective {said}: {name} is named twice")

@@ -13,6 +13,7 @@ likeliest tokens spell exactly, which is what greedy answers would be.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -34,7 +35,7 @@ Key = TypeVar("Key")
 POOL = 8
 """Batches whose rows are drawn together and sorted by their lengths."""
 CYCLE = 60
-"""Turns in which each objective, or file, comes as often as its share says."""
+"""Turns in which each objective, or file, comes as often as its share says; more, if one would not come at all."""
 STEP = 8
 """Rows are filled up to a multiple of this, so that there are few lengths."""
 
@@ -263,7 +264,8 @@ def _schedule(shares: Mapping[Key, float]) -> list[Key]:
     total = sum(shares.values())
     due = dict.fromkeys(shares, 0.0)
     order: list[Key] = []
-    for _ in range(len(shares) if len(shares) < 2 else CYCLE):
+    rarest = min(shares.values(), default=1.0)
+    for _ in range(len(shares) if len(shares) < 2 else max(CYCLE, math.ceil(total / rarest))):
         for name, share in shares.items():
             due[name] += share / total
         name = max(due, key=lambda one: due[one])

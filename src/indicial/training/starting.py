@@ -236,9 +236,9 @@ def shares_of(settings: Settings) -> list[float]:
         found = [float(share) for share in given]
     except ValueError:
         found = []
-    if len(found) != len(said) or not all(0 < share < 1e6 for share in found):
+    if len(found) != len(said) or not all(0.001 <= share <= 1000 for share in found):
         raise IndicialError(
-            f"--shares {' '.join(given)}: give a number above 0 for each of the {len(said)} names of --data "
+            f"--shares {' '.join(given)}: give a number from 0.001 to 1000 for each of the {len(said)} names of --data "
             f"({', '.join(said)}), such as --shares {' '.join('1' for _ in said)}"
         )
     return [found[number] for number in as_read(said, bool(settings.column))]
