@@ -1,11 +1,11 @@
-"""Loops inside loops in PyTorch: what does not depend on the state is taken out, the rest goes step by step."""
+"""Loops inside loops in PyTorch, all that does not depend on the state taken out of them; its loss for alignments."""
 
 from __future__ import annotations
 
 import torch
 from torch.nn import functional as nn
 
-from bench.peers.layer import TrainedLayer
+from bench.peers.layer import Layer, TrainedLayer, gradient
 
 Tensor = torch.Tensor
 
@@ -47,3 +47,26 @@ class HighwayLoop(TrainedLayer):
                 state = torch.lerp(state, candidate, gate)
             states.append(state)
         return torch.stack(states, 1)
+
+
+class Connected(Layer):
+    """Connectionist temporal classification by PyTorch's own loss: the gradient of the scores."""
+
+    def __init__(self, scores: Tensor, labels: Tensor) -> None:
+        self.scores = scores.clone().requires_grad_()
+        self.labels = labels
+
+    def loss(self) -> Tensor:
+        members, steps, _ = self.scores.shape
+        ends = torch.full((members,), steps), torch.full((members,), self.labels.shape[1])
+        weights = self.scores.log_softmax(-1).transpose(0, 1)
+        return nn.ctc_loss(weights, self.labels, *ends, reduction="none").mean()
+
+    def run(self) -> None:
+        self.result()
+
+    def result(self) -> dict[str, Tensor]:
+        self.scores.grad = None
+        loss = self.loss()
+        torch.autograd.backward(loss)
+        return {"loss": loss.detach(), "scores": gradient(self.scores)}

@@ -14,12 +14,17 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from agreeing import no_kernels
+from agreeing import no_kernels, recurrences
 from torch import Tensor
 
 from indicial.compile.explain.gradient import gradient
 from indicial.compile.explain.schedule_page import schedule_page
+from indicial.compile.native.routine import Native, Routine
+from indicial.compile.passes.adjoint import adjoint
+from indicial.compile.planned import planned
 from indicial.library.loading import load
+from indicial.program.ir import Apply
+from indicial.program.logs import through
 
 INF = math.inf
 HUGE = torch.tensor([[900.0, 899.0, -2000.0], [-1000.0, -1001.0, -999.5], [0.3, -0.2, 1.0]])
@@ -197,6 +202,24 @@ def test_connected_labels(how: str) -> None:
 
 def test_connected_labels_over_5000_steps_in_single_precision() -> None:
     _connected(5000, torch.float32, 2e-5, 5e-3)
+
+
+def test_the_gradient_computes_each_power_once() -> None:
+    text = "input a[t]\ninput b[t]\ny[t] = ln(exp(a[t]) + exp(b[t]) + exp(y[t-1])) + a[t]"
+    back = adjoint(through(load(text).code), ["y"], ["a", "b"])
+    functions = [node.function for s in back.statements for node in s.body.every(Apply)]
+    assert functions.count("exp") == 3 and "lse" not in functions
+
+
+def test_conditions_on_steps_are_settled_before_a_loop() -> None:
+    """Or compilers would not vectorise it."""
+    (made,) = recurrences(planned(load(CTC).code, ["loss"]).plan)
+    back = made.backward(made.differentiable)
+    assert isinstance(back, Routine)
+    for part in (*made.forward.parts, *back.parts):
+        if isinstance(part, Native):
+            text = part.build("float", {}, frozenset()).text
+            assert "enum { c0 = 1 };" in text and "enum { c0 = 0 };" in text
 
 
 def test_a_recurrence_of_logarithms_steps() -> None:

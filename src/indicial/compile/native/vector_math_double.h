@@ -132,10 +132,11 @@ INDICIAL_INLINE double softplus_double(double x) {
   return (x > 0 ? x : 0.0) + (2.0 * s + s * (z * p));
 }
 
-/* ln(exp x + exp y) = max + ln(1 + exp(-|x - y|)); where both are the same infinity, that. */
+/* ln(exp x + exp y) = max + ln(1 + exp(-|x - y|)). Equal infinities have no difference, and any nan has. */
 INDICIAL_INLINE double log_add_exp_double(double x, double y) {
-  double top = x > y || x != x ? x : y;
-  return x == y && x - x != 0 ? x : top + softplus_double(-__builtin_fabs(x - y));
+  double top = y > x ? y : x;
+  double apart = x == y ? 0 : x - y;
+  return top + softplus_double(-__builtin_fabs(apart));
 }
 
 /* The normal distribution above a >= 0: exp(-a^2/2) H(u) / (1 + 2a), u = (a - 6) / (a + 6).

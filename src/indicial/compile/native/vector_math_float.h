@@ -98,10 +98,11 @@ INDICIAL_INLINE float softplus_float(float x) {
   return (x > 0 ? x : 0.0f) + (2.0f * s + s * (z * p));
 }
 
-/* ln(exp x + exp y) = max + ln(1 + exp(-|x - y|)); where both are the same infinity, that. */
+/* ln(exp x + exp y) = max + ln(1 + exp(-|x - y|)). Equal infinities have no difference, and any nan has. */
 INDICIAL_INLINE float log_add_exp_float(float x, float y) {
-  float top = x > y || x != x ? x : y;
-  return x == y && x - x != 0 ? x : top + softplus_float(-__builtin_fabsf(x - y));
+  float top = y > x ? y : x;
+  float apart = x == y ? 0 : x - y;
+  return top + softplus_float(-__builtin_fabsf(apart));
 }
 
 /* The normal distribution above a >= 0: exp(-a^2/2) H(u) / (1 + 2a), u = (a - 4) / (a + 4).

@@ -14,6 +14,7 @@ backwards. A scalar loss starts with 1, any other output with an input of its ow
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
@@ -25,8 +26,10 @@ from indicial.compile.passes.algebra import (
     compare,
     minus,
     negative,
+    otherwise_zero,
     plus,
     power_of,
+    quotient,
     scaled,
     times,
     weight,
@@ -226,7 +229,9 @@ class _Builder:
             yield from self.softmax(statement, form)
             return
         incoming = self.incoming(statement)
-        if isinstance(form, Pointwise):
+        if isinstance(form, Pointwise) and (sum_of := _log_sum(form.body)) is not None:
+            yield from self.log_sum(statement, *sum_of, incoming)
+        elif isinstance(form, Pointwise):
             found = pointwise_flows(statement, form.body, incoming, self.reach.softmaxes)
             asked = [f for f in found if f.logarithm or f.read.tensor in self.bars]
             yield from self.shared(statement, asked)
@@ -276,6 +281,30 @@ class _Builder:
                 name = self.names.delta(statement.target)
                 delta[rest] = self.define(name, statement, rest, statement.indices)
             yield replace(flow, value=times(scale, delta[rest]))
+
+    def log_sum(
+        self,
+        statement: ir.Statement,
+        condition: ir.Expression | None,
+        terms: tuple[ir.Expression, ...],
+        incoming: ir.Expression,
+    ) -> Iterator[Flow]:
+        """To the terms of ln(exp(a) + exp(b)): each power is computed once, for all of them."""
+
+        def new(body: ir.Expression) -> ir.Read:
+            name = self.names.part(self.bars[statement.target])
+            return self.define(name, statement, body, statement.indices)
+
+        powers = [new(power_of(term, own(statement))) for term in terms]
+        share = new(quotient(incoming, plus(*powers)))
+        for term, power in zip(terms, powers, strict=True):
+            asked = None if is_constant(incoming) else compare(incoming, "≠", ZERO)
+            where = both(asked, compare(term, "≠", ir.Constant(-math.inf)))
+            passed = new(otherwise_zero(where, times(power, share)))
+            found = pointwise_flows(statement, term, passed, self.reach.softmaxes)
+            for flow in found:
+                if flow.logarithm or flow.read.tensor in self.bars:
+                    yield replace(flow, condition=both(condition, flow.condition))
 
     def softmax(self, statement: ir.Statement, form: Distribution) -> Iterator[Flow]:
         """To the scores: `P (P̄ - Σ P̄ P)`, and from logarithms of P what needs no division."""
@@ -343,6 +372,18 @@ def is_simple(body: ir.Expression) -> bool:
     if rest == ONE or is_constant(rest):
         return True
     return isinstance(rest, ir.Read) and not rest.looks_up
+
+
+def _log_sum(
+    body: ir.Expression,
+) -> tuple[ir.Expression | None, tuple[ir.Expression, ...]] | None:
+    """The terms of a log-sum-exp, and where it is one if not everywhere."""
+    match body:
+        case ir.Apply("lse", terms):
+            return None, terms
+        case ir.Select(((condition, ir.Apply("lse", terms)),), otherwise) if otherwise == ZERO:
+            return condition, terms
+    return None
 
 
 def _flat(read: ir.Read) -> bool:

@@ -143,13 +143,19 @@ class _Normaliser:
                 sign, core = signed(whole)
                 return times(sign, self.define(core, scope))
             case ir.Apply():
-                changed = spread.rebuild(lambda e: self.extracted(e, scope))
+                changed = spread.rebuild(lambda e: self.apart(self.extracted(e, scope), scope))
                 indices = indices_of(changed, scope)
                 known = self.known.get(key_of(changed, indices))
                 return changed if known is None else _at(known, indices, changed)
             case ir.Select():
                 return spread.rebuild(lambda e: self.extracted(e, scope))
         return spread
+
+    def apart(self, part: ir.Expression, scope: Scope) -> ir.Expression:
+        """A read in the place of a log-sum-exp, whose gradient needs its value."""
+        if isinstance(part, ir.Apply) and part.function == "lse" and part.every(ir.Read):
+            return self.define(part, scope)
+        return part
 
     def joined(self, join: ir.Join, scope: Scope) -> ir.Read:
         """A read of a tensor that holds the parts of a join one after the other."""

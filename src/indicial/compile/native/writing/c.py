@@ -146,6 +146,8 @@ class CScope:
     indices: Mapping[str, str]
     read: Callable[[ir.Read], str]
     constants: Mapping[str, float]
+    settled: Callable[[ir.Expression, str], str] = lambda condition, text: text
+    """What stands for a condition, which is written as C."""
 
     def number(self, value: float) -> str:
         if value != value or value in (float("inf"), float("-inf")):
@@ -180,7 +182,7 @@ class CScope:
         """A condition, as C has them."""
         if isinstance(condition, ir.Apply) and condition.function in _COMPARE:
             left, right = (self.c(a) for a in condition.arguments)
-            return f"({left} {_COMPARE[condition.function]} {right})"
+            return self.settled(condition, f"({left} {_COMPARE[condition.function]} {right})")
         if isinstance(condition, ir.Apply) and condition.function == "and":
             return "(" + " && ".join(self.truth(a) for a in condition.arguments) + ")"
         return f"({self.c(condition)} != 0)"
@@ -194,6 +196,9 @@ class CScope:
             return self._sum(arguments)
         if function == "neg":
             return f"(-{self.c(arguments[0])})"
+        if function == "ln" and getattr(arguments[0], "function", "") in (*_COMPARE, "and"):
+            none = self.number(float("-inf"))
+            return f"({self.truth(arguments[0])} ? {self.number(0.0)} : {none})"
         if function == "stop":  # the adjoint equations know what it is for
             return self.c(arguments[0])
         if function == "^":

@@ -25,13 +25,19 @@ from indicial.compile.native.writing.c import CScope
 from indicial.compile.native.writing.kernel_plan import times, total
 from indicial.compile.native.writing.writer import Writer
 from indicial.compile.passes.scan import Unsupported
-from indicial.program.ir import Affine, Axis, Flat, Gather, Index, Read, Statement
+from indicial.program.ir import Affine, Axis, Expression, Flat, Gather, Index, Read, Statement
+from indicial.program.rewrite import free_indices
 
 
 def scope(w: Writer, names: Mapping[str, str]) -> CScope:
     """How expressions are written here; rows that they read are found by lines before."""
     known = {**w.body.variables, **names}
-    return CScope(w.real, w.sizes, known, lambda n: read(w, n, known), w.plan.constants)
+
+    def settled(condition: Expression, text: str) -> str:
+        steps = free_indices(condition) <= w.body.variables.keys() and not condition.every(Read)
+        return w.version(text) if steps else text
+
+    return CScope(w.real, w.sizes, known, lambda n: read(w, n, known), w.plan.constants, settled)
 
 
 def rows_first(w: Writer, write: Callable[[], None]) -> list[str]:
@@ -263,7 +269,8 @@ def value_or_start(
     for name, place, argument in w.plan.inner_starts():
         if name == statement.target:
             start = f"{w.row(w.stores[argument].base([]))}[{w.flat(own, names)}]"
-            value = f"(v == {w.c(place - left.offset, True)} ? {start} : {value})"
+            here = w.version(f"v == {w.c(place - left.offset, True)}")
+            value = f"({here} ? {start} : {value})"
     return value
 
 

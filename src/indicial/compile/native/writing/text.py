@@ -154,8 +154,10 @@ def write_fused(w: Writer, stage: Fused) -> None:
     names = [w.fresh("i") for _ in indices]
     with members(w, *(stored or statements)):
         rows = {s.target: target_row(w, s) for s in stored}
+        w.versions = {} if indices else None
         inside = rows_first(w, lambda: _write_values(w, statements, names, rows))
-        w.nest(indices, dict(zip((i.name for i in indices), names, strict=True)), inside)
+        called = dict(zip((i.name for i in indices), names, strict=True))
+        w.in_versions(lambda: w.nest(indices, called, inside))
         w.registers = {}
 
 

@@ -12,7 +12,7 @@ How an element is read, and how one is written, is in `rows.py`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 
 from indicial.compile.native.writing import kernel_plan
@@ -42,6 +42,8 @@ class Writer(Lines):
         """What has been found for this member: the variable of each address or token."""
         self.registers: dict[str, str] = {}
         """Of the tensors of this step that are at hand: the variable."""
+        self.versions: dict[str, str] | None = None
+        """The conditions of which the loop that is written has versions, and what they are called in it."""
         self.bound: tuple[Index, ...] = ()
         """The indices at the point of writing, with their ranges."""
 
@@ -64,7 +66,31 @@ class Writer(Lines):
             self.line(f"{kind} {self.known[value]} = {value};")
         return self.known[value]
 
+    def version(self, condition: str) -> str:
+        """A condition that holds for a whole loop or not at all: a number by the version of the loop."""
+        if self.versions is None or (condition not in self.versions and len(self.versions) == 2):
+            return condition
+        return self.versions.setdefault(condition, f"c{len(self.versions)}")
+
     # ---- blocks and loops ----
+
+    def in_versions(self, write: Callable[[], None]) -> None:
+        """The lines that something writes, once for each outcome of the conditions that it has met.
+
+        Compilers give up on loops in which an element is chosen by what is the same for all of them.
+        """
+        if not self.versions:
+            self.versions = None
+            write()
+            return
+        condition, *_ = self.versions
+        name = self.versions.pop(condition)
+        rest = dict(self.versions)
+        for head, value in (f"if ({condition})", 1), ("else", 0):
+            self.versions = dict(rest)
+            with self.block(head):
+                self.line(f"enum {{ {name} = {value} }};")
+                self.in_versions(write)
 
     @contextmanager
     def loops(self, indices: Sequence[Index], names: Mapping[str, str]) -> Iterator[None]:
