@@ -23,6 +23,7 @@ from indicial.notation.vocabulary import SPACE
 from indicial.program.cost.cost import order
 from indicial.program.explain.facts import Facts, Named, read, tie, tied_sizes
 from indicial.program.explain.numbers import both, count, formula, in_bytes, leading
+from indicial.program.explain.outside import small
 from indicial.program.explain.page import HARD, WIDTH, Page, wrapped
 from indicial.program.messages import columns
 from indicial.program.names.letters import MADE_FAMILY
@@ -196,7 +197,7 @@ def _ranges(page: Page, facts: Facts) -> None:
     for one in facts.ranges:
         if one.within:
             continue
-        remarks = [f"{a} = {b}" for a, b in facts.same if _index(a) in one.letters]
+        remarks = [f"{a} = {b}" for a, b in facts.same if small(a) in one.letters]
         for other in facts.ranges:
             if other.within and other.letters[0] in one.letters:
                 letter = f"{other.letters[0]} = " if len(one.letters) > 1 else ""
@@ -217,13 +218,6 @@ def _ranges(page: Page, facts: Facts) -> None:
         verb = "is" if len(names) == 1 else "are"
         lines += page.fold(f"{', '.join(names)} {verb} taken as {letter} unless set")
     page.put("sizes", lines)
-
-
-def _index(size: str) -> str:
-    """The index of a size: `I` → `i`."""
-    head, _, tail = size.partition("_")
-    small = "ℓ" if head == "L" else head[:-1] + head[-1].lower()
-    return small + ("_" + tail if tail else "")
 
 
 def _outside(page: Page, facts: Facts) -> None:

@@ -9,6 +9,7 @@ y[i] = W[i,K] x[K]; K = I    two sizes
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TypeGuard
 
 from indicial.notation import syntax as s
 from indicial.notation.faults import Skipped
@@ -39,7 +40,7 @@ def drawn_one_by_one(statements: list[s.Statement], sketch: Outline) -> list[s.S
     return [_of_numbers(st) if draws_with_identity(st) else st for st in statements]
 
 
-def draws_with_identity(statement: s.Statement) -> bool:
+def draws_with_identity(statement: s.Statement) -> TypeGuard[s.Equation]:
     """`ε ~ N(0, I)`."""
     if not isinstance(statement, s.Equation) or not statement.draws:
         return False
@@ -47,8 +48,7 @@ def draws_with_identity(statement: s.Statement) -> bool:
     return isinstance(right, s.Call) and any(map(multiple, right.arguments))
 
 
-def _of_numbers(statement: s.Statement) -> s.Statement:
-    assert isinstance(statement, s.Equation)
+def _of_numbers(statement: s.Equation) -> s.Statement:
     left, right = statement.sides
     assert isinstance(right, s.Call)
     arguments = tuple(multiple(argument) or argument for argument in right.arguments)

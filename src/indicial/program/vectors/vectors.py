@@ -28,12 +28,13 @@ from indicial.program.names.outline import DISTRIBUTIONS
 from indicial.program.names.sorting import outline, says_what
 from indicial.program.vectors import regular
 from indicial.program.vectors.conflicts import Conflicts, Outside
+from indicial.program.vectors.declared import Declared
 from indicial.program.vectors.dimensions import Dimensions
 from indicial.program.vectors.emission import CLOSED, Emission, Open
 from indicial.program.vectors.functions import heads, unfolded
-from indicial.program.vectors.kinds import ONE, Kinds, allowed, sizes, values_of
+from indicial.program.vectors.kinds import Kinds, values_of
 from indicial.program.vectors.labels import labelled
-from indicial.program.vectors.leaves import Leaf, full_counts
+from indicial.program.vectors.leaves import full_counts
 from indicial.program.vectors.matrices import (
     drawn_one_by_one,
     draws_with_identity,
@@ -53,7 +54,6 @@ from indicial.program.vectors.spelling import (
 from indicial.program.vectors.style import in_vector_style
 from indicial.program.vectors.tables import IMPOSSIBLE
 from indicial.program.vectors.unwritten import (
-    depth,
     exponentials,
     juxtaposed,
     listed,
@@ -143,14 +143,12 @@ class _Rewriting:
         self.outline = outline(statements, Messages(), document)
         self.kinds = Kinds(self.outline, statements)
         self.dimensions = Dimensions(statements)
-        self.declared: dict[str, int] = {}
         self.conflicts = Conflicts(self.kinds, messages)
         self.identity = identity = has_identity(statements, self.outline)
         self.emission = Emission(self.kinds, self.conflicts, self.dimensions, identity)
-        self._known()
-        if identity:
-            self.kinds.declared["I"] = {MATRIX: 0.0}
-            self._drawn_as_vectors()
+        equations = [x for x in statements if isinstance(x, s.Equation) and not self._own(x)]
+        self.kinds.total = full_counts(self.outline, equations)
+        self.declared = Declared(self.kinds, self.dimensions, statements, identity).ranks
         self.reading = self._solved([x for st in statements for x in self._alike(st)])
         self.kinds.chosen = self.reading.given
 
@@ -204,91 +202,6 @@ class _Rewriting:
         drawn = isinstance(statement, s.Equation) and statement.draws
         groups = [sides[:2], *([x] for x in sides[2:])] if drawn else [sides]
         return [group for group in groups if group]
-
-    def _known(self) -> None:
-        """What is declared, and what is indexed in full somewhere."""
-        equations = [x for x in self.written if isinstance(x, s.Equation) and not self._own(x)]
-        self.kinds.total = full_counts(self.outline, equations)
-        for statement in self.written:
-            if not isinstance(statement, s.Declaration):
-                continue
-            for item in statement.items:
-                leaf = self.kinds.leaf(item)
-                if leaf is not None and statement.keyword == SPACE:
-                    self._space(leaf, sizes(statement.domain or item))
-                elif leaf is not None and statement.keyword in ("vector", "matrix"):
-                    self._declare(leaf, 1 if statement.keyword == "vector" else 2)
-                elif leaf is not None and statement.keyword in ("input", "parameter", "constant"):
-                    count, given = len(leaf.use.reference.items), depth(statement.value)
-                    self.kinds.total[leaf.key] = max(count, given)
-                    if given > count:
-                        self.declared[leaf.key] = given - count
-
-    def _drawn_as_vectors(self) -> None:
-        """`ε ~ N(0, I)`: whoever writes the identity draws a vector."""
-        for statement in filter(draws_with_identity, self.written):
-            assert isinstance(statement, s.Equation)
-            leaf = self.kinds.leaf(statement.sides[0])
-            if leaf is not None and self.kinds.fixed(leaf) is None:
-                costs = {COLUMN: 0.0, ROW: 1.0, MATRIX: 1.5, NUMBER: 4.0}
-                self.kinds.declared.setdefault(leaf.key, costs)
-
-    def _declare(self, leaf: Leaf, rank: int) -> None:
-        items = leaf.use.reference.items
-        self.declared[leaf.key] = rank
-        costs = {COLUMN: 0.0, ROW: 2.0} if rank == 1 else {MATRIX: 0.0}
-        for key in self._same_stem(leaf):
-            self.kinds.declared[key] = costs
-        if len(items) >= rank:
-            self.kinds.total[leaf.key] = len(items)
-            for position, letter in enumerate(items[len(items) - rank :]):
-                if isinstance(letter, s.Name):
-                    self.dimensions.declare(leaf.key, position, letter)
-
-    def _space(self, leaf: Leaf, found: tuple[s.Expression, ...]) -> None:
-        """`W ∈ ℝ^{m×n}`; `x ∈ ℝ^d` beside `x_i` says that these are elements."""
-        costs = allowed(found)
-        if costs is None:
-            self.kinds.higher.add(leaf.key)
-            return
-        self.kinds.declared[leaf.key] = costs
-        for key in self._accented(leaf):  # `\\bar B` beside `B ∈ ℝ^{N×1}`
-            doubtful = dict.fromkeys((NUMBER, COLUMN, ROW, MATRIX), 6.0)
-            self.kinds.declared.setdefault(key, doubtful | costs)
-        rank = sum(next(iter(costs)))
-        if rank and not leaf.use.reference.items and self._has_elements(leaf, rank):
-            self.kinds.total[leaf.key] = rank
-        open_ = [size for size in found if size != ONE]
-        for position, size in enumerate(open_ if len(open_) == rank else ()):
-            self.dimensions.declare_size(leaf.key, position, size)
-
-    def _accented(self, leaf: Leaf) -> set[str]:
-        """The names that differ from another by an accent only."""
-        others = (other for other, _ in self.kinds.leaves(*self.written))
-        return {
-            other.key
-            for other in others
-            if other.base.accents != leaf.base.accents
-            and replace(other.base, accents=leaf.base.accents) == leaf.base
-        }
-
-    def _has_elements(self, leaf: Leaf, rank: int) -> bool:
-        """Whether the name is also written with all its indices, plain and not as a step of time."""
-        uses = [other for other, _ in self.kinds.leaves(*self.written) if other.key == leaf.key]
-        scripted = [u for u in uses if u.use.reference.items]
-        return bool(scripted) and all(
-            len(u.use.reference.items) == rank
-            and u.base.font != "bold"
-            and not any(
-                n.base in self.kinds.steps for i in u.use.reference.items for n in i.every(s.Name)
-            )
-            for u in scripted
-        )
-
-    def _same_stem(self, leaf: Leaf) -> set[str]:
-        """`vector u[i,D]` also says what `u_b` is, where b is no index."""
-        others = self.kinds.leaves(*self.written)
-        return {leaf.key, *(other.key for other, _ in others if other.stem == leaf.stem)}
 
     def related(self) -> bool:
         """Whether steps may use what the prose says of vectors."""

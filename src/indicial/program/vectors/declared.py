@@ -1,0 +1,122 @@
+"""What a text declares of its names, told to the inference before it begins.
+
+vector u[i,D]            u is a column for each i, and D its size; u_b is a column too
+W ∈ ℝ^{m×n}              a matrix, m by n
+x ∈ ℝ^d, y = Σ_i x_i     a column, and x_i is an element of it
+ε ~ N(0, σ^2 I)          whoever writes the identity draws a vector
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+
+from indicial.notation import syntax as s
+from indicial.notation.vocabulary import SPACE
+from indicial.program.vectors.dimensions import Dimensions
+from indicial.program.vectors.kinds import ONE, Kinds, allowed, sizes
+from indicial.program.vectors.leaves import Leaf
+from indicial.program.vectors.matrices import draws_with_identity
+from indicial.program.vectors.shapes import COLUMN, MATRIX, NUMBER, ROW
+from indicial.program.vectors.unwritten import depth
+
+
+class Declared:
+    """Tells the kinds and the dimensions of a program what its text declares."""
+
+    def __init__(
+        self,
+        kinds: Kinds,
+        dimensions: Dimensions,
+        statements: Sequence[s.Statement],
+        identity: bool,
+    ) -> None:
+        self.kinds, self.dimensions, self.written = kinds, dimensions, statements
+        self.ranks: dict[str, int] = {}
+        """How many indices of a name its declaration leaves out."""
+        for statement in statements:
+            if isinstance(statement, s.Declaration):
+                for item in statement.items:
+                    if (leaf := kinds.leaf(item)) is not None:
+                        self._said(leaf, statement, item)
+        if identity:
+            kinds.declared["I"] = {MATRIX: 0.0}
+            self._drawn_as_vectors()
+
+    def _said(self, leaf: Leaf, statement: s.Declaration, item: s.Expression) -> None:
+        match statement.keyword:
+            case "vector":
+                self._declare(leaf, 1)
+            case "matrix":
+                self._declare(leaf, 2)
+            case "input" | "parameter" | "constant":
+                count, given = len(leaf.use.reference.items), depth(statement.value)
+                self.kinds.total[leaf.key] = max(count, given)
+                if given > count:
+                    self.ranks[leaf.key] = given - count
+            case keyword if keyword == SPACE:
+                self._space(leaf, sizes(statement.domain or item))
+
+    def _declare(self, leaf: Leaf, rank: int) -> None:
+        items = leaf.use.reference.items
+        self.ranks[leaf.key] = rank
+        costs = {COLUMN: 0.0, ROW: 2.0} if rank == 1 else {MATRIX: 0.0}
+        for key in self._same_stem(leaf):
+            self.kinds.declared[key] = costs
+        if len(items) >= rank:
+            self.kinds.total[leaf.key] = len(items)
+            for position, letter in enumerate(items[len(items) - rank :]):
+                if isinstance(letter, s.Name):
+                    self.dimensions.declare(leaf.key, position, letter)
+
+    def _space(self, leaf: Leaf, found: tuple[s.Expression, ...]) -> None:
+        """`W ∈ ℝ^{m×n}`; `x ∈ ℝ^d` beside `x_i` says that these are elements."""
+        costs = allowed(found)
+        if costs is None:
+            self.kinds.higher.add(leaf.key)
+            return
+        self.kinds.declared[leaf.key] = costs
+        for key in self._accented(leaf):  # `\\bar B` beside `B ∈ ℝ^{N×1}`
+            doubtful = dict.fromkeys((NUMBER, COLUMN, ROW, MATRIX), 6.0)
+            self.kinds.declared.setdefault(key, doubtful | costs)
+        rank = sum(next(iter(costs)))
+        if rank and not leaf.use.reference.items and self._has_elements(leaf, rank):
+            self.kinds.total[leaf.key] = rank
+        open_ = [size for size in found if size != ONE]
+        for position, size in enumerate(open_ if len(open_) == rank else ()):
+            self.dimensions.declare_size(leaf.key, position, size)
+
+    def _drawn_as_vectors(self) -> None:
+        """`ε ~ N(0, I)`: whoever writes the identity draws a vector."""
+        for statement in filter(draws_with_identity, self.written):
+            leaf = self.kinds.leaf(statement.left)
+            if leaf is not None and self.kinds.fixed(leaf) is None:
+                costs = {COLUMN: 0.0, ROW: 1.0, MATRIX: 1.5, NUMBER: 4.0}
+                self.kinds.declared.setdefault(leaf.key, costs)
+
+    @cached_property
+    def _names(self) -> list[Leaf]:
+        """All that have values."""
+        return [leaf for leaf, _ in self.kinds.leaves(*self.written)]
+
+    def _accented(self, leaf: Leaf) -> set[str]:
+        """The names that differ from another by an accent only."""
+        own = leaf.base.accents
+        others = [other for other in self._names if other.base.accents != own]
+        return {other.key for other in others if replace(other.base, accents=own) == leaf.base}
+
+    def _has_elements(self, leaf: Leaf, rank: int) -> bool:
+        """Whether the name is also written with all its indices, plain and not as a step of time."""
+        uses = [(u.base, u.use.reference.items) for u in self._names if u.key == leaf.key]
+        scripted = [(base, items) for base, items in uses if items]
+        return bool(scripted) and all(
+            len(items) == rank
+            and base.font != "bold"
+            and not any(n.base in self.kinds.steps for n in s.every(items, s.Name))
+            for base, items in scripted
+        )
+
+    def _same_stem(self, leaf: Leaf) -> set[str]:
+        """`vector u[i,D]` also says what `u_b` is, where b is no index."""
+        return {leaf.key, *(other.key for other in self._names if other.stem == leaf.stem)}
