@@ -5,6 +5,11 @@
 
 Where only some elements count (a condition, a case), a function that has a singularity sees a
 harmless number at the others: so neither the value nor the gradient of what is left out matters.
+
+Truths: comparisons, several at once, and their opposites; by tensors, or by Python.
+
+t' ≤ t        t <= t[:, None]       a tensor, if an index is an axis
+ℓ > 0         l > 0                 Python's, if a loop has fixed the index
 """
 
 from __future__ import annotations
@@ -13,11 +18,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from indicial.compile.emit.contract import Contraction, Factor
-from indicial.compile.emit.nodes import FLOAT, FUNCTIONS, INT, NUMBER, Listed, Node
-from indicial.compile.emit.numbers import number
+from indicial.compile.emit.nodes import BOOL, FLOAT, FUNCTIONS, INT, NUMBER, Listed, Node
+from indicial.compile.emit.numbers import SIGNS, number
 from indicial.compile.emit.picks import positions
 from indicial.compile.emit.tensors import Tensors
-from indicial.compile.emit.truths import Truths
 from indicial.compile.emit.values import Environment, Value, aligned, combined, expanded, merged
 from indicial.program.ir import COMPARISONS, Affine, Apply, Expression, Read, Reduce
 
@@ -47,11 +51,12 @@ class Factored:
     negative: bool = False
 
 
+_INVERSE = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "=="}
 WIDE = 32
 """So many terms are added one after the other."""
 
 
-class Elementwise(Truths):
+class Elementwise:
     """Applications of functions, in any environment."""
 
     comparisons = COMPARISONS
@@ -59,7 +64,7 @@ class Elementwise(Truths):
     def __init__(
         self, tensors: Tensors, usual: dict[str, int], evaluate: Evaluate, condition: Evaluate
     ) -> None:
-        super().__init__(tensors.torch)
+        self.torch = tensors.torch
         self.ragged = tensors.ragged
         self.usual = usual
         self.evaluate = evaluate
@@ -127,6 +132,47 @@ class Elementwise(Truths):
         nodes = aligned(self.torch, seen, value.dims), value.node
         literal = self.torch.graph.literal(instead)
         return Value(self.torch.where(*nodes, literal, value.node.shape), value.dims)
+
+    # ---- truths, by tensors or by Python ----
+
+    def compare(self, function: str, sides: Sequence[Value], env: Environment) -> Value:
+        a, b = sides
+        if a.node.kind == NUMBER and b.node.kind == NUMBER:
+            plain = number(self.torch.graph, function, [a.node, b.node])
+            assert plain is not None
+            return Value(plain)
+        return combined(self.torch, SIGNS[function], a, b, env, "mask")
+
+    def all(self, truths: Sequence[Value], env: Environment) -> Value:
+        numbers = [t.node for t in truths if t.node.kind == NUMBER]
+        tensors = [t for t in truths if t.node.kind != NUMBER]
+        plain = number(self.torch.graph, "and", numbers) if numbers else None
+        total: Value | None = None
+        for truth in tensors:
+            if total is None:
+                total = truth
+                continue
+            total = combined(self.torch, "&", total, truth, env, "mask")
+        if plain is None or plain.value:
+            return total if total is not None else Value(self.torch.graph.literal(1))
+        if total is None or plain.value == 0:
+            return Value(plain)
+        none = self.torch.zeros(total.node.shape, BOOL)
+        return Value(self.torch.choose(plain, total.node, none), total.dims)
+
+    def no(self, truth: Value) -> Value:
+        """Where it does not hold."""
+        node = truth.node
+        if node.value is not None:
+            return Value(self.torch.graph.literal(float(not node.value)))
+        inverse = _INVERSE.get(node.operation)
+        if inverse is not None and all(a.kind in (INT, NUMBER) for a in node.arguments):
+            a, b = node.arguments
+            made = self.torch.graph.binary(inverse, a, b, node.shape, "mask")
+            return Value(made, truth.dims)
+        if node.kind == NUMBER:
+            return Value(self.torch.graph.prefix("not ", node))
+        return Value(self.torch.graph.prefix("~", node, "mask"), truth.dims)
 
     # ---- sums, powers, extremes ----
 

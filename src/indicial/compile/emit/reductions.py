@@ -2,6 +2,12 @@
 
 Σ_{t' ≤ t} a[t,t'] v[t',j]      torch.where(t' <= t, a, 0) @ v
 softmax_{t' ≤ t} s[t,t']        s.masked_fill(t' > t, -inf).softmax(-1)
+
+Conditions that are bounds: a shorter range in place of a mask.
+
+Σ_{t ≥ 1} x[t]                      x[:, 1:].sum(1)
+Σ_{s < t} h[s], at step t           stack(h, 0, t, …).sum(1): what exists, and no more
+Σ_{s ≤ t} k[t-s] x[s]               of k what is at 0 or more
 """
 
 from __future__ import annotations
@@ -16,11 +22,23 @@ from indicial.compile.emit.contract import Factor
 from indicial.compile.emit.convolution import convolved
 from indicial.compile.emit.elementwise import Elementwise
 from indicial.compile.emit.nodes import BOOL, FLOAT, INT, NUMBER, Listed, Node
+from indicial.compile.emit.numbers import SizeTexts
 from indicial.compile.emit.picks import choose
+from indicial.compile.emit.ragged import Ragged
+from indicial.compile.emit.reads import Bounds
 from indicial.compile.emit.tensors import Tensors
-from indicial.compile.emit.truths import narrowed, within
 from indicial.compile.emit.values import Environment, Value, aligned, expanded
-from indicial.program.ir import Affine, Apply, Expression, Index, IndexValue, Reduce, Softmax
+from indicial.program.cost.conditions import add, conjuncts, constraints, joined
+from indicial.program.ir import (
+    Affine,
+    Apply,
+    Expression,
+    Index,
+    IndexValue,
+    Reduce,
+    Softmax,
+    number_at,
+)
 from indicial.program.rewrite import free_indices
 
 _NEUTRAL = {"prod": 1.0, "max": -math.inf, "min": math.inf, "lse": -math.inf}
@@ -324,3 +342,68 @@ def _is_product(term: Expression, summed: set[str]) -> bool:
         return False
     found = [free for free in map(free_indices, term.arguments) if free & summed]
     return any(not a <= b and not b <= a for a, b in combinations(found, 2))
+
+
+def narrowed(
+    indices: Sequence[Index], condition: Expression | None, env: Environment, ragged: Ragged
+) -> tuple[list[Index], Expression | None]:
+    """The indices with the ranges that a condition leaves, and what is left of the condition."""
+    result = {index.name: index for index in indices}
+    left = []
+    for part in conjuncts(condition):
+        bound = _bound(part, result, env.bind(result.values()), ragged)
+        if bound is None:
+            left.append(part)
+        else:
+            result[bound.name] = bound
+    return list(result.values()), joined(left)
+
+
+def within(
+    place: Affine, bounds: Bounds, condition: Expression | None, sizes: SizeTexts
+) -> tuple[Bounds, Expression | None]:
+    """What a condition leaves of the places that are read, and what is left of the condition."""
+    lower, extent = bounds
+    left = []
+    for part in conjuncts(condition):
+        told, exact = constraints(part)
+        form = told[0].form if exact and len(told) == 1 and not told[0].differs else None
+        upper = lower + extent - 1
+        least = None if form is None else number_at(add(place, form))  # form ≤ 0: place ≥ least
+        most = None if form is None else number_at(add(place, form, -1))
+        if least is not None and sizes.certain(lower - least):
+            continue
+        if most is not None and sizes.certain(most - upper):
+            continue
+        if least is not None and sizes.certain(least - lower) and sizes.certain(upper - least + 1):
+            lower, extent = least, upper - least + 1
+        elif most is not None and sizes.certain(upper - most) and sizes.certain(most - lower + 1):
+            extent = most - lower + 1
+        else:
+            left.append(part)
+    return (lower, extent), joined(left)
+
+
+def _bound(
+    part: Expression, indices: dict[str, Index], env: Environment, ragged: Ragged
+) -> Index | None:
+    """The index that a comparison bounds, with its new range; None if that is not certain."""
+    told, exact = constraints(part)
+    if not exact or len(told) != 1 or told[0].differs:
+        return None
+    form = env.affine(told[0].form)  # at most 0
+    if len(form.terms) != 1 or ragged.varies(form.offset, env):
+        return None
+    ((name, factor),) = form.terms
+    if name not in indices or abs(factor) != 1:
+        return None
+    index, own, certain = indices[name], env.own[name], ragged.torch.sizes.certain
+    if factor > 0:
+        extent = 1 - form.offset - own.lower
+        fits = certain(extent) and certain(own.extent - extent)
+        varies = ragged.varies(own.extent, env)
+        return replace(index, extent=extent) if fits and not varies else None
+    lower = form.offset
+    extent = own.lower + own.extent - lower
+    fits = certain(lower - own.lower) and certain(extent)
+    return replace(index, lower=lower, extent=extent) if fits else None
