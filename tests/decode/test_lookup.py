@@ -165,14 +165,15 @@ def test_the_library_answers_from_a_folder_of_ones_own(
         "Greta": "Nice", "Hugo": "York", "Ivan": "Bonn", "Jutta": "Cork", "Kuno": "Riga", "Moritz": "Bari",
     }  # fmt: skip
     for number, (name, town) in enumerate(homes.items()):
-        Path(f"pages/{number}.txt").write_text(f"{name} is a painter from {town} .\n")
+        Path(f"pages/{number}.txt").write_text(f"{name} is a painter .\nHe is from {town} .\n")
     rows = [f"Where is {n} from?\t{t}\n" for n, t in homes.items()]
     Path("own.tsv").write_text("".join(rows[:-1]))
     files = "--data pages --data own.tsv --column question=0 --column answer=1"
     sizes = "--set J=16 --set K=1 --set M=32 --batch-size 12 --max-steps 5"
     assert main(["train", "answer", *f"{files} {sizes} --out own".split()]) == 0
     assert main(["generate", "own", "--prompt", "Where is Moritz from?", "--show-source"]) == 0
-    assert "Moritz is a painter from Bari ." in capsys.readouterr().out.splitlines()[-1]
+    *_, first, second = capsys.readouterr().out.splitlines()
+    assert "Moritz is a painter ." in first and second == "    He is from Bari ."
 
 
 def test_what_is_not_there_is_told(people: Path) -> None:

@@ -53,7 +53,8 @@ def answer_from_pages(options: argparse.Namespace, run: Run) -> int:
     for question, one in zip(questions, found, strict=True):
         lines.append(f"{question} {one.answer}" if options.out is None else str(one.answer))
         if options.show_source:
-            lines.append(f"  page {one.number + 1} ({one.probability:.2f}): {one.page.strip()}")
+            page = one.page.strip().replace("\n", "\n    ")
+            lines.append(f"  page {one.number + 1} ({one.probability:.2f}): {page}")
     return _write(options, "".join(f"{line}\n" for line in lines))
 
 

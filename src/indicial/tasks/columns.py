@@ -122,7 +122,7 @@ class ColumnTask:
         rows = self.data.train.rows
         kinds = [f"{slot.name}: {self._kind(slot)}" for slot in self.slots]
         return About(
-            data=f"{self.data.name}, {rows:,} rows",
+            data=f"{self.data.name}, {rows:,} row{'s' * (rows != 1)}",
             tokenizer="; ".join(kinds),
             tokens=len(self.data.train),
             validation_tokens=len(self.data.validation),
