@@ -397,6 +397,12 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
         2,
     ),
     "numbers with a dot between them": (r"L = \sum_i f_i \cdot P_i", {"L": 0, "f": 1, "P": 1}, 1),
+    "three products with one letter": (
+        r"\mathbf Q_t = \mathbf W_Q \mathbf x_t, \quad \mathbf K_t = \mathbf W_K \mathbf x_t, \quad"
+        r"\mathbf V_t = \mathbf W_V \mathbf x_t",
+        {"Q": 2, "W_Q": 2, "x": 2, "K": 2, "W_K": 2, "V": 2, "W_V": 2},
+        3,
+    ),
     "a query and a key": (r"a_i = q \cdot k_i", {"a": 1, "q": 1, "k": 2}, 1),
     "states at two places": (r"e_{ij} = s_i \cdot h_j", {"e": 2, "s": 2, "h": 2}, 1),
     "a gate beside a state": (
@@ -460,6 +466,10 @@ OUTSIDE: dict[str, tuple[str, str]] = {
         r"\mathcal{L} = \mathcal{L}(\hat Y, Y), \quad \hat Y = A W", "a function that nothing",
     ),
     "one differential": (r"\delta = (dz) \odot W", "differentials"),
+    "vectors as rows": (r"H = [h_1; h_2; \ldots; h_n], \quad Y = H W", "side by side"),
+    "bold vectors as rows": (
+        r"\mathbf X = [\mathbf x_1, \ldots, \mathbf x_n]^\top \in \mathbb{R}^{n \times d}", "side by side",
+    ),
     "many steps at once": (r"h_t = f(x_{<t})", "many steps"),
     "an index that has indices": (r"\eta(t) = \eta_i \text{ if } t_i \leq t \leq t_{i+1}", "indices"),
 }  # fmt: skip
@@ -739,6 +749,12 @@ def test_an_accent_leaves_what_is_declared(tmp_path: Path) -> None:
     said = r"Here $B \in \mathbb{R}^{N \times 1}$."
     _, step = readings(tmp_path, said, r"g_k = B u_k", r"h_k = \bar A h_{k-1} + \bar B x_k")
     assert step.axes["x"] == {1} and step.axes["h"] == {2}
+
+
+def test_a_width_beside_weights_of_layers(tmp_path: Path) -> None:
+    layer, size = readings(tmp_path, r"h^{l+1} = f(W^l h^l + b^l)", r"O = \frac{W - K + 2P}{S} + 1")
+    assert layer.axes["W"] == {3} and layer.axes["b"] == {2}
+    assert {*map(str, size.axes)} == {*"OWKPS"} and all(n == {0} for n in size.axes.values())
 
 
 def test_a_convolution_is_no_step(tmp_path: Path) -> None:

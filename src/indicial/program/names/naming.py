@@ -358,7 +358,8 @@ class Naming:
             return False
         if step[0] in seen.sup_shifted or isinstance(name.sup[0], s.Group):
             return True
-        return not seen.without_sup  # `β^t` beside `β` is a power
+        layer = step[0] in ("l", "ℓ") and is_capital(name.base)  # `W^l`, beside a width W
+        return layer or not seen.without_sup  # `β^t` beside `β` is a power
 
     def _superscript(
         self, name: s.Name, seen: _Seen

@@ -53,6 +53,8 @@ class Conflicts:
         """The shape of an equation and the sides that have it; the others got a message."""
         leaf = self.kinds.leaf(sides[0])
         wanted = self.kinds.shape_of(leaf) if leaf is not None else None
+        if leaf is not None and leaf.capital and any(map(_lists, sides[1:])):
+            raise Outside("it puts vectors side by side")  # `H = [h_1; …; h_n]`
         shapes = [None if fits_all(side) else self.shape(side, wanted) for side in sides]
         known = [(n, x) for n, x in enumerate(shapes) if x is not None]
         kept = [n for n, side in enumerate(sides) if fits_all(side)]
@@ -117,7 +119,10 @@ class Conflicts:
                     return None if found is None else NUMBER
                 raise Outside("it takes a part of something")
             case s.Join(parts=parts) | s.ListLiteral(items=parts):
-                return self._joined(parts)
+                found = self._joined(parts)
+                if wanted == MATRIX and found in (COLUMN, ROW):
+                    raise Outside("it puts vectors side by side")  # `X = [x_1; …; x_n]`
+                return found
             case s.TupleLiteral(items=(one, two)) if node.inner:
                 return None if self._same([one, two], None, "multiplied") is None else NUMBER
             case s.Call():
@@ -290,6 +295,15 @@ def _raised(shape: Shape, exponent: s.Expression) -> Shape:
 def _turned(node: s.Expression) -> str:
     """The transpose of an expression, as it is written."""
     return unicode(node.body) if isinstance(node, s.Transpose) else unicode(s.Transpose(node))
+
+
+def _lists(side: s.Expression) -> bool:
+    """`[h_1, …, h_n]^⊤`: a list that goes on with dots, of something small."""
+    side = s.inner(side.body if isinstance(side, s.Transpose) else side)
+    parts = side.parts if isinstance(side, s.Join) else getattr(side, "items", ())
+    if not isinstance(side, s.Join | s.ListLiteral) or numbered(tuple(parts)) is None:
+        return False
+    return isinstance(parts[0], s.Name) and len(parts[0].base) == 1 and parts[0].base.islower()
 
 
 def _hint(one: Shape, other: Shape) -> str:

@@ -320,6 +320,7 @@ class Tables:
         capital = self._capital(factors[0])
         for number, factor in enumerate(factors[1:], 1):
             here, dot, gain = self.loose(factor), number in dots, number in gained
+            turned = isinstance(s.inner(factor), s.Transpose)
             beside = capital or self._capital(factor)
             # A row and a column that one Σ numbers, `Σ_i f_i P_i`: numbers, more likely than not.
             odd = 1.5 if self._numbered(factors[number - 1]) and self._numbered(factor) else 0.0
@@ -329,6 +330,7 @@ class Tables:
             def rule(
                 a: Shape, b: Shape, first: float = weight, second: float = here, odd: float = odd,
                 dot: bool = dot, gain: bool = gain, beside: bool = beside, apart: float = apart,
+                turned: bool = turned,
             ) -> tuple[Shape, float] | None:  # fmt: skip
                 shape = times(a, b, dot, gain)
                 if shape is None:
@@ -340,6 +342,8 @@ class Tables:
                     return shape, 0.7 * first
                 if b == NUMBER:
                     return shape, 1.2 * second
+                if (a, b) == (COLUMN, ROW) and not turned:
+                    return shape, 4.0  # an outer product, without the ⊤ that shows it
                 inner = dot and a == b
                 alike = a == ROW or (inner and not apart)
                 return shape, (0.5 if inner else 0) + (odd if alike else 0)
