@@ -22,7 +22,6 @@ from indicial.compile.emit.reductions import Reductions
 from indicial.compile.emit.storage import Definition, Store
 from indicial.compile.emit.tensors import Tensors
 from indicial.compile.emit.values import Environment, Value, aligned, expanded, merged
-from indicial.compile.emit.writing import Writing
 from indicial.program import ir
 from indicial.program.cost.conditions import linear
 from indicial.program.sizes import Size
@@ -37,6 +36,7 @@ class Evaluator:
     def __init__(
         self, tensors: Tensors, usual: dict[str, int], convolves: Callable[[object], bool]
     ) -> None:
+        self.code = tensors.code
         self.torch = tensors.torch
         self.ragged = tensors.ragged
         self.reader = tensors.read
@@ -223,16 +223,7 @@ class Evaluator:
         nodes = [aligned(torch, v, dims) for v in (test, value, other)]
         return Value(torch.where(nodes[0], nodes[1], nodes[2], env.extents(dims)), dims)
 
-
-class Definitions:
-    """Right sides, evaluated where they count."""
-
-    def __init__(self, writing: Writing, evaluator: Evaluator) -> None:
-        self.code = writing.code
-        self.graph = writing.graph
-        self.torch = writing.torch
-        self.ragged = writing.ragged
-        self.evaluator = evaluator
+    # ---- statements ----
 
     def define(
         self, statement: ir.Statement, order: int, store: Store, env: Environment
@@ -241,14 +232,14 @@ class Definitions:
         mask: Value | None = None
         inner = env
         if statement.guard is not None:
-            mask = self.evaluator.condition(statement.guard, env)
-            inner = self.evaluator.within(env, mask)
+            mask = self.condition(statement.guard, env)
+            inner = self.within(env, mask)
         if singular(statement.body):
             inner = self.counting(statement, order, inner)
         if self.code.tensors[statement.target].values is not None:
-            value = self.evaluator.token(statement.body, inner)
+            value = self.token(statement.body, inner)
         else:
-            value = self.evaluator.evaluate(statement.body, inner)
+            value = self.evaluate(statement.body, inner)
         value = self.owned(statement, value, env)
         places: list[ir.Affine | ir.Flat] = []
         for axis in store.axes:
@@ -260,8 +251,8 @@ class Definitions:
                 if mask is not None and mask.node.kind != NUMBER:
                     holds = Value(self.torch.floating(mask.node), mask.dims)
                     holds, _ = moved_together(self.torch, self.ragged, holds, place, before, flat)
-                    nothing = Value(self.graph.literal(0))
-                    mask = self.evaluator.elementwise.compare("≠", [holds, nothing], env)
+                    nothing = Value(self.torch.graph.literal(0))
+                    mask = self.elementwise.compare("≠", [holds, nothing], env)
                 place = ir.Affine.of(flat)
             places.append(place)
         array = shaped(self.torch, value, places, env)
@@ -276,18 +267,18 @@ class Definitions:
         for earlier in self.code.of(statement.target)[:order]:
             test = covered(earlier, statement)
             if test is not None:
-                elsewhere = self.evaluator.elementwise.no(self.evaluator.condition(test, env))
-                env = self.evaluator.within(env, elsewhere)
+                elsewhere = self.elementwise.no(self.condition(test, env))
+                env = self.within(env, elsewhere)
         for index in statement.indices:
             own = env.own[index.name]
             if self.ragged.varies(own.lower + own.extent, env):
-                env = self.evaluator.within(env, self.ragged.before_end(own, env))
+                env = self.within(env, self.ragged.before_end(own, env))
         return env
 
     def owned(self, statement: ir.Statement, value: Value, env: Environment) -> Value:
         """The value, with zeros where an example's own range ends before that of the axis."""
         axes = self.code.tensors[statement.target].axes
-        zero = self.graph.literal(-1 if value.node.kind == INT else 0)
+        zero = self.torch.graph.literal(-1 if value.node.kind == INT else 0)
         for place, axis in zip(statement.left, axes, strict=True):
             if isinstance(place, ir.Flat) or not place.terms:
                 continue

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from indicial.compile.emit.convolution import CONVOLUTION, Convolution
-from indicial.compile.emit.expressions import Definitions, Evaluator
+from indicial.compile.emit.expressions import Evaluator
 from indicial.compile.emit.identifiers import Identifiers
 from indicial.compile.emit.loops import Fixed, at_this_step, fixings
 from indicial.compile.emit.nodes import FLOAT, INT, NUMBER, Listed, Node, Scope
@@ -51,8 +51,7 @@ class Emission:
         self.tensors = self.writing.tensors
         self.conditions = Conditions(self.writing)
         self.steps = Steps(self.writing, self.conditions)
-        evaluator = Evaluator(self.tensors, _usual(code), self.convolves)
-        self.definitions = Definitions(self.writing, evaluator)
+        self.evaluator = Evaluator(self.tensors, _usual(code), self.convolves)
         self.target = ""
         self.variables: dict[str, list[str]] = {}
         self.convolutions = convolutions
@@ -200,7 +199,7 @@ class Emission:
             i.name: Index(i.name, env.size(i.lower), env.size(i.extent)) for i in statement.indices
         }
         env = replace(env, own=inside).bind(i for i in statement.indices if i.name not in places)
-        definition = self.definitions.define(at_this_step(statement, fixed), order, store, env)
+        definition = self.evaluator.define(at_this_step(statement, fixed), order, store, env)
         self.keep(statement, store, definition, fixed, tests, merging)
 
     def keep(

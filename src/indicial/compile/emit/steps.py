@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from indicial.compile.emit.loops import fixings
+from indicial.compile.emit.loops import Fixed, fixings
 from indicial.compile.emit.nodes import ALL, Node
-from indicial.compile.emit.numbers import replaced
+from indicial.compile.emit.numbers import loose_names
 from indicial.compile.emit.operations import Item
 from indicial.compile.emit.printing import Assign, Line
 from indicial.compile.emit.reads import Array, Bounds, bounds_of, read
@@ -120,11 +120,8 @@ class Steps:
                 pieces.append(self.slice(definition.mask, definition.array, axis, key))
             bounds = tuple(b for n, b in enumerate(definition.array.bounds) if n != axis)
             shift = walk.loop.offsets.get(store.target, 0)
-            tests = []
-            if not self.sizes.certain(variable.lower - low - shift):
-                tests.append(self.conditions.compare(variable, ">=", low + shift))
-            if not self.sizes.certain(low + shift + extent - 1 - variable.upper):
-                tests.append(self.conditions.compare(variable, "<", low + shift + extent))
+            here = Fixed(walk.loop, "", Affine(), low + shift, low + shift + extent - 1)
+            tests = list(self.conditions.asked([here]))
             mask = pieces[1] if len(pieces) > 1 else None
             both = self.conditions.both(tests, definition.test)
             store.add(Definition(definition.order, Array(pieces[0], bounds), mask, both))
@@ -243,7 +240,7 @@ class Steps:
         """The ranges of the other axes, if they are the same at all steps."""
         sizes = [size for pair in walk.bounds for size in pair]
         variable = walk.loop.variable
-        same = all(replaced(size, variable, Size()) == size for size in sizes)
+        same = all(variable not in loose_names(size) for size in sizes)
         return walk.bounds if same else None
 
     def expected(self, store: Store, walk: Walked) -> tuple[Bounds, ...]:
