@@ -10,7 +10,7 @@ import indicial
 from indicial.compile.native.routine import Native, Routine
 from indicial.compile.native.stages import Matmul, Single, flat
 from indicial.compile.schedule.plan import Loop
-from tests.compile.agreeing import Ways, recurrences
+from tests.compile.agreeing import Ways, mixed, recurrences
 
 GRID = "input x[m,n,k]\n"
 STEP = "input x[t,k]\n"
@@ -77,13 +77,26 @@ def test_what_is_the_same_in_every_round_is_computed_once() -> None:
     assert [axis.letter for axis in code.tensors["H^{in}"].axes] == ["t", "j"]
 
 
-def test_examples_of_different_widths() -> None:
-    program = indicial.load(NESTS["backward"])
+@pytest.mark.parametrize("name", ["forward", "backward", "highway"])
+def test_examples_of_different_lengths(name: str) -> None:
+    program = indicial.load(NESTS[name])
     torch.manual_seed(0)
-    module = program.compile(J=2, K=3, dtype=torch.float64)
-    x = torch.randn(2, 3, 4, 3, dtype=torch.float64)
-    h = module(x=x, lengths={"N": torch.tensor([4, 2]), "M": torch.tensor([2, 3])})["h"]
-    parameters = {name: p.detach().numpy() for name, p in module.named_parameters()}
-    for one, own, (m, n) in zip(x, h, ((2, 4), (3, 2)), strict=True):
-        expected = program.interpret({"x": one[:m, :n].numpy()}, parameters)["h"]
-        np.testing.assert_allclose(own[:m, :n].detach().numpy(), expected, rtol=1e-9, atol=1e-12)
+    grid = name != "highway"
+    module = program.compile(J=2, K=3, dtype=torch.float64, **({} if grid else {"L": 3}))
+    x = torch.randn(2, 3, 4, 3, dtype=torch.float64) if grid else torch.randn(2, 4, 3).double()
+    ends = {"M": [2, 3], "N": [4, 2]} if grid else {"T": [4, 2]}
+    lengths = {letter: torch.tensor(own) for letter, own in ends.items()}
+    mixed(module(x=x, lengths=lengths)["h"]).backward()
+    found = {n: p.grad for n, p in module.named_parameters()}
+    module.zero_grad()
+    whole = torch.zeros((*x.shape[:-1], 2), dtype=torch.float64)
+    for number, one in enumerate(x):
+        at = tuple(slice(own[number]) for own in ends.values())
+        whole[(number, *at)] = module(x=one[at])["h"]
+    mixed(whole).backward()
+    for n, p in module.named_parameters():
+        torch.testing.assert_close(found[n], p.grad)
+    parameters = {n: module.parameter(n).detach().numpy() for n in module.state_keys}
+    at = tuple(slice(own[1]) for own in ends.values())
+    expected = program.interpret({"x": x[1][at].numpy()}, parameters)["h"]
+    np.testing.assert_allclose(whole[(1, *at)].detach().numpy(), expected, rtol=1e-9, atol=1e-12)

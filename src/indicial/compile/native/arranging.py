@@ -262,7 +262,7 @@ def _wishes(parts: Sequence[Part]) -> list[tuple[str, ...]]:
     wishes = [tuple(t.operand for t in p.terms) for p in parts if isinstance(p, Gathered)]
     by_right: dict[object, list[str]] = {}
     for part in parts:
-        if isinstance(part, Outer):
+        if isinstance(part, Outer) and not part.before and not part.behind:
             by_right.setdefault((part.right, part.apart, part.steps), []).append(part.left)
     return [*wishes, *(tuple(dict.fromkeys(lefts)) for lefts in by_right.values())]
 

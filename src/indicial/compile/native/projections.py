@@ -25,7 +25,7 @@ import torch
 
 from indicial.compile.passes.algebra import ONE
 from indicial.compile.passes.forms import Product, form, own
-from indicial.program.ir import Affine, Apply, Axis, Code, Read, Statement, index_at
+from indicial.program.ir import Affine, Apply, Axis, Code, Index, Read, Statement, index_at
 from indicial.program.sizes import Size
 
 Values = dict[str, torch.Tensor]
@@ -205,7 +205,11 @@ def side_by_side(
 
 @dataclass(frozen=True)
 class Outer:
-    """`target = Σ_{members, t} left[t + a, …] right[t + c, …]`; `apart` is a - c."""
+    """`target = Σ_{members, t} left[t + a, …] right[t + c, …]`; `apart` is a - c.
+
+    Of several steps, `Σ_{m,n} left[m,n,…] right[m,n-1,…]`, those `before` the one that moves count as members,
+    and each of those `behind` it as so many steps.
+    """
 
     target: str
     left: str
@@ -214,10 +218,22 @@ class Outer:
     steps: tuple[Size, Size]
     """The first and the last step of `left` that takes part, from its own first one."""
     shape: tuple[Size, ...]
+    before: int = 0
+    behind: int = 0
 
     def run(self, known: Values, sizes: Mapping[str, int]) -> Values:
         a, c = known[self.left], known[self.right]
         first, last = (s.value(sizes) for s in self.steps)
+        if self.before or self.behind:
+            times = a.shape[2 + self.before : 2 + self.before + self.behind].numel()
+            a, c = (t.flatten(0, self.before).flatten(1, 1 + self.behind) for t in (a, c))
+            flat = replace(self, apart=self.apart * times, before=0, behind=0)
+            return flat.product(a, c, first * times, (last + 1) * times - 1, sizes)
+        return self.product(a, c, first, last, sizes)
+
+    def product(
+        self, a: torch.Tensor, c: torch.Tensor, first: int, last: int, sizes: Mapping[str, int]
+    ) -> Values:
         a, c = (t.flatten(2) if t.dim() > 2 else t.unsqueeze(2) for t in (a, c))
         whole = first == max(0, self.apart) and last == a.shape[1] - 1 + min(0, self.apart)
         if whole and a.shape[1] == c.shape[1] and abs(self.apart) < a.shape[1]:
@@ -285,7 +301,10 @@ def merged(products: Sequence[Outer], groups: Sequence[tuple[str, ...]]) -> list
     result: list[Outer | Outers] = []
     by_right: dict[object, list[Outer]] = {}
     for product in products:
-        by_right.setdefault((product.right, product.apart, product.steps), []).append(product)
+        if product.before or product.behind:
+            result.append(product)
+        else:
+            by_right.setdefault((product.right, product.apart, product.steps), []).append(product)
     for alike in by_right.values():
         rest = {p.left: p for p in alike}
         result += [p for p in alike if rest[p.left] is not p]
@@ -310,13 +329,17 @@ def _runs(found: Sequence[Outer | None]) -> Iterator[tuple[Outer, ...]]:
 def outer(code: Code, statement: Statement, same: Collection[str]) -> Outer | None:
     """The statement as such a product, if it is one."""
     found = _two_factors(code, statement)
-    if found is None or len(found.indices) != 1 or any(f.tensor in same for f in found.factors):
+    if found is None or any(f.tensor in same for f in found.factors):
         return None
-    (index,) = found.indices
+    walked = _steps(code, found)
+    if walked is None:
+        return None
+    index, before, behind = walked
+    count = len(found.indices)
     letters = [p.terms[0][0] for p in statement.left if isinstance(p, Affine) and p.terms]
     for left, right in (found.factors, found.factors[::-1]):
-        one, two = (_walked(code, read, index.name) for read in (left, right))
-        names = [index_at(place) for read in (left, right) for place in read.places[1:]]
+        one, two = (_walked(code, read, index.name, before) for read in (left, right))
+        names = [index_at(place) for read in (left, right) for place in read.places[count:]]
         if one is None or two is None or None in names:
             return None
         (a, own_a), (c, own_c) = one, two
@@ -332,16 +355,42 @@ def outer(code: Code, statement: Statement, same: Collection[str]) -> Outer | No
         if first is None or last is None:
             return None
         shape = tuple(axis.extent for axis in code.tensors[statement.target].axes)
-        return Outer(statement.target, left.tensor, right.tensor, int(apart), (first, last), shape)
+        return Outer(
+            statement.target, left.tensor, right.tensor, int(apart), (first, last), shape,
+            before, behind,
+        )  # fmt: skip
     return None
 
 
-def _walked(code: Code, read: Read, index: str) -> tuple[Size, Axis] | None:
-    """How far the first place is from the index, and its axis."""
-    place = read.places[0] if read.places else None
+def _steps(code: Code, product: Product) -> tuple[Index, int, int] | None:
+    """The summed index at which factors are apart, and how many stand before it and behind it.
+
+    Both factors begin with the summed indices, in one order; the others are the whole of their axes.
+    """
+    one, two = product.factors
+    count = len(product.indices)
+    known = {i.name: i for i in product.indices}
+    order = [p.terms[0][0] for p in one.places[:count] if isinstance(p, Affine) and p.terms]
+    if sorted(order) != sorted(known) or len(two.places) < count:
+        return None
+    moving = 0
+    for number, name in enumerate(order):
+        places = [read.places[number] for read in product.factors]
+        axes = [code.tensors[read.tensor].axes[number].range for read in product.factors]
+        if any(index_at(p) != name for p in places) or set(axes) != {known[name].range}:
+            if moving:
+                return None
+            moving = number + 1
+    at = max(0, moving - 1)
+    return known[order[at]], at, count - at - 1
+
+
+def _walked(code: Code, read: Read, index: str, axis: int) -> tuple[Size, Axis] | None:
+    """How far the place at an axis is from the index, and the axis."""
+    place = read.places[axis] if len(read.places) > axis else None
     if not isinstance(place, Affine) or place.terms != ((index, 1),):
         return None
-    return place.offset, code.tensors[read.tensor].axes[0]
+    return place.offset, code.tensors[read.tensor].axes[axis]
 
 
 def _larger(a: Size, b: Size) -> Size | None:
