@@ -82,6 +82,7 @@ def test_a_draw_takes_as_many_of_each_folder_and_none_that_is_known(notes: Path)
         (r"\epsilon", "ϵ"),
         (r"\overline{x}", "x̄"),
         (r"x.\mathrm{value}", "x"),
+        (r"\overleftarrow{h}", "h\u20d6"),
     ],
 )
 def test_spellings_of_a_name_are_one(one: str, other: str) -> None:
@@ -137,6 +138,13 @@ def test_the_labels_of_the_project_are_sound() -> None:
     assert len({label.key for label in every}) == len(every) >= 240
     for label in every:
         assert label.names or label.maybe or label.kind != "tensor", label.key
+
+
+def test_the_notes_that_are_kept_here_fit_their_labels() -> None:
+    every = displays.displays(labels.FOLDER)
+    known = labels.read_set("public")
+    assert labels.check(known, every) == []
+    assert {label.key for label in known} == {display.key for display in every}
 
 
 # ---------------------------------------------------------------------- verdicts
@@ -277,6 +285,14 @@ def test_batches_are_handed_out_and_the_agreement_is_told(
     capsys.readouterr()
     assert main(["second", path, "--with", str(tmp_path / "again" / "batch-1.jsonl")]) == 0
     assert "2 of 2 displays are labelled alike" in capsys.readouterr().out
+
+
+def test_notes_that_are_kept_here_need_no_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(labels, "read_set", lambda name: [])
+    assert main(["--notes", str(tmp_path / "none"), "score", "--set", "public"]) == 0
+    assert "0 displays, labels public" in capsys.readouterr().out
 
 
 def test_without_notes_nothing_is_measured(

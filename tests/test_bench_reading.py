@@ -71,3 +71,20 @@ def test_an_inverse_is_no_name_and_its_elimination_no_sum(tmp_path: Path) -> Non
     text = r"$$\mathbf w = (\mathbf X^\top \mathbf X)^{-1} \mathbf X^\top \mathbf y$$"
     (found,) = readings(tmp_path, text)
     assert found.axes == {"w": {1}, "X": {2}, "y": {1}} and len(found.sums) == 3
+
+
+def test_a_join_that_is_written_twice_is_read_in_both_places(tmp_path: Path) -> None:
+    text = r"""$$z_t = \sigma(W_z [h_{t-1}, x_t] + b_z)$$
+
+$$r_t = \sigma(W_r [h_{t-1}, x_t] + b_r)$$
+
+$$h_t = z_t \odot h_{t-1} + r_t$$
+"""
+    first, second, _ = readings(tmp_path, text)
+    assert first.axes == {"z": {2}, "W_z": {2}, "h": {2}, "x": {2}, "b_z": {1}}
+    assert second.axes == {"r": {2}, "W_r": {2}, "h": {2}, "x": {2}, "b_r": {1}}
+
+
+def test_a_sum_in_the_argument_of_a_norm_counts(tmp_path: Path) -> None:
+    (only,) = readings(tmp_path, r"$$c = \mathrm{RMSNorm}(x W)$$")
+    assert len(only.sums) == 1

@@ -117,9 +117,16 @@ def _add(found: Reading, program: Program, unit: Unit, counts: Callable[[Span], 
     found.letters.update(code.sizes, (index.name for index in unit.indices))
     names = [unit.target] if isinstance(unit, ir.Statement) else []
     names += [unit.tensor] if isinstance(unit, ir.Draw) else []
-    unwritten = isinstance(unit, ir.Statement) and _unwritten(unit.target, program)
+    unwritten = (
+        isinstance(unit, ir.Statement)
+        and _unwritten(unit.target, program)
+        and not made(code, code.tensors[unit.target])
+    )
     for expression in _expressions(unit):
         for node in expression.walk():
+            if isinstance(node, ir.Read) and _unwritten(node.tensor, program):
+                # A join `[x_t, h_{t-1}]` that is written several times is made at its first place.
+                names += [read.tensor for read in _reads(node.tensor, code)]
             if not counts(node.span):
                 continue  # a function that is written elsewhere
             if unwritten and node.span == unit.span:
@@ -144,6 +151,13 @@ def _unwritten(name: str, program: Program) -> bool:
     """Whether a name is defined, but by no equation that anyone wrote: the identity `I` of vector style."""
     places = [unit.span for unit in program.analysis.code.statements if unit.target == name]
     return bool(places) and not {e.span for e in program.equations} & set(places)
+
+
+def _reads(name: str, code: ir.Code) -> Iterator[ir.Read]:
+    """What the statements of a name read."""
+    for statement in code.statements:
+        if statement.target == name:
+            yield from (n for n in statement.body.walk() if isinstance(n, ir.Read))
 
 
 def _of_hole(name: str, holes: Sequence[str]) -> bool:
