@@ -362,7 +362,6 @@ def _growing(code: Code, caches: Sequence[Growing]) -> tuple[Code, dict[str, Wit
     """The code without copies of whole caches; what has been seen lies in the cache itself."""
     by_seen = {g.seen: g for g in caches}
     within: dict[str, Within] = {}
-    tensors = dict(code.tensors)
     statements = []
     for statement in code.statements:
         name, _, layer = statement.target.partition("@")
@@ -371,13 +370,13 @@ def _growing(code: Code, caches: Sequence[Growing]) -> tuple[Code, dict[str, Wit
             statements.append(statement)
             continue
         number = int(layer) if layer else None
-        own = tensors[growing.past].axes
+        own = code.tensors[growing.past].axes
         first = 0 if number is None else number - int(own[0].lower.number or 0)
         axis = growing.axis + 1 - (number is not None)
         within[statement.target] = Within(growing.past, first if layer else None, axis)
         if not (isinstance(statement.body, Read) and statement.body.tensor == growing.past):
             statements.append(statement)
-    return replace(code, tensors=tensors, statements=tuple(statements)), within
+    return replace(code, statements=tuple(statements)), within
 
 
 def _one_step(code: Code) -> tuple[Code, Loop]:
