@@ -31,7 +31,7 @@ CLASSES = {
     " Join Part Quantity Read Reduce Select SizeValue Softmax Statement Statistic Tensor Test",
     "program.cost.conditions": "Constraint",
     "program.cost.dependence": "Edge",
-    "compile.schedule.needs": "Need",
+    "compile.schedule.schedule": "Need",
     "compile.passes.linear": "Linear",
     "compile.schedule.plan": "Loop Piece Plan Run",
     "compile.emit.dispatch": "Dispatch Taken",

@@ -21,8 +21,8 @@ from dataclasses import dataclass, replace
 
 from indicial.compile.passes.forms import is_pointwise
 from indicial.compile.passes.scan import Unsupported
-from indicial.compile.schedule.needs import Need, needs
 from indicial.compile.schedule.plan import Loop
+from indicial.compile.schedule.schedule import Need, needs
 from indicial.program import ir
 from indicial.program.cost.conditions import joined
 from indicial.program.moving import moved, specialised

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from indicial.compile.passes.new_tensors import derived_name, over
-from indicial.compile.schedule.needs import needs
 from indicial.compile.schedule.plan import Loop, Piece
+from indicial.compile.schedule.schedule import needs
 from indicial.program.ir import (
     Affine,
     Code,

@@ -42,7 +42,7 @@ from functools import partial
 from indicial.compile.passes.algebra import flat
 from indicial.compile.passes.forms import Pointwise, form
 from indicial.compile.passes.new_tensors import Names, derived_name, indices_of, laid_out, shifts
-from indicial.compile.schedule.needs import needs
+from indicial.compile.schedule.schedule import needs
 from indicial.program import ir
 from indicial.program.moving import moved
 from indicial.program.rewrite import rebuild, with_reads
