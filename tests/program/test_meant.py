@@ -757,6 +757,11 @@ def test_a_width_beside_weights_of_layers(tmp_path: Path) -> None:
     assert {*map(str, size.axes)} == {*"OWKPS"} and all(n == {0} for n in size.axes.values())
 
 
+def test_a_recurrence_that_begins_at_its_end_is_left_outside(tmp_path: Path) -> None:
+    _, step = readings(tmp_path, r"\beta_T(j) = 1", r"\beta_t(j) = \sum_i a_{ji} \beta_{t+1}(i)")
+    assert not step.computed and "last step" in step.skipped[0].reason
+
+
 def test_a_convolution_is_no_step(tmp_path: Path) -> None:
     (found,) = readings(tmp_path, r"y_k = \sum_{j=0}^{k} K_{k-j} x_j = (K * x)_k")
     assert not found.mistakes

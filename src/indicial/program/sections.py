@@ -167,7 +167,7 @@ def divide(blocks: Iterable[Block]) -> list[Part]:
     parts: list[Part] = []
     home: dict[int, Block] = {}
     for (title, level), group in groupby(blocks, key=lambda block: (block.title, block.level)):
-        together = _told_apart(list(group))
+        together = _without_ends(_told_apart(list(group)))
         home |= {id(st): block for block in together for st in block.statements}
         parts.extend(replace(p, level=level) for p in _divide_section(title, together))
     for part in parts:
@@ -189,6 +189,43 @@ def _told_apart(blocks: list[Block]) -> list[Block]:
         else replace(block, statements=[next(apart) for _ in block.statements])
         for block in blocks
     ]
+
+
+def _without_ends(blocks: list[Block]) -> list[Block]:
+    """A recurrence that is begun at its last step, `β_T = 1` and `β_t = a β_{t+1}`, is left outside.
+
+    Read without the other, which is about another name by its letter, it would begin with 0.
+    """
+    prose = [st for block in blocks if not block.strict for st in block.statements]
+    equations = [st for st in prose if isinstance(st, s.Equation)]
+    ends = {_step(st.left) for st in equations if st.sides[-1] != s.Number("0")}
+
+    def begun(statement: s.Statement) -> bool:
+        step = _step(statement.left) if isinstance(statement, s.Equation) else None
+        if not isinstance(statement, s.Equation) or step is None or step[1].isupper():
+            return False
+        later = (s.Add((s.Name(step[1]), s.Number("1"))),)
+        names = (n for side in statement.sides[1:] for n in side.every(s.Name))
+        reads = any(n.base == step[0] and n.sub == later for n in names)
+        return reads and (step[0], step[1].upper()) in ends
+
+    def without(block: Block) -> Block:
+        out = [st for st in block.statements if not block.strict and begun(st)]
+        kept = [st for st in block.statements if st not in out]
+        reason = "it begins at its last step"
+        skipped = (*block.skipped, *(Skipped(st.span, reason) for st in out))
+        return replace(block, statements=kept, skipped=skipped) if out else block
+
+    return [without(block) for block in blocks]
+
+
+def _step(left: s.Expression) -> tuple[str, str] | None:
+    """The β and the t of `β_t(j)`."""
+    name = s.head(left)
+    if not isinstance(name, s.Name) or len(name.sub) != 1:
+        return None
+    (letter,) = name.sub
+    return (name.base, letter.base) if isinstance(letter, s.Name) else None
 
 
 def _divide_section(title: str, blocks: list[Block]) -> list[Part]:
