@@ -100,3 +100,25 @@ def test_examples_of_different_lengths(name: str) -> None:
     at = tuple(slice(own[1]) for own in ends.values())
     expected = program.interpret({"x": x[1][at].numpy()}, parameters)["h"]
     np.testing.assert_allclose(whole[(1, *at)].detach().numpy(), expected, rtol=1e-9, atol=1e-12)
+
+
+WARPED = {
+    "begun along both": "D[-1,-1] = 0\nD[-1,j] = ∞\nD[i,-1] = ∞\n"
+    "D[i,j] = c[i,j] + min(D[i-1,j], D[i,j-1], D[i-1,j-1])\nd = D[I-1,J-1]",
+    "begun inside": "D[0,0] = 0\nD[0,j+1] = ∞\nD[i+1,0] = ∞\n"
+    "D[i+1,j+1] = c[i,j] + min(D[i,j+1], D[i+1,j], D[i,j])\nd = D[I,J]",
+    "nowhere begun": "D[i+1,j+1] = c[i,j] - ln(exp(-D[i,j+1]) + exp(-D[i+1,j]) + exp(-D[i,j]))\n"
+    "d = D[I,J]",
+    "edges": "D[i,0] = c[i,0] + D[i-1,0]\nD[0,j] = c[0,j] + D[0,j-1] for j > 0\n"
+    "D[i,j] = c[i,j] + min(D[i-1,j], D[i,j-1], D[i-1,j-1]) for i > 0 and j > 0\nd = D[I-1,J-1]",
+    "cases": "D[i,j] = c[i,j] + cases { 0 if i = 0 and j = 0, D[i,j-1] if i = 0, D[i-1,j] if j = 0, "
+    "min(D[i-1,j], D[i,j-1], D[i-1,j-1]) otherwise }\nd = D[I-1,J-1]",
+}
+
+
+@pytest.mark.parametrize("text", WARPED.values(), ids=WARPED)
+def test_warping_however_it_begins(text: str) -> None:
+    """With one kernel for both loops, with one for the inner loop, or with none."""
+    ways = Ways(indicial.load(f"input c[i,j]\n{text}").code, ["d"])
+    for rows, columns in ((4, 3), (1, 3), (3, 1)):
+        ways.agree({"I": rows, "J": columns}, members=3)

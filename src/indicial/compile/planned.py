@@ -25,7 +25,7 @@ from indicial.compile.emit.lift import simplified
 from indicial.compile.native import toolchain
 from indicial.compile.passes.choices import Choice, with_choices
 from indicial.compile.passes.hoist import hoist
-from indicial.compile.schedule.plan import Loop, Plan
+from indicial.compile.schedule.plan import Loop, Plan, Run
 from indicial.compile.schedule.schedule import schedule
 from indicial.program.ir import Code
 from indicial.program.logs import through
@@ -69,7 +69,7 @@ class _NotWhole(Exception):
 
 
 def _is_nested(loop: Loop) -> bool:
-    return loop.kind == "scanned" and any(isinstance(step, Loop) for step in loop.steps)
+    return loop.kind == "scanned" and any(not isinstance(step, Run) for step in loop.steps)
 
 
 def _from(

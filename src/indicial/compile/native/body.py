@@ -73,6 +73,22 @@ class Body:
         loops = [loop for loop, _ in self.parts if loop is not None and name in loop.axes]
         return [self.axes[name], *(loop.axes[name] for loop in loops)]
 
+    def is_whole(self, name: str, starts: int) -> bool:
+        """Whether all elements of a tensor are defined, as far as can be told; some steps are `starts`."""
+        scopes = [(s.left, s.scope) for s in self.statements if s.target == name]
+        apart = 0
+        for number, axis in enumerate(self.code.tensors[name].axes):
+            places = [(left[number], scope) for left, scope in scopes]
+            if any(isinstance(p, ir.Flat) for p, _ in places):
+                continue
+            ends = {p.ends(scope) for p, scope in places if isinstance(p, ir.Affine)}
+            apart += len(ends) > 1
+            left_out = axis.extent - sum((high - low + 1 for low, high in ends), Size())
+            begun = Size.of(starts) if number == self.axes[name] else Size()
+            if left_out not in (Size(), begun):
+                return False
+        return apart < 2
+
     def left_place(self, name: str) -> ir.Affine:
         """Where a tensor is written at this step: `v+1`."""
         for statement in self.statements:

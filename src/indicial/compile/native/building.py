@@ -8,7 +8,7 @@ The code is in normal form. What the kernel does, its `design`, is the same for 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from indicial.compile.native.body import Body, Starts, begun_with, body, needs_history, starts
 from indicial.compile.native.kernel import Kernel
@@ -72,7 +72,10 @@ def build(
         )
     )  # fmt: skip
     gapless = unbatched | begun_with(own.starts)
-    return _kernel(code, text, real, gapless, arguments, own.kept, sizes)
+    made = _kernel(code, text, real, gapless, arguments, own.kept, sizes)
+    begun = {name: len(pairs) for name, pairs in own.starts.items()}
+    partial = [n for n in own.kept if not own.body.is_whole(n, begun.get(n, 0))]
+    return replace(made, partial=frozenset(partial))
 
 
 def build_tile(

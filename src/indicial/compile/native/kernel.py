@@ -69,6 +69,8 @@ class Kernel:
     sizes: tuple[str, ...]
     fixed: dict[str, int]
     ragged: tuple[str, ...]
+    partial: frozenset[str] = frozenset()
+    """What it keeps and does not write everywhere: the rest is 0."""
 
     def start(self) -> None:
         """Have it compiled in the background."""
@@ -103,6 +105,8 @@ class Kernel:
             else memory(like, self.extents(name, members, values), [self.shapes[name]], self.ragged)
             for name in self.kept
         }
+        for name in self.partial:
+            kept[name].zero_()
         every = (*inputs, *kept.values())
         longs = [(lengths or {})[name].contiguous() for name in self.ragged]
         call = self.call(every, [row(t) for t in every], values, members, longs)
