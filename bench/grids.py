@@ -1,7 +1,7 @@
 """One training step of recurrences with loops inside loops, and of an alignment, beside PyTorch.
 
 grid_rnn   16×32×32×64   loop       ours 43 ms   theirs 64 ms   1.5×
-rhn        16×64×5×128   loop       …
+rhn        16×128×3×128  loop       …
 ctc        16×256×64×40  ctc_loss   …
 """
 
@@ -24,7 +24,7 @@ from bench.timing import Contender, run_race
 OURS, LOOP, LOSS = "ours", "loop", "ctc_loss"
 GRIDS = ((16, 32, 32, 64), (4, 48, 48, 128))
 """Members, rows, columns, units."""
-HIGHWAYS = ((16, 64, 5, 128), (32, 64, 4, 256), (4, 128, 5, 64))
+HIGHWAYS = ((16, 128, 3, 128), (8, 512, 3, 64), (32, 256, 3, 256), (1, 2048, 3, 128))
 """Members, steps, layers, units."""
 ALIGNMENTS = ((16, 128, 32, 20), (16, 256, 64, 40), (4, 512, 128, 60))
 """Members, steps, symbols, labels."""
