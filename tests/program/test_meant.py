@@ -403,6 +403,21 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
         {"Q": 2, "W_Q": 2, "x": 2, "K": 2, "W_K": 2, "V": 2, "W_V": 2},
         3,
     ),
+    "a step above, with brackets and without": (
+        r"c^{(t)} = \tanh(W a^{(t-1)} + U x^t)",
+        {"c": 2, "W": 2, "a": 2, "U": 2, "x": 2},
+        2,
+    ),
+    "a loss of bold and plain parameters": (
+        r"\mathcal{L}(\mathbf w, b) = \frac1n \sum_{i=1}^n (y_i - \hat y_i)^2",
+        {"ℒ": 0, "y": 1, "ŷ": 1},
+        1,
+    ),
+    "two numbers before the dots of a condition": (
+        r"p_t = \sum_{i=1}^N \alpha_t(i) \beta_t(i), \quad t = 1, 2, \cdots, T-1",
+        {"p": 1, "α": 2, "β": 2},
+        1,
+    ),
     "a query and a key": (r"a_i = q \cdot k_i", {"a": 1, "q": 1, "k": 2}, 1),
     "states at two places": (r"e_{ij} = s_i \cdot h_j", {"e": 2, "s": 2, "h": 2}, 1),
     "a gate beside a state": (
@@ -760,6 +775,23 @@ def test_a_width_beside_weights_of_layers(tmp_path: Path) -> None:
 def test_a_recurrence_that_begins_at_its_end_is_left_outside(tmp_path: Path) -> None:
     _, step = readings(tmp_path, r"\beta_T(j) = 1", r"\beta_t(j) = \sum_i a_{ji} \beta_{t+1}(i)")
     assert not step.computed and "last step" in step.skipped[0].reason
+
+
+def test_what_is_declared_is_no_parameter(tmp_path: Path) -> None:
+    said = r"Here $x \in \mathbb{R}^d$."
+    (mean,) = readings(tmp_path, said, r"\mu = \frac1d \sum_{i=1}^d x_i")
+    assert {name: n for name, n in mean.axes.items() if name != "D"} == {"μ": {0}, "x": {1}}
+
+
+def test_a_size_that_has_a_value_is_one(tmp_path: Path) -> None:
+    said = r"Here $W_1 \in \mathbb{R}^{d \times f}$."
+    layer, _ = readings(tmp_path, said, r"y = x W_1 + b", r"d = 512, \quad f = 2048")
+    assert layer.axes == {"y": {1}, "x": {1}, "W_1": {2}, "b": {1}} and len(layer.sums) == 1
+
+
+def test_a_step_of_what_nothing_defines_is_left_open(tmp_path: Path) -> None:
+    (found,) = readings(tmp_path, r"\frac{\partial \hat y}{\partial z} = \hat y (1 - \hat y)")
+    assert not found.mistakes
 
 
 def test_a_convolution_is_no_step(tmp_path: Path) -> None:

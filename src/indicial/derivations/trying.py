@@ -143,7 +143,7 @@ def _tried(step: Step, scope: Scope, budget: Budget) -> Finding:
     guesses = sorted(n for n in open_names if n in scope.depends and not scope.rules.get(n))
     if guesses:
         return Finding(step, UNTRIED, f"nothing here says what {', '.join(guesses)} is")
-    if guessed := _guessed_apart(distinct[0][0]):
+    if guessed := _guessed(*distinct[0]):
         return Finding(step, UNTRIED, f"nothing here says how {' and '.join(guessed)} depend")
     if open_names:
         names = ", ".join(sorted(n.removesuffix("()") for n in open_names))
@@ -198,13 +198,16 @@ def _on_one_side(way: Way, outcome: _Outcome, budget: Budget) -> set[str]:
     return kept
 
 
-def _guessed_apart(way: Way) -> list[str]:
-    """What is differentiated and nowhere defined, and is several things: L and L_t, or L and h."""
+def _guessed(way: Way, outcome: _Outcome) -> list[str]:
+    """What is differentiated and nowhere defined, so that nothing follows.
+
+    It is several things, L and L_t, or L and h; or no equation says how it depends: `∂ŷ/∂z = ŷ (1 - ŷ)`.
+    """
     slopes = [n for side in way.sides for n in side.every(Derivative)]
     read = [r for n in slopes if (r := way.scope.read(n.above)) is not None]
     keys = {(reference.key, len(reference.items)) for reference in read}
     guessed = {key for key in keys if not way.scope.rules.get(key[0])}
-    return sorted({key for key, _ in guessed}) if len(guessed) > 1 else []
+    return sorted({key for key, _ in guessed}) if len(guessed) > 1 or not outcome.used else []
 
 
 def _free_on_one_side(way: Way) -> list[str]:

@@ -274,8 +274,15 @@ def next_is_equation(tokens: Sequence[Token], start: int) -> bool:
                 return found and token.text == "∈"  # `y = W x ∈ ℝ^d`
             found = True
         if depth == 0 and (is_sign(token, ",") or token.kind == "quad"):
-            return found and not is_sign(tokens[i + 1], "…")
+            return found and not _goes_to(tokens, i + 1)
     return found
+
+
+def _goes_to(tokens: Sequence[Token], start: int) -> bool:
+    """The `…, n` or `2, …, n` behind `i = 1,`."""
+    if tokens[start].kind == "number" and is_sign(tokens[start + 1], ","):
+        start += 2
+    return is_sign(tokens[start], "…")
 
 
 def label_end(tokens: Sequence[Token]) -> int | None:

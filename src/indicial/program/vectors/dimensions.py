@@ -139,8 +139,6 @@ class Dimensions:
         """Ends the first walk."""
         self._settled = True
         self._active.clear()
-        for number, letter in self._declared.values():
-            self._letters.setdefault(self.root(number), letter)
         for one, other, span in self._clashes:
             messages.warning(
                 "size-mismatch",
@@ -152,6 +150,9 @@ class Dimensions:
 
     def letter(self, number: int, span: Span) -> s.Name:
         root = self.root(number)
+        for declared, name in self._declared.values():
+            if self.root(declared) == root:
+                self._letters.setdefault(root, name)
         if root not in self._letters:
             base = next(self._free, "")
             numbered = s.Name("D", sub=(s.Name(f"size{root}"),))

@@ -200,6 +200,12 @@ class Emission:
 
     # ------------------------------------------------------------------ functions
 
+    def _upper(self, upper: s.Expression | None) -> s.Expression | None:
+        """The d of `Σ_{i=1}^d x_i` beside `x ∈ ℝ^d`: the letter of that size."""
+        if not isinstance(upper, s.Name) or name_key(upper) not in self.dimensions.sizes:
+            return upper
+        return self.dimensions.letter(self.dimensions.sizes[name_key(upper)], upper.span)
+
     def _reduction(self, node: s.Reduction, ends: Open) -> s.Expression:
         body = node.body
         if node.operator in ("softmax", "argmax", "argmin") and node.under:
@@ -213,7 +219,7 @@ class Emission:
             name = self.dimensions.name(over, node.span)
             return replace(node, under=(name,), body=self.emit(body, mine))
         if node.under:
-            return replace(node, body=self.emit(body, ends))
+            return replace(node, upper=self._upper(node.upper), body=self.emit(body, ends))
         with self.dimensions.inside():
             shape = self.conflicts.shape(body) or NUMBER
             mine = self.ends(shape)

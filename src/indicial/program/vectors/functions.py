@@ -147,11 +147,11 @@ def heads(statements: list[s.Statement]) -> list[s.Statement]:
             continue  # `cos(θ) = …` says something of θ; `σ(x) = sqrt(Σ_i …)` is no sigmoid
         written = [a for a in left.arguments if isinstance(a, s.Name)]
         others = [n for n in s.every(statements, s.Name) if id(n) not in asked]
+        bold = any(
+            a.font == "bold" for a in written
+        )  # then no other is an index: `ℒ(\\mathbf w, b)`
         values = all(
-            (
-                name_key(a) not in indices
-                and (a.font == "bold" or any(n.stem == a.stem for n in others))
-            )
+            (name_key(a) not in indices and (bold or any(n.stem == a.stem for n in others)))
             or not is_letter(a.base)
             or not a.base.isascii()
             or (

@@ -154,7 +154,8 @@ class Kinds(Leaves):
                         seen.compared = True
 
     def _divides(self, below: s.Expression) -> None:
-        factors = s.factors(s.inner(below))
+        below = s.inner(below)
+        factors = below.factors if isinstance(below, s.Hadamard) else s.factors(below)
         names = [self._seen(f) for f in factors if not isinstance(f, s.Number)]
         if None not in names:
             for seen in filter(None, names):
@@ -321,7 +322,7 @@ def _split(item: s.Expression) -> list[s.Expression]:
     found: list[list[s.Expression]] = [[item.factors[0]]]
     for one, two in pairwise(item.factors):
         between = one.span.between(two.span)
-        signs = ("×", "\\times", "·", "\\cdot", "*", "x")
+        signs = ("×", "\\times", "*", "x")
         if between is None or any(sign in between for sign in signs):
             found.append([two])
         else:

@@ -156,6 +156,12 @@ def counted(statements: list[s.Statement]) -> list[s.Statement]:
     return [changed(statement, change) for statement in statements]
 
 
+def _letter_above(name: s.Name) -> str:
+    """The t of `x^t`."""
+    (script,) = name.sup if len(name.sup) == 1 else (None,)
+    return script.base if isinstance(script, s.Name) and script.bare else ""
+
+
 def raised(statements: list[s.Statement]) -> list[s.Statement]:
     """`h^{(t)}`, `a^{[l]}`, `x^{(i)}`: an index above is written below, where it is one for sure.
 
@@ -176,8 +182,11 @@ def raised(statements: list[s.Statement]) -> list[s.Statement]:
     if not above:
         return statements
     indices = {n[:1] for n in index_letters(statements)} | _shifted_below(statements)
+    bare = {n.stem for n in names if not n.sup}
 
     def change(node: s.Expression) -> s.Expression:
+        if isinstance(node, s.Name) and node.stem not in bare and _letter_above(node) in shifted:
+            node = replace(node, sup=(s.Group(node.sup[0], span=node.span),))  # `x^t`, `h^{(t-1)}`
         if isinstance(node, s.Name) and _letter(node.sub) in found:
             node = replace(node, sub=tuple(i.body for i in node.sub if isinstance(i, s.Group)))
         if isinstance(node, s.Name) and len(node.sup) == 1 and isinstance(node.sup[0], s.Group):

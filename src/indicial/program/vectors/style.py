@@ -54,6 +54,9 @@ def in_vector_style(statements: Sequence[s.Statement]) -> bool:
         return True
     if _whole_and_element(statements) or any(map(_weighs, statements)):
         return True
+    turned = (n for st in statements for n in st.every(s.Transpose))
+    if any(_is_value(n.body) and _shows(n, indexed) for n in turned):
+        return True  # also in `k_t (v_t - k_t^⊤ S_{t-1})`, which looks like a call
     return any(_shows(node, indexed) for node in _nodes(statements))
 
 

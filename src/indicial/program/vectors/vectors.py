@@ -342,6 +342,9 @@ class _Rewriting:
             return statement, NUMBER
         if statement.draws:
             return self._drawn(statement)
+        numbers = all(isinstance(side, s.Number) for side in statement.sides[1:])
+        if numbers and unicode(statement.left) in self.dimensions.sizes:
+            raise Outside("it says how large something is")
         if self._own(statement):
             if any(self.conflicts.shape(side) != NUMBER for side in statement.sides[1:]):
                 raise Outside("it defines a function of vectors, and nothing calls it")
