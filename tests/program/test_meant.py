@@ -418,6 +418,12 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
         {"p": 1, "α": 2, "β": 2},
         1,
     ),
+    "a matrix and the identity": (r"B = A + I", {"B": 2, "A": 2}, 0),
+    "an identity with its size": (
+        r"\mathbf M = \mathbf I_d - \mathbf K \mathbf K^\top",
+        {"M": 2, "K": 2},
+        1,
+    ),
     "a query and a key": (r"a_i = q \cdot k_i", {"a": 1, "q": 1, "k": 2}, 1),
     "states at two places": (r"e_{ij} = s_i \cdot h_j", {"e": 2, "s": 2, "h": 2}, 1),
     "a gate beside a state": (
@@ -484,6 +490,13 @@ OUTSIDE: dict[str, tuple[str, str]] = {
     "vectors as rows": (r"H = [h_1; h_2; \ldots; h_n], \quad Y = H W", "side by side"),
     "bold vectors as rows": (
         r"\mathbf X = [\mathbf x_1, \ldots, \mathbf x_n]^\top \in \mathbb{R}^{n \times d}", "side by side",
+    ),
+    "a function of a list with dots": (r"y_t = \log(\text{std}(r_1, \ldots, r_t))", "dots"),
+    "words before the name on the left": (
+        r"Attention\ Weights \ \boldsymbol\alpha = softmax(\boldsymbol q^T \boldsymbol k)", "words",
+    ),
+    "a condition between two indices": (
+        r"\frac{\partial a_j}{\partial z_i} = a_i (1 - a_i), \quad i = j", "a part of its display",
     ),
     "many steps at once": (r"h_t = f(x_{<t})", "many steps"),
     "an index that has indices": (r"\eta(t) = \eta_i \text{ if } t_i \leq t \leq t_{i+1}", "indices"),

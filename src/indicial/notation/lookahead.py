@@ -264,6 +264,9 @@ def _segments_ahead(tokens: Sequence[Token]) -> list[bool]:
 def next_is_equation(tokens: Sequence[Token], start: int) -> bool:
     """Does the part up to the next separator hold `=`, and is it no `i = 1, …, n`?"""
     depth, found = 0, False
+    part = [t.text for t in tokens[start : start + 4] if t.kind != "eof"]
+    if len(part) == 3 and part[1] == "=" and {part[0], part[2]} <= set("ijklmnst"):
+        return False  # `y_{ij} = 0, \\quad i = j`: a condition
     for i in range(start, len(tokens)):
         token = tokens[i]
         if token.kind == "eof":

@@ -172,6 +172,9 @@ def _left_product(left: s.Product, equation: s.Equation, outline: Outline) -> st
         return "its left side is a product"
     if is_differential(left):
         return "it is about differentials"
+    words = [f.base for f in left.factors if isinstance(f, s.Name) and len(f.base) > 3]
+    if words and words[0].isalpha():  # `Attention\\ Weights\\ α = …`
+        return "its left side has words"
     if word := _spelt(left, outline):
         return f"{word} may be a word or a product"
     if not _applied(left) and _plain_letters(equation, outline):

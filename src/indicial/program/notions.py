@@ -19,6 +19,7 @@ from indicial.program.names.letters import GROUPS, WORDS, index_expression, inde
 from indicial.program.names.outline import Outline
 from indicial.program.names.uses import BUILT_IN, PROBABILITY
 from indicial.program.vectors.kinds import GREEK_MATRICES
+from indicial.program.vectors.leaves import JOINING
 from indicial.program.vectors.spelling import convolved
 
 OPERATORS = frozenset(
@@ -54,6 +55,8 @@ def notion(node: s.Node, outline: Outline) -> str:
             return f"{unicode(node)} may be an indicator"
         case s.Product(factors=(s.Name() as one, s.Name() as two)) if convolved(one, two):
             return f"{unicode(one)} * {unicode(two)} may be a convolution"
+        case s.Call(given=None) if node.word not in JOINING and s.Dots() in node.arguments:
+            return "it goes on with dots"
         case s.ListLiteral() if any(map(_is_function_name, node.items)):
             return "it lists functions"
         case s.Name() if node.base.endswith((".shape", ".size", ".ndim")):

@@ -33,6 +33,21 @@ def has_identity(statements: list[s.Statement], sketch: Outline) -> bool:
     return "I" not in used
 
 
+def sized_identities(statements: list[s.Statement]) -> list[s.Statement]:
+    """`I_n`, `\\mathbf I_d` as I, unless an equation defines it: the size of an identity shows anyway."""
+    defined = {st.left for st in statements}
+    sizes = [(s.Name(letter),) for letter in "nNdDmMp"]
+    names = s.every(statements, s.Name)
+    sized = {n for n in names if n == s.Name("I", sub=n.sub) and n.sub in sizes} - defined
+
+    def change(node: s.Expression) -> s.Expression:
+        if isinstance(node, s.Name) and node in sized:
+            return replace(node, sub=())
+        return node.rebuild(change)
+
+    return s.with_sides(statements, change) if sized else statements
+
+
 def drawn_one_by_one(statements: list[s.Statement], sketch: Outline) -> list[s.Statement]:
     """`ε ~ N(0, σ^2 I)` of a number ε: its variance is σ^2."""
     if not any(map(draws_with_identity, statements)) or not has_identity(statements, sketch):

@@ -159,6 +159,8 @@ def _shows(node: s.Node, indexed: frozenset[str]) -> bool:
         )
     if isinstance(node, s.Power) and inverts(node.exponent):
         return any(_matrix(n, indexed) for n in _values(node.base))
+    if isinstance(node, s.Add) and s.Name("I") in map(s.unsigned, node.terms):  # `A + I`
+        return "I" not in indexed and any(_matrix(t, indexed) for t in map(s.unsigned, node.terms))
     if isinstance(node, s.TupleLiteral) and node.inner:  # `⟨x, k⟩`
         return all(isinstance(n, s.Name) for n in node.items)
     if isinstance(node, s.Norm):
@@ -173,7 +175,7 @@ def _shows(node: s.Node, indexed: frozenset[str]) -> bool:
             _is_value(n) and not _two_indices(n) and _beside(n, indexed) for n in _values(node.body)
         )
     if isinstance(node, s.Call):
-        if node.function.base in NORMALISED:
+        if node.function.base in NORMALISED | {"diag", "Diag"}:
             return any(_is_value(n) for n in _values(node))
         factor = is_capital(node.function.base) and len(node.arguments) == 1
         return (

@@ -40,6 +40,7 @@ from indicial.program.vectors.matrices import (
     draws_with_identity,
     has_identity,
     multiple,
+    sized_identities,
     without_bare_matrices,
 )
 from indicial.program.vectors.search import Reading, solve
@@ -94,7 +95,9 @@ def rewrite(
     statements: list[s.Statement], messages: Messages, document: bool, skipped: list[Skipped]
 ) -> Rewritten:
     """The statements in index notation; what cannot be said in it is skipped or reported."""
-    statements = kronecker([summed(st) for st in listed(regular.lists(softmaxes(statements)))])
+    statements = kronecker(
+        [summed(st) for st in listed(regular.lists(softmaxes(sized_identities(statements))))]
+    )
     turned = regular.transposed(exponentials(distributions(statements)))
     if not in_vector_style(turned):
         statements = regular.counted(statements) if document else statements
