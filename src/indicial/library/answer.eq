@@ -1,9 +1,7 @@
 # answer: which of many pages a question is about; and of a page, what is asked and the answer, copied or said
 # vectors: Karpukhin et al. 2020, arXiv:2004.04906; copying: See et al. 2017, §2.2, arXiv:1704.04368
-input q[u], d[n,s], x[r], w[t] in V
-input n in N
-parameter pos[t,j], e[v,j]
-parameter a[v] = 0
+input q[u], d[n,s], x[r], w[t] in V, n in N
+parameter a[v] = 0, pos[t,j], e[v,j]
 f[m] = Σ_u exp(9 a[q[u]]) c[q[u],m] (1 + b[q[u-1],m])
 g[n,m] = Σ_s exp(9 a[d[n,s]]) c[d[n,s],m] (1 + b[d[n,s-1],m])
 P_{find}(n | q) = softmax_n 30 f[M] g[n,M] / (‖f[M]‖ ‖g[n,M]‖)

@@ -32,7 +32,7 @@ def unboxed(tokens: Sequence[Token]) -> Sequence[Token]:
 
 def fractions(tokens: Sequence[Token]) -> Sequence[Token]:
     r"""`{a \over b}` → `\frac{a}{b}`, as plain TeX writes it."""
-    if not any(token.text == "\\over" for token in tokens):
+    if "\\over" not in [token.text for token in tokens]:
         return tokens
     made: list[Token] = []
     opened: list[int] = []

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from indicial.notation.rows import CLOSERS, CLOSING, step
+from indicial.notation.rows import CLOSERS, CLOSING, STEP
 from indicial.notation.signs import (
     CONDITION_WORDS,
     EQUATION_SIGNS,
@@ -40,7 +40,7 @@ def begins_guard(token: Token) -> bool:
 def nesting(token: Token) -> int:
     """1 for what opens a bracket or an environment, -1 for what closes one."""
     if token.kind == "sign":
-        return step(token)
+        return STEP.get(token.text, 0)
     return (token.kind == "begin") - (token.kind == "end")
 
 

@@ -85,9 +85,8 @@ class Row:
         self.equation = self.equation or other.equation
 
 
-def step(sign: Token) -> int:
-    """1 for a sign that opens a bracket, -1 for one that closes one."""
-    return (sign.text in CLOSERS) - (sign.text in CLOSING)
+STEP = {**dict.fromkeys(CLOSERS, 1), **dict.fromkeys(CLOSING, -1)}
+"""1 for a sign that opens a bracket, -1 for one that closes one."""
 
 
 def split_rows(tokens: Iterable[Token], latex: bool) -> tuple[list[Row], list[Fault]]:
@@ -154,7 +153,7 @@ def _pieces(tokens: list[Token], latex: bool) -> list[list[Token]]:
         else:
             if kind == "sign":
                 depth += (text == "{") - (text == "}")
-                brackets += step(token)
+                brackets += STEP.get(token.text, 0)
             pieces[-1].append(token)
     return [_aligned(piece) for piece in pieces]
 
@@ -210,7 +209,7 @@ def _aligned(piece: list[Token]) -> list[Token]:
         sign = token.kind == "sign"
         environments += (token.kind == "begin") - (token.kind == "end")
         if sign and not environments:
-            depth += step(token)
+            depth += STEP.get(token.text, 0)
         if not (sign and token.text == "&") or environments:
             kept.append(token)
             related = related or (is_sign(token, RELATION_SIGNS) and not depth)

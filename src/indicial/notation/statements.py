@@ -297,9 +297,11 @@ class RowParser:
             sides.append(parser.expression(conditions=False))
         span = parser.since(start)
         guard = self.guard(parser)
-        for name in (n for side in sides for n in side.every(s.Name) if stretch(n) is not None):
-            text = f"{name.span.text} stands for many steps at once"
-            raise Refusal("syntax", text, (name.span,), skip=True)
+        ranges = {"<", "≤", ":"} & {token.text for token in self.tokens}
+        for name in s.every(sides, s.Name) if ranges else ():
+            if stretch(name) is not None:
+                text = f"{name.span.text} stands for many steps at once"
+                raise Refusal("syntax", text, (name.span,), skip=True)
         if not relations:
             raise Refusal("syntax", "this part has no relation", (span,),
                           "a comma outside brackets separates equations")  # fmt: skip

@@ -429,9 +429,9 @@ class Equation(Statement):
         return replace(self, sides=sides, relations=tuple(self.relations[n - 1] for n in kept[1:]))
 
 
-def every(statements: Iterable[Node], *kinds: type[Kind]) -> Iterator[Kind]:
+def every(statements: Iterable[Node], *kinds: type[Kind]) -> list[Kind]:
     """All nodes of some kinds that stand in several statements, in the order of writing."""
-    return (node for statement in statements for node in statement.every(*kinds))
+    return [node for statement in statements for node in statement.every(*kinds)]
 
 
 def with_sides(

@@ -104,13 +104,13 @@ def tokenize(source: Source, start: int, end: int, latex: bool) -> list[Token]:
 def unquoted(tokens: list[Token], display: Span) -> list[Token]:
     """Without the `>` at the beginnings of lines, if the display stands in a quotation of Markdown."""
     text = display.source.text
-
-    def before(position: int) -> str:
-        return text[text.rfind("\n", 0, position) + 1 : position].strip()
-
-    if not before(display.start).startswith(">"):
+    if not text[text.rfind("\n", 0, display.start) + 1 : display.start].lstrip().startswith(">"):
         return tokens
-    return [t for t in tokens if t.text != ">" or before(t.span.start).strip("> \t")]
+
+    def begins(position: int) -> bool:
+        return not text[text.rfind("\n", 0, position) + 1 : position].strip("> \t")
+
+    return [t for t in tokens if t.text != ">" or not begins(t.span.start)]
 
 
 def _split(character: str, span: Span, space: bool, latex: bool) -> list[Token]:

@@ -191,6 +191,9 @@ def _told_apart(blocks: list[Block]) -> list[Block]:
     ]
 
 
+ZERO = s.Number("0")
+
+
 def _without_ends(blocks: list[Block]) -> list[Block]:
     """A recurrence that is begun at its last step, `β_T = 1` and `β_t = a β_{t+1}`, is left outside.
 
@@ -198,16 +201,20 @@ def _without_ends(blocks: list[Block]) -> list[Block]:
     """
     prose = [st for block in blocks if not block.strict for st in block.statements]
     equations = [st for st in prose if isinstance(st, s.Equation)]
-    ends = {_step(st.left) for st in equations if st.sides[-1] != s.Number("0")}
+    steps = [(_step(st.sides[0]), st) for st in equations]
+    ends = {step for step, st in steps if step and step[1].isupper() and st.sides[-1] != ZERO}
+    if not ends:
+        return blocks
 
     def begun(statement: s.Statement) -> bool:
         step = _step(statement.left) if isinstance(statement, s.Equation) else None
         if not isinstance(statement, s.Equation) or step is None or step[1].isupper():
             return False
+        if (step[0], step[1].upper()) not in ends:
+            return False
         later = (s.Add((s.Name(step[1]), s.Number("1"))),)
         names = (n for side in statement.sides[1:] for n in side.every(s.Name))
-        reads = any(n.base == step[0] and n.sub == later for n in names)
-        return reads and (step[0], step[1].upper()) in ends
+        return any(n.base == step[0] and n.sub == later for n in names)
 
     def without(block: Block) -> Block:
         out = [st for st in block.statements if not block.strict and begun(st)]

@@ -442,12 +442,13 @@ def _lost_braces(equation: s.Equation) -> Iterator[Fault]:
         name, rest = left.factors
         if isinstance(name, s.Name) and isinstance(rest, s.Name) and _cut(name, rest):
             yield _cut_off(name, rest)
-    wide = {n.base for n in equation.every(s.Name) if len(_index_letters(n)) > 1}
-    bound = {b.base for r in equation.every(s.Reduction) for u in r.under if (b := _binder(u))}
     for product in equation.every(s.Product):
         for one, two in pairwise(product.factors):
             if not (isinstance(one, s.Name) and isinstance(two, s.Name) and _cut(one, two)):
                 continue
+            wide = {n.base for n in equation.every(s.Name) if len(_index_letters(n)) > 1}
+            sums = equation.every(s.Reduction)
+            bound = {b.base for r in sums for u in r.under if (b := _binder(u))}
             if one.base in wide and two.base in bound:  # `e_ik` beside `e_{ij}`
                 yield _cut_off(one, two)
     if not isinstance(left, s.Name) or not _below(left):

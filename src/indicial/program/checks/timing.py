@@ -164,6 +164,9 @@ def _explained(context: Context, steps: list[Step], circles: list[list[Step]]) -
             continue
         if source.probability or not step.span.text:
             continue
+        known = [f for f, lag in step.lags if (step.source, f, lag > 0) in good]
+        if known and step.source == step.target:
+            continue  # `α[t-1,s-1]`: a neighbour at the step before
         for family in step.moves:
             if (step.source, family, step.lag(family) > 0) in good:
                 continue

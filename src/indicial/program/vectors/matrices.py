@@ -8,6 +8,7 @@ y[i] = W[i,K] x[K]; K = I    two sizes
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TypeGuard
 
@@ -33,8 +34,13 @@ def has_identity(statements: list[s.Statement], sketch: Outline) -> bool:
     return "I" not in used
 
 
+_SIZED = re.compile(r"I\s*\}?\s*_")
+
+
 def sized_identities(statements: list[s.Statement]) -> list[s.Statement]:
     """`I_n`, `\\mathbf I_d` as I, unless an equation defines it: the size of an identity shows anyway."""
+    if not [st for st in statements if _SIZED.search(st.span.text)]:
+        return statements
     defined = {st.left for st in statements}
     sizes = [(s.Name(letter),) for letter in "nNdDmMp"]
     names = s.every(statements, s.Name)

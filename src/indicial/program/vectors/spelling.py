@@ -92,7 +92,10 @@ def _of_all(body: s.Expression, span: Span) -> s.Expression:
 
 def distributions(statements: list[s.Statement]) -> list[s.Statement]:
     """`P(y_t | …) = softmax(W h_t)`: of the vector on the right, the element of the word."""
-    return [_at_word(st) if isinstance(st, s.Equation) else st for st in statements]
+    return [
+        _at_word(st) if isinstance(st, s.Equation) and isinstance(st.sides[0], s.Call) else st
+        for st in statements
+    ]
 
 
 def _at_word(equation: s.Equation) -> s.Equation:

@@ -8,6 +8,7 @@ L = K T                        sizes: not touched
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeGuard
 
@@ -43,21 +44,23 @@ def in_vector_style(statements: Sequence[s.Statement]) -> bool:
         if isinstance(item, s.Name)
     }
     statements = [st for st in statements if not isinstance(st, s.Declaration)]
-    if any(isinstance(n, s.Name) and n.base in said for n in _nodes(statements)):
+    nodes = list(_nodes(statements))
+    if said and any(isinstance(n, s.Name) and n.base in said for n in nodes):
         return True
     indexed = frozenset(_indexed(statements))
-    if any(
-        isinstance(n, s.Name) and n.font == "bold" and is_letter(n.base)
-        for call in _nodes(statements) if isinstance(call, s.Call) and call.given is None
-        for n in call.arguments
-    ):  # fmt: skip
+    calls = [n for n in nodes if isinstance(n, s.Call) and n.given is None]
+    arguments = [n for call in calls for n in call.arguments if isinstance(n, s.Name)]
+    if [n for n in arguments if n.font == "bold" and is_letter(n.base)]:
         return True
     if _whole_and_element(statements) or any(map(_weighs, statements)):
         return True
-    turned = (n for st in statements for n in st.every(s.Transpose))
+    turned = s.every([st for st in statements if _TURNED.search(st.span.text)], s.Transpose)
     if any(_is_value(n.body) and _shows(n, indexed) for n in turned):
         return True  # also in `k_t (v_t - k_t^⊤ S_{t-1})`, which looks like a call
-    return any(_shows(node, indexed) for node in _nodes(statements))
+    return any(_shows(node, indexed) for node in nodes)
+
+
+_TURNED = re.compile(r"⊤|\\top|\\intercal")
 
 
 def _whole_and_element(statements: Sequence[s.Statement]) -> bool:
@@ -150,7 +153,10 @@ def _shows(node: s.Node, indexed: frozenset[str]) -> bool:
     if isinstance(node, s.Index):  # `W [h_{t-1}, x_t]`
         return _matrix(node.base, indexed) and side_by_side(joined_parts(node), indexed)
     if isinstance(node, s.Product):
-        return any(_dotted(node, n) for n in dotted(node)) or any(
+        beside = [f for f in node.factors if isinstance(f, s.Name)]
+        if len(beside) > 1 and any(_dotted(node, n) for n in dotted(node)):
+            return True
+        return any(
             (_matrix(one, indexed) and _beside(two, indexed))
             or (starred(a, b) and _is_value(one) and _is_state(two))
             or (_is_gate(one) and _is_state(two) and isinstance(two.scripts[0], s.Add))

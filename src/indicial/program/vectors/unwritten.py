@@ -19,6 +19,7 @@ k_1 = [1, 2], k_2 = [0, 3], s_i = …      →  the same, and range i = 1..2; na
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -108,8 +109,14 @@ def grouped(statements: list[s.Statement]) -> list[s.Statement]:
 # ---------------------------------------------------------------------- e
 
 
+_EULER = re.compile(r"e\s*\}?\s*\^")
+"""`e^`, `\\mathrm{e}^`, `e ^`."""
+
+
 def exponentials(statements: list[s.Statement]) -> list[s.Statement]:
     """`e^{…}` is exp(…), unless e is a name of its own."""
+    if not [st for st in statements if _EULER.search(st.span.text)]:
+        return statements
     letter = s.Name("e")
     bracketed = [n.base for n in s.every(statements, s.Index)]
     called = [n.function for n in s.every(statements, s.Call)]
