@@ -76,7 +76,10 @@ class _Matrices:
 
     def marked(self, node: s.Index) -> bool:
         base = node.base
-        return isinstance(base, s.Transpose) or (isinstance(base, s.Name) and bool(base.sup))
+        if not isinstance(base, s.Transpose) and not (isinstance(base, s.Name) and base.sup):
+            return False
+        name, turned, inverted = self.read(base)
+        return name is not None and (turned or inverted)
 
     def expression(self, node: s.Expression) -> s.Expression:
         node = node.rebuild(self.expression)
