@@ -55,7 +55,9 @@ def notion(node: s.Node, outline: Outline) -> str:
             return f"{unicode(node)} may be an indicator"
         case s.Product(factors=(s.Name() as one, s.Name() as two)) if convolved(one, two):
             return f"{unicode(one)} * {unicode(two)} may be a convolution"
-        case s.Call(given=None) if node.word not in JOINING and s.Dots() in node.arguments:
+        case s.Call(given=None) if (
+            s.Dots() in node.arguments and node.word not in JOINING | PROBABILITY
+        ):
             return "it goes on with dots"
         case s.ListLiteral() if any(map(_is_function_name, node.items)):
             return "it lists functions"
