@@ -199,7 +199,9 @@ def test_an_answer_is_no_part_of_a_word(people: Path, monkeypatch: pytest.Monkey
         first = {"Ann": ("Lun", 0.9), "Bo": ("Rome", 0.9), "Cy": ("from", 0.4), "Di": ("Di", 0.2)}
         more = {"Ann": ("Lund", 0.05), "Cy": ("Oslo", 0.5), "Di": ("Lun", 0.3), "Bo": ("", 0)}
         names = [question.split()[2] for question in questions]
-        every = [[Said(q, *first[n]), Said(q, *more[n])] for q, n in zip(questions, names)]  # noqa: B905
+        every = [
+            [Said(q, *first[n]), Said(q, *more[n])] for q, n in zip(questions, names, strict=True)
+        ]
         best = [sorted(several, key=lambda one: -one.probability) for several in every]
         return best if beams > 1 else [several[:1] for several in every]
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from indicial.notation.grouping import fractions, own_words, unboxed, without_idle_braces
+from indicial.notation.grouping import fractions, own_words, without_idle_braces
 from indicial.notation.signs import (
     ACCENT_COMMANDS,
     ANY_SIGN,
@@ -36,7 +36,7 @@ from indicial.notation.tokens import Token
 
 STRUCTURE = frozenset(ACCENT_COMMANDS) | {
     "\\frac", "\\dfrac", "\\tfrac", "\\cfrac", "\\sqrt", "\\underset", "\\overset", "\\stackrel",
-    "\\substack", "\\underbrace", "\\overbrace", "\\xrightarrow", "\\xleftarrow", "\\boxed",
+    "\\substack", "\\underbrace", "\\overbrace", "\\xrightarrow", "\\xleftarrow",
     "\\mathop", "\\mathrel", "\\mathbin", "\\ensuremath",
 }  # fmt: skip
 """Commands that the parser itself reads, with their arguments."""
@@ -53,7 +53,7 @@ _DROPPED = _words(
     "\\noindent \\centering \\thinspace \\medspace \\thickspace \\negthinspace \\enspace \\enskip "
     "\\hfill \\hfil \\vfill \\vfil \\break \\nobreak \\protect \\tiny \\scriptsize \\footnotesize "
     "\\small \\normalsize \\large \\Large \\LARGE \\huge \\Huge \\smallskip \\medskip \\bigskip "
-    "\\hline \\null \\strut \\mathstrut \\par \\relax \\newline \\smash \\cr \\boldmath \\unboldmath"
+    "\\hline \\null \\strut \\mathstrut \\par \\relax \\newline \\smash \\boxed \\cr \\boldmath \\unboldmath"
 ) | {"\\ ", "\\\n", "\\\t"}
 _DROPPED_WITH_ARGUMENT = _words(
     "\\label \\tag \\tag* \\color \\hspace \\hspace* \\vspace \\vspace* \\mspace \\hphantom "
@@ -91,7 +91,7 @@ def interpret_commands(
 
     `words` are runs of letters that were names before.
     """
-    return _Reader(fractions(unboxed(tokens)) if latex else tokens, latex, words).run()
+    return _Reader(fractions(tokens) if latex else tokens, latex, words).run()
 
 
 class _Reader:

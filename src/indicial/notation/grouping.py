@@ -1,7 +1,6 @@
 r"""Tokens that stand together, as they are meant; and which runs of letters are one name.
 
 {a \over b}         →  \frac{a}{b}
-\boxed{a = b}       →  a = b             a frame around an equation
 a {=} b             →  a = b             braces that keep nothing together
 PE_{pos} = …        →  PE is a word      a product defines nothing
 """
@@ -14,20 +13,6 @@ from dataclasses import replace
 from indicial.notation.rows import CLOSERS, CLOSING
 from indicial.notation.signs import RELATION_SIGNS
 from indicial.notation.tokens import Token
-
-
-def unboxed(tokens: Sequence[Token]) -> Sequence[Token]:
-    r"""Without the frame of `\boxed{a = b}`, which is around an equation, or several."""
-    frames: list[tuple[int, bool]] = []  # where a brace opens, and whether it is a frame
-    gone: set[int] = set()
-    for i, token in enumerate(tokens):
-        if token.text == "{":
-            frames.append((i, i > 0 and tokens[i - 1].text == "\\boxed"))
-        elif token.text == "}" and frames:
-            start, frame = frames.pop()
-            if frame and any(t.text in ("=", "\\begin") for t in tokens[start:i]):
-                gone |= {start - 1, start, i}
-    return [t for i, t in enumerate(tokens) if i not in gone] if gone else tokens
 
 
 def fractions(tokens: Sequence[Token]) -> Sequence[Token]:

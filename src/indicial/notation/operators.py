@@ -127,7 +127,7 @@ class OperatorGrammar(BracketGrammar):
             if self.at("_") or self.at("^"):
                 self.superscript() if self.at("^") else self.script()
             return self.postfix(s.Group(body, span=self.since(token)), token)
-        if text in ("\\boxed", "\\mathop", "\\mathrel", "\\mathbin", "\\ensuremath"):
+        if text in ("\\mathop", "\\mathrel", "\\mathbin", "\\ensuremath"):
             self.i += 1
             return self.factor()
         return self.after_name(self.accented(token), token)
