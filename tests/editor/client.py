@@ -31,7 +31,7 @@ class Client:
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
         self.number = 0
-        self.answers: dict[int, Any] = {}
+        self.answers: dict[int | None, Any] = {}
         self.published: dict[str, list[dict[str, Any]]] = {}
         self.versions: dict[str, int] = {}
         self.logged: list[str] = []
@@ -88,7 +88,10 @@ class Client:
         self.came.put(None)
 
     def _send(self, message: dict[str, Any]) -> None:
-        data = json.dumps({"jsonrpc": "2.0", **message}).encode()
+        self.send(json.dumps({"jsonrpc": "2.0", **message}).encode())
+
+    def send(self, data: bytes) -> None:
+        """Anything, as a message."""
         assert self.process.stdin is not None
         self.process.stdin.write(b"Content-Length: %d\r\n\r\n" % len(data) + data)
         self.process.stdin.flush()
@@ -101,8 +104,8 @@ class Client:
             raise TimeoutError("the server says nothing") from None
         if message is None:
             raise EOFError(b"".join(self.errors).decode())
-        if "id" in message and "method" not in message:
-            self.answers[message["id"]] = message
+        if "method" not in message:
+            self.answers[message.get("id")] = message
         elif message.get("method") == "textDocument/publishDiagnostics":
             params = message["params"]
             self.published[params["uri"]] = params["diagnostics"]

@@ -41,9 +41,9 @@ class Workers:
     def of(self, text: str) -> Worker:
         return self.long if len(text) > LONG else self.short
 
-    def end(self) -> None:
+    async def ended(self) -> None:
         for worker in (self.short, self.long, self.claims):
-            worker.end()
+            await worker.ended()
 
 
 @dataclass(eq=False)

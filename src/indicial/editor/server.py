@@ -15,14 +15,15 @@ from typing import Any, BinaryIO
 from urllib.parse import unquote, urlparse
 
 from lsprotocol import types as lsp
-from pygls.exceptions import JsonRpcException
+from pygls.exceptions import FeatureRequestError, JsonRpcException
+from pygls.io_ import StdoutWriter
 from pygls.lsp.server import LanguageServer
-from pygls.protocol import LanguageServerProtocol, lsp_method
 from pygls.uris import from_fs_path, to_fs_path
 
 from indicial import __version__, library
 from indicial.editor.completing import completions
 from indicial.editor.findings import MODEL, Diagnostic, Occurrence
+from indicial.editor.messages import Protocol
 from indicial.editor.open_texts import Known, Open, Workers
 from indicial.editor.renaming import CannotRename, at, renamed, together
 from indicial.editor.texts import Text
@@ -52,21 +53,15 @@ _KIND = {
 }
 
 
-class _Protocol(LanguageServerProtocol):
-    """Texts are kept in `Open` alone: a second copy would double the work of every edit."""
-
-    @lsp_method(lsp.TEXT_DOCUMENT_DID_CHANGE)
-    def lsp_text_document__did_change(self, params: lsp.DidChangeTextDocumentParams) -> Any:
-        yield self.fm.features[lsp.TEXT_DOCUMENT_DID_CHANGE], (params,), None
-
-
 class Server(LanguageServer):
     """The open texts, and the processes that read them."""
+
+    protocol: Protocol
 
     def __init__(self) -> None:
         super().__init__(
             "indicial", __version__, lsp.TextDocumentSyncKind.Incremental,
-            protocol_cls=_Protocol, max_workers=2,
+            protocol_cls=Protocol, max_workers=2,
         )  # fmt: skip
         self.texts: dict[str, Open] = {}
         self.workers = Workers()
@@ -75,8 +70,11 @@ class Server(LanguageServer):
 
     def open(self, item: lsp.TextDocumentItem) -> None:
         units = _UNITS[lsp.PositionEncodingKind(self.workspace.position_encoding or "utf-16")]
-        path = to_fs_path(item.uri) if urlparse(item.uri).scheme == "file" else None
-        name = path or PurePath(unquote(urlparse(item.uri).path)).name or "untitled"
+        path, name = None, "untitled"
+        with contextlib.suppress(ValueError):  # not all that is called an address is one
+            address = urlparse(item.uri)
+            path = to_fs_path(item.uri) if address.scheme == "file" else None
+            name = path or PurePath(unquote(address.path)).name or name
         self.close(item.uri)
         self.texts[item.uri] = Open(
             name, Text(item.text, units), self.workers, lambda text: self.tell(item.uri, text),
@@ -123,9 +121,20 @@ class Server(LanguageServer):
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    def shutdown(self) -> None:
-        self.workers.end()
-        super().shutdown()  # type: ignore[no-untyped-call]
+    def report_server_error(self, error: Exception, source: Any) -> None:
+        """To the log, and not in front of who is writing; who asked is answered."""
+        if source is FeatureRequestError:
+            return
+        message = f"{type(error).__name__}: {error}"
+        self.window_log_message(lsp.LogMessageParams(lsp.MessageType.Error, message))
+
+    async def talk(self, stdin: BinaryIO) -> None:
+        try:
+            await self.protocol.talk(stdin)
+        finally:
+            for text in self.texts.values():
+                text.close()
+            await self.workers.ended()
 
 
 def _refused(reason: str) -> JsonRpcException:
@@ -433,7 +442,13 @@ async def _warm(server: Server) -> None:
 
 def serve(stdin: BinaryIO, stdout: BinaryIO) -> None:
     """Talks with an editor until it is gone."""
-    made().start_io(stdin, stdout)
+    server = made()
+    server.protocol.set_writer(StdoutWriter(stdout))
+    try:
+        with contextlib.suppress(SystemExit):  # what was asked for
+            asyncio.run(server.talk(stdin))
+    finally:
+        server.shutdown()  # type: ignore[no-untyped-call]
 
 
 def made() -> Server:

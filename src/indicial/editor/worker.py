@@ -65,6 +65,13 @@ class Worker:
             self._process.kill()
         self._process = None
 
+    async def ended(self) -> None:
+        """When this is over nothing of the process is left."""
+        process = self._process
+        self.end()
+        if process is not None:
+            await process.wait()
+
 
 def serve(asked: BinaryIO, answered: BinaryIO) -> None:
     """Answers until nobody asks any more: who has started this process may be gone."""
